@@ -1,0 +1,1 @@
+"""Benchmarks: one file per figure or table. The product never imports this package."""

@@ -1,0 +1,24 @@
+"""Dovetail: streaming joins as a service, on Apache Spark.
+
+A join is a function `(state, new rows, time) -> matches` that changes only its state; everything else here is
+delivery. `dovetail.join` puts it into a PySpark job; the `dovetail` command runs PQL applications.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dovetail.spark.api import join as join
+
+__version__ = "0.1.0"
+__all__ = ["__version__", "join"]
+
+
+def __getattr__(name: str) -> object:
+    """Import PySpark only when `dovetail.join` is asked for: `import dovetail` itself stays light."""
+    if name == "join":
+        from dovetail.spark.api import join
+
+        return join
+    raise AttributeError(f"module 'dovetail' has no attribute {name!r}")

@@ -1,0 +1,126 @@
+"""Errors for people: what went wrong, where, what was expected, what to do.
+
+Every error that a user can cause or meet is a `DovetailError` with a condition name. The command line prints
+`str(error)` and exits with 1; with `--json`, and wherever else a program reads it, it is `error.to_json()`.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class DovetailError(Exception):
+    """The root of the tree. `condition` is a stable name that programs may test for."""
+
+    condition: ClassVar[str] = "ERROR"
+
+    def __init__(
+        self, what: str, *, where: str | None = None, expected: str | None = None, hint: str | None = None
+    ) -> None:
+        super().__init__(what)
+        self.what = what
+        self.where = where
+        self.expected = expected
+        self.hint = hint
+
+    def __str__(self) -> str:
+        lines = [self.what]
+        if self.where:
+            lines.append(f"  where:    {self.where}")
+        if self.expected:
+            lines.append(f"  expected: {self.expected}")
+        if self.hint:
+            lines.append(f"  hint:     {self.hint}")
+        return "\n".join(lines)
+
+    def to_json(self) -> dict[str, dict[str, str | None]]:
+        return {
+            "error": {
+                "condition": self.condition,
+                "what": self.what,
+                "where": self.where,
+                "expected": self.expected,
+                "hint": self.hint,
+            }
+        }
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Errors cross process borders (Spark's Python workers) whole."""
+        return _rebuild, (type(self), dict(self.__dict__))
+
+
+def _rebuild(kind: type[DovetailError], fields: dict[str, object]) -> DovetailError:
+    error = kind.__new__(kind)
+    Exception.__init__(error, fields.get("what"))
+    error.__dict__.update(fields)
+    return error
+
+
+class PqlError(DovetailError):
+    """A PQL text that does not parse, or means nothing."""
+
+    condition = "PQL_INVALID"
+
+
+class PlanError(DovetailError):
+    """A plan that cannot exist: bad bounds, bad options, an unsupported combination."""
+
+    condition = "PLAN_INVALID"
+
+
+class SettingError(DovetailError):
+    """An option or setting that is unknown or out of range."""
+
+    condition = "SETTING_INVALID"
+
+
+class InputError(DovetailError):
+    """An input that is missing, empty, unreadable or of another schema."""
+
+    condition = "INPUT_INVALID"
+
+
+class HomeError(DovetailError):
+    """A home that cannot be opened or written."""
+
+    condition = "HOME_UNUSABLE"
+
+
+class CategoryNotFound(DovetailError):
+    condition = "CATEGORY_NOT_FOUND"
+
+
+class CategoryMismatch(DovetailError):
+    """A category exists with another schema or another number of buckets."""
+
+    condition = "CATEGORY_MISMATCH"
+
+
+class LogTruncated(DovetailError):
+    """A reader asked for commits that retention has removed."""
+
+    condition = "LOG_TRUNCATED"
+
+
+class CorruptFile(DovetailError):
+    """A file that was read back and is not what was written: checksum, length or structure."""
+
+    condition = "FILE_CORRUPT"
+
+
+class UnknownVersion(DovetailError):
+    """A file of a format version that this release does not read."""
+
+    condition = "VERSION_UNKNOWN"
+
+
+class StateError(DovetailError):
+    """State of another application or plan, or state that is missing."""
+
+    condition = "STATE_UNUSABLE"
+
+
+class RunError(DovetailError):
+    """A stage failed while it ran."""
+
+    condition = "RUN_FAILED"

@@ -1,0 +1,1 @@
+"""Joins as pure steps: one published algorithm a file. No clock, no I/O, no Spark."""

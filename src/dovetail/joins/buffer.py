@@ -1,0 +1,121 @@
+"""Law: a buffer is a ring that never fills up: it makes room before rows are inserted.
+
+Growth keeps the cost per buffered row bounded: a full ring is first rebuilt in its own size if a quarter of it would come
+free, else it grows to one and a half times what is needed; one that is mostly empty shrinks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dovetail.kernels import ring as rings
+from dovetail.kernels.pick import NO_ROW
+from dovetail.kernels.ring import BLOCK_ROWS, ENTRY, Ring
+
+Int64s = NDArray[np.int64]
+
+Allocate = Callable[[str, int, bool], Ring]
+"""`allocate(side, capacity, with_best)` gives the arrays of an empty ring: in memory, or mapped from files."""
+
+SMALLEST_ROWS = 4 * BLOCK_ROWS
+
+
+def in_memory(side: str, capacity: int, with_best: bool) -> Ring:
+    best = capacity if with_best else 0
+    ring = Ring(
+        np.empty(rings.META_FIELDS, np.int64),
+        np.empty(rings.heads_for(capacity), np.uint32),
+        np.empty(capacity // BLOCK_ROWS, np.int64),
+        np.empty(capacity, ENTRY),
+        np.empty(best, np.int64),
+        np.empty(best, np.int64),
+    )
+    rings.clear(ring)
+    return ring
+
+
+class Held(NamedTuple):
+    """Buffered rows as columns: what a snapshot keeps, and what a rebuild inserts."""
+
+    tag: NDArray[np.uint32]
+    time: Int64s
+    row: Int64s
+    matched: NDArray[np.bool_]
+    best_time: Int64s
+    best_row: Int64s
+
+    @classmethod
+    def fresh(
+        cls, tag: NDArray[np.uint32], time: Int64s, row: Int64s, matched: NDArray[np.bool_] | None = None
+    ) -> Held:
+        """Rows that have chosen no partner."""
+        flags = np.zeros(len(row), np.bool_) if matched is None else matched
+        nobody = np.full(len(row), NO_ROW, np.int64)
+        return cls(tag, time, row, flags, nobody, nobody)
+
+    def where(self, keep: NDArray[np.bool_]) -> Held:
+        return self if keep.all() else Held(*(column[keep] for column in self))
+
+
+class Buffer:
+    """The buffered rows of one side of a join."""
+
+    def __init__(self, side: str, ring: Ring, allocate: Allocate) -> None:
+        self.side = side
+        self.ring = ring
+        self._allocate = allocate
+
+    @classmethod
+    def empty(cls, side: str, with_best: bool, allocate: Allocate = in_memory) -> Buffer:
+        return cls(side, allocate(side, SMALLEST_ROWS, with_best), allocate)
+
+    @property
+    def rows(self) -> int:
+        return int(self.ring.meta[rings.LIVE])
+
+    @property
+    def bytes(self) -> int:
+        return sum(int(column.nbytes) for column in self.ring)
+
+    def insert(self, held: Held) -> Int64s:
+        """Buffer rows; returns their slots, good until the next insert."""
+        self._make_room(len(held.row))
+        return self._append(held)
+
+    def _append(self, held: Held) -> Int64s:
+        count = len(held.row)
+        ring = self.ring
+        slots = (ring.meta[rings.HEAD] + np.arange(count, dtype=np.int64)) % len(ring.entries)
+        rings.insert(ring, held.tag, held.time, held.row, held.matched)
+        if len(ring.best_row):
+            ring.best_time[slots] = held.best_time
+            ring.best_row[slots] = held.best_row
+        return slots
+
+    def held(self) -> Held:
+        """All live rows, oldest arrival first."""
+        return self.held_at(rings.live_slots(self.ring))
+
+    def held_at(self, slots: Int64s) -> Held:
+        rows, times, matched = rings.rows_at(self.ring, slots)
+        tags = rings.tags_at(self.ring, slots)
+        if not len(self.ring.best_row):
+            return Held.fresh(tags, times, rows, matched)
+        return Held(tags, times, rows, matched, self.ring.best_time[slots], self.ring.best_row[slots])
+
+    def _make_room(self, count: int) -> None:
+        capacity = len(self.ring.entries)
+        wanted = self.rows + count
+        fits = int(self.ring.meta[rings.USED]) + count <= capacity
+        if fits and (wanted > capacity // 8 or capacity == SMALLEST_ROWS):
+            return
+        if not capacity // 8 < wanted <= capacity * 3 // 4:
+            capacity = max(SMALLEST_ROWS, rings.capacity_for(wanted + wanted // 2))
+        survivors = self.held()
+        with_best = len(self.ring.best_row) > 0
+        self.ring = self._allocate(self.side, capacity, with_best)
+        self._append(survivors)

@@ -1,0 +1,312 @@
+"""Law: a ring holds the rows inserted and not yet expired or killed; probing finds each of them, once.
+
+A ring is one side's buffer of a streaming join: a chained hash table over a ring of entries in arrival order.
+
+    heads  [ . . 7 . . 3 . ]        newest slot of each chain
+    slots  [ 0 1 2 3 4 5 6 7 . . . ]   -> arrival order, wrapping around
+             ^ tail          ^ head
+
+An entry is 24 bytes, whatever the width of the row: event time, row number in the log (with a *matched* bit),
+32 bits of the key's hash (the *tag*), and the next older slot of its chain. With the head array a slot costs 26
+to 28 bytes.
+
+Nothing is ever unlinked. Chains run from newer to older, so a link that leads to a slot which is not older than the one
+it comes from is a leftover from before the slot was reused, and ends the chain. A leftover head may lead into
+another chain; there no tag can be equal (the chain is chosen by bits of the tag), so nothing wrong is found.
+
+Expiry marks entries dead (time = DEAD) block by block; blocks whose smallest live time has not been passed are
+skipped. The tail advances over blocks that are wholly dead. Entries that outlive their neighbours (rows dated in
+the future) hold the tail back until the ring is full; then it is rebuilt from its live entries, in place of growing
+if enough slots come free.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dovetail.kernels.flags import kernel
+
+ENTRY = np.dtype([("time", np.int64), ("row", np.int64), ("tag", np.uint32), ("next", np.uint32)])
+BLOCK_ROWS = 1024
+PROBE_GROUP = 64
+NO_SLOT = np.uint32(0xFFFFFFFF)
+DEAD = np.iinfo(np.int64).min
+FOREVER = np.iinfo(np.int64).max
+
+TAIL, HEAD, USED, LIVE, META_FIELDS = 0, 1, 2, 3, 4
+
+Int64s = NDArray[np.int64]
+UInt32s = NDArray[np.uint32]
+
+
+class Ring(NamedTuple):
+    """The arrays of a ring: in memory, or mapped from a file shared by the processes of a host."""
+
+    meta: Int64s  # TAIL and HEAD slots, USED slots between them, LIVE entries among those
+    heads: UInt32s
+    block_min: Int64s  # smallest live event time of each block of BLOCK_ROWS slots
+    entries: NDArray[np.void]
+    best_time: Int64s  # only where a pick is deferred (else empty): the partner chosen so far,
+    best_row: Int64s  # its event time and row number
+
+
+def tag_of(hashes: Int64s) -> UInt32s:
+    """The upper half of a key's hash; the lower half already chose the bucket."""
+    return (hashes.view(np.uint64) >> np.uint64(32)).astype(np.uint32)
+
+
+def capacity_for(rows: int) -> int:
+    """Slots for that many rows, in whole blocks."""
+    return max(1, -(-rows // BLOCK_ROWS)) * BLOCK_ROWS
+
+
+def heads_for(capacity: int) -> int:
+    """The largest power of two that is not above the capacity: chains of one to two entries when full."""
+    return 1 << (capacity.bit_length() - 1)
+
+
+def clear(ring: Ring) -> None:
+    ring.meta[:] = 0
+    ring.heads[:] = NO_SLOT
+    ring.block_min[:] = FOREVER
+
+
+@kernel
+def _grown(array: Int64s, size: int) -> Int64s:
+    grown = np.empty(size, np.int64)
+    grown[: len(array)] = array
+    return grown
+
+
+@kernel
+def insert(ring: Ring, tags: UInt32s, times: Int64s, rows: Int64s, matched: NDArray[np.bool_]) -> None:
+    """Append rows at the head. The caller has made sure of the room."""
+    capacity = len(ring.entries)
+    mask = np.uint32(len(ring.heads) - 1)
+    slot = ring.meta[HEAD]
+    for i in range(len(tags)):
+        chain = tags[i] & mask
+        entry = ring.entries[slot]
+        entry["time"] = times[i]
+        entry["row"] = (rows[i] << 1) | matched[i]
+        entry["tag"] = tags[i]
+        entry["next"] = ring.heads[chain]
+        ring.heads[chain] = np.uint32(slot)
+        block = slot // BLOCK_ROWS
+        ring.block_min[block] = min(ring.block_min[block], times[i])
+        slot += 1
+        if slot == capacity:
+            slot = 0
+    ring.meta[HEAD] = slot
+    ring.meta[USED] += len(tags)
+    ring.meta[LIVE] += len(tags)
+
+
+@kernel
+def probe(ring: Ring, tags: UInt32s, times: Int64s, low: int, high: int) -> tuple[Int64s, Int64s]:
+    """Pairs (i, slot) with equal tags and `times[i] + low <= slot's time <= times[i] + high`, in no fixed order.
+
+    Each step along a chain is a cache miss, so PROBE_GROUP chains are walked side by side: one loop without
+    branches loads the next entry of every chain, so that the misses overlap, then a second loop looks at what came.
+    """
+    # for i in rows: for slot in chain(tags[i]): if same tag and in bounds: found (i, slot)
+    capacity = np.int64(len(ring.entries))
+    mask = np.uint32(len(ring.heads) - 1)
+    tail = ring.meta[TAIL]
+    used = ring.meta[USED]
+    found = 0
+    room = max(1024, len(tags) + len(tags) // 4)
+    probing = np.empty(room, np.int64)
+    slots = np.empty(room, np.int64)
+    who = np.empty(PROBE_GROUP, np.int64)  # of each chain being walked: the probing row,
+    where = np.empty(PROBE_GROUP, np.uint32)  # the slot it has come to,
+    newest = np.empty(PROBE_GROUP, np.int64)  # and the age of the slot before: the next must be older
+    tag_there = np.empty(PROBE_GROUP, np.uint32)
+    time_there = np.empty(PROBE_GROUP, np.int64)
+    next_there = np.empty(PROBE_GROUP, np.uint32)
+    for start in range(0, len(tags), PROBE_GROUP):
+        group = min(PROBE_GROUP, len(tags) - start)
+        for j in range(group):
+            where[j] = ring.heads[tags[start + j] & mask]
+        walking = 0
+        for j in range(group):
+            if where[j] != NO_SLOT:
+                age = np.int64(where[j]) - tail
+                age += capacity if age < 0 else 0
+                if age < used:
+                    who[walking] = start + j
+                    where[walking] = where[j]
+                    newest[walking] = age
+                    walking += 1
+        while walking > 0:
+            for j in range(walking):
+                entry = ring.entries[where[j]]
+                tag_there[j] = entry["tag"]
+                time_there[j] = entry["time"]
+                next_there[j] = entry["next"]
+            still = 0
+            for j in range(walking):
+                i = who[j]
+                time = time_there[j]
+                if (
+                    tag_there[j] == tags[i]
+                    and times[i] + low <= time
+                    and time <= times[i] + high
+                    and time != DEAD
+                ):
+                    if found == room:
+                        room *= 2
+                        probing = _grown(probing, room)
+                        slots = _grown(slots, room)
+                    probing[found] = i
+                    slots[found] = where[j]
+                    found += 1
+                slot = next_there[j]
+                if slot != NO_SLOT:
+                    age = np.int64(slot) - tail
+                    age += capacity if age < 0 else 0
+                    if age < newest[j]:
+                        who[still] = i
+                        where[still] = slot
+                        newest[still] = age
+                        still += 1
+            walking = still
+    return probing[:found], slots[:found]
+
+
+@kernel
+def find(ring: Ring, tags: UInt32s, rows: Int64s) -> Int64s:
+    """The slot of each row number, or -1 where it is not in the ring (any more)."""
+    capacity = np.int64(len(ring.entries))
+    mask = np.uint32(len(ring.heads) - 1)
+    tail = ring.meta[TAIL]
+    slots = np.full(len(tags), -1, np.int64)
+    for i in range(len(tags)):
+        slot = ring.heads[tags[i] & mask]
+        newest = ring.meta[USED]
+        while slot != NO_SLOT:
+            age = np.int64(slot) - tail
+            if age < 0:
+                age += capacity
+            if age >= newest:
+                break
+            newest = age
+            entry = ring.entries[slot]
+            if entry["row"] >> 1 == rows[i] and entry["time"] != DEAD:
+                slots[i] = np.int64(slot)
+                break
+            slot = entry["next"]
+    return slots
+
+
+@kernel
+def expire(ring: Ring, bound: int) -> Int64s:
+    """Mark every live entry with a time below the bound dead; returns their slots, oldest arrival first."""
+    capacity = len(ring.entries)
+    blocks = capacity // BLOCK_ROWS
+    used = ring.meta[USED]
+    expired = np.empty(1024, np.int64)
+    count = 0
+    block = ring.meta[TAIL] // BLOCK_ROWS
+    for _ in range((used + BLOCK_ROWS - 1) // BLOCK_ROWS):
+        if ring.block_min[block] < bound:
+            start = block * BLOCK_ROWS
+            tail_distance = start - ring.meta[TAIL]
+            if tail_distance < 0:
+                tail_distance += capacity
+            smallest = FOREVER
+            for slot in range(start, start + min(BLOCK_ROWS, used - tail_distance)):
+                time = ring.entries[slot]["time"]
+                if time == DEAD:
+                    continue
+                if time >= bound:
+                    smallest = min(smallest, time)
+                    continue
+                if count == len(expired):
+                    expired = _grown(expired, 2 * count)
+                expired[count] = slot
+                count += 1
+                ring.entries[slot]["time"] = DEAD
+            ring.block_min[block] = smallest
+        block += 1
+        if block == blocks:
+            block = 0
+    ring.meta[LIVE] -= count
+    # Give wholly dead blocks back. The head's own block stays until it is full.
+    while ring.meta[USED] >= BLOCK_ROWS and ring.block_min[ring.meta[TAIL] // BLOCK_ROWS] == FOREVER:
+        ring.meta[USED] -= BLOCK_ROWS
+        ring.meta[TAIL] += BLOCK_ROWS
+        if ring.meta[TAIL] == capacity:
+            ring.meta[TAIL] = 0
+    return expired[:count]
+
+
+@kernel
+def kill(ring: Ring, slots: Int64s) -> Int64s:
+    """Take entries out before their time (a left row that wanted one partner and has it).
+
+    Slots may repeat; returns each that was alive once. `block_min` may now be too small, never too large: the next
+    expire() that passes it looks again and corrects it.
+    """
+    killed = np.empty(len(slots), np.int64)
+    count = 0
+    for slot in slots:
+        if ring.entries[slot]["time"] != DEAD:
+            ring.entries[slot]["time"] = DEAD
+            killed[count] = slot
+            count += 1
+    ring.meta[LIVE] -= count
+    return killed[:count]
+
+
+@kernel
+def mark(ring: Ring, slots: Int64s) -> int:
+    """Set the matched bit; negative slots are passed over. Returns how many had not been marked."""
+    count = 0
+    for slot in slots:
+        if slot >= 0 and ring.entries[slot]["row"] & 1 == 0:
+            ring.entries[slot]["row"] |= 1
+            count += 1
+    return count
+
+
+@kernel
+def live_slots(ring: Ring) -> Int64s:
+    """All live entries, oldest arrival first."""
+    capacity = len(ring.entries)
+    out = np.empty(ring.meta[LIVE], np.int64)
+    count = 0
+    slot = ring.meta[TAIL]
+    for _ in range(ring.meta[USED]):
+        if ring.entries[slot]["time"] != DEAD:
+            out[count] = slot
+            count += 1
+        slot += 1
+        if slot == capacity:
+            slot = 0
+    return out[:count]
+
+
+@kernel
+def rows_at(ring: Ring, slots: Int64s) -> tuple[Int64s, Int64s, NDArray[np.bool_]]:
+    """Row number, event time and matched bit of entries."""
+    rows = np.empty(len(slots), np.int64)
+    times = np.empty(len(slots), np.int64)
+    matched = np.empty(len(slots), np.bool_)
+    for i in range(len(slots)):
+        entry = ring.entries[slots[i]]
+        rows[i] = entry["row"] >> 1
+        times[i] = entry["time"]
+        matched[i] = (entry["row"] & 1) == 1
+    return rows, times, matched
+
+
+@kernel
+def tags_at(ring: Ring, slots: Int64s) -> UInt32s:
+    tags = np.empty(len(slots), np.uint32)
+    for i in range(len(slots)):
+        tags[i] = ring.entries[slots[i]]["tag"]
+    return tags

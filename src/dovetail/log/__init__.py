@@ -1,0 +1,8 @@
+"""The durable log: categories of immutable segments, named by dense commits. No Spark in it.
+
+<home>/log/<category>/category.json          schema, number of buckets, identity
+                      commits/<20 digits>.json   one atomic step; what no commit names does not exist
+                      segments/*.arrow           rows, grouped by bucket
+                      rejected/*.jsonl           rows that could not be read, kept aside
+                      readers/*.json, first.json how far back readers need the log; where it begins
+"""

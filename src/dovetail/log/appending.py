@@ -1,0 +1,97 @@
+"""Making rows exist: one commit names what was written before, atomically and once.
+
+Law: after any number of calls with the same producer and batch, by any number of writers and with crashes
+anywhere, the log holds the batch once or, if no call has returned, perhaps not at all.
+
+Why: the commit's file is created only if its number is free, and the producers' last batches were read from
+the commit just before it. Whoever loses the number reads again, and then finds the other's batch.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from dovetail.errors import CorruptFile
+from dovetail.log import commit as commit_format
+from dovetail.log import history
+from dovetail.log.commit import Commit, RejectedRows, SegmentInfo, place
+
+if TYPE_CHECKING:
+    from dovetail.log.category import Category
+
+
+def append(
+    category: Category,
+    segments: Sequence[SegmentInfo],
+    rejected: Sequence[RejectedRows],
+    *,
+    producer: str | None,
+    batch: int | None,
+) -> Commit | None:
+    if (producer is None) != (batch is None):
+        raise ValueError("producer and batch go together")
+    segments = [info for info in segments if info.rows]
+    rejected = [info for info in rejected if info.rows]
+    if not segments and not rejected:
+        return None
+    checked = False
+    while True:
+        number = history.next_commit(category)
+        tail = category.commit(number - 1) if number else None
+        producers = dict(tail.producers) if tail else {}
+        if producer is not None and batch is not None:
+            if producers.get(producer, -1) >= batch:
+                return _commit_of(category, producer, batch, number)
+            producers[producer] = batch
+        if not checked:
+            _check_written(category, segments, rejected)
+            checked = True
+        first_row = tail.next_row if tail else 0
+        commit = Commit(
+            number=number,
+            first_row=first_row,
+            segments=place(segments, first_row, number),
+            rejected=tuple(rejected),
+            producer=producer,
+            batch=batch,
+            producers=producers,
+            written_at_us=time.time_ns() // 1000,
+        )
+        path = history.commit_path(category, number)
+        if not category.store.create(path, commit_format.encode(commit, category.id)):
+            continue  # another writer was faster
+        if number >= history.first_commit(category):
+            return commit
+        # So late that this number was used, read by all and trimmed meanwhile: the file names nothing.
+        category.store.delete(path)
+
+
+def _commit_of(category: Category, producer: str, batch: int, stop: int) -> Commit:
+    """The first commit by which `producer` had appended `batch`: its last batch only grows, so bisect."""
+    low, high = history.first_commit(category), stop - 1
+    while low < high:
+        middle = (low + high) // 2
+        if category.commit(middle).producers.get(producer, -1) >= batch:
+            high = middle
+        else:
+            low = middle + 1
+    return category.commit(low)
+
+
+def _check_written(
+    category: Category, segments: Sequence[SegmentInfo], rejected: Sequence[RejectedRows]
+) -> None:
+    """A commit never names a file that is not there."""
+    named = [(f"segments/{info.name}", info.bytes) for info in segments]
+    named += [(f"rejected/{info.file}", info.bytes) for info in rejected]
+    for path, size in named:
+        found = category.store.size(f"{category.folder}/{path}")
+        if found != size:
+            raise CorruptFile(
+                "cannot commit: a file is missing" if found is None else "cannot commit: a file is cut short",
+                where=f"{category.where}/{path}",
+                expected=f"{size} bytes, not {found or 0}",
+                hint="all writers must see the same home, and nothing else may delete from it; write again",
+            )

@@ -1,0 +1,56 @@
+"""What this process has read of immutable files, so that it reads and checks each once.
+
+Law: keys are names that are never used twice (a category's identity with a commit number, a segment's unique
+name), so an entry cannot go stale; forgetting one costs a read and nothing else.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+from dovetail.log.commit import Commit
+from dovetail.log.segment import Segment
+
+Value = TypeVar("Value")
+
+
+class Cache(Generic[Value]):
+    """Keeps the entries used last, up to a number of entries and a number of bytes of memory."""
+
+    def __init__(self, max_entries: int, max_bytes: int) -> None:
+        self._max_entries = max_entries
+        self._max_bytes = max_bytes
+        self._entries: OrderedDict[Hashable, tuple[Value, int]] = OrderedDict()
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable) -> Value | None:
+        with self._lock:
+            if key not in self._entries:
+                return None
+            self._entries.move_to_end(key)
+            return self._entries[key][0]
+
+    def put(self, key: Hashable, value: Value, size: int = 0) -> None:
+        """`size`: bytes of memory that the entry holds on to (none for a mapped file)."""
+        with self._lock:
+            self._bytes += size - self._entries.pop(key, (value, 0))[1]
+            self._entries[key] = (value, size)
+            while len(self._entries) > self._max_entries or (
+                self._bytes > self._max_bytes and len(self._entries) > 1
+            ):
+                self._bytes -= self._entries.popitem(last=False)[1][1]
+
+    def clear(self) -> None:
+        with self._lock:
+            self._entries.clear()
+            self._bytes = 0
+
+
+COMMITS: Cache[Commit] = Cache(max_entries=4096, max_bytes=0)
+SEGMENTS: Cache[Segment] = Cache(max_entries=1024, max_bytes=1 << 30)
+VERIFIED: Cache[bool] = Cache(max_entries=1 << 20, max_bytes=0)
+"""Segments whose checksum this process has seen match."""

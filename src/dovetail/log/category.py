@@ -1,0 +1,241 @@
+"""A category: an ordered, durable stream of rows, as a cheap handle that holds no lock and no open file.
+
+Laws. What no commit names does not exist. Commit numbers are dense; a commit appears whole or not at all. A
+producer's batch enters once, however often it is appended. Retention never passes a reader's floor, and
+reading what it removed is an error that says so.
+
+    tasks:   write_segments(batches) ──► segments/<unique>.arrow     (nobody sees them yet)
+    driver:  append(infos)           ──► commits/<n>.json            (now they exist, once)
+    readers: next_commit(known), commits(a, b), open_segment(info)
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from dovetail.errors import CategoryMismatch, CategoryNotFound, CorruptFile
+from dovetail.log import appending, definition, history, rejected, retention
+from dovetail.log import segment as segment_format
+from dovetail.log.cache import SEGMENTS, VERIFIED
+from dovetail.log.commit import Commit, PlacedSegment, RejectedRows, SegmentInfo
+from dovetail.log.definition import Definition, folder_of
+from dovetail.log.filesystem import Store, absolute_home, open_store
+from dovetail.log.schema import log_schema
+from dovetail.log.segment import MAX_BYTES, MAX_ROWS, BucketOf, Segment, TimeOf
+
+
+@dataclass(frozen=True)
+class Category:
+    """Handle of one category; it may be pickled and sent to other processes."""
+
+    home: str
+    definition: Definition
+
+    @classmethod
+    def create(
+        cls, home: str, name: str, schema: pa.Schema, *, buckets: int = 64, time_column: str | None = None
+    ) -> Category:
+        """Make a category, or open the one that is there if it is the same."""
+        wanted = cls.draft(home, name, schema, buckets=buckets, time_column=time_column)
+        path = f"{wanted.folder}/category.json"
+        if wanted.store.size(path) is None:
+            wanted.make_folders()
+            if wanted.store.create(path, definition.encode(wanted.definition)):
+                return wanted
+        found = cls.open(home, name)
+        if not found.definition.serves(wanted.definition):
+            raise CategoryMismatch(
+                f"category {name} exists already, and is another one: {found.definition}",
+                where=found.where,
+                expected=str(wanted.definition),
+                hint="use another category name, or write rows of the schema that is there",
+            )
+        return found
+
+    @classmethod
+    def draft(
+        cls, home: str, name: str, schema: pa.Schema, *, buckets: int = 64, time_column: str | None = None
+    ) -> Category:
+        """A category that is not made yet. After `make_folders` segments may be written for it, and appended
+        after `create`: so a first file that turns out to be unreadable leaves no category behind."""
+        schema = log_schema(schema, where=f"category {name}")
+        made = Definition(name, uuid.uuid4().hex, schema, buckets, time_column)
+        folder_of(name)
+        return cls(absolute_home(home), made)
+
+    @classmethod
+    def open(cls, home: str, name: str) -> Category:
+        """The category of that name."""
+        store, path = open_store(absolute_home(home)), f"{folder_of(name)}/category.json"
+        try:
+            data = store.read(path)
+        except FileNotFoundError:
+            known = ", ".join(list_categories(home)) or "none yet"
+            raise CategoryNotFound(
+                f"there is no category {name}",
+                where=store.root,
+                expected=f"one of the categories of this home: {known}",
+                hint="`dovetail log append` makes one from a file; --home or DOVETAIL_HOME chooses the home",
+            ) from None
+        found = definition.decode(data, name, where=f"{store.root}/{path}")
+        return cls(absolute_home(home), found)
+
+    def make_folders(self) -> None:
+        for part in ("commits", "segments", "rejected", "readers"):
+            self.store.make_folder(f"{self.folder}/{part}")
+
+    @property
+    def name(self) -> str:
+        return self.definition.name
+
+    @property
+    def id(self) -> str:
+        """Identity: new whenever a category is made, even under an old name."""
+        return self.definition.id
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.definition.schema
+
+    @property
+    def buckets(self) -> int:
+        return self.definition.buckets
+
+    @property
+    def time_column(self) -> str | None:
+        return self.definition.time_column
+
+    @property
+    def store(self) -> Store:
+        return open_store(self.home)
+
+    @property
+    def folder(self) -> str:
+        """The category's folder, below its home."""
+        return folder_of(self.name)
+
+    @property
+    def where(self) -> str:
+        """The category's folder, for people."""
+        return f"{self.store.root}/{self.folder}"
+
+    def first_commit(self) -> int:
+        """The lowest commit number that is still there; 0 if nothing was ever removed."""
+        return history.first_commit(self)
+
+    def next_commit(self, known: int = 0) -> int:
+        """The number that the next commit will get. Costs one look for each commit that is new since `known`;
+        a process that knows nothing lists the folder once."""
+        return history.next_commit(self, known)
+
+    def commit(self, n: int) -> Commit:
+        """Commit number `n`, read and checked."""
+        return history.commits(self, n, n + 1)[0]
+
+    def commits(self, start: int, stop: int) -> list[Commit]:
+        """Commits `start..stop-1`, read and checked."""
+        return history.commits(self, start, stop)
+
+    def write_segments(
+        self,
+        batches: Iterable[pa.RecordBatch],
+        bucket_of: BucketOf,
+        time_of: TimeOf,
+        *,
+        max_rows: int = MAX_ROWS,
+        max_bytes: int = MAX_BYTES,
+    ) -> list[SegmentInfo]:
+        """Write rows as segments, each a chunk of the batches sorted by bucket, for `append` to name later.
+
+        `bucket_of` and `time_of` are given whole chunks in the category's schema. `time_of` gives int64
+        microseconds with `NO_TIME` where there is none, or None if the rows have no event times.
+        """
+        pieces = segment_format.chunks(
+            batches, self.schema, max_rows=max_rows, max_bytes=max_bytes, where=f"category {self.name}"
+        )
+        folder = f"{self.folder}/segments"
+        return [
+            segment_format.write_segment(
+                self.store, folder, piece, bucket=bucket_of(piece), buckets=self.buckets, times=time_of(piece)
+            )
+            for piece in pieces
+        ]
+
+    def write_rejected(self, raws: Sequence[str] | pa.Array, reason: str | Sequence[str]) -> RejectedRows:
+        """Keep rows aside that could not be read, with one reason or one for each, for `append` to name."""
+        return rejected.write_rejected(self, raws, reason)
+
+    def read_rejected(self, info: RejectedRows) -> list[dict[str, str]]:
+        """The rows kept aside in one file: `reason` and `raw` of each."""
+        return rejected.read_rejected(self, info)
+
+    def append(
+        self,
+        segments: Sequence[SegmentInfo],
+        *,
+        producer: str | None = None,
+        batch: int | None = None,
+        rejected: Sequence[RejectedRows] = (),
+    ) -> Commit | None:
+        """Name the segments in one new commit: now their rows exist.
+
+        Returns the commit that carries the batch, an earlier one if this producer has appended this or a
+        later batch before; None if there is nothing to append. Without a producer every call makes a commit.
+        """
+        return appending.append(self, segments, rejected, producer=producer, batch=batch)
+
+    def open_segment(self, info: SegmentInfo) -> Segment:
+        """The rows of a segment, mapped where the home is local, and checked once per process."""
+        cached = SEGMENTS.get(info.name)
+        if cached is not None:
+            return Segment(info, cached.batch, cached.starts)
+        path = f"{self.folder}/segments/{info.name}"
+        where = f"{self.store.root}/{path}"
+        try:
+            buffer = self.store.buffer(path)
+        except FileNotFoundError:
+            if isinstance(info, PlacedSegment) and info.commit < (first := self.first_commit()):
+                raise history.truncated(self, info.commit, first) from None
+            raise CorruptFile(
+                "a segment is missing",
+                where=where,
+                expected=f"a file of {info.bytes} bytes",
+                hint="restore it from a copy; without it readers can only start after its commit",
+            ) from None
+        verified = VERIFIED.get(info.name) or False
+        found = segment_format.read_segment(buffer, info, self.schema, where=where, verified=verified)
+        VERIFIED.put(info.name, True)
+        SEGMENTS.put(info.name, found, 0 if self.store.local else info.bytes)
+        return found
+
+    def set_reader(self, reader: str, needs_commit: int) -> None:
+        """Record that `reader` still needs commit `needs_commit` and all after it."""
+        retention.set_reader(self, reader, needs_commit)
+
+    def drop_reader(self, reader: str) -> None:
+        """Forget a reader: retention no longer waits for it."""
+        retention.drop_reader(self, reader)
+
+    def readers(self) -> dict[str, int]:
+        """The lowest commit that each reader needs."""
+        return retention.readers(self)
+
+    def retain(self) -> int:
+        """Delete the commits that no reader needs, with their segments; returns how many commits went."""
+        return retention.retain(self)
+
+    def remove_orphans(self, *, grace_s: float = retention.GRACE_S) -> int:
+        """Delete files that no commit names and that are older than `grace_s`; returns how many went."""
+        return retention.remove_orphans(self, grace_s=grace_s)
+
+
+def list_categories(home: str) -> list[str]:
+    """The names of the categories of a home, sorted."""
+    store = open_store(absolute_home(home))
+    return sorted(
+        name for name in store.folders("log") if store.size(f"log/{name}/category.json") is not None
+    )

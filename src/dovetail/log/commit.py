@@ -1,0 +1,180 @@
+"""What a commit says: its segments, its rows, who wrote it, and what was kept aside.
+
+Law: commit `n` begins where commit `n - 1` ends (`first_row`), so rows are numbered densely over the
+category; and `producers` maps every producer that ever appended to its last batch, so a batch enters once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from typing import Any
+
+from dovetail.errors import CorruptFile
+from dovetail.log import document
+from dovetail.model.sketch import EventTimeSketch, merge_sketches
+
+KIND, VERSION = "dovetail.commit", 1
+
+
+@dataclass(frozen=True)
+class SegmentInfo:
+    """A segment file as its writer saw it. It travels from Spark's tasks to the driver as JSON."""
+
+    name: str
+    rows: int
+    bytes: int
+    checksum: str
+    rows_per_bucket: tuple[int, ...]
+    sketch: EventTimeSketch
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "rows": self.rows,
+            "bytes": self.bytes,
+            "checksum": self.checksum,
+            "rows_per_bucket": list(self.rows_per_bucket),
+            "sketch": self.sketch.to_json(),
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> SegmentInfo:
+        return cls(**_segment_fields(value))
+
+
+@dataclass(frozen=True)
+class PlacedSegment(SegmentInfo):
+    """A segment that a commit names: its rows have numbers, from `first_row` on."""
+
+    first_row: int
+    commit: int
+
+
+@dataclass(frozen=True)
+class RejectedRows:
+    """A file of rows that could not be read, kept aside; `sample` shows the first."""
+
+    file: str
+    rows: int
+    bytes: int
+    checksum: str
+    sample: str
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> RejectedRows:
+        return cls(**value)
+
+
+@dataclass(frozen=True)
+class Commit:
+    """One step of a category. `producer` is None for an append that asked for no exactly-once."""
+
+    number: int
+    first_row: int
+    segments: tuple[PlacedSegment, ...]
+    rejected: tuple[RejectedRows, ...]
+    producer: str | None
+    batch: int | None
+    producers: Mapping[str, int] = field(hash=False)
+    written_at_us: int
+
+    @cached_property
+    def rows(self) -> int:
+        return sum(segment.rows for segment in self.segments)
+
+    @property
+    def next_row(self) -> int:
+        """Number of the first row of the next commit."""
+        return self.first_row + self.rows
+
+    @cached_property
+    def bytes(self) -> int:
+        return sum(segment.bytes for segment in self.segments)
+
+    @property
+    def rejected_rows(self) -> int:
+        return sum(rejected.rows for rejected in self.rejected)
+
+    @cached_property
+    def sketch(self) -> EventTimeSketch:
+        """The event times of all the commit's rows."""
+        return merge_sketches(segment.sketch for segment in self.segments)
+
+
+def place(
+    segments: tuple[SegmentInfo, ...] | list[SegmentInfo], first_row: int, number: int
+) -> tuple[PlacedSegment, ...]:
+    """Number the rows of the segments, in their order."""
+    placed = []
+    for info in segments:
+        plain = {key: getattr(info, key) for key in SegmentInfo.__dataclass_fields__}
+        placed.append(PlacedSegment(**plain, first_row=first_row, commit=number))
+        first_row += info.rows
+    return tuple(placed)
+
+
+def encode(commit: Commit, category_id: str) -> bytes:
+    body = {
+        "category": category_id,
+        "number": commit.number,
+        "first_row": commit.first_row,
+        "rows": commit.rows,
+        "segments": [segment.to_json() for segment in commit.segments],
+        "rejected": [rejected.to_json() for rejected in commit.rejected],
+        "producer": commit.producer,
+        "batch": commit.batch,
+        "producers": dict(commit.producers),
+        "written_at_us": commit.written_at_us,
+    }
+    return document.encode(KIND, VERSION, body)
+
+
+def decode(data: bytes, number: int, category_id: str, *, where: str) -> Commit:
+    """The commit of that number and category in a file's bytes, checked."""
+    remedy = (
+        "restore the file from a copy; without it the rows of this commit are lost, and readers can only "
+        "start after it"
+    )
+    body = document.decode(data, KIND, VERSION, where=where, remedy=remedy)
+    try:
+        infos = [SegmentInfo.from_json(value) for value in body["segments"]]
+        commit = Commit(
+            number=body["number"],
+            first_row=body["first_row"],
+            segments=place(infos, body["first_row"], body["number"]),
+            rejected=tuple(RejectedRows.from_json(value) for value in body["rejected"]),
+            producer=body["producer"],
+            batch=body["batch"],
+            producers=body["producers"],
+            written_at_us=body["written_at_us"],
+        )
+        sound = (commit.number, body["category"], body["rows"]) == (number, category_id, commit.rows)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        sound = False
+    if not sound:
+        raise CorruptFile(
+            "the file is a commit, but not this one",
+            where=where,
+            expected=f"commit {number} of category {category_id}",
+            hint=remedy,
+        )
+    return commit
+
+
+def _segment_fields(value: Mapping[str, Any]) -> dict[str, Any]:
+    counts = tuple(value["rows_per_bucket"])
+    if sum(counts) != value["rows"]:
+        raise ValueError("the rows per bucket do not add up")
+    return {
+        "name": value["name"],
+        "rows": value["rows"],
+        "bytes": value["bytes"],
+        "checksum": value["checksum"],
+        "rows_per_bucket": counts,
+        "sketch": EventTimeSketch.from_json(value["sketch"]),
+    }

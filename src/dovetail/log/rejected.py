@@ -1,0 +1,53 @@
+"""Rows that could not be read, kept aside: a file of JSON lines `{"reason": ..., "raw": ...}`.
+
+Law: a row is either in a segment or in such a file, and a commit names and checks both alike.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from dovetail.errors import CorruptFile
+from dovetail.log import document
+from dovetail.log.commit import RejectedRows
+
+if TYPE_CHECKING:
+    from dovetail.log.category import Category
+
+_SAMPLE_CHARACTERS = 200
+
+
+def write_rejected(
+    category: Category, raws: Sequence[str] | pa.Array, reason: str | Sequence[str]
+) -> RejectedRows:
+    texts = raws.to_pylist() if isinstance(raws, (pa.Array, pa.ChunkedArray)) else list(raws)
+    reasons = [reason] * len(texts) if isinstance(reason, str) else list(reason)
+    pairs = zip(reasons, texts, strict=True)
+    data = "".join(json.dumps({"reason": why, "raw": raw}) + "\n" for why, raw in pairs).encode()
+    name = f"{uuid.uuid4().hex}.jsonl"
+    category.store.replace(f"{category.folder}/rejected/{name}", data)
+    sample = f"{reasons[0]}: {texts[0]}"[:_SAMPLE_CHARACTERS] if texts else ""
+    # A raw text may hold half a surrogate pair, which a commit (UTF-8) cannot.
+    sample = sample.encode(errors="backslashreplace").decode()
+    return RejectedRows(name, len(texts), len(data), document.checksum(data), sample)
+
+
+def read_rejected(category: Category, rejected: RejectedRows) -> list[dict[str, str]]:
+    path = f"{category.folder}/rejected/{rejected.file}"
+    try:
+        data = category.store.read(path)
+    except FileNotFoundError:
+        data = None
+    if data is None or document.checksum(data) != rejected.checksum:
+        raise CorruptFile(
+            f"the file of rejected rows is {'missing' if data is None else 'corrupt'}",
+            where=f"{category.store.root}/{path}",
+            expected=f"{rejected.rows} rows, {rejected.bytes} bytes, checksum {rejected.checksum}",
+            hint="restore the file from a copy; the rows of the category are not touched by this",
+        )
+    return [json.loads(line) for line in data.splitlines()]

@@ -1,0 +1,191 @@
+"""A segment: one Arrow IPC file with one uncompressed record batch, its rows grouped by bucket.
+
+Law: a segment is immutable, and what is read back is byte for byte what was written: the whole file is
+checked against the checksum in its commit, once per process. Reading maps the file and slices: it parses
+nothing and copies nothing.
+
+The schema's metadata carries `dovetail.format`, `dovetail.version` and `dovetail.rows_per_bucket` (JSON).
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import xxhash
+
+from dovetail.errors import CorruptFile, UnknownVersion
+from dovetail.kernels.grouping import group_by_bucket
+from dovetail.log.commit import PlacedSegment, SegmentInfo
+from dovetail.log.document import checksum
+from dovetail.log.filesystem import Output, Store
+from dovetail.log.schema import fit
+from dovetail.model.sketch import EventTimeSketch
+
+KIND, VERSION = b"dovetail.segment", b"1"
+MAX_ROWS = 1_000_000
+MAX_BYTES = 256 << 20
+
+BucketOf = Callable[[pa.RecordBatch], "npt.NDArray[np.integer[Any]]"]
+TimeOf = Callable[[pa.RecordBatch], "npt.NDArray[np.int64] | None"]
+
+
+@dataclass(frozen=True)
+class Segment:
+    """An open segment. `first_row` is the number of its first row in the category (0 while uncommitted)."""
+
+    info: SegmentInfo
+    batch: pa.RecordBatch
+    starts: npt.NDArray[np.int64]
+
+    @property
+    def first_row(self) -> int:
+        return self.info.first_row if isinstance(self.info, PlacedSegment) else 0
+
+    def bucket_range(self, lo: int, hi: int) -> tuple[int, int]:
+        """The rows of buckets `lo..hi-1`, as positions `start, stop` in `batch`."""
+        return int(self.starts[lo]), int(self.starts[hi])
+
+
+def chunks(
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema, *, max_rows: int, max_bytes: int, where: str
+) -> Iterator[pa.RecordBatch]:
+    """The same rows in `schema` as few large batches, each within both limits (but for one huge row)."""
+    gathered: list[pa.RecordBatch] = []
+    rows = size = 0
+    for piece in _pieces(batches, max_rows, max_bytes):
+        if gathered and (rows + piece.num_rows > max_rows or size + piece.nbytes > max_bytes):
+            yield _combine(gathered, schema, where)
+            gathered, rows, size = [], 0, 0
+        gathered.append(piece)
+        rows += piece.num_rows
+        size += piece.nbytes
+    if gathered:
+        yield _combine(gathered, schema, where)
+
+
+def _pieces(batches: Iterable[pa.RecordBatch], max_rows: int, max_bytes: int) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        if batch.num_rows == 0:
+            continue
+        parts = max(-(-batch.num_rows // max_rows), min(batch.num_rows, -(-batch.nbytes // max_bytes)))
+        step = -(-batch.num_rows // parts)
+        for start in range(0, batch.num_rows, step):
+            yield batch.slice(start, step)
+
+
+def _combine(batches: list[pa.RecordBatch], schema: pa.Schema, where: str) -> pa.RecordBatch:
+    table = fit(pa.Table.from_batches(batches), schema, where=where).combine_chunks()
+    columns = [column.chunk(0) for column in table.columns]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def write_segment(
+    store: Store,
+    folder: str,
+    batch: pa.RecordBatch,
+    *,
+    bucket: npt.NDArray[np.integer[Any]],
+    buckets: int,
+    times: npt.NDArray[np.int64] | None,
+) -> SegmentInfo:
+    """Write rows as one file, sorted by bucket; its checksum is taken of the bytes on their way out."""
+    order, counts = group_by_bucket(bucket, buckets)
+    if order is not None:
+        batch = batch.take(pa.array(order))
+    rows_per_bucket = tuple(counts.tolist())
+    metadata = {
+        "dovetail.format": KIND,
+        "dovetail.version": VERSION,
+        "dovetail.rows_per_bucket": json.dumps(rows_per_bucket, separators=(",", ":")),
+    }
+    name, tally = f"{uuid.uuid4().hex}.arrow", _Tally()
+
+    def fill(output: Output) -> None:
+        tally.output = output
+        sink = pa.PythonFile(tally, mode="w")
+        with pa.ipc.new_file(sink, batch.schema.with_metadata(metadata)) as writer:
+            writer.write_batch(batch)
+
+    store.write(f"{folder}/{name}", fill)
+    rows = batch.num_rows
+    sketch = EventTimeSketch.without_times(rows) if times is None else EventTimeSketch.of(times)
+    return SegmentInfo(name, rows, tally.bytes, tally.hash.hexdigest(), rows_per_bucket, sketch)
+
+
+class _Tally:
+    """A file object that counts and hashes what passes through it."""
+
+    closed = False
+
+    def __init__(self) -> None:
+        self.hash = xxhash.xxh3_64()
+        self.bytes = 0
+        self.output: Output | None = None
+
+    def write(self, data: Any) -> int:
+        view = memoryview(data)
+        self.hash.update(view)
+        self.bytes += view.nbytes
+        assert self.output is not None
+        self.output.write(view)
+        return view.nbytes
+
+    def tell(self) -> int:
+        return self.bytes
+
+    def flush(self) -> None:
+        """The store flushes and syncs when the file is whole."""
+
+    def close(self) -> None:
+        """The store closes its file itself."""
+
+
+def read_segment(
+    buffer: pa.Buffer, info: SegmentInfo, schema: pa.Schema, *, where: str, verified: bool
+) -> Segment:
+    """The segment in a file's bytes, checked against what its commit says of it. `verified`: this process has
+    seen its checksum match before."""
+    if buffer.size != info.bytes or not (verified or checksum(buffer) == info.checksum):
+        raise _corrupt("the file is corrupt: its bytes are not those that were written", where, info)
+    try:
+        reader = pa.ipc.open_file(buffer)
+        metadata = reader.schema.metadata or {}
+    except pa.ArrowException as error:
+        raise _corrupt(f"the file is not an Arrow file: {error}", where, info) from error
+    if metadata.get(b"dovetail.format") != KIND:
+        raise _corrupt("the file is an Arrow file, but not a segment", where, info)
+    if (version := metadata.get(b"dovetail.version", b"?")) != VERSION:
+        raise UnknownVersion(
+            f"the segment has format version {version.decode(errors='replace')}",
+            where=where,
+            expected=f"version {VERSION.decode()}",
+            hint="read this home with the release of Dovetail that wrote it, or a newer one",
+        )
+    try:
+        counts = tuple(json.loads(metadata[b"dovetail.rows_per_bucket"]))
+        batch = reader.get_batch(0).replace_schema_metadata(None)
+        batch.validate()
+        single = reader.num_record_batches == 1
+    except (pa.ArrowException, ValueError, KeyError, IndexError) as error:
+        raise _corrupt(f"the segment cannot be read: {error}", where, info) from error
+    if not batch.schema.equals(schema):
+        raise _corrupt("the segment has another schema than its category", where, info)
+    if not single or counts != info.rows_per_bucket or batch.num_rows != info.rows:
+        raise _corrupt("the segment holds other rows than its commit says", where, info)
+    return Segment(info, batch, np.concatenate(([0], np.cumsum(counts, dtype=np.int64))))
+
+
+def _corrupt(what: str, where: str, info: SegmentInfo) -> CorruptFile:
+    return CorruptFile(
+        what,
+        where=where,
+        expected=f"{info.rows} rows, {info.bytes} bytes, checksum {info.checksum}",
+        hint="restore the file from a copy; without it readers can only start after its commit",
+    )

@@ -1,0 +1,64 @@
+"""All that a join operator is told when it starts, as one value that crosses processes as JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from dovetail.model.interval import IntervalSpec
+
+Side = Literal["left", "right"]
+
+
+@dataclass(frozen=True)
+class OutputColumn:
+    """A column of the joined rows: which side it comes from and what it is called there."""
+
+    name: str
+    side: Side
+    source: str
+
+
+@dataclass(frozen=True)
+class JoinConfig:
+    home: str
+    application: str
+    join: str
+    left: str  # categories
+    right: str
+    keys: tuple[str, ...]  # key columns, called the same in both categories
+    spec: IntervalSpec
+    columns: tuple[OutputColumn, ...]
+    buckets: int
+    tasks: int
+    left_max_delay_us: int
+    right_max_delay_us: int
+    max_step_rows: int
+    index_dir: str | None = None  # None: chosen on each host
+    drain: bool = False
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> JoinConfig:
+        fields: dict[str, Any] = json.loads(text)
+        fields["spec"] = IntervalSpec(**fields["spec"])
+        fields["keys"] = tuple(fields["keys"])
+        fields["columns"] = tuple(OutputColumn(**column) for column in fields["columns"])
+        return cls(**fields)
+
+    @property
+    def state_path(self) -> str:
+        """Where the state of this join lies, below the home."""
+        return f"apps/{self.application}/state/{self.join}"
+
+    @property
+    def reader(self) -> str:
+        """The name under which the join holds back retention."""
+        return f"{self.application}.{self.join}"
+
+    def bucket_range(self, task: int, tasks: int) -> tuple[int, int]:
+        """The buckets of one task: neighbours, so that a segment gives them as one slice."""
+        return task * self.buckets // tasks, (task + 1) * self.buckets // tasks

@@ -1,0 +1,227 @@
+"""Rewritten program -> physical plan. Every expression is where it belongs already; this gathers stages.
+
+A stage ends in a CREATE TABLE. It holds the plain views that the table reads, in order, and below them
+either input tables (a slicer stage) or one join view (a join stage).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from dovetail.model.interval import IntervalSpec
+from dovetail.plan import options as join_options
+from dovetail.plan.consumers import unread
+from dovetail.plan.dialect import spark_sql
+from dovetail.plan.functions import arguments
+from dovetail.plan.join_condition import take_apart
+from dovetail.plan.physical import (
+    CategoryOutput,
+    Column,
+    ConsoleSink,
+    FileSink,
+    FilesSource,
+    InputTable,
+    JoinColumn,
+    JoinStage,
+    NoopSink,
+    Output,
+    Plan,
+    Relation,
+    ScribeSink,
+    ScribeSource,
+    SlicerStage,
+    Stage,
+    Watermark,
+)
+from dovetail.plan.problems import Problems
+from dovetail.plan.relation_types import relation_types
+from dovetail.plan.rules.lift_windows import window_call
+from dovetail.plan.rules.split_joins import join_type
+from dovetail.plan.scope import output_names, tables
+from dovetail.plan.statements import CreateInput, CreateTable, CreateView, Program, Scribe, is_join, reads
+from dovetail.plan.types import is_timestamp
+
+
+def build(program: Program) -> Plan:
+    problems = Problems()
+    stages: list[Stage] = []
+    for statement in program:
+        if isinstance(statement, CreateTable):
+            with problems.of(statement.name):
+                stages.append(_stage(program, statement))
+    problems.done()
+    return Plan(program.application, _ordered(stages), program.warnings)
+
+
+def unread_warnings(program: Program) -> list[str]:
+    """Of a program before the split: what leads to no table does not run."""
+    kinds = {s.name: "input table" if isinstance(s, CreateInput) else "view" for s in unread(program)}
+    return [f"{kind} `{name}` leads to no table and does not run" for name, kind in kinds.items()]
+
+
+def _stage(program: Program, table: CreateTable) -> Stage:
+    inputs: list[InputTable] = []
+    views: list[Relation] = []
+    joins: list[CreateView] = []
+    seen: set[str] = set()
+
+    def gather(names: list[str]) -> None:
+        for name in names:
+            below = program.get(name)
+            if below is None or below.name in seen or isinstance(below, CreateTable):
+                continue
+            seen.add(below.name)
+            if isinstance(below, CreateInput):
+                inputs.append(_input(below))
+            elif is_join(below):
+                joins.append(below)
+            else:
+                gather(reads(below))
+                views.append(Relation(below.name, spark_sql(below.query)))
+
+    gather(reads(table))
+    output = _output(program, table)
+    select = spark_sql(table.query)
+    watermark = _watermark(program, table)
+    if joins:
+        stage = _join_stage(program, joins[0], output)
+        return replace(stage, views=tuple(views), select=select, watermark=watermark)
+    name = table.name
+    if isinstance(output, CategoryOutput):
+        name = output.category.removeprefix(f"{program.application}.")
+    return SlicerStage(name, tuple(inputs), tuple(views), select, output, watermark)
+
+
+def _input(table: CreateInput) -> InputTable:
+    origin = table.origin
+    source: ScribeSource | FilesSource
+    if isinstance(origin, Scribe):
+        source = ScribeSource(origin.category)
+    else:
+        source = FilesSource(origin.path, origin.format, origin.options)
+    return InputTable(table.name, tuple(Column(c.name, c.type) for c in table.columns), source)
+
+
+def _output(program: Program, table: CreateTable) -> Output:
+    storage = table.storage
+    if storage.kind == "SCRIBE":
+        category = str(storage.category)
+        if category.startswith(f"{program.application}."):
+            keys = tuple(name for name in output_names(table.query) if name.startswith("_key_"))
+            keyed = keys if storage.shard is not None else ()
+            return CategoryOutput(category, keyed, "_time" if keyed else None, storage.buckets or 64)
+        return ScribeSink(category, spark_sql(storage.shard) if storage.shard else None, storage.buckets)
+    if storage.kind in ("PARQUET", "JSON"):
+        return FileSink(storage.kind.lower(), str(storage.path))
+    return ConsoleSink() if storage.kind == "CONSOLE" else NoopSink()
+
+
+def _join_stage(program: Program, join: CreateView, output: Output) -> JoinStage:
+    """The join itself; what is evaluated after it is the caller's."""
+    query = join.query
+    assert isinstance(query, exp.Select)
+    sides = [program.get(table.name) for table in tables(query)]
+    categories = []
+    for side in sides:
+        assert isinstance(side, CreateInput)
+        assert isinstance(side.origin, Scribe)
+        categories.append(side.origin.category)
+    left, right = (table.name for table in tables(query))
+    condition = take_apart(program, query.args["joins"][0].args["on"], left, right)
+    given = join_options.resolve(join.options)
+    types = relation_types(program)
+    columns = []
+    for item in query.expressions:
+        column = item.unalias()
+        side_name = "left" if column.table == left else "right"
+        type_ = types.get((column.table.lower(), column.name.lower()))
+        columns.append(JoinColumn(item.output_name, side_name, column.name, type_))
+    return JoinStage(
+        name=categories[0].removeprefix(f"{program.application}.").removesuffix(".left"),
+        left=categories[0],
+        right=categories[1],
+        spec=IntervalSpec(condition.before_us, condition.after_us, join_type(query), given.match, given.pick),
+        left_max_delay_us=given.left_max_delay_us,
+        right_max_delay_us=given.right_max_delay_us,
+        max_step_rows=given.max_step_rows,
+        tasks=given.tasks,
+        source_name=join.name,
+        columns=tuple(columns),
+        views=(),
+        select="",
+        output=output,
+    )
+
+
+def _watermark(program: Program, table: CreateTable) -> Watermark | None:
+    """By default rows may be as late as the joins below can make them."""
+    call = window_call(table)
+    if call is None:
+        return None
+    time = arguments(call)[0]
+    assert isinstance(time, exp.Column)
+    type_ = relation_types(program).get((time.table.lower(), time.name.lower()))
+    if type_ is not None and not is_timestamp(type_):
+        raise program.plan_error(
+            f"the time of window(...) is {type_}",
+            time,
+            expected="a TIMESTAMP",
+            hint=f"for seconds since 1970 write window(timestamp_seconds({time.name}), ...)",
+        )
+    delay = sum(_delay(program, join) for join in _joins_below(program, table))
+    return Watermark(time.table, time.name, delay or join_options.MAX_DELAY_US)
+
+
+def _joins_below(program: Program, statement: CreateTable | CreateView | CreateInput) -> list[CreateView]:
+    """All joins that rows pass through, also those behind an intermediate category."""
+    found: dict[str, CreateView] = {}
+    todo: list[CreateTable | CreateView | CreateInput] = [statement]
+    seen: set[str] = set()
+    while todo:
+        at = todo.pop()
+        if at.name in seen:
+            continue
+        seen.add(at.name)
+        if isinstance(at, CreateView) and is_join(at):
+            found[at.name] = at
+        below = [program.get(name) for name in reads(at)]
+        if isinstance(at, CreateInput) and isinstance(at.origin, Scribe):
+            below = [
+                s for s in program if isinstance(s, CreateTable) and s.storage.category == at.origin.category
+            ]
+        todo.extend(s for s in below if s is not None)
+    return list(found.values())
+
+
+def _delay(program: Program, join: CreateView) -> int:
+    query = join.query
+    assert isinstance(query, exp.Select)
+    left, right = (table.name for table in tables(query))
+    condition = take_apart(program, query.args["joins"][0].args["on"], left, right)
+    given = join_options.resolve(join.options)
+    return given.left_max_delay_us + given.right_max_delay_us + condition.before_us + condition.after_us
+
+
+def _ordered(stages: list[Stage]) -> tuple[Stage, ...]:
+    """Writers of a category before its readers; otherwise, and on a loop, as they come."""
+    ordered: list[Stage] = []
+    waiting = list(stages)
+    while waiting:
+        pending = {written_category(stage) for stage in waiting} - {None}
+        ready = [s for s in waiting if not (read_categories(s) & (pending - {written_category(s)}))]
+        first = ready[0] if ready else waiting[0]
+        ordered.append(first)
+        waiting.remove(first)
+    return tuple(ordered)
+
+
+def written_category(stage: Stage) -> str | None:
+    return stage.output.category if isinstance(stage.output, CategoryOutput | ScribeSink) else None
+
+
+def read_categories(stage: Stage) -> set[str]:
+    if isinstance(stage, JoinStage):
+        return {stage.left, stage.right}
+    return {table.source.category for table in stage.inputs if isinstance(table.source, ScribeSource)}

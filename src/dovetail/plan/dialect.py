@@ -1,0 +1,140 @@
+"""Spark's SQL as sqlglot reads and writes it here.
+
+Law: a function call comes out as it went in. sqlglot knows many functions and rewrites them between
+dialects (`timestamp_seconds(x)` becomes a cast of `from_unixtime(x)`, which loses the fraction), so all but
+those with a syntax of their own (`CAST`, `EXTRACT`, `TRIM`, ...) are read as anonymous calls: every
+function Spark has, now or later, passes through. All identifiers are marked as quoted, so that two texts
+that differ only in quotes are the same tree, and so that `left` or `order` can be a name anywhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import ClassVar
+
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.parsers.spark import SparkParser
+from sqlglot.tokenizer_core import Token, TokenType
+
+_WITH_SYNTAX = (
+    "CAST",
+    "TRY_CAST",
+    "EXTRACT",
+    "TRIM",
+    "OVERLAY",
+    "POSITION",
+    "SUBSTRING",
+    "SUBSTR",
+    "LISTAGG",
+)
+_UNIT_FIRST = {"datediff", "date_diff", "dateadd", "date_add", "timestampadd", "timestampdiff"}
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+
+
+class PqlSpark(Spark):
+    """Spark's dialect with functions left alone."""
+
+    class Parser(SparkParser):
+        FUNCTIONS: ClassVar[dict[str, Callable[..., exp.Expr]]] = {}
+        FUNCTION_PARSERS: ClassVar = {
+            name: parser for name, parser in SparkParser.FUNCTION_PARSERS.items() if name in _WITH_SYNTAX
+        }
+        NO_PAREN_FUNCTION_PARSERS: ClassVar = {
+            name: parser
+            for name, parser in SparkParser.NO_PAREN_FUNCTION_PARSERS.items()
+            if name in ("CASE", "IF")
+        }
+
+
+def tokenize(text: str) -> list[Token]:
+    return PqlSpark().tokenize(text)
+
+
+def parse_tokens(tokens: list[Token], text: str) -> list[exp.Expr | None]:
+    """Trees of the statements in `tokens`, in canonical form; positions are those of `text`."""
+    trees = PqlSpark().parser().parse(tokens, text)
+    return [None if tree is None else canonical(tree) for tree in trees]
+
+
+def canonical(tree: exp.Expr) -> exp.Expr:
+    """The form in which a tree equals the tree of its own rendering."""
+    tree = tree.transform(_canonical_node, copy=False)
+    for node in tree.walk():
+        node.comments = None
+        if isinstance(node, exp.Identifier):
+            node.set("quoted", True)
+    return tree
+
+
+def _canonical_node(node: exp.Expr) -> exp.Expr:
+    made: exp.Expr | None = None
+    if type(node) is exp.Cast:
+        made = exp.TryCast(**{**node.args, "safe": False})
+    elif isinstance(node, exp.StrPosition):
+        made = call("locate", node.args["substr"], node.this)
+    elif isinstance(node, exp.Concat):
+        made = call("concat", *node.expressions)
+    elif isinstance(node, exp.RawString):
+        made = exp.Literal.string(node.this)
+    elif isinstance(node, (exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentUser)):
+        made = call(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(node).__name__).lower())
+    elif (
+        isinstance(node, exp.Anonymous)
+        and str(node.this).lower() in _UNIT_FIRST
+        and len(node.expressions) == 3
+    ):
+        unit = node.expressions[0]
+        if isinstance(unit, exp.Column) and not unit.table:
+            unit.replace(exp.Var(this=unit.name.upper()))
+    if made is None:
+        return node
+    if node._meta:
+        made.meta.update(node._meta)
+    return made
+
+
+def call(name: str, *arguments: exp.Expr) -> exp.Anonymous:
+    return exp.Anonymous(this=name, expressions=list(arguments))
+
+
+def spark_sql(tree: exp.Expr) -> str:
+    """SQL for Spark: one line, every identifier between backquotes."""
+    return tree.sql(dialect=PqlSpark, identify=True, normalize_functions=False, comments=False)
+
+
+def pql_sql(tree: exp.Expr, *, pretty: bool = False) -> str:
+    """SQL for people: backquotes only where a name needs them."""
+
+    def bare(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Identifier):
+            node.set("quoted", needs_quotes(node.name))
+        return node
+
+    return (
+        tree.copy()
+        .transform(bare, copy=False)
+        .sql(dialect=PqlSpark, normalize_functions=False, comments=False, pretty=pretty, max_text_width=90)
+    )
+
+
+def needs_quotes(name: str) -> bool:
+    if not _PLAIN_NAME.match(name):
+        return True
+    tokens = tokenize(name)
+    return len(tokens) != 1 or tokens[0].token_type is not TokenType.VAR
+
+
+def quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`" if needs_quotes(name) else name
+
+
+def cast_to(node: exp.Expr, type_: str) -> exp.Expr:
+    """`CAST(node AS type)`, as the parser would make it."""
+    text = f"SELECT CAST(NULL AS {type_})"
+    tree = parse_tokens(tokenize(text), text)[0]
+    assert isinstance(tree, exp.Select)
+    made: exp.Expr = tree.expressions[0]
+    made.set("this", node.copy())
+    return made

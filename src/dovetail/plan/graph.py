@@ -1,0 +1,199 @@
+"""The operator graph of a plan, as the paper's Figure 4 draws it: data, slicers, joins, post-join slicers, data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from sqlglot import exp
+
+from dovetail.plan.dialect import pql_sql
+from dovetail.plan.interval_literal import words
+from dovetail.plan.physical import (
+    CategoryOutput,
+    FileSink,
+    InputTable,
+    JoinStage,
+    Plan,
+    ScribeSink,
+    ScribeSource,
+    SlicerStage,
+    Stage,
+)
+from dovetail.plan.scope import is_simple
+from dovetail.plan.statements import CreateTable, CreateView, Program, is_join, reads
+from dovetail.plan.window_words import HOW_WORDS, match_words, window_words
+
+Kind = Literal["category", "files", "slicer", "join", "sink"]
+"""What flows in boxes of their own: data (category, files, sink) and operators (slicer, join)."""
+
+MOST_LINES = 8
+
+
+@dataclass(frozen=True)
+class Node:
+    id: str
+    kind: Kind
+    title: str
+    lines: tuple[str, ...] = ()
+
+
+@dataclass
+class Graph:
+    title: str
+    nodes: dict[str, Node] = field(default_factory=dict)
+    edges: list[tuple[str, str]] = field(default_factory=list)
+
+    def add(self, node: Node) -> str:
+        """The first description of a node stays, unless it had nothing to say."""
+        known = self.nodes.get(node.id)
+        if known is None or (node.lines and not known.lines):
+            self.nodes[node.id] = node
+        return node.id
+
+    def edge(self, start: str, stop: str) -> None:
+        if (start, stop) not in self.edges:
+            self.edges.append((start, stop))
+
+
+def graph_of(program: Program, plan: Plan) -> Graph:
+    """`program` is the rewritten one that the plan was built from."""
+    graph = Graph(plan.application)
+    tables = [statement for statement in program if isinstance(statement, CreateTable)]
+    by_output = {_category(table): table for table in tables}
+    for stage in plan.stages:
+        table = program.get(stage.name)
+        if not isinstance(table, CreateTable):
+            output = stage.output
+            table = by_output.get(output.category) if isinstance(output, CategoryOutput | ScribeSink) else None
+        if table is None:
+            table = _table_of_join(program, tables, stage)
+        _add_stage(graph, program, stage, table)
+    return graph
+
+
+def _category(table: CreateTable) -> str | None:
+    return table.storage.category
+
+
+def _table_of_join(program: Program, tables: list[CreateTable], stage: Stage) -> CreateTable:
+    return next(t for t in tables if isinstance(stage, JoinStage) and _reads(program, t, stage.source_name))
+
+
+def _reads(program: Program, statement: CreateTable | CreateView, name: str) -> bool:
+    for below_name in reads(statement):
+        below = program.get(below_name)
+        if below is not None and below.name == name:
+            return True
+        if isinstance(below, CreateView) and not is_join(below) and _reads(program, below, name):
+            return True
+    return False
+
+
+def _add_stage(graph: Graph, program: Program, stage: Stage, table: CreateTable) -> None:
+    if isinstance(stage, SlicerStage):
+        side = isinstance(stage.output, CategoryOutput) and bool(stage.output.keys)
+        title = f"{stage.name.rpartition('.')[2]} slicer" if side else f"{stage.name}: slicer"
+        lines = _side_lines(program, table) if side else _slicer_lines(program, table)
+        last = graph.add(Node(f"slicer {stage.name}", "slicer", title, lines))
+        for source in stage.inputs:
+            graph.edge(graph.add(_input_node(source)), last)
+    else:
+        join = graph.add(Node(f"join {stage.name}", "join", f"{stage.name}: join", _join_lines(stage)))
+        for category in (stage.left, stage.right):
+            graph.edge(graph.add(Node(f"category {category}", "category", category)), join)
+        title = "post-join slicer"
+        last = graph.add(Node(f"post {stage.name}", "slicer", title, _slicer_lines(program, table)))
+        graph.edge(join, last)
+    graph.edge(last, graph.add(_output_node(stage)))
+
+
+def _input_node(table: InputTable) -> Node:
+    columns = _limited([f"{column.name} {column.type or '?'}" for column in table.columns])
+    if isinstance(table.source, ScribeSource):
+        return Node(f"category {table.source.category}", "category", table.source.category, columns)
+    return Node(f"files {table.name}", "files", table.source.path, (f"{table.source.format} files", *columns))
+
+
+def _output_node(stage: Stage) -> Node:
+    output = stage.output
+    if isinstance(output, CategoryOutput):
+        lines = [f"{output.buckets} buckets" + (f" by {', '.join(output.keys)}" if output.keys else "")]
+        return Node(f"category {output.category}", "category", output.category, tuple(lines))
+    if isinstance(output, ScribeSink):
+        lines = [f"sharded by {output.shard}"] if output.shard else []
+        return Node(f"category {output.category}", "category", output.category, tuple(lines))
+    if isinstance(output, FileSink):
+        return Node(f"sink {stage.name}", "files", output.path, (f"{output.format} files",))
+    title = type(output).__name__.removesuffix("Sink").lower()
+    return Node(f"sink {stage.name}", "sink", title)
+
+
+def _join_lines(stage: JoinStage) -> tuple[str, ...]:
+    spec = stage.spec
+    delays = {words(stage.left_max_delay_us), words(stage.right_max_delay_us)}
+    shown = delays.pop() if len(delays) == 1 else None
+    left, right = words(stage.left_max_delay_us), words(stage.right_max_delay_us)
+    return (
+        HOW_WORDS[spec.how],
+        f"right rows {window_words(spec.before_us, spec.after_us)}",
+        f"match    {match_words(spec)}",
+        f"delay    {shown}" if shown else f"delay    left {left}, right {right}",
+    )
+
+
+def _side_lines(program: Program, table: CreateTable) -> tuple[str, ...]:
+    """Keys, time, filter and payload of a join's side."""
+    view = program.get(reads(table)[0])
+    assert isinstance(view, CreateView)
+    items = {item.output_name: item.unalias() for item in view.query.selects}
+    keys = [pql_sql(node) for name, node in items.items() if name.startswith("_key_")]
+    lines = [f"key      {', '.join(keys)}", f"time     {pql_sql(items['_time'])}"]
+    lines.extend(_where(view.query))
+    lines.extend(f"column   {_assigned(name, node)}" for name, node in items.items() if name[:5] not in ("_key_", "_time"))
+    return _limited(lines)
+
+
+def _slicer_lines(program: Program, table: CreateTable) -> tuple[str, ...]:
+    """What is evaluated on the way to a table: the filters, and every item that is no plain column."""
+    lines: list[str] = []
+    todo: list[CreateTable | CreateView] = [table]
+    while todo:
+        statement = todo.pop()
+        query = statement.query
+        below = [program.get(name) for name in reads(statement)]
+        todo.extend(s for s in below if isinstance(s, CreateView) and not is_join(s))
+        if not is_simple(query):
+            lines.insert(0, f"{statement.name} = {pql_sql(query)}")
+            continue
+        group = query.args.get("group")
+        made = [*_where(query)]
+        made.extend(
+            f"column   {_assigned(item.output_name, item.unalias())}"
+            for item in query.selects
+            if not isinstance(item.unalias(), exp.Column) or item.unalias().name != item.output_name
+        )
+        if group is not None:
+            made.append(f"group by {', '.join(pql_sql(node) for node in group.expressions)}")
+        lines = [*made, *lines]
+    return _limited(lines or [f"column   {item.output_name}" for item in table.query.selects])
+
+
+def _where(query: exp.Expr) -> list[str]:
+    where = query.args.get("where")
+    return [f"where    {pql_sql(where.this)}"] if where is not None else []
+
+
+def _assigned(name: str, node: exp.Expr) -> str:
+    bare = node.copy()
+    for column in bare.find_all(exp.Column):
+        column.set("table", None)
+    return name if isinstance(node, exp.Column) and node.name == name else f"{name} = {pql_sql(bare)}"
+
+
+def _limited(lines: list[str]) -> tuple[str, ...]:
+    if len(lines) <= MOST_LINES:
+        return tuple(lines)
+    return (*lines[: MOST_LINES - 1], f"... {len(lines) - MOST_LINES + 1} more")
+
+

@@ -1,0 +1,76 @@
+"""Conditions of a join that are neither key nor window: which run in the slicers, which after the join.
+
+A row that a slicer drops takes no part in the join. That is the same as a false ON condition where the join
+does not keep unmatched rows of that side, and the same as a false WHERE where it never nulls that side.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from dovetail.model.interval import JoinType, Match
+from dovetail.plan.dialect import pql_sql
+from dovetail.plan.join_condition import JoinCondition, conjuncts, side_of
+from dovetail.plan.scope import tables
+from dovetail.plan.statements import Program
+
+ON_BEFORE: dict[str, tuple[JoinType, ...]] = {
+    "left": ("inner", "right", "semi"),
+    "right": ("inner", "left", "semi", "anti"),
+}
+WHERE_BEFORE: dict[str, tuple[JoinType, ...]] = {
+    "left": ("inner", "left", "semi", "anti"),
+    "right": ("inner", "right"),
+}
+
+
+def filters(
+    program: Program, query: exp.Select, condition: JoinCondition, how: JoinType, match: Match
+) -> tuple[dict[str, list[exp.Expr]], list[exp.Expr]]:
+    """Conditions before the join, by side, and those after it."""
+    left, right = (table.name for table in tables(query))
+    before: dict[str, list[exp.Expr]] = {"left": [], "right": []}
+    after: list[exp.Expr] = []
+    for side, nodes in (("left", condition.left_only), ("right", condition.right_only)):
+        for node in nodes:
+            if how not in ON_BEFORE[side]:
+                raise _not_in_on(program, node, side, how)
+            before[side].append(node)
+    for node in condition.both:
+        if how != "inner" or match != "all":
+            raise _both_sides(program, node, how, match)
+        after.append(node)
+    where = query.args.get("where")
+    for node in conjuncts(where.this) if where is not None else ():
+        side = side_of(node, left, right) or "after"
+        if how in WHERE_BEFORE.get(side, ()) and (match == "all" or side == "left"):
+            before[side].append(node)
+        else:
+            after.append(node)
+    return before, after
+
+
+def _not_in_on(program: Program, node: exp.Expr, side: str, how: JoinType) -> Exception:
+    return program.plan_error(
+        f"`{pql_sql(node)[:80]}` reads the {side} side only, whose unmatched rows a {how.upper()} join keeps",
+        node,
+        expected="in ON: equalities, the window, and conditions on a side whose unmatched rows are dropped",
+        hint="to drop the rows, put it in WHERE; to keep them unmatched, make it part of the key, as in "
+        f"IF({pql_sql(node)[:40]}, key, NULL) = key",
+    )
+
+
+def _both_sides(program: Program, node: exp.Expr, how: JoinType, match: Match) -> Exception:
+    if how == "inner":
+        return program.plan_error(
+            f'`{pql_sql(node)[:80]}` reads both sides, but match = "{match}" picks without it',
+            node,
+            expected="equalities and one window",
+            hint='use match = "all", or put the condition in WHERE if it may drop the picked pair',
+        )
+    return program.plan_error(
+        f"`{pql_sql(node)[:80]}` reads both sides and is neither an equality nor the window",
+        node,
+        expected=f"for a {how.upper()} join: equalities, one window, conditions on one side",
+        hint="only an INNER join takes such a condition in ON; or put it in WHERE",
+    )

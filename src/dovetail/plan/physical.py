@@ -1,0 +1,208 @@
+"""The physical plan: stages of Spark SQL between categories, as frozen data with a versioned JSON form.
+
+A stage is one Spark query. Stages stand in topological order and talk through categories only. SQL texts
+are Spark's, with every identifier between backquotes; they read the relations that the stage defines before
+them: its inputs, then its views in order (for a join stage, the join source's output under `source_name`,
+then its views).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from dovetail.errors import CorruptFile, DovetailError, UnknownVersion
+from dovetail.model.interval import IntervalSpec
+from dovetail.plan.plan_json import decode, encode
+
+PLAN_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Column:
+    """A Spark DDL type; None where only the source knows it."""
+
+    name: str
+    type: str | None
+
+
+@dataclass(frozen=True)
+class ScribeSource:
+    category: str
+
+
+@dataclass(frozen=True)
+class FilesSource:
+    path: str
+    format: str
+    options: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class InputTable:
+    name: str
+    columns: tuple[Column, ...]
+    source: ScribeSource | FilesSource
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A temporary view."""
+
+    name: str
+    sql: str
+
+
+@dataclass(frozen=True)
+class CategoryOutput:
+    """An intermediate category. With keys: a side of a join, sharded by them; without: a join."""
+
+    category: str
+    keys: tuple[str, ...]
+    time: str | None
+    buckets: int
+
+
+@dataclass(frozen=True)
+class ScribeSink:
+    """`shard` is Spark SQL over the select's columns; `buckets` None takes the log's default."""
+
+    category: str
+    shard: str | None = None
+    buckets: int | None = None
+
+
+@dataclass(frozen=True)
+class FileSink:
+    format: str
+    path: str
+
+
+@dataclass(frozen=True)
+class ConsoleSink:
+    pass
+
+
+@dataclass(frozen=True)
+class NoopSink:
+    pass
+
+
+Sink = ScribeSink | FileSink | ConsoleSink | NoopSink
+Output = CategoryOutput | Sink
+
+
+@dataclass(frozen=True)
+class Watermark:
+    """Put on `column` of the relation named `relation`, which is then registered again under its name."""
+
+    relation: str
+    column: str
+    delay_us: int
+
+
+@dataclass(frozen=True)
+class SlicerStage:
+    """Reads inputs, evaluates, writes. A join's side yields `_key_0`.., `_time` and payload columns."""
+
+    name: str
+    inputs: tuple[InputTable, ...]
+    views: tuple[Relation, ...]
+    select: str
+    output: Output
+    watermark: Watermark | None = None
+
+
+@dataclass(frozen=True)
+class JoinColumn:
+    """A column that the join source yields: `source` is its name in the category of `side`."""
+
+    name: str
+    side: str
+    source: str
+    type: str | None = None
+
+
+@dataclass(frozen=True)
+class JoinStage:
+    """Joins two categories, then evaluates what could not be evaluated before, and writes."""
+
+    name: str
+    left: str
+    right: str
+    spec: IntervalSpec
+    left_max_delay_us: int
+    right_max_delay_us: int
+    max_step_rows: int
+    tasks: int | None
+    source_name: str
+    columns: tuple[JoinColumn, ...]
+    views: tuple[Relation, ...]
+    select: str
+    output: Output
+    watermark: Watermark | None = None
+
+
+Stage = SlicerStage | JoinStage
+
+
+@dataclass(frozen=True)
+class Plan:
+    application: str
+    stages: tuple[Stage, ...]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def joins(self) -> tuple[JoinStage, ...]:
+        return tuple(stage for stage in self.stages if isinstance(stage, JoinStage))
+
+    @property
+    def slicers(self) -> tuple[SlicerStage, ...]:
+        return tuple(stage for stage in self.stages if isinstance(stage, SlicerStage))
+
+    def to_json(self) -> dict[str, Any]:
+        return to_json(self)
+
+    @classmethod
+    def from_json(cls, data: Any) -> Plan:
+        return from_json(data)
+
+
+_KINDS: dict[str, type] = {
+    kind.__name__: kind
+    for kind in (
+        ScribeSource,
+        FilesSource,
+        CategoryOutput,
+        ScribeSink,
+        FileSink,
+        ConsoleSink,
+        NoopSink,
+        SlicerStage,
+        JoinStage,
+    )
+}
+
+
+def to_json(plan: Plan) -> dict[str, Any]:
+    return {"version": PLAN_VERSION, **encode(plan, _KINDS)}
+
+
+def from_json(data: Any) -> Plan:
+    version = data.get("version") if isinstance(data, dict) else None
+    if version != PLAN_VERSION:
+        raise UnknownVersion(
+            f"a plan of version {version!r} cannot be read",
+            expected=f"version {PLAN_VERSION}",
+            hint="plan the application again from its PQL text with this release",
+        )
+    try:
+        plan: Plan = decode({name: value for name, value in data.items() if name != "version"}, Plan, _KINDS)
+    except DovetailError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise CorruptFile(
+            f"this is not a plan: {type(error).__name__}: {error}",
+            hint="plan the application again from its PQL text",
+        ) from None
+    return plan

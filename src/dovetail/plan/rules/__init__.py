@@ -1,0 +1,28 @@
+"""The planner: an ordered tuple of rules, each a pure function `Program -> Program` in a file of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dovetail.plan.rules.check_queries import check_queries
+from dovetail.plan.rules.eliminate_aliases import eliminate_aliases
+from dovetail.plan.rules.expand_stars import expand_stars
+from dovetail.plan.rules.infer_types import infer_types
+from dovetail.plan.rules.lift_windows import lift_windows
+from dovetail.plan.rules.order_statements import order_statements
+from dovetail.plan.rules.resolve_names import resolve_names
+from dovetail.plan.rules.split_joins import split_joins
+from dovetail.plan.statements import Program
+
+Rule = Callable[[Program], Program]
+
+RULES: tuple[Rule, ...] = (
+    order_statements,
+    check_queries,
+    expand_stars,
+    resolve_names,
+    eliminate_aliases,
+    lift_windows,
+    infer_types,
+    split_joins,
+)

@@ -1,0 +1,241 @@
+"""Every column says which relation it belongs to; every item of a select list has a name.
+
+Names are found whatever their case and come out as declared. A field of a struct column becomes
+`(relation.column).field`. A name that an earlier item gave (`a + 1 AS b, b * 2 AS c`) is replaced by that
+item's expression. An item without a name gets `_c<position>` and a warning.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from dovetail.errors import PqlError
+from dovetail.plan.functions import TIME_WINDOWS, function_name
+from dovetail.plan.nearest import did_you_mean
+from dovetail.plan.problems import Problems
+from dovetail.plan.scope import Schema, Side, columns_of, is_simple, output_names, sides
+from dovetail.plan.source import span_of
+from dovetail.plan.statements import CreateInput, CreateTable, CreateView, Program, Statement, tables_in
+
+
+def resolve_names(program: Program) -> Program:
+    problems = Problems()
+    warnings: list[str] = []
+    schema: dict[str, tuple[str, ...]] = {}
+    made: list[Statement] = []
+    for statement in program:
+        resolved: Statement = statement
+        if not isinstance(statement, CreateInput):
+            with problems.of(statement.name):
+                resolved = _statement(program, statement, schema, warnings, problems)
+        made.append(resolved)
+        schema[resolved.name.lower()] = columns_of(resolved)
+    problems.done()
+    return program.with_statements(made).warn(*warnings)
+
+
+def _statement(
+    program: Program,
+    statement: CreateView | CreateTable,
+    schema: Schema,
+    warnings: list[str],
+    problems: Problems,
+) -> CreateView | CreateTable:
+    if is_simple(statement.query) and isinstance(statement.query, exp.Select):
+        scope = _Scope(program, statement.name, statement.query, schema, problems)
+        query: exp.Query = scope.resolved(warnings)
+    else:
+        query = statement.query
+        _check_loosely(program, statement.name, query, schema, problems)
+    seen: set[str] = set()
+    for name in output_names(query):
+        if name.lower() in seen:
+            raise program.error(
+                f"`{statement.name}` has two columns `{name}`",
+                statement.span,
+                hint="name them apart with AS",
+            )
+        seen.add(name.lower())
+    made = replace(statement, query=query)
+    if isinstance(made, CreateTable) and made.storage.shard is not None:
+        _check_shard(program, made, problems)
+    return made
+
+
+class _Scope:
+    """The names visible in one SELECT."""
+
+    def __init__(
+        self, program: Program, statement: str, query: exp.Select, schema: Schema, problems: Problems
+    ) -> None:
+        self.program, self.statement, self.problems = program, statement, problems
+        self.query = query.copy()
+        self.sides = sides(self.query, schema)
+        join = self.query.args["joins"][0] if self.query.args.get("joins") else None
+        self.left_only = join is not None and join.kind.upper() in ("SEMI", "ANTI")
+        self.items: dict[str, exp.Expr] = {}
+        grouped = self.query.args.get("group")
+        self.windows = (
+            {function_name(item) for item in grouped.expressions} & set(TIME_WINDOWS) if grouped else set()
+        )
+        if len(self.sides) == 2 and self.sides[0].alias.lower() == self.sides[1].alias.lower():
+            raise program.error(
+                f"both sides of the join are called `{self.sides[0].alias}`",
+                join,
+                hint="give them aliases: FROM t AS a JOIN t AS b",
+            )
+
+    def resolved(self, warnings: list[str]) -> exp.Select:
+        items = []
+        for position, item in enumerate(self.query.expressions):
+            name = item.output_name
+            made = self._rewrite(item.unalias() if isinstance(item, exp.Alias) else item, inline=True)
+            if not name:
+                name = f"_c{position}"
+                span = span_of(item)
+                place = (
+                    "{}:{}:{}: ".format(self.program.source.name, *self.program.source.place(span))
+                    if span
+                    else ""
+                )
+                warnings.append(
+                    f"{place}column {position + 1} of `{self.statement}` has no name; it is called `{name}`"
+                )
+            elif isinstance(item, exp.Column) and isinstance(made, exp.Column):
+                name = made.name
+            alias = exp.to_identifier(name, quoted=True)
+            if isinstance(item, exp.Alias) and item.args["alias"]._meta:
+                alias.meta.update(item.args["alias"]._meta)
+            items.append(exp.Alias(this=made, alias=alias))
+            self.items.setdefault(name.lower(), made)
+        for clause, value in list(self.query.args.items()):
+            if clause in ("expressions", "from_") or not isinstance(value, (exp.Expr, list)):
+                continue
+            if clause == "joins":
+                join = value[0]
+                if join.args.get("on") is not None:
+                    join.set("on", self._rewrite(join.args["on"], inline=False, everything=True))
+            elif isinstance(value, exp.Expr):
+                self.query.set(clause, self._rewrite(value, inline=clause != "where"))
+        self.query.set("expressions", items)
+        return self.query
+
+    def _rewrite(self, tree: exp.Expr, *, inline: bool, everything: bool = False) -> exp.Expr:
+        tree = tree.copy()
+        for column in list(tree.find_all(exp.Column)):
+            if isinstance(column.this, exp.Star):
+                continue
+            try:
+                found = self._find(column, inline, everything)
+            except PqlError as error:
+                self.problems.add(self.statement, error)
+                continue
+            if column is tree:
+                tree = found
+            else:
+                column.replace(found)
+        return tree
+
+    def _find(self, column: exp.Column, inline: bool, everything: bool) -> exp.Expr:
+        parts = list(column.parts)
+        visible = self.sides[:1] if self.left_only and not everything else self.sides
+        if len(parts) > 1:
+            for side in visible:
+                spelled = side.spelled(parts[1].name)
+                if side.alias.lower() == parts[0].name.lower() and spelled:
+                    return _reference(side, spelled, column, parts[2:])
+        holders = [side for side in visible if side.spelled(parts[0].name)]
+        qualifies = [side for side in self.sides if side.alias.lower() == parts[0].name.lower()]
+        if len(holders) > 1 and not (qualifies and len(parts) > 1):
+            raise self.program.error(
+                f"`{parts[0].name}` is ambiguous: `{holders[0].alias}` and `{holders[1].alias}` both have it",
+                column,
+                hint=f"write {holders[0].alias}.{parts[0].name} or {holders[1].alias}.{parts[0].name}",
+            )
+        if holders and not (qualifies and len(parts) > 1):
+            return _reference(holders[0], str(holders[0].spelled(parts[0].name)), column, parts[1:])
+        name = parts[0].name.lower()
+        if name in self.windows:
+            return column.copy()
+        if inline and name in self.items and len(parts) == 1:
+            made = self.items[name].copy()
+            return made if isinstance(made, (exp.Column, exp.Literal, exp.Func)) else exp.Paren(this=made)
+        raise self._unknown(column, parts, qualifies, visible)
+
+    def _unknown(
+        self, column: exp.Column, parts: list[exp.Expr], qualifies: list[Side], visible: list[Side]
+    ) -> PqlError:
+        if len(parts) > 1 and qualifies:
+            side = qualifies[0]
+            if side not in visible:
+                return self.program.error(
+                    f"a LEFT SEMI or LEFT ANTI join gives no columns of `{side.alias}`",
+                    column,
+                    hint="use an INNER or LEFT join to see both sides",
+                )
+            return self.program.error(
+                f"`{side.relation}` has no column `{parts[1].name}`",
+                column,
+                hint=did_you_mean(parts[1].name, side.columns),
+            )
+        if len(parts) > 1:
+            return self.program.error(
+                f"there is no relation `{parts[0].name}` in this query",
+                column,
+                hint=did_you_mean(parts[0].name, [side.alias for side in self.sides]),
+            )
+        return self.program.error(
+            f"there is no column `{parts[0].name}`",
+            column,
+            hint=did_you_mean(parts[0].name, [name for side in visible for name in side.columns]),
+        )
+
+
+def _reference(side: Side, name: str, place: exp.Column, fields: list[exp.Expr]) -> exp.Expr:
+    made: exp.Expr = exp.column(name, table=side.alias, quoted=True)
+    span = span_of(place)
+    if span is not None:
+        made.this.meta.update({"start": span.start, "end": span.stop - 1})
+    if fields:
+        made = exp.Paren(this=made)
+    for part in fields:
+        made = exp.Dot(this=made, expression=part.copy())
+    return made
+
+
+def _check_loosely(
+    program: Program, statement: str, query: exp.Query, schema: Schema, problems: Problems
+) -> None:
+    """A query that passes through to Spark: a name must at least exist somewhere in what it reads."""
+    known = {column.lower() for table in tables_in(query) for column in schema.get(table.lower(), ())}
+    known |= {alias.alias.lower() for alias in query.find_all(exp.Alias, exp.TableAlias, exp.CTE)}
+    known |= {i.name.lower() for alias in query.find_all(exp.TableAlias) for i in alias.columns}
+    known |= {table.alias_or_name.lower() for table in query.find_all(exp.Table)}
+    for column in query.find_all(exp.Column):
+        if not any(part.name.lower() in known for part in column.parts):
+            problems.add(
+                statement,
+                program.error(
+                    f"there is no column `{column.name}`", column, hint=did_you_mean(column.name, known)
+                ),
+            )
+    if any(not name for name in output_names(query)) or not output_names(query):
+        raise program.error("a column of this query has no name", query, hint="name it with AS")
+
+
+def _check_shard(program: Program, table: CreateTable, problems: Problems) -> None:
+    names = output_names(table.query)
+    shard = table.storage.shard
+    for column in shard.find_all(exp.Column) if shard is not None else ():
+        first = column.parts[0].name
+        if first.lower() not in {name.lower() for name in names}:
+            problems.add(
+                table.name,
+                program.error(
+                    f"`shard` reads a column that `{table.name}` does not select, `{first}`",
+                    column,
+                    hint=did_you_mean(first, names),
+                ),
+            )

@@ -1,0 +1,77 @@
+"""Which relations a query reads, under which names, with which columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from dovetail.plan.statements import CreateInput, Program, Statement
+
+Schema = Mapping[str, tuple[str, ...]]
+"""Relation (lower case) -> its columns in order, spelled as declared."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One relation of a FROM clause."""
+
+    alias: str
+    relation: str
+    columns: tuple[str, ...]
+
+    def spelled(self, column: str) -> str | None:
+        """The declared spelling of a column, found whatever its case."""
+        return next((c for c in self.columns if c.lower() == column.lower()), None)
+
+
+def is_simple(query: exp.Expr) -> bool:
+    """One SELECT over one relation, or two that are joined, by name. Others pass through to Spark."""
+    if not isinstance(query, exp.Select) or query.args.get("with_") or query.args.get("laterals"):
+        return False
+    source = query.args.get("from_")
+    joins = query.args.get("joins") or []
+    tables = [source.this if source else None, *(join.this for join in joins)]
+    if len(tables) > 2 or not all(isinstance(table, exp.Table) and _plain(table) for table in tables):
+        return False
+    return not any(node is not query for node in query.find_all(exp.Query))
+
+
+def _plain(table: exp.Table) -> bool:
+    return isinstance(table.this, exp.Identifier) and not any(
+        value for key, value in table.args.items() if key not in ("this", "alias")
+    )
+
+
+def tables(query: exp.Select) -> list[exp.Table]:
+    """The tables of a simple query: FROM's, then JOIN's."""
+    found: list[exp.Table] = [query.args["from_"].this]
+    found.extend(join.this for join in query.args.get("joins") or [])
+    return found
+
+
+def sides(query: exp.Select, schema: Schema) -> list[Side]:
+    return [
+        Side(table.alias_or_name, table.name, schema.get(table.name.lower(), ())) for table in tables(query)
+    ]
+
+
+def output_names(query: exp.Query) -> list[str]:
+    """The names of a query's columns; '' where an expression has none."""
+    select: exp.Expr = query
+    while isinstance(select, (exp.SetOperation, exp.Subquery)):
+        select = select.this
+    items = select.expressions if isinstance(select, exp.Select) else []
+    return [item.output_name for item in items]
+
+
+def schema_of(program: Program) -> dict[str, tuple[str, ...]]:
+    """Columns of every relation whose query names them all."""
+    return {statement.name.lower(): columns_of(statement) for statement in program}
+
+
+def columns_of(statement: Statement) -> tuple[str, ...]:
+    if isinstance(statement, CreateInput):
+        return tuple(column.name for column in statement.columns)
+    return tuple(output_names(statement.query))

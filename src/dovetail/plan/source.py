@@ -1,0 +1,60 @@
+"""Places in a PQL text.
+
+A `Span` is a half-open range of characters of the text; `Source.show` turns it into what an error prints:
+`file:line:column`, the line itself, and `^^^^` under the range. Lines and columns count from 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+WIDEST_LINE = 120
+"""A longer source line is cut around the range, so that an error stays readable."""
+
+
+@dataclass(frozen=True)
+class Span:
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class Source:
+    """A PQL text and the name that errors call it by (a file name)."""
+
+    name: str
+    text: str
+
+    def place(self, span: Span) -> tuple[int, int]:
+        """Line and column of the first character."""
+        before = self.text[: span.start]
+        return before.count("\n") + 1, span.start - (before.rfind("\n") + 1) + 1
+
+    def show(self, span: Span | None) -> str:
+        if span is None:
+            return self.name
+        start = min(max(span.start, 0), len(self.text))
+        line_number, column = self.place(Span(start, start))
+        line_start = start - (column - 1)
+        line_stop = self.text.find("\n", start)
+        line = self.text[line_start : len(self.text) if line_stop < 0 else line_stop].rstrip("\r")
+        width = max(1, min(span.stop, line_start + len(line)) - start)
+        cut = max(0, column - 1 - WIDEST_LINE // 2)
+        shown = "".join(c if c.isprintable() else " " for c in line[cut : cut + WIDEST_LINE])
+        marks = " " * (column - 1 - cut) + "^" * min(width, WIDEST_LINE // 2)
+        return f"{self.name}:{line_number}:{column}\n      | {shown}\n      | {marks}"
+
+
+def span_of(node: exp.Expr | None) -> Span | None:
+    """The part of the text that a sqlglot node and all below it came from; None for a made-up node."""
+    if node is None:
+        return None
+    starts, stops = [], []
+    for below in node.walk():
+        meta = below._meta
+        if meta and "start" in meta:
+            starts.append(meta["start"])
+            stops.append(meta["end"] + 1)
+    return Span(min(starts), max(stops)) if starts else None

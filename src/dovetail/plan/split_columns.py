@@ -1,0 +1,65 @@
+"""Which expressions of a join's select list are evaluated where (paper, section 4.2).
+
+An expression over left columns only, or over none, is safe before an inner, left, semi or anti join, and
+the left slicer evaluates it under its final name. One that reads the right side may see the nulls of a
+non-match, so its raw columns are carried through the join as `_r_<column>` (and `_l_<column>`) and it is
+evaluated after. Where the join may null the left side too (right, full), nothing is evaluated before it.
+Columns keep the order of the select list, and nothing is pruned: both make the wire format stable under
+updates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from dovetail.model.interval import JoinType
+from dovetail.plan.join_condition import side_of
+
+RESERVED = ("_l_", "_r_", "_key_", "_time", "_hash")
+"""Names of columns that the planner gives itself in intermediate categories."""
+
+
+@dataclass(frozen=True)
+class Carried:
+    """One column of the join's output: which side it comes from, and its expression before the join."""
+
+    name: str
+    side: str
+    expression: exp.Expr
+
+
+@dataclass
+class SplitColumns:
+    """`carried`: the columns that pass through the join, in wire order."""
+
+    left: str
+    right: str
+    how: JoinType
+    joined: str
+    carried: dict[str, Carried] = field(default_factory=dict)
+
+    def item(self, name: str, node: exp.Expr) -> exp.Expr:
+        """The expression after the join of one item of the select list."""
+        side = side_of(node, self.left, self.right)
+        if side in (None, "left") and self.how in ("inner", "left", "semi", "anti"):
+            self.carried[name] = Carried(name, "left", node.copy())
+            return exp.column(name, table=self.joined, quoted=True)
+        return self.after(node)
+
+    def after(self, node: exp.Expr) -> exp.Expr:
+        """The same expression over carried raw columns."""
+
+        def carry(part: exp.Expr) -> exp.Expr:
+            if not isinstance(part, exp.Column):
+                return part
+            side = "left" if part.table.lower() == self.left.lower() else "right"
+            name = f"_{side[0]}_{part.name}"
+            self.carried.setdefault(name, Carried(name, side, part.copy()))
+            return exp.column(name, table=self.joined, quoted=True)
+
+        return node.copy().transform(carry, copy=False)
+
+    def of_side(self, side: str) -> list[Carried]:
+        return [column for column in self.carried.values() if column.side == side]

@@ -1,0 +1,149 @@
+"""A PQL program as data: the paper's four kinds of statement (section 4.1), frozen.
+
+Rules take a `Program` and give a `Program`. The sqlglot trees in it are never changed in place: a rule
+copies. Equality is by meaning: places in the text and warnings do not count, so `parse(render(p)) == p` can
+be a law.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from dovetail.errors import PlanError, PqlError
+from dovetail.plan.source import Source, Span, span_of
+
+
+@dataclass(frozen=True)
+class ColumnDef:
+    """A column of an input table; its type is None until declared, known by the source, or inferred."""
+
+    name: str
+    type: str | None = None
+    span: Span | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class Scribe:
+    """`FROM SCRIBE("category")`: a category of the log."""
+
+    category: str
+
+
+@dataclass(frozen=True)
+class Files:
+    """`FROM FILES("path", format = "...", ...)`: a directory read as a stream by Spark."""
+
+    path: str
+    format: str
+    options: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Storage:
+    """Where a table goes: `STORAGE SCRIBE(...) | PARQUET(...) | JSON(...) | CONSOLE | NOOP`."""
+
+    kind: str
+    category: str | None = None
+    shard: exp.Expr | None = None
+    buckets: int | None = None
+    path: str | None = None
+
+
+@dataclass(frozen=True)
+class CreateInput:
+    name: str
+    columns: tuple[ColumnDef, ...]
+    origin: Scribe | Files
+    span: Span | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class JoinOption:
+    """One `name = value` of `WITH (...)`: an interval is held in microseconds."""
+
+    name: str
+    value: str | int
+    span: Span | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class CreateView:
+    name: str
+    query: exp.Query
+    options: tuple[JoinOption, ...] = ()
+    span: Span | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class CreateTable:
+    name: str
+    query: exp.Query
+    storage: Storage
+    span: Span | None = field(default=None, compare=False)
+
+
+Statement = CreateInput | CreateView | CreateTable
+
+
+@dataclass(frozen=True)
+class Program:
+    """One application: its name and its statements, in the order they were written."""
+
+    application: str
+    statements: tuple[Statement, ...]
+    source: Source = field(default=Source("<string>", ""), compare=False)
+    warnings: tuple[str, ...] = field(default=(), compare=False)
+
+    def __iter__(self) -> Iterator[Statement]:
+        return iter(self.statements)
+
+    def get(self, name: str) -> Statement | None:
+        """Names are found whatever their case, as Spark finds them."""
+        return next((s for s in self.statements if s.name.lower() == name.lower()), None)
+
+    def with_statements(self, statements: tuple[Statement, ...] | list[Statement]) -> Program:
+        return replace(self, statements=tuple(statements))
+
+    def warn(self, *warnings: str) -> Program:
+        return replace(self, warnings=(*self.warnings, *warnings))
+
+    def error(
+        self, what: str, at: exp.Expr | Span | None, *, expected: str | None = None, hint: str | None = None
+    ) -> PqlError:
+        """A text that means nothing, and where."""
+        return PqlError(what, where=self._show(at), expected=expected, hint=hint)
+
+    def plan_error(
+        self, what: str, at: exp.Expr | Span | None, *, expected: str | None = None, hint: str | None = None
+    ) -> PlanError:
+        """A text that means something which cannot be planned, and where."""
+        return PlanError(what, where=self._show(at), expected=expected, hint=hint)
+
+    def _show(self, at: exp.Expr | Span | None) -> str | None:
+        span = span_of(at) if isinstance(at, exp.Expr) else at
+        return self.source.show(span) if self.source.text else None
+
+
+def reads(statement: Statement) -> list[str]:
+    """Names of the relations that a statement's query reads, in order, CTE names left out."""
+    if isinstance(statement, CreateInput):
+        return []
+    return tables_in(statement.query)
+
+
+def tables_in(query: exp.Expr) -> list[str]:
+    own = {cte.alias.lower() for cte in query.find_all(exp.CTE)}
+    names = [table.name for table in query.find_all(exp.Table, bfs=False)]
+    return list(dict.fromkeys(name for name in names if name and name.lower() not in own))
+
+
+def is_join(statement: Statement) -> bool:
+    """A view whose query is one SELECT with a JOIN: a streaming join."""
+    return (
+        isinstance(statement, CreateView)
+        and isinstance(statement.query, exp.Select)
+        and bool(statement.query.args.get("joins"))
+    )

@@ -1,0 +1,77 @@
+"""PQL text -> physical plan, and the way there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from dovetail.plan.build import build, unread_warnings
+from dovetail.plan.consumers import unread
+from dovetail.plan.physical import Plan
+from dovetail.plan.rules import RULES, Rule
+from dovetail.plan.rules.split_joins import split_joins
+from dovetail.plan.statements import CreateInput, Program, Statement
+from dovetail.plan.types import spark_type
+from dovetail.pql.parser import parse
+
+SourceSchemas = Mapping[str, Mapping[str, str]]
+"""Input table -> column -> Spark type, where the source knows them."""
+
+
+def compile_pql(text: str, *, name: str = "<string>", source_schemas: SourceSchemas | None = None) -> Plan:
+    """The plan of an application, or every error in its text that can be found without running it."""
+    return compile_program(parse(text, name=name), source_schemas)
+
+
+def compile_program(program: Program, source_schemas: SourceSchemas | None = None) -> Plan:
+    program = with_source_types(program, source_schemas or {})
+    for rule in RULES:
+        program = before_rule(rule, program)
+        program = rule(program)
+    return build(program)
+
+
+def trace(
+    text: str, *, name: str = "<string>", source_schemas: SourceSchemas | None = None
+) -> list[tuple[str, Program]]:
+    """The program as written, then after each rule, with the rule's name."""
+    program = with_source_types(parse(text, name=name), source_schemas or {})
+    steps = [("parse", program)]
+    for rule in RULES:
+        program = rule(before_rule(rule, program))
+        steps.append((rule.__name__, program))
+    return steps
+
+
+def before_rule(rule: Rule, program: Program) -> Program:
+    """Before the split, what leads to no table is left out, with a warning."""
+    if rule is not split_joins:
+        return program
+    idle = unread(program)
+    if idle:
+        split_joins(program)  # an error in an idle view is an error all the same
+    kept = [statement for statement in program if not any(statement is other for other in idle)]
+    return program.with_statements(kept).warn(*unread_warnings(program))
+
+
+def with_source_types(program: Program, schemas: SourceSchemas) -> Program:
+    """Undeclared types that the source knows; declared ones stay."""
+    known = {
+        table.lower(): {column.lower(): type_ for column, type_ in columns.items()}
+        for table, columns in schemas.items()
+    }
+    made: list[Statement] = []
+    for statement in program:
+        if isinstance(statement, CreateInput) and statement.name.lower() in known:
+            types = known[statement.name.lower()]
+            columns = tuple(
+                replace(c, type=c.type or _canonical(types.get(c.name.lower()))) for c in statement.columns
+            )
+            made.append(replace(statement, columns=columns))
+        else:
+            made.append(statement)
+    return program.with_statements(made)
+
+
+def _canonical(type_: str | None) -> str | None:
+    return None if type_ is None else spark_type(type_) or type_.upper()

@@ -1,0 +1,176 @@
+"""Both ends of an application: what an input table reads (`FROM ...`), where a table goes (`STORAGE ...`)."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from dovetail.errors import PqlError
+from dovetail.plan.nearest import did_you_mean
+from dovetail.plan.source import Span
+from dovetail.plan.statements import Files, Scribe, Storage
+from dovetail.pql.select import parse_expression
+from dovetail.pql.tokens import Cursor, span
+
+FORMATS = ("parquet", "json", "csv")
+ARGUMENTS = {
+    "SCRIBE": ("category", "shard", "buckets"),
+    "PARQUET": ("path",),
+    "JSON": ("path",),
+    "CONSOLE": (),
+    "NOOP": (),
+}
+"""The kinds of storage and the arguments each takes; the first is required."""
+
+MOST_BUCKETS = 4096
+
+
+def parse_origin(cursor: Cursor) -> Scribe | Files:
+    """What follows FROM in CREATE INPUT TABLE."""
+    if cursor.accept("SCRIBE"):
+        cursor.expect("(")
+        category, place = cursor.string('a category, as in SCRIBE("left")')
+        _category(cursor, category, place)
+        cursor.expect(")")
+        return Scribe(category)
+    if cursor.accept("FILES"):
+        return _files(cursor)
+    token = cursor.token
+    raise cursor.unexpected(
+        'SCRIBE("category") | FILES("path", format = "parquet")',
+        did_you_mean(token.text, ("SCRIBE", "FILES")) if token else None,
+    )
+
+
+def _files(cursor: Cursor) -> Files:
+    cursor.expect("(")
+    path, place = cursor.string('a path, as in FILES("/data/left", format = "parquet")')
+    if not path:
+        raise PqlError("the path is empty", where=cursor.source.show(place))
+    options: dict[str, str] = {}
+    format_ = None
+    while cursor.accept(","):
+        name, at = cursor.name("the name of an option, such as format")
+        cursor.expect("=")
+        value, value_at = _scalar(cursor)
+        if name.lower() == "format":
+            format_ = value.lower()
+            if format_ not in FORMATS:
+                raise PqlError(
+                    f"unknown file format `{value[:40]}`",
+                    where=cursor.source.show(value_at),
+                    expected=" | ".join(f'"{f}"' for f in FORMATS),
+                    hint=did_you_mean(value[:40], FORMATS),
+                )
+        elif name.lower() in {known.lower() for known in options}:
+            raise PqlError(f"option `{name}` is given twice", where=cursor.source.show(at))
+        else:
+            options[name] = value
+    if format_ is None:
+        raise cursor.error(
+            "FILES needs a format",
+            expected=" | ".join(f'format = "{f}"' for f in FORMATS),
+            hint='add , format = ".."',
+        )
+    cursor.expect(")")
+    return Files(path, format_, tuple(options.items()))
+
+
+def _scalar(cursor: Cursor) -> tuple[str, Span]:
+    token = cursor.token
+    if token is None or token.token_type not in (
+        TokenType.STRING,
+        TokenType.NUMBER,
+        TokenType.TRUE,
+        TokenType.FALSE,
+    ):
+        raise cursor.unexpected('a value, such as "true"', "put it between quotes")
+    cursor.at += 1
+    return (token.text if token.token_type is TokenType.STRING else token.text.lower()), span(token)
+
+
+def parse_storage(cursor: Cursor) -> Storage:
+    """What follows STORAGE in CREATE TABLE; brackets may be left out where nothing stands in them."""
+    kind, place = cursor.name(" | ".join(ARGUMENTS))
+    kind = kind.upper()
+    if kind not in ARGUMENTS:
+        raise PqlError(
+            f"unknown storage `{kind}`",
+            where=cursor.source.show(place),
+            expected=" | ".join(ARGUMENTS),
+            hint=did_you_mean(kind, ARGUMENTS),
+        )
+    given = _arguments(cursor, kind)
+    known = ARGUMENTS[kind]
+    if known and known[0] not in given:
+        raise PqlError(
+            f"STORAGE {kind} needs its {known[0]}",
+            where=cursor.source.show(place),
+            expected=f'STORAGE {kind}({known[0]} = "...")',
+        )
+    values = {name: _argument(cursor, name, tokens) for name, tokens in given.items()}
+    return Storage(kind, **values)  # type: ignore[arg-type]
+
+
+def _arguments(cursor: Cursor, kind: str) -> dict[str, list[Token]]:
+    given: dict[str, list[Token]] = {}
+    if not cursor.accept("(") or cursor.accept(")"):
+        return given
+    while True:
+        name, at = cursor.name(f"an argument of {kind}")
+        name = name.lower()
+        if name not in ARGUMENTS[kind] or name in given:
+            known = ARGUMENTS[kind]
+            raise PqlError(
+                f"`{name}` is given twice" if name in given else f"{kind} takes no argument `{name}`",
+                where=cursor.source.show(at),
+                expected=", ".join(known) or f"{kind} without arguments",
+                hint=None if name in given else did_you_mean(name, known),
+            )
+        cursor.expect("=")
+        given[name] = cursor.argument()
+        if not given[name]:
+            raise cursor.unexpected(f"a value for `{name}`")
+        if cursor.accept(")"):
+            return given
+        if not cursor.accept(","):
+            raise cursor.unexpected("`,` or `)`")
+
+
+def _argument(cursor: Cursor, name: str, tokens: list[Token]) -> str | int | exp.Expr:
+    place = span(tokens[0], tokens[-1])
+    if name == "shard":
+        return parse_expression(cursor.source, tokens, place.stop)
+    one = tokens[0] if len(tokens) == 1 else None
+    if name == "buckets":
+        if (
+            one is None
+            or not one.text.isdigit()
+            or not 1 <= int(one.text[:9]) <= MOST_BUCKETS
+            or len(one.text) > 9
+        ):
+            raise PqlError(
+                "buckets is no such number",
+                where=cursor.source.show(place),
+                expected=f"a whole number from 1 to {MOST_BUCKETS}",
+            )
+        return int(one.text)
+    if one is None or one.token_type is not TokenType.STRING or not one.text:
+        raise PqlError(
+            f"{name} is not a text",
+            where=cursor.source.show(place),
+            expected=f'{name} = "..."',
+            hint="put it between quotes",
+        )
+    if name == "category":
+        _category(cursor, one.text, place)
+    return one.text
+
+
+def _category(cursor: Cursor, name: str, place: Span) -> None:
+    if not name or name.startswith(".") or not all(c.isalnum() or c in "_-." for c in name) or ".." in name:
+        raise PqlError(
+            f"`{name[:60]}` cannot name a category",
+            where=cursor.source.show(place),
+            expected="letters, digits, `_`, `-` and single dots, not starting with a dot",
+        )

@@ -1,0 +1,305 @@
+"""PQL text -> `Program`.
+
+    application := CREATE APPLICATION name
+    input       := CREATE INPUT TABLE name ( column [type], ... ) FROM origin
+    origin      := SCRIBE("category") | FILES("path", format = "..", ...)
+    view        := CREATE VIEW name AS query            (a join may end in WITH (option = value, ...))
+    table       := CREATE TABLE name AS query STORAGE kind [( argument = value, ... )]
+
+Statements end in `;`. All statements are read, whatever is wrong with one of them, so that all errors come
+out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from dovetail.errors import DovetailError, PlanError, PqlError
+from dovetail.plan import options as join_options
+from dovetail.plan.interval_literal import SPELLINGS, NotAnInterval, interval_us
+from dovetail.plan.nearest import did_you_mean
+from dovetail.plan.problems import Problems
+from dovetail.plan.source import Source, Span
+from dovetail.plan.statements import (
+    ColumnDef,
+    CreateInput,
+    CreateTable,
+    CreateView,
+    JoinOption,
+    Program,
+    Statement,
+    Storage,
+)
+from dovetail.plan.types import SIMPLE, spark_type
+from dovetail.pql.ends import parse_origin, parse_storage
+from dovetail.pql.select import parse_expression, parse_query
+from dovetail.pql.tokens import Cursor, depths, scan, span, split_statements, word
+
+STATEMENTS = "CREATE APPLICATION | CREATE INPUT TABLE | CREATE VIEW | CREATE TABLE"
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """What could be read, what could not, and the names of the statements that could not."""
+
+    program: Program
+    problems: Problems
+    broken: frozenset[str]
+
+
+def parse(text: str, *, name: str = "<string>") -> Program:
+    """The program of a text, or every error in it."""
+    parsed = parse_all(text, name=name)
+    parsed.problems.done()
+    return parsed.program
+
+
+def parse_all(text: str, *, name: str = "<string>") -> Parsed:
+    source = Source(name, text)
+    problems = Problems()
+    statements: list[Statement] = []
+    applications: list[tuple[str, Span]] = []
+    warnings: list[str] = []
+    groups: list[list[Token]] = []
+    with problems.of(None):
+        groups = split_statements(scan(source))
+    declared = [found for group in groups if (found := _declares(group))]
+    broken: set[str] = set()
+    for group in groups:
+        try:
+            made = _statement(source, group, declared, warnings)
+        except DovetailError as error:
+            problems.add(_declares(group), error)
+            broken.add((_declares(group) or "").lower())
+            continue
+        if isinstance(made, tuple):
+            applications.append(made)
+            continue
+        if any(made.name.lower() == other.name.lower() for other in statements):
+            problems.add(
+                made.name,
+                PqlError(
+                    f"`{made.name}` is declared twice",
+                    where=source.show(made.span),
+                    expected="one name for each input table, view and table",
+                    hint="names are the same whatever their case",
+                ),
+            )
+            continue
+        statements.append(made)
+    if groups or not problems.found:
+        with problems.of(None):
+            _one_application(source, applications)
+    application = applications[0][0] if applications else ""
+    program = Program(application, tuple(statements), source, tuple(warnings))
+    return Parsed(program, problems, frozenset(broken))
+
+
+def _one_application(source: Source, applications: list[tuple[str, Span]]) -> None:
+    if not applications:
+        raise PqlError(
+            "there is no CREATE APPLICATION",
+            where=source.name,
+            expected="one `CREATE APPLICATION name;`",
+            hint="put `CREATE APPLICATION my_app;` on top of the file",
+        )
+    if len(applications) > 1:
+        raise PqlError(
+            f"there are {len(applications)} applications in one text; the second is `{applications[1][0]}`",
+            where=source.show(applications[1][1]),
+            expected="one CREATE APPLICATION",
+            hint="put the second application into a file of its own",
+        )
+
+
+def _declares(tokens: list[Token]) -> str | None:
+    """The name that a statement declares, found without reading the rest of it."""
+    for head in (("CREATE", "INPUT", "TABLE"), ("CREATE", "VIEW"), ("CREATE", "TABLE")):
+        if [word(t) for t in tokens[: len(head)]] == list(head) and len(tokens) > len(head):
+            return tokens[len(head)].text
+    return None
+
+
+def _statement(
+    source: Source, tokens: list[Token], declared: Collection[str], warnings: list[str]
+) -> Statement | tuple[str, Span]:
+    cursor = Cursor(source, tokens)
+    if cursor.accept("CREATE", "APPLICATION"):
+        made = cursor.name("the application's name")
+        if not all(c.isalnum() or c in "_-" for c in made[0]):
+            raise PqlError(
+                f"`{made[0]}` cannot name an application",
+                where=source.show(made[1]),
+                expected="letters, digits, `_` and `-`: the name is part of the names of categories",
+            )
+        cursor.finish()
+        return made
+    if cursor.accept("CREATE", "INPUT", "TABLE"):
+        return _input(cursor)
+    if cursor.accept("CREATE", "VIEW"):
+        return _view(cursor, declared, warnings)
+    if cursor.accept("CREATE", "TABLE"):
+        return _table(cursor, declared, warnings)
+    start = cursor.token
+    cursor.accept("CREATE")
+    hint = "statements are separated by `;`"
+    if start is not None and word(start) == "SELECT":
+        hint = "a query stands in a statement: CREATE VIEW name AS SELECT ..."
+    raise cursor.unexpected(STATEMENTS, hint)
+
+
+def _input(cursor: Cursor) -> CreateInput:
+    name, place = cursor.name("the input table's name")
+    cursor.expect("(", "an input table names its columns: CREATE INPUT TABLE t (a, b) FROM ...")
+    columns: list[ColumnDef] = []
+    while True:
+        column = _column(cursor)
+        if any(column.name.lower() == other.name.lower() for other in columns):
+            raise PqlError(
+                f"column `{column.name}` is declared twice in `{name}`", where=cursor.source.show(column.span)
+            )
+        columns.append(column)
+        if cursor.accept(")"):
+            break
+        if not cursor.accept(","):
+            raise cursor.unexpected("`,` or `)`")
+    cursor.expect(
+        "FROM", 'an input table says where it reads: FROM SCRIBE("category") or FROM FILES("path", ...)'
+    )
+    origin = parse_origin(cursor)
+    cursor.finish()
+    return CreateInput(name, tuple(columns), origin, place)
+
+
+def _column(cursor: Cursor) -> ColumnDef:
+    name, place = cursor.name("a column name")
+    start, angle, depth = cursor.at, 0, 0
+    while (token := cursor.token) is not None:
+        if depth == 0 and angle == 0 and token.token_type in (TokenType.COMMA, TokenType.R_PAREN):
+            break
+        angle += token.text.count("<") - token.text.count(">")
+        depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
+        cursor.at += 1
+    tokens = cursor.tokens[start : cursor.at]
+    if not tokens:
+        return ColumnDef(name, None, place)
+    text = cursor.source.text[tokens[0].start : tokens[-1].end + 1]
+    type_ = spark_type(text)
+    if type_ is None:
+        raise PqlError(
+            f"`{text[:60]}` is not a type of Spark's",
+            where=cursor.source.show(span(tokens[0], tokens[-1])),
+            expected=", ".join(SIMPLE) + ", ARRAY<..>, MAP<.., ..>, STRUCT<..>",
+            hint=did_you_mean(text[:60], SIMPLE),
+        )
+    return ColumnDef(name, type_, place)
+
+
+def _view(cursor: Cursor, declared: Collection[str], warnings: list[str]) -> CreateView:
+    name, place = cursor.name("the view's name")
+    cursor.expect("AS")
+    tokens, options = _cut_options(cursor)
+    query, warned = parse_query(cursor.source, tokens, declared, cursor.end)
+    warnings.extend(warned)
+    joined = isinstance(query, exp.Select) and query.args.get("joins")
+    if options and not joined:
+        raise PqlError(
+            "WITH (...) belongs to a join, and this view has none",
+            where=cursor.source.show(options[0].span),
+            hint="put it after the join's ON condition, or leave it out",
+        )
+    return CreateView(name, query, options, place)
+
+
+def _table(cursor: Cursor, declared: Collection[str], warnings: list[str]) -> CreateTable:
+    name, place = cursor.name("the table's name")
+    cursor.expect("AS")
+    tokens = cursor.rest()
+    level = depths(tokens)
+    at = next((i for i in range(len(tokens) - 1, -1, -1) if level[i] == 0 and _is_storage(tokens, i)), None)
+    if at is None:
+        cursor.at = len(cursor.tokens)
+        raise cursor.unexpected(
+            'STORAGE SCRIBE(category = "..") | PARQUET(path = "..") | JSON(path = "..") | CONSOLE | NOOP',
+            "a table ends in STORAGE, which says where its rows go",
+        )
+    query, warned = parse_query(cursor.source, tokens[:at], declared, tokens[at].start)
+    warnings.extend(warned)
+    cursor.at += at + 1
+    storage: Storage = parse_storage(cursor)
+    cursor.finish()
+    return CreateTable(name, query, storage, place)
+
+
+def _is_storage(tokens: list[Token], i: int) -> bool:
+    if word(tokens[i]) != "STORAGE":
+        return False
+    return i + 1 >= len(tokens) or i + 2 >= len(tokens) or tokens[i + 2].token_type is TokenType.L_PAREN
+
+
+def _cut_options(cursor: Cursor) -> tuple[list[Token], tuple[JoinOption, ...]]:
+    """The query's tokens without `WITH (...)`, and what it said."""
+    tokens = cursor.rest()
+    level = depths(tokens)
+    for i, token in enumerate(tokens[:-1]):
+        opens = tokens[i + 1].token_type is TokenType.L_PAREN
+        if i == 0 or level[i] != 0 or token.token_type is not TokenType.WITH or not opens:
+            continue
+        inner = Cursor(cursor.source, tokens, cursor.end)
+        inner.at = i + 2
+        options = _options(inner)
+        return tokens[:i] + inner.rest(), options
+    return tokens, ()
+
+
+def _options(cursor: Cursor) -> tuple[JoinOption, ...]:
+    options: list[JoinOption] = []
+    while True:
+        option = _option(cursor)
+        if any(option.name == other.name for other in options):
+            raise PqlError(
+                f"join option `{option.name}` is given twice", where=cursor.source.show(option.span)
+            )
+        options.append(option)
+        if cursor.accept(")"):
+            break
+        if not cursor.accept(","):
+            raise cursor.unexpected("`,` or `)`")
+    pick = next((o for o in options if o.name == "pick"), None)
+    if pick is not None and not any(o.name == "match" and o.value == "one" for o in options):
+        error = join_options.pick_without_one()
+        error.where = cursor.source.show(pick.span)
+        raise error
+    return tuple(options)
+
+
+def _option(cursor: Cursor) -> JoinOption:
+    name, place = cursor.name("the name of a join option")
+    try:
+        option = join_options.find(name)
+        cursor.expect("=")
+        tokens = cursor.argument()
+        node = parse_expression(cursor.source, tokens, tokens[-1].end + 1 if tokens else place.stop)
+        place = replace(place, stop=tokens[-1].end + 1)
+        return JoinOption(option.name, join_options.checked(option, _value(node)), place)
+    except (PlanError, NotAnInterval) as error:
+        if isinstance(error, NotAnInterval):
+            error = PlanError(f"join option `{name}`: {error}", expected=SPELLINGS)
+        error.where = error.where or cursor.source.show(place)
+        raise error from None
+
+
+def _value(node: exp.Expr) -> object:
+    if isinstance(node, exp.Interval) or node.find(exp.Interval):
+        return interval_us(node)
+    if isinstance(node, exp.Literal) and node.is_string:
+        return str(node.this)
+    if isinstance(node, exp.Literal) and str(node.this).isdigit() and len(str(node.this)) < 19:
+        return int(node.this)
+    if isinstance(node, exp.Column) and not node.table:
+        return node.name
+    return node.sql()[:40]

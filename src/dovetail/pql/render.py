@@ -1,0 +1,90 @@
+"""`Program` -> PQL text. Law: `parse(render(program)) == program`, for every program that a rule makes."""
+
+from __future__ import annotations
+
+import textwrap
+
+from dovetail.plan.dialect import pql_sql, quoted
+from dovetail.plan.interval_literal import words
+from dovetail.plan.options import BY_NAME
+from dovetail.plan.statements import (
+    CreateInput,
+    CreateTable,
+    CreateView,
+    JoinOption,
+    Program,
+    Scribe,
+    Statement,
+    Storage,
+    is_join,
+)
+
+
+def render(program: Program) -> str:
+    parts = [f"CREATE APPLICATION {quoted(program.application)};"]
+    parts.extend(render_statement(statement) for statement in program)
+    return "\n\n".join(parts) + "\n"
+
+
+def render_statement(statement: Statement) -> str:
+    if isinstance(statement, CreateInput):
+        return _input(statement)
+    query = textwrap.indent(pql_sql(statement.query, pretty=True), "  ")
+    if isinstance(statement, CreateTable):
+        storage = _storage(statement.storage)
+        return f"CREATE TABLE {quoted(statement.name)} AS\n{query}\nSTORAGE {storage};"
+    return f"CREATE VIEW {quoted(statement.name)} AS\n{_with_options(statement, query)};"
+
+
+def _with_options(view: CreateView, query: str) -> str:
+    """Options follow ON, so they come before WHERE, which only a join view's query can have after it."""
+    if not view.options:
+        return query
+    options = "  WITH (" + ", ".join(_option(option) for option in view.options) + ")"
+    where = view.query.args.get("where")
+    if not is_join(view) or where is None:
+        return f"{query}\n{options}"
+    without = view.query.copy()
+    without.set("where", None)
+    filtered = textwrap.indent(pql_sql(where, pretty=True).lstrip("\n"), "  ")
+    return f"{textwrap.indent(pql_sql(without, pretty=True), '  ')}\n{options}\n{filtered}"
+
+
+def _option(option: JoinOption) -> str:
+    kind = BY_NAME[option.name].kind
+    if kind == "interval":
+        return f"{option.name} = INTERVAL '{words(int(option.value))}'"
+    return f"{option.name} = {text(str(option.value)) if kind == 'choice' else option.value}"
+
+
+def _input(statement: CreateInput) -> str:
+    columns = ", ".join(f"{quoted(c.name)}{f' {c.type}' if c.type else ''}" for c in statement.columns)
+    body = "\n".join(
+        textwrap.wrap(columns, 100, initial_indent="  ", subsequent_indent="  ", break_long_words=False)
+    )
+    origin = statement.origin
+    if isinstance(origin, Scribe):
+        end = f"SCRIBE({text(origin.category)})"
+    else:
+        options = "".join(f", {quoted(name)} = {text(value)}" for name, value in origin.options)
+        end = f"FILES({text(origin.path)}, format = {text(origin.format)}{options})"
+    return f"CREATE INPUT TABLE {quoted(statement.name)} (\n{body}\n) FROM {end};"
+
+
+def _storage(storage: Storage) -> str:
+    arguments = []
+    if storage.category is not None:
+        arguments.append(f"category = {text(storage.category)}")
+    if storage.path is not None:
+        arguments.append(f"path = {text(storage.path)}")
+    if storage.shard is not None:
+        arguments.append(f"shard = {pql_sql(storage.shard)}")
+    if storage.buckets is not None:
+        arguments.append(f"buckets = {storage.buckets}")
+    return f"{storage.kind}({', '.join(arguments)})" if arguments else storage.kind
+
+
+def text(value: str) -> str:
+    """A string literal."""
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+    return f'"{escaped}"'

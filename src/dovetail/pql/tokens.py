@@ -1,0 +1,175 @@
+"""The words of a PQL text, with their places, and a cursor over them that says what it expected."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot.errors import TokenError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from dovetail.errors import PqlError
+from dovetail.plan.dialect import tokenize
+from dovetail.plan.source import Source, Span
+
+OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
+CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
+QUOTED = (TokenType.STRING, TokenType.IDENTIFIER)
+
+
+def scan(source: Source) -> list[Token]:
+    """All tokens of the text; a quote or comment that is never closed is shown where it opens."""
+    try:
+        return tokenize(source.text)
+    except (TokenError, ValueError, IndexError, RecursionError) as error:
+        opened = _unclosed(source.text)
+        if opened is None:
+            raise PqlError(
+                "the text cannot be split into words", where=source.name, hint=str(error)[:200]
+            ) from None
+        at, mark = opened
+        raise PqlError(
+            f"{'a comment' if mark == '/*' else 'a quote'} opens here and is never closed",
+            where=source.show(Span(at, at + len(mark))),
+            expected=f"a closing {'*/' if mark == '/*' else mark}",
+            hint="inside a string, write a quote of the same kind as \\' or \\\"" if mark in "'\"" else None,
+        ) from None
+
+
+def _unclosed(text: str) -> tuple[int, str] | None:
+    at = 0
+    while at < len(text):
+        if text.startswith("--", at):
+            stop = text.find("\n", at)
+            at = len(text) if stop < 0 else stop
+        elif text.startswith("/*", at):
+            stop = text.find("*/", at + 2)
+            if stop < 0:
+                return at, "/*"
+            at = stop + 2
+        elif text[at] in "'\"`":
+            mark, opened = text[at], at
+            at += 1
+            while at < len(text) and text[at] != mark:
+                at += 2 if text[at] == "\\" and mark != "`" else 1
+            if at >= len(text):
+                return opened, mark
+            at += 1
+        else:
+            at += 1
+    return None
+
+
+def split_statements(tokens: Sequence[Token]) -> list[list[Token]]:
+    """The statements between semicolons; empty ones are left out."""
+    statements: list[list[Token]] = [[]]
+    for token in tokens:
+        if token.token_type is TokenType.SEMICOLON:
+            statements.append([])
+        else:
+            statements[-1].append(token)
+    return [statement for statement in statements if statement]
+
+
+def word(token: Token | None) -> str:
+    """The upper-case word of an unquoted token, '' for strings, quoted names and the end."""
+    return "" if token is None or token.token_type in QUOTED else token.text.upper()
+
+
+def span(first: Token, last: Token | None = None) -> Span:
+    return Span(first.start, (last or first).end + 1)
+
+
+def depths(tokens: Sequence[Token]) -> list[int]:
+    """How many brackets are open before each token (a closing one counts as outside)."""
+    found, depth = [], 0
+    for token in tokens:
+        if token.token_type in CLOSING:
+            depth -= 1
+        found.append(depth)
+        if token.token_type in OPENING:
+            depth += 1
+    return found
+
+
+def retyped(token: Token, kind: TokenType) -> Token:
+    """The same word at the same place, read as another kind of token."""
+    return Token(kind, token.text, token.line, token.col, token.start, token.end, [])
+
+
+class Cursor:
+    """Reads the tokens of one statement from left to right."""
+
+    def __init__(self, source: Source, tokens: Sequence[Token], end: int | None = None) -> None:
+        self.source = source
+        self.tokens = list(tokens)
+        self.at = 0
+        self.end = end if end is not None else (self.tokens[-1].end + 1 if self.tokens else 0)
+
+    @property
+    def token(self) -> Token | None:
+        return self.tokens[self.at] if self.at < len(self.tokens) else None
+
+    def rest(self) -> list[Token]:
+        return self.tokens[self.at :]
+
+    def error(self, what: str, *, expected: str | None = None, hint: str | None = None) -> PqlError:
+        token = self.token
+        place = span(token) if token else Span(self.end, self.end + 1)
+        return PqlError(what, where=self.source.show(place), expected=expected, hint=hint)
+
+    def unexpected(self, expected: str, hint: str | None = None) -> PqlError:
+        token = self.token
+        return self.error(
+            f"`{token.text[:40]}` is not expected here" if token else "the statement ends too early",
+            expected=expected,
+            hint=hint,
+        )
+
+    def accept(self, *words: str) -> bool:
+        """Steps over the words if they are next."""
+        ahead = [word(token) for token in self.tokens[self.at : self.at + len(words)]]
+        if ahead != list(words):
+            return False
+        self.at += len(words)
+        return True
+
+    def expect(self, text: str, hint: str | None = None) -> None:
+        if not self.accept(text):
+            raise self.unexpected(f"`{text}`", hint)
+
+    def name(self, what: str) -> tuple[str, Span]:
+        """An identifier; any unquoted word will do, keywords included."""
+        token = self.token
+        is_word = token is not None and (token.text[:1].isalpha() or token.text[:1] == "_")
+        if token is None or not (
+            (token.token_type is TokenType.IDENTIFIER and token.text)
+            or (
+                is_word
+                and token.token_type not in (TokenType.STRING, TokenType.NUMBER)
+                and " " not in token.text
+            )
+        ):
+            raise self.unexpected(what)
+        self.at += 1
+        return token.text, span(token)
+
+    def string(self, what: str) -> tuple[str, Span]:
+        token = self.token
+        if token is None or token.token_type is not TokenType.STRING:
+            raise self.unexpected(what, "put it between quotes")
+        self.at += 1
+        return token.text, span(token)
+
+    def argument(self) -> list[Token]:
+        """Tokens up to the next comma or closing bracket that belongs to an enclosing pair."""
+        depth, start = 0, self.at
+        while (token := self.token) is not None:
+            if depth == 0 and (token.token_type is TokenType.COMMA or token.token_type in CLOSING):
+                break
+            depth += (token.token_type in OPENING) - (token.token_type in CLOSING)
+            self.at += 1
+        return self.tokens[start : self.at]
+
+    def finish(self) -> None:
+        if self.token is not None:
+            raise self.unexpected("the end of the statement, `;`")

@@ -1,0 +1,225 @@
+"""`dovetail run app.pql`: from a text to a running application."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from dovetail.errors import InputError, SettingError
+from dovetail.service.run_snapshot import RunSnapshot
+from dovetail.service.run_summary import JoinSummary, RunSummary
+from dovetail.service.settings import DRIVER_MEMORY, HOME, INDEX_DIR, MASTER
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from dovetail.plan.physical import Plan
+    from dovetail.spark.monitor import JoinProgress
+
+Mode = Literal["stream", "available-now", "drain"]
+SNAPSHOT_S = 0.5
+
+
+def run(
+    file: Annotated[Path, typer.Argument(help="The PQL file of the application.")],
+    *,
+    available_now: Annotated[
+        bool, typer.Option("--available-now", help="Work off what is there, keep what is open, stop.")
+    ] = False,
+    drain: Annotated[
+        bool, typer.Option("--drain", help="Take the inputs as complete: close every window, stop.")
+    ] = False,
+    home: Annotated[str | None, typer.Option(help=HOME.sentence)] = None,
+    master: Annotated[str | None, typer.Option(help=MASTER.sentence)] = None,
+    setting: Annotated[
+        list[str] | None, typer.Option("--set", help="key=value: any setting of Spark.", metavar="KEY=VALUE")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+) -> None:
+    """Run a PQL application until it is stopped, or until its input is worked off."""
+    if available_now and drain:
+        raise SettingError(
+            "--available-now and --drain exclude each other",
+            hint="--available-now keeps open rows for the next start, --drain closes them",
+        )
+    mode: Mode = "drain" if drain else "available-now" if available_now else "stream"
+    from dovetail.service.live_view import LiveView
+
+    with LiveView() as view, _stopped_by_signals() as stop:
+        summary = run_application(
+            file,
+            home=HOME.read(home),
+            master=MASTER.read(master),
+            mode=mode,
+            settings=_settings(setting or []),
+            on_snapshot=view.update,
+            stop=stop,
+        )
+    if as_json:
+        print(json.dumps(summary.to_json()))
+    else:
+        from dovetail.service.summary_view import print_summary
+
+        print_summary(summary)
+
+
+def run_application(
+    pql_path: Path,
+    *,
+    home: str,
+    master: str,
+    mode: Mode,
+    settings: dict[str, str],
+    on_snapshot: Callable[[RunSnapshot], None] | None = None,
+    stop: threading.Event | None = None,
+    spark: SparkSession | None = None,
+) -> RunSummary:
+    """Compile, run, and say how it went. Uses the given session, or opens one and closes it again."""
+    from dovetail.log.filesystem import absolute_home
+    from dovetail.spark.monitor import Monitor
+    from dovetail.spark.runner import Run
+    from dovetail.spark.session import open_session
+
+    began = time.monotonic()
+    home = absolute_home(home)
+    if on_snapshot is not None:
+        on_snapshot(RunSnapshot(pql_path.stem, 0.0, "starting"))
+    plan = compile_file(pql_path, home)
+    session = spark or open_session(plan.application, master, DRIVER_MEMORY.read(), settings)
+    monitor = Monitor()
+    view = _Snapshots(began, on_snapshot)
+
+    def watch(run: Run) -> None:
+        view.take(run, monitor)
+
+    run = Run(
+        session, plan, home, mode, INDEX_DIR.read() or None, stop or threading.Event(), watch, started_s=began
+    )
+    try:
+        run.execute()
+        return _summary(run, monitor, began)
+    finally:
+        if spark is None:
+            session.stop()
+
+
+def compile_file(path: Path, home: str) -> Plan:
+    """The physical plan of a PQL file, with the column types its sources know."""
+    from dovetail.pql.compile import compile_program
+    from dovetail.pql.parser import parse
+    from dovetail.spark.inputs import known_types
+
+    program = parse(read_pql(path), name=str(path))
+    return compile_program(program, known_types(program, home))
+
+
+def read_pql(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise InputError(
+            f"the PQL file cannot be read: {reason}", where=str(path), expected="a text file with a PQL program"
+        ) from error
+
+
+class _Snapshots:
+    """Turns progress into snapshots, at most one in SNAPSHOT_S seconds, with rates between them."""
+
+    def __init__(self, began: float, on_snapshot: Callable[[RunSnapshot], None] | None) -> None:
+        self._began = began
+        self._on_snapshot = on_snapshot
+        self._last_s = 0.0
+        self._previous: RunSnapshot | None = None
+
+    def take(self, run: object, monitor: object) -> None:
+        from dovetail.service.snapshots import snapshot
+        from dovetail.spark.monitor import Monitor
+        from dovetail.spark.runner import Run
+
+        assert isinstance(run, Run)
+        assert isinstance(monitor, Monitor)
+        now = time.monotonic()
+        if self._on_snapshot is None or (now - self._last_s < SNAPSHOT_S and run.phase != "stopped"):
+            return
+        self._last_s = now
+        self._previous = snapshot(run, monitor, now - self._began, self._previous)
+        self._on_snapshot(self._previous)
+
+
+def _summary(run: object, monitor: object, began: float) -> RunSummary:
+    from dovetail.spark.monitor import Monitor, first_result_s
+    from dovetail.spark.runner import Run
+    from dovetail.spark.starting import describe_output
+
+    assert isinstance(run, Run)
+    assert isinstance(monitor, Monitor)
+    return RunSummary(
+        application=run.plan.application,
+        mode=run.mode,
+        elapsed_s=time.monotonic() - began,
+        phases_s=run.phases_s,
+        first_result_s=first_result_s(run),
+        joins=tuple(_join_summary(join) for join in monitor.joins(run)),
+        outputs={stage.name: describe_output(stage, run.home) for stage in run.stages if stage.sinks},
+    )
+
+
+def _join_summary(join: JoinProgress) -> JoinSummary:
+    left, right = join.streams
+    count = join.totals.get
+    return JoinSummary(
+        name=join.name,
+        left_rows=count("left_in", 0),
+        right_rows=count("right_in", 0),
+        matches=count("pairs", 0),
+        left_alone=count("left_alone", 0),
+        right_alone=count("right_alone", 0),
+        match_rate=join.match_rate,
+        late_rows=count("left_late", 0) + count("right_late", 0),
+        void_rows=count("left_void", 0) + count("right_void", 0),
+        rejected_rows=left.rejected_rows + right.rejected_rows,
+        open_rows=count("open_rows", 0),
+        retained_rows=count("retained_rows", 0),
+        buffered_rows_peak=count("peak_rows", 0),
+        index_bytes_peak=count("peak_index_bytes", 0),
+        rebuilds=count("rebuilds", 0),
+    )
+
+
+def _settings(pairs: list[str]) -> dict[str, str]:
+    settings = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.strip():
+            raise SettingError(f"{pair!r} is not a setting", where="--set", expected="key=value")
+        settings[name.strip()] = value
+    return settings
+
+
+@contextmanager
+def _stopped_by_signals() -> Iterator[threading.Event]:
+    """Ctrl-C and SIGTERM ask for a clean stop; a second Ctrl-C is for the impatient."""
+    stop = threading.Event()
+
+    def handle(number: int, frame: object) -> None:
+        if stop.is_set() and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        print("stopping", file=sys.stderr)
+        stop.set()
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

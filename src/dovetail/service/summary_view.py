@@ -1,0 +1,29 @@
+"""The summary of a run, for people."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+
+from dovetail.service.run_summary import RunSummary
+
+
+def print_summary(summary: RunSummary, console: Console | None = None) -> None:
+    console = console or Console()
+    console.print(f"[bold]{summary.application}[/bold] · {summary.mode} · {summary.elapsed_s:.1f} s")
+    for join in summary.joins:
+        table = Table(show_header=False, box=None, pad_edge=False)
+        rate = "—" if join.match_rate is None else f"{join.match_rate:.2%}"
+        for label, value in (
+            ("join", join.name),
+            ("rows in", f"{join.left_rows:,} left, {join.right_rows:,} right"),
+            ("matches", f"{join.matches:,} ({rate} of left rows matched)"),
+            ("alone", f"{join.left_alone:,} left, {join.right_alone:,} right"),
+            ("late, void, rejected", f"{join.late_rows:,}, {join.void_rows:,}, {join.rejected_rows:,}"),
+            ("still open, retained", f"{join.open_rows:,}, {join.retained_rows:,}"),
+            ("state", f"{join.state_bytes_per_row:.0f} bytes a buffered row at the peak"),
+        ):
+            table.add_row(f"[dim]{label}[/dim]", value)
+        console.print(table)
+    for stage, place in summary.outputs.items():
+        console.print(f"[dim]{stage} →[/dim] {place}", highlight=False, soft_wrap=True)

@@ -1,0 +1,177 @@
+"""`dovetail test [TIER...] [-- PYTEST ARGUMENTS]`: the project's own tests, cheap tiers first.
+
+Law: the exit status is 0 only if every tier that was asked for ran something and all of it passed. The last
+line is the total over all tiers, `N passed, N failed`, alone on its line; a lint check counts as one.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+from xml.etree import ElementTree
+
+import typer
+from typer.core import TyperCommand
+
+from dovetail.errors import InputError
+from dovetail.service.checkout import checkout_root
+
+NOTHING_RAN = 5  # pytest's own status for it
+
+
+@dataclass(frozen=True)
+class Tier:
+    """A group of tests with its own cost. `folders` that do not exist yet are skipped; lint has none."""
+
+    name: str
+    sentence: str
+    folders: tuple[str, ...] = ()
+
+
+TIERS = (
+    Tier("lint", "ruff, mypy --strict, import layers"),
+    Tier(
+        "pure",
+        "plain functions, golden files, the repository itself",
+        ("tests/unit", "tests/golden", "tests/repo"),
+    ),
+    Tier("laws", "properties of every join, and outside witnesses", ("tests/laws", "tests/differential")),
+    Tier("spark", "end to end on Spark, and the command line", ("tests/spark", "tests/service")),
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a tier did."""
+
+    status: int
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+
+
+Runner = Callable[[Sequence[str], Path], int]
+
+
+def run_visibly(command: Sequence[str], root: Path) -> int:
+    sys.stdout.flush()
+    return subprocess.run(command, cwd=root, check=False).returncode
+
+
+def run_lint(root: Path, runner: Runner) -> Outcome:
+    """Every check runs even if one before it fails: all complaints at once."""
+    python = sys.executable
+    lint_imports = str(Path(python).with_name("lint-imports"))
+    checks = (
+        (python, "-m", "ruff", "check", "."),
+        (python, "-m", "ruff", "format", "--check", "."),
+        (python, "-m", "mypy"),
+        (lint_imports,),
+    )
+    codes = [runner(check, root) for check in checks]
+    failed = sum(code != 0 for code in codes)
+    return Outcome(next((code for code in codes if code), 0), len(codes) - failed, failed)
+
+
+def run_pytest(tier: Tier, root: Path, extra: Sequence[str], runner: Runner) -> Outcome:
+    """One pytest process; counts come from its JUnit file, so a crash before the end counts as no test
+    run.
+    """
+    folders = [folder for folder in tier.folders if (root / folder).is_dir()]
+    if not folders:
+        print(f"none of {', '.join(tier.folders)} exists")
+        return Outcome(NOTHING_RAN)
+    with tempfile.TemporaryDirectory() as scratch:
+        report = Path(scratch) / "junit.xml"
+        command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", *folders, *extra]
+        return count(report, runner(command, root))
+
+
+def count(report: Path, status: int) -> Outcome:
+    """Read a JUnit file. An error in a fixture or at import is a failure."""
+    if not report.exists():
+        return Outcome(status or NOTHING_RAN)
+    suites = list(ElementTree.parse(report).getroot().iter("testsuite"))
+    total, failures, errors, skipped = (
+        sum(int(suite.get(name, 0)) for suite in suites)
+        for name in ("tests", "failures", "errors", "skipped")
+    )
+    failed = failures + errors
+    ran = total - skipped
+    return Outcome(status or (0 if ran else NOTHING_RAN), max(0, ran - failed), failed, skipped)
+
+
+def run_tiers(tiers: Sequence[Tier], root: Path, extra: Sequence[str], runner: Runner = run_visibly) -> int:
+    """Run in order, stop at the first that fails, and end with the totals.
+
+    With extra arguments (`-k`, a node id) a tier may select nothing; only selecting nothing at all is a
+    failure.
+    """
+    outcomes: list[Outcome] = []
+    status = 0
+    for tier in tiers:
+        print(f"\n== {tier.name}: {tier.sentence}")
+        started = time.monotonic()
+        outcome = run_pytest(tier, root, extra, runner) if tier.folders else run_lint(root, runner)
+        outcomes.append(outcome)
+        print(
+            f"== {tier.name}: {outcome.passed} passed, {outcome.failed} failed, {outcome.skipped} skipped "
+            f"in {time.monotonic() - started:.1f} s"
+        )
+        if outcome.status == NOTHING_RAN and extra:
+            continue
+        if outcome.status != 0:
+            status = outcome.status
+            print(
+                f"== stopped: {tier.name} "
+                + ("ran no test" if status == NOTHING_RAN else f"ended with {status}")
+            )
+            break
+    passed, failed = sum(o.passed for o in outcomes), sum(o.failed for o in outcomes)
+    if status == 0 and passed == 0:
+        status = NOTHING_RAN
+    print(f"\n{passed} passed, {failed} failed", flush=True)
+    return status
+
+
+class SplitAtDashes(TyperCommand):
+    """What follows `--` is pytest's and is not parsed here."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        cut = args.index("--") if "--" in args else len(args)
+        ctx.obj = args[cut + 1 :]
+        return super().parse_args(ctx, args[:cut])
+
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command("test", cls=SplitAtDashes)
+def run_tests(
+    context: typer.Context,
+    tiers: Annotated[
+        list[str] | None, typer.Argument(help="Tiers to run; bare, all of them in order.")
+    ] = None,
+    list_tiers: Annotated[bool, typer.Option("--list", help="List the tiers.")] = False,
+) -> None:
+    """Run the project's own tests. Arguments after `--` go to pytest."""
+    if list_tiers:
+        for tier in TIERS:
+            print(f"{tier.name:<6} {tier.sentence:<52}", *tier.folders)
+        return
+    known = {tier.name: tier for tier in TIERS}
+    for name in tiers or ():
+        if name not in known:
+            raise InputError(
+                f"there is no tier {name!r}",
+                expected=", ".join(known),
+                hint="dovetail test --list describes them",
+            )
+    asked = [known[name] for name in dict.fromkeys(tiers or known)]
+    raise typer.Exit(run_tiers(asked, checkout_root(), context.obj))

@@ -1,0 +1,1 @@
+"""Delivery on Spark: the only home of PySpark."""

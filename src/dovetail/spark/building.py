@@ -1,0 +1,201 @@
+"""A physical plan as streaming DataFrames: every stage built, nothing started.
+
+Building creates the intermediate categories and lets Spark's analyzer see every expression, so that whatever it can find wrong
+is found before a row is read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, StructField, StructType
+
+from dovetail.errors import PlanError
+from dovetail.log.category import Category
+from dovetail.model.join_config import JoinConfig, OutputColumn
+from dovetail.plan.physical import (
+    CategoryOutput,
+    FilesSource,
+    JoinStage,
+    Output,
+    Plan,
+    Relation,
+    SlicerStage,
+    Stage,
+    Watermark,
+)
+from dovetail.spark import join_source
+from dovetail.spark.aggregate_end import with_watermark
+from dovetail.spark.arrow_types import spark_schema
+from dovetail.spark.inputs import read_input, read_rejects
+from dovetail.spark.slicer import make_category, sliced
+
+
+@dataclass
+class BuiltStage:
+    """A stage ready to start. `after` names the stages whose output it reads."""
+
+    name: str
+    rows: DataFrame
+    output: Output
+    after: tuple[str, ...]
+    stage: Stage
+    join: JoinConfig | None = None
+    rejects: dict[str, DataFrame] | None = None
+
+    @property
+    def sinks(self) -> bool:
+        """Its rows leave the application."""
+        return not isinstance(self.output, CategoryOutput)
+
+
+class Builder:
+    """Builds the stages of one plan, in order."""
+
+    def __init__(
+        self, spark: SparkSession, plan: Plan, home: str, tasks: int, *, index_dir: str | None, drain: bool
+    ) -> None:
+        self.spark = spark
+        self.plan = plan
+        self.home = home
+        self.tasks = tasks
+        self.index_dir = index_dir
+        self.drain = drain
+        self._built: dict[str, BuiltStage] = {}
+        self._writers: dict[str, str] = {}  # category -> stage
+
+    def build(self) -> list[BuiltStage]:
+        for stage in self.plan.stages:
+            try:
+                built = self._join(stage) if isinstance(stage, JoinStage) else self._slicer(stage)
+            except (AnalysisException, ParseException) as error:
+                raise PlanError(
+                    f"Spark does not accept the query: {_first_sentence(error)}",
+                    where=f"stage {stage.name}",
+                    hint="`dovetail plan --rules` shows the query as it was rewritten",
+                ) from error
+            self._built[stage.name] = built
+            if isinstance(built.output, CategoryOutput):
+                self._writers[built.output.category] = stage.name
+        return list(self._built.values())
+
+    def _slicer(self, stage: SlicerStage) -> BuiltStage:
+        rejects = {}
+        after = []
+        for table in stage.inputs:
+            reader = f"{self.plan.application}.{stage.name}"
+            read_input(self.spark, table, self.home, reader, self.tasks).createOrReplaceTempView(f"`{table.name}`")
+            bad = read_rejects(self.spark, table)
+            if bad is not None:
+                rejects[table.name] = bad
+            if not isinstance(table.source, FilesSource) and table.source.category in self._writers:
+                after.append(self._writers[table.source.category])
+        rows = self._select(stage.views, stage.select, stage.watermark, stage.name)
+        built = BuiltStage(stage.name, rows, stage.output, tuple(after), stage, rejects=rejects)
+        if isinstance(stage.output, CategoryOutput) and not stage.output.keys:
+            make_category(rows, self.home, stage.output.category, 1)
+        return built
+
+    def _join(self, stage: JoinStage) -> BuiltStage:
+        config = self._prepared(stage)
+        left, right = Category.open(self.home, stage.left), Category.open(self.home, stage.right)
+        schema = StructType()
+        for column in config.columns:
+            category = left if column.side == "left" else right
+            kind = spark_schema(category.schema, category.name)[column.source].dataType
+            schema.add(StructField(column.name, kind, True))
+        joined = (
+            self.spark.readStream.format(join_source.NAME)
+            .schema(schema)
+            .option("config", config.to_json())
+            .load()
+        )
+        joined.createOrReplaceTempView(f"`{stage.source_name}`")
+        rows = self._select(stage.views, stage.select, stage.watermark, stage.name)
+        if isinstance(stage.output, CategoryOutput):
+            make_category(rows, self.home, stage.output.category, stage.output.buckets)
+        after = (self._writers[stage.left], self._writers[stage.right])
+        return BuiltStage(stage.name, rows, stage.output, after, stage, join=config)
+
+    def _prepared(self, stage: JoinStage) -> JoinConfig:
+        """Slice both sides with keys of common types, and make their categories."""
+        sides = [self._built[self._writers[name]] for name in (stage.left, stage.right)]
+        outputs = [side.output for side in sides]
+        keys = [output.keys for output in outputs if isinstance(output, CategoryOutput)]
+        types = [
+            self._common_type(sides[0].rows.schema[a].dataType, sides[1].rows.schema[b].dataType, stage.name)
+            for a, b in zip(*keys, strict=True)
+        ]
+        buckets = 0
+        for side, output in zip(sides, outputs, strict=True):
+            assert isinstance(output, CategoryOutput)
+            assert output.time is not None
+            self._require_time(side.rows, output.time, side.name)
+            side.rows = sliced(side.rows, output.keys, output.time, types)
+            make_category(side.rows, self.home, output.category, output.buckets)
+            buckets = output.buckets
+        tasks = min(stage.tasks or self.tasks, buckets)
+        return JoinConfig(
+            home=self.home,
+            application=self.plan.application,
+            join=stage.name,
+            left=stage.left,
+            right=stage.right,
+            keys=keys[0],
+            spec=stage.spec,
+            columns=tuple(
+                OutputColumn(column.name, "left" if column.side == "left" else "right", column.source)
+                for column in stage.columns
+            ),
+            buckets=buckets,
+            tasks=tasks,
+            left_max_delay_us=stage.left_max_delay_us,
+            right_max_delay_us=stage.right_max_delay_us,
+            max_step_rows=stage.max_step_rows,
+            index_dir=self.index_dir,
+            drain=self.drain,
+        )
+
+    def _common_type(self, left: DataType, right: DataType, place: str) -> DataType:
+        if left == right:
+            return left
+        nulls = [F.lit(None).cast(kind) for kind in (left, right)]
+        try:
+            return self.spark.range(0).select(F.coalesce(*nulls)).schema[0].dataType
+        except AnalysisException as error:
+            raise PlanError(
+                f"the two sides of a join key have types that cannot be compared: "
+                f"{left.simpleString()} and {right.simpleString()}",
+                where=f"join {place}",
+                hint="cast one side in the ON clause",
+            ) from error
+
+    def _require_time(self, rows: DataFrame, time: str, place: str) -> None:
+        kind = rows.schema[time].dataType.simpleString()
+        if kind not in ("timestamp", "timestamp_ntz"):
+            raise PlanError(
+                f"the join window is on a column of type {kind}",
+                where=f"stage {place}",
+                expected="a timestamp",
+                hint="convert it in the ON clause: timestamp_seconds(x), timestamp_millis(x), to_timestamp(x, 'format')",
+            )
+
+    def _select(
+        self, views: tuple[Relation, ...], select: str, watermark: Watermark | None, stage: str
+    ) -> DataFrame:
+        for view in views:
+            rows = self.spark.sql(view.sql)
+            if watermark is not None and watermark.relation == view.name:
+                rows = with_watermark(self.spark, rows, watermark, self.home, self.plan.application, stage)
+            rows.createOrReplaceTempView(f"`{view.name}`")
+        return self.spark.sql(select)
+
+
+def _first_sentence(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines()]
+    kept = reduce(lambda a, b: a if a else b, lines, "")
+    return kept.split(" SQLSTATE")[0]

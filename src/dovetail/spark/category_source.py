@@ -1,0 +1,104 @@
+"""A log category as a Spark streaming source: `FROM SCRIBE("category")`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
+from pyspark.sql.types import StructType
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from dovetail.log.category import Category
+
+NAME = "dovetail_log"
+
+
+class CategorySource(DataSource):
+    """Options: home, category, reader (holds back retention), max_rows (rows a micro-batch takes at most)."""
+
+    @classmethod
+    def name(cls) -> str:
+        return NAME
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        return CategoryReader(dict(self.options), schema)
+
+
+@dataclass
+class CommitRange(InputPartition):
+    segments: tuple[tuple[int, int], ...]  # commit, segment within it
+
+
+class CategoryReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    def __init__(self, options: dict[str, str], schema: StructType) -> None:
+        self.home, self.category_name = options["home"], options["category"]
+        self.reader = options["reader"]
+        self.max_rows = int(options["max_rows"])
+        self.tasks = int(options["tasks"])
+        self.schema = schema
+        self._stop_at: int | None = None
+        self._known = 0
+
+    def _category(self) -> Category:
+        from dovetail.log.category import Category
+
+        return Category.open(self.home, self.category_name)
+
+    def initialOffset(self) -> dict[str, Any]:
+        return {"version": 1, "commit": self._category().first_commit()}
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        self._stop_at = self._category().next_commit()
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        return ReadAllAvailable()
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        category = self._category()
+        stop = self._stop_at
+        if stop is None:
+            stop = self._known = category.next_commit(max(self._known, start["commit"]))
+        rows, end = 0, start["commit"]
+        while end < stop and rows < self.max_rows:
+            rows += category.commit(end).rows
+            end += 1
+        return {"version": 1, "commit": end}
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """Whole segments, dealt out to the tasks by size, neighbours together."""
+        commits = self._category().commits(start["commit"], end["commit"])
+        segments = [
+            (info.rows, (commit.number, number))
+            for commit in commits
+            for number, info in enumerate(commit.segments)
+        ]
+        share = max(1, -(-sum(rows for rows, _ in segments) // self.tasks))
+        groups: list[list[tuple[int, int]]] = []
+        filled = share
+        for rows, segment in segments:
+            if filled >= share:
+                groups.append([])
+                filled = 0
+            groups[-1].append(segment)
+            filled += rows
+        return [CommitRange(tuple(group)) for group in groups]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        from dovetail.spark.arrow_types import arrow_schema
+
+        assert isinstance(partition, CommitRange)
+        category, wanted = self._category(), arrow_schema(self.schema)
+        for commit, number in partition.segments:
+            segment = category.open_segment(category.commit(commit).segments[number])
+            table = pa.Table.from_batches([segment.batch]).select(wanted.names).cast(wanted)
+            yield from table.to_batches(max_chunksize=65_536)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        self._category().set_reader(self.reader, end["commit"])

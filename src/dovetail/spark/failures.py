@@ -1,0 +1,100 @@
+"""Law: an error raised anywhere, in a worker or on the driver, reaches the user as the error it was.
+
+Spark carries exceptions of Python workers as text. `told` puts a `DovetailError` into that text in a form that
+`failure_of` finds again. Spark's own errors become one sentence with the place; the rest is there with DOVETAIL_DEBUG.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+import re
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from dovetail import errors
+from dovetail.errors import DovetailError, InputError, RunError
+
+_MARK, _END = "<<dovetail:", ":dovetail>>"
+_FILE = re.compile(r"(?:file|path)s?:? (?:file:)?(/[^\s'\"]+|\w+://[^\s'\"]+)")
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class TaskError(Exception):
+    """A DovetailError on its way through Spark."""
+
+
+def told(function: F) -> F:
+    """Let a function that Spark calls in a Python process raise DovetailErrors that arrive."""
+    if inspect.isgeneratorfunction(function):
+
+        @functools.wraps(function)
+        def generate(*args: Any, **kwargs: Any) -> Any:
+            try:
+                yield from function(*args, **kwargs)
+            except DovetailError as error:
+                raise _packed(error) from None
+
+        return cast("F", generate)
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except DovetailError as error:
+            raise _packed(error) from None
+
+    return cast("F", call)
+
+
+def failure_of(error: BaseException, stage: str) -> DovetailError:
+    """What to tell the user about an exception that ended a stage."""
+    if isinstance(error, DovetailError):
+        return error
+    text = str(error)
+    packed = _unpacked(text)
+    if packed is not None:
+        return packed
+    summary = _summary(text)
+    file = _FILE.search(text)
+    if file and ("footer" in text.lower() or "FAILED_READ_FILE" in text or "parquet" in text.lower()):
+        return InputError(
+            f"a file cannot be read: {summary}",
+            where=file.group(1),
+            expected="a whole file in the format that the query names",
+            hint="repair or remove the file and run again; what was committed before stays",
+        )
+    return RunError(
+        f"stage {stage} failed: {summary}",
+        where=f"stage {stage}",
+        hint="what was committed before stays; DOVETAIL_DEBUG=1 shows Spark's own account",
+    )
+
+
+def _packed(error: DovetailError) -> TaskError:
+    fields = {"kind": type(error).__name__, **error.to_json()["error"]}
+    return TaskError(f"{_MARK}{json.dumps(fields)}{_END}")
+
+
+def _unpacked(text: str) -> DovetailError | None:
+    start = text.find(_MARK)
+    end = text.find(_END, start)
+    if start < 0 or end < 0:
+        return None
+    fields = json.loads(text[start + len(_MARK) : end])
+    kind = getattr(errors, fields["kind"], RunError)
+    return cast(
+        "DovetailError",
+        kind(fields["what"], where=fields["where"], expected=fields["expected"], hint=fields["hint"]),
+    )
+
+
+def _summary(text: str) -> str:
+    """The most telling line of a long account."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    for line in lines:
+        if line.startswith("Caused by:"):
+            return line.removeprefix("Caused by:").strip()
+    named = [line for line in lines if re.match(r"^(pyspark\.|[\w.]*(Error|Exception)\b)", line)]
+    return (named[-1] if named else lines[0] if lines else "no reason given")[:500]

@@ -1,0 +1,154 @@
+"""The join as a Spark streaming source.
+
+Spark calls `latestOffset` on the driver: that is the coordinator. It calls `read` in a task for each bucket group: that is
+the join step. Offsets go through Spark's offset log before a step runs, so a step that is run again (a retried task, a
+restarted driver) is the same step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
+from pyspark.sql.types import StructType
+
+from dovetail.model.join_config import JoinConfig
+from dovetail.model.offset import JoinOffset
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from dovetail.log.category import Category
+    from dovetail.log.commit import Commit
+    from dovetail.time.coordinator import CommitSummary
+
+NAME = "dovetail_join"
+
+
+class JoinSource(DataSource):
+    @classmethod
+    def name(cls) -> str:
+        return NAME
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        return JoinReader(JoinConfig.from_json(self.options["config"]), schema)
+
+
+@dataclass
+class BucketGroup(InputPartition):
+    task: int
+    start: dict[str, Any]
+    end: dict[str, Any]
+
+
+class JoinReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    def __init__(self, config: JoinConfig, schema: StructType) -> None:
+        self.config = config
+        self.schema = schema
+        self._stop_at: tuple[int, int] | None = None
+        self._known = [0, 0]
+
+    # --- driver ---
+
+    def initialOffset(self) -> dict[str, Any]:
+        left, right = self._categories()
+        first_left, first_right = left.first_commit(), right.first_commit()
+        return JoinOffset(
+            left=first_left, right=first_right, left_floor=first_left, right_floor=first_right
+        ).to_json()
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """What is there now is all that this run will see."""
+        left, right = self._categories()
+        self._stop_at = left.next_commit(), right.next_commit()
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        return ReadAllAvailable()
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        from dovetail.time.coordinator import Pace, plan_step
+
+        config, begin = self.config, JoinOffset.from_json(start)
+        left, right = self._categories()
+        pace = Pace(
+            config.left_max_delay_us, config.right_max_delay_us, config.max_step_rows, config.tasks
+        )
+        end = plan_step(
+            begin,
+            self._new(left, 0, begin.left),
+            self._new(right, 1, begin.right),
+            pace,
+            final=config.drain and self._stop_at is not None,
+        )
+        return end.to_json() if end is begin else self._with_floors(end, left, right).to_json()
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        if start == end:
+            return []
+        return [BucketGroup(task, start, end) for task in range(end["tasks"])]
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """A step is done for good: let retention and the removal of old snapshots go on."""
+        from dovetail.state.store import drop_snapshots
+
+        offset = JoinOffset.from_json(end)
+        left, right = self._categories()
+        for category, floor in ((left, offset.left_floor), (right, offset.right_floor)):
+            category.set_reader(self.config.reader, floor)
+            category.retain()
+        drop_snapshots(self.config, keep=[offset.version])
+
+    def _categories(self) -> tuple[Category, Category]:
+        from dovetail.log.category import Category
+
+        return (
+            Category.open(self.config.home, self.config.left),
+            Category.open(self.config.home, self.config.right),
+        )
+
+    def _new(self, category: Category, side: int, start: int) -> list[CommitSummary]:
+        from dovetail.time.coordinator import CommitSummary
+
+        if self._stop_at is not None:
+            stop = self._stop_at[side]
+        else:
+            stop = self._known[side] = category.next_commit(max(self._known[side], start))
+        return [
+            CommitSummary(commit.rows, _newest(commit)) for commit in category.commits(start, stop)
+        ]
+
+    def _with_floors(self, end: JoinOffset, left: Category, right: Category) -> JoinOffset:
+        from dovetail.time.coordinator import needed_since
+
+        left_since, right_since = needed_since(self.config.spec, end)
+        return end.moved(
+            left_floor=_floor(left, end.left_floor, end.left, left_since),
+            right_floor=_floor(right, end.right_floor, end.right, right_since),
+        )
+
+    # --- task ---
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        from dovetail.spark.arrow_types import arrow_schema
+        from dovetail.state.join_step import run_step
+
+        assert isinstance(partition, BucketGroup)
+        start, end = JoinOffset.from_json(partition.start), JoinOffset.from_json(partition.end)
+        yield from run_step(self.config, partition.task, start, end, arrow_schema(self.schema))
+
+
+def _newest(commit: Commit) -> int | None:
+    return commit.sketch.max_us if commit.sketch.count else None
+
+
+def _floor(category: Category, floor: int, stop: int, since_us: int) -> int:
+    """The first commit, from `floor` on, with a row at or after `since_us`."""
+    while floor < stop:
+        newest = _newest(category.commit(floor))
+        if newest is not None and newest >= since_us:
+            break
+        floor += 1
+    return floor

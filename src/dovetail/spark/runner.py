@@ -1,0 +1,158 @@
+"""Runs a plan: starts its stages in the right order, watches them, stops them, and says how it went.
+
+    stream         all stages at once, until stopped
+    available-now  wave by wave: a stage runs when the stages it reads from have worked off what there is
+    drain          the same, and then the inputs are over: every window closes
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from dovetail.errors import DovetailError
+from dovetail.plan.physical import Plan
+from dovetail.spark import category_source, join_source
+from dovetail.spark.aggregate_end import write_end_row
+from dovetail.spark.application import claim, running
+from dovetail.spark.building import Builder, BuiltStage
+from dovetail.spark.failures import failure_of
+from dovetail.spark.starting import Failures, Mode, start
+
+WATCH_S = 0.05
+
+
+@dataclass
+class Run:
+    """One run of one plan. `watch` is called several times a second, with the run, from the thread that runs it."""
+
+    spark: SparkSession
+    plan: Plan
+    home: str
+    mode: Mode
+    index_dir: str | None = None
+    stop: threading.Event = field(default_factory=threading.Event)
+    watch: Callable[[Run], None] = lambda run: None
+    stages: list[BuiltStage] = field(default_factory=list)
+    queries: dict[str, list[StreamingQuery]] = field(default_factory=dict)
+    phase: str = "starting"
+    started_s: float = field(default_factory=time.monotonic)
+    phases_s: dict[str, float] = field(default_factory=dict)
+    _failures: Failures = field(default_factory=dict)
+
+    def execute(self) -> None:
+        """Run to the end: of the input, or until `stop` is set."""
+        for source in (join_source.JoinSource, category_source.CategorySource):
+            self.spark.dataSource.register(source)
+        tasks = self.spark.sparkContext.defaultParallelism
+        with running(self.home, self.plan.application):
+            claim(self.home, self.plan)
+            self.stages = Builder(
+                self.spark, self.plan, self.home, tasks, index_dir=self.index_dir, drain=self.mode == "drain"
+            ).build()
+            try:
+                self._stream() if self.mode == "stream" else self._waves()
+            finally:
+                self._stop_queries()
+                self.phase = "stopped"
+                self.watch(self)
+
+    def _stream(self) -> None:
+        self.phase = "joining"
+        for stage in self.stages:
+            self._start(stage)
+        while not self.stop.is_set():
+            self._check()
+            if not any(query.isActive for queries in self.queries.values() for query in queries):
+                break
+            self.watch(self)
+            self.stop.wait(WATCH_S)
+
+    def _waves(self) -> None:
+        done: set[str] = set()
+        waiting = list(self.stages)
+        while waiting and not self.stop.is_set():
+            wave = [stage for stage in waiting if set(stage.after) <= done]
+            began = time.monotonic()
+            joining = any(stage.join for stage in wave)
+            self.phase = ("draining" if self.mode == "drain" else "joining") if joining else "slicing"
+            for stage in wave:
+                self._start(stage)
+            self._await(wave)
+            if self.mode == "drain":
+                self._end_aggregations(wave)
+            taken = time.monotonic() - began
+            self.phases_s[self.phase] = self.phases_s.get(self.phase, 0.0) + taken
+            done |= {stage.name for stage in wave}
+            waiting = [stage for stage in waiting if stage.name not in done]
+
+    def _end_aggregations(self, wave: list[BuiltStage]) -> None:
+        """Let the watermark of aggregating stages pass their last window, and run them once more."""
+        ending = []
+        for stage in wave:
+            watermark = stage.stage.watermark
+            newest_us = _newest_event_us(self.queries[stage.name][0])
+            if watermark is None or newest_us is None:
+                continue
+            end_us = newest_us + watermark.delay_us + watermark.window_us + 1_000_000
+            write_end_row(self.home, self.plan.application, stage.name, end_us)
+            ending.append(stage)
+        for stage in ending:
+            self._start(stage)
+        self._await(ending)
+
+    def _start(self, stage: BuiltStage) -> None:
+        try:
+            self.queries[stage.name] = start(stage, self.home, self.plan.application, self.mode, self._failures)
+        except DovetailError:
+            raise
+        except Exception as error:
+            raise failure_of(error, stage.name) from error
+
+    def _await(self, wave: list[BuiltStage]) -> None:
+        while any(query.isActive for stage in wave for query in self.queries[stage.name]):
+            if self.stop.is_set():
+                return
+            self._check()
+            self.watch(self)
+            time.sleep(WATCH_S)
+        self._check()
+
+    def _check(self) -> None:
+        """Raise what ended a query, if anything did."""
+        for name, queries in self.queries.items():
+            for query in queries:
+                if not query.isActive and query.exception() is not None:
+                    error = self._failures.get(name) or failure_of(_exception(query), name)
+                    raise error
+
+    def _stop_queries(self) -> None:
+        for queries in self.queries.values():
+            for query in queries:
+                if query.isActive:
+                    query.stop()
+
+
+def _exception(query: StreamingQuery) -> StreamingQueryException:
+    error = query.exception()
+    assert error is not None
+    return error
+
+
+def _newest_event_us(query: StreamingQuery) -> int | None:
+    """The largest event time that an aggregation has seen, over the progress Spark still remembers."""
+    import datetime
+
+    seen = [
+        progress.eventTime["max"] for progress in query.recentProgress if "max" in (progress.eventTime or {})
+    ]
+    if not seen:
+        return None
+    newest = datetime.datetime.fromisoformat(max(seen).replace("Z", "+00:00"))
+    return int(newest.timestamp() * 1_000_000)

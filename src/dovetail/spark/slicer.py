@@ -1,0 +1,105 @@
+"""The slicer: rows of any streaming DataFrame into a category of the log, sharded by the join key.
+
+Paper, section 4.2. Expressions, filters and projections are DataFrame code and run in the JVM. Segments are written inside
+the tasks; the driver then makes them exist with one commit. A micro-batch that is run again finds its commit there and
+changes nothing: Spark's batch number is the producer's batch number.
+
+    _hash   xxhash64 of the key columns
+    _time   microseconds since the epoch, or NO_TIME where a key or the time is null: such a row matches nothing
+    _key_i  the key columns, to tell equal keys from equal hashes
+    ...     payload
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType
+
+from dovetail.spark.arrow_types import arrow_schema
+from dovetail.spark.failures import told
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from dovetail.log.category import Category
+
+NO_TIME = -(2**63)
+HASH, TIME = "_hash", "_time"
+
+
+def sliced(rows: DataFrame, keys: Sequence[str], time: str, key_types: Sequence[DataType]) -> DataFrame:
+    """Rows with `_hash` and `_time` in front. Both sides' keys are cast to common types first, so that equal keys have
+    equal hashes."""
+    for key, kind in zip(keys, key_types, strict=True):
+        rows = rows.withColumn(key, F.col(f"`{key}`").cast(kind))
+    columns = [F.col(f"`{key}`") for key in keys]
+    void = reduce(Column.__or__, [column.isNull() for column in [*columns, F.col(f"`{time}`")]])
+    micros = F.unix_micros(F.col(f"`{time}`").cast("timestamp"))
+    payload = [F.col(f"`{name}`") for name in rows.columns if name != time and name not in keys]
+    return rows.select(
+        F.xxhash64(*columns).alias(HASH),
+        F.when(void, F.lit(NO_TIME)).otherwise(micros).alias(TIME),
+        *columns,
+        *payload,
+    )
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Which columns say where rows go: the bucket by a hash (None: one bucket), the commit's sketch by a time."""
+
+    hash: str | None
+    time: str | None
+
+
+@dataclass(frozen=True)
+class WriteSegments:
+    """Runs inside the tasks (`mapInArrow`): writes segments, hands their descriptions back."""
+
+    home: str
+    category: str
+    placement: Placement
+
+    @told
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        from dovetail.log.category import Category
+        from dovetail.spark.write_rows import bucket_of, time_of
+
+        category = Category.open(self.home, self.category)
+        infos = category.write_segments(
+            batches,
+            bucket_of(self.placement.hash, category.buckets),
+            time_of(self.placement.time),
+        )
+        yield pa.record_batch({"segment": pa.array([json.dumps(info.to_json()) for info in infos], pa.string())})
+
+
+def append_batch(
+    rows: DataFrame, batch: int, category: Category, producer: str, placement: Placement
+) -> None:
+    """One micro-batch into the log. To be called from `foreachBatch`."""
+    from dovetail.log.commit import SegmentInfo
+
+    write = WriteSegments(category.home, category.name, placement)
+    written = rows.mapInArrow(write, "segment string").collect()
+    infos = [SegmentInfo.from_json(json.loads(row[0])) for row in written]
+    category.append(infos, producer=producer, batch=batch)
+
+
+def make_category(
+    rows: DataFrame, home: str, name: str, buckets: int, time_column: str | None = None
+) -> Category:
+    """The category that takes these rows; it must not exist with other columns."""
+    from dovetail.log.category import Category
+
+    schema = arrow_schema(rows.schema)
+    return Category.create(home, name, schema, buckets=buckets, time_column=time_column)

@@ -1,0 +1,97 @@
+"""One step of one bucket group, from the log to joined Arrow rows: what runs inside a task, without Spark.
+
+    1. resume    the state at the step's start: the live index, or snapshot and replay
+    2. arrive    hash, time and row number of the new rows of both sides
+    3. join      `dovetail.joins.interval.step`
+    4. save      the state at the step's end: before any row is handed on, so that a task that dies later is run again
+                 from the snapshot of the start
+    5. gather    payload of the rows that come out
+
+Law: the rows depend only on the log, the two offsets and the state at the first.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from dovetail.joins.interval import Emitted, Times, step
+from dovetail.log.category import Category
+from dovetail.model.join_config import JoinConfig, Side
+from dovetail.model.offset import JoinOffset
+from dovetail.state.arrivals import arrivals
+from dovetail.state.gather import Int64s, Rows, same_keys
+from dovetail.state.store import StateStore, add_totals
+
+OUTPUT_BATCH_ROWS = 65_536
+
+
+def run_step(
+    config: JoinConfig, task: int, start: JoinOffset, end: JoinOffset, schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    """The joined rows of one bucket group between two offsets, in the columns of `schema`."""
+    low, high = config.bucket_range(task, end.tasks)
+    left = Category.open(config.home, config.left)
+    right = Category.open(config.home, config.right)
+    left_rows = Rows(left, start.left_floor, end.left)
+    right_rows = Rows(right, start.right_floor, end.right)
+    began = time.monotonic_ns()
+    store = StateStore(config, task, end.tasks)
+    with store.index.exclusively():
+        state, totals, rebuilt = store.resume(start)
+        emitted = step(
+            state,
+            arrivals(left, left.commits(start.left, end.left), low, high),
+            arrivals(right, right.commits(start.right, end.right), low, high),
+            Times(end.left_time, end.right_time),
+            lambda a, b: same_keys(left_rows, right_rows, config.keys, a, b),
+        )
+        if end.ended:
+            state.times = Times(*end.times)
+        totals = add_totals(totals, emitted.counts._asdict())
+        totals |= {
+            "open_rows": state.left_rows,
+            "retained_rows": state.right_rows,
+            "index_bytes": state.left.bytes + state.right.bytes,
+            "rebuilds": totals.get("rebuilds", 0) + rebuilt,
+        }
+        totals["peak_rows"] = max(totals.get("peak_rows", 0), state.left_rows + state.right_rows)
+        totals["peak_index_bytes"] = max(totals.get("peak_index_bytes", 0), totals["index_bytes"])
+        totals["step_us"] = totals.get("step_us", 0) + (time.monotonic_ns() - began) // 1000
+        store.save(end, state, totals)
+    yield from gather(config, emitted, left_rows, right_rows, schema)
+
+
+def gather(
+    config: JoinConfig, emitted: Emitted, left: Rows, right: Rows, schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    """Pairs first, then lone left rows, then lone right rows; the side that is not there is null."""
+    sides: dict[Side, tuple[Rows, list[pa.Array]]] = {
+        "left": (left, [left.positions(emitted.left), left.positions(emitted.left_alone), _nulls(emitted.right_alone)]),
+        "right": (
+            right,
+            [right.positions(emitted.right), _nulls(emitted.left_alone), right.positions(emitted.right_alone)],
+        ),
+    }
+    positions = {side: pa.concat_arrays(parts) for side, (_, parts) in sides.items()}
+    total = len(positions["left"])
+    for offset in range(0, total, OUTPUT_BATCH_ROWS):
+        arrays = []
+        for column, field in zip(config.columns, schema, strict=True):
+            rows = sides[column.side][0]
+            taken = rows.take(column.source, positions[column.side].slice(offset, OUTPUT_BATCH_ROWS))
+            arrays.append(taken if taken.type.equals(field.type) else taken.cast(field.type))
+        count = min(OUTPUT_BATCH_ROWS, total - offset)
+        yield pa.record_batch(arrays, schema=schema) if arrays else _columnless(count)
+
+
+def _columnless(count: int) -> pa.RecordBatch:
+    """Rows without columns, as `SELECT count(*)` over a join needs them."""
+    return pa.RecordBatch.from_struct_array(pa.array([{}] * count, pa.struct([])))
+
+
+def _nulls(like: Int64s) -> pa.Array:
+    return pa.nulls(len(like), pa.from_numpy_dtype(np.int64))

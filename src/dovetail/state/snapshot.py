@@ -1,0 +1,104 @@
+"""Law: a snapshot that reads back is the state it was taken of, or an error; never something in between.
+
+A snapshot is what a rebuild cannot get from the log: the open left rows (as references: tag, time, row number), whether they have
+matched, the partners they have chosen, which retained right rows have matched (only if lone right rows come out),
+and the running totals. Retained right rows themselves are replayed from the log: section 6.1 of the paper.
+
+The file: 8 bytes magic with the format's number, 8 bytes checksum of the rest, 4 bytes length of a JSON header, the
+header, then the arrays it names, one after another.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+
+from dovetail.errors import CorruptFile, StateError, UnknownVersion
+from dovetail.joins.buffer import Held
+from dovetail.log.filesystem import Store
+
+MAGIC = b"DVTLSN"
+FORMAT = 1
+_PREFIX_BYTES = 20
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    left: Held
+    right_matched: NDArray[np.int64]  # row numbers
+    totals: dict[str, int]
+
+
+def write_snapshot(store: Store, path: str, snapshot: Snapshot) -> int:
+    """Store a snapshot; returns its size in bytes."""
+    arrays = {**snapshot.left._asdict(), "right_matched": snapshot.right_matched}
+    header = {
+        "arrays": [[name, array.dtype.str, len(array)] for name, array in arrays.items()],
+        "totals": snapshot.totals,
+    }
+    text = json.dumps(header).encode()
+    body = b"".join(
+        [len(text).to_bytes(4, "little"), text, *(array.tobytes() for array in arrays.values())]
+    )
+    checksum = xxhash.xxh3_64_intdigest(body).to_bytes(8, "little")
+    store.replace(path, MAGIC + FORMAT.to_bytes(2, "little") + checksum + body)
+    return _PREFIX_BYTES + len(body)
+
+
+def read_snapshot(store: Store, path: str) -> Snapshot:
+    try:
+        data = store.read(path)
+    except FileNotFoundError:
+        raise StateError(
+            "the state of the join is missing",
+            where=f"{store.root}/{path}",
+            expected="a snapshot of the last step",
+            hint="restore the home, or start the application in a new one",
+        ) from None
+    header, offset = _checked(data, f"{store.root}/{path}")
+    arrays: dict[str, NDArray[Any]] = {}
+    for name, kind, count in header["arrays"]:
+        arrays[name] = np.frombuffer(data, np.dtype(kind), count, offset)
+        offset += arrays[name].nbytes
+    right_matched = arrays.pop("right_matched")
+    return Snapshot(Held(**arrays), right_matched, header["totals"])
+
+
+def snapshot_totals(store: Store, path: str) -> dict[str, int]:
+    """Only the running totals, without reading or checking the rows: for people to look at while a join runs."""
+    data = store.buffer(path)
+    length = int.from_bytes(data[16:20].to_pybytes(), "little")
+    totals: dict[str, int] = json.loads(data[20 : 20 + length].to_pybytes())["totals"]
+    return totals
+
+
+def _checked(data: bytes, place: str) -> tuple[dict[str, Any], int]:
+    if len(data) < _PREFIX_BYTES or data[:6] != MAGIC:
+        raise _corrupt(place, "it does not begin as a snapshot does")
+    written = int.from_bytes(data[6:8], "little")
+    if written != FORMAT:
+        raise UnknownVersion(
+            f"a snapshot of format {written}",
+            where=place,
+            expected=f"format {FORMAT}",
+            hint="run the release that wrote it, or start the application in a new home",
+        )
+    body = memoryview(data)[16:]
+    if xxhash.xxh3_64_intdigest(body) != int.from_bytes(data[8:16], "little"):
+        raise _corrupt(place, "its checksum does not fit")
+    length = int.from_bytes(body[:4], "little")
+    return json.loads(bytes(body[4 : 4 + length])), 20 + length
+
+
+def _corrupt(place: str, why: str) -> CorruptFile:
+    return CorruptFile(
+        f"a snapshot is damaged: {why}",
+        where=place,
+        expected="the file as it was written",
+        hint="restore it from a copy of the home, or start the application in a new home",
+    )

@@ -1,0 +1,1 @@
+"""Stream time and the order in which two streams advance: pure functions over commit summaries."""

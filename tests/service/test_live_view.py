@@ -1,0 +1,148 @@
+"""The live view: what a snapshot looks like, that nothing moves while numbers change, and the plain lines."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from dovetail.service import units
+from dovetail.service.live_view import LiveView, plain_line, render
+from dovetail.service.run_snapshot import HISTORY_LENGTH, JoinSnapshot, RunSnapshot, StreamSnapshot, extended
+
+RISING = tuple(float(rate) for rate in range(0, 24_000, 800))
+SNAPSHOT = RunSnapshot(
+    application="search_quality",
+    elapsed_s=47.3,
+    phase="joining",
+    streams=(
+        StreamSnapshot("client_events", "left", 1_240_312, 20133.4, 1_534_761_612_000_000, 1_240, 3, RISING),
+        StreamSnapshot(
+            "server_events", "right", 1_021_220, 17011.2, 1_534_761_790_000_000, 0, 0, RISING[::-1]
+        ),
+    ),
+    joins=(JoinSnapshot("searches", 183_220, 512_009, 1_004_112, 81_233, 0, 1_204, 0.92441, 31_457_280),),
+    out_rows=1_085_345,
+    out_rows_per_s=19_922.0,
+    out_rate_history=RISING,
+    rss_bytes=1_503_238_553,
+    output="parquet  results/joined_searches",
+)
+EMPTY = RunSnapshot(
+    application="search_quality",
+    elapsed_s=0.4,
+    phase="starting",
+    streams=(StreamSnapshot("client_events", "left"), StreamSnapshot("server_events", "right")),
+    joins=(JoinSnapshot("searches"),),
+)
+GOLDEN = Path(__file__).parent / "live_view"
+
+
+def drawn(snapshot: RunSnapshot, columns: int) -> str:
+    console = Console(width=columns, file=io.StringIO(), record=True, color_system=None)
+    console.print(render(snapshot, columns))
+    return "\n".join(line.rstrip() for line in console.export_text().splitlines()) + "\n"
+
+
+@pytest.mark.parametrize("columns", [80, 100, 120])
+def test_looks_as_it_should(columns: int) -> None:
+    assert drawn(SNAPSHOT, columns) == (GOLDEN / f"joining-{columns}.txt").read_text()
+
+
+@pytest.mark.parametrize("columns", [80, 100, 120, 200])
+def test_nothing_moves_and_nothing_is_cut(columns: int) -> None:
+    busy, empty = drawn(SNAPSHOT, columns).splitlines(), drawn(EMPTY, columns).splitlines()
+    assert len(busy) == len(empty)
+    assert busy[2] == empty[2], "headings stay where they are"
+    assert "…" not in "".join(busy)
+    assert max(map(len, busy)) < columns
+
+
+def test_a_narrow_terminal_shortens_but_does_not_fail() -> None:
+    assert "match rate" in drawn(SNAPSHOT, 40)
+
+
+def test_plain_line_carries_every_number() -> None:
+    line = plain_line(SNAPSHOT)
+    assert "\n" not in line
+    for part in (
+        "search_quality joining 00:00:47",
+        "left[client_events] rows=1240312 rows/s=20133 time=2018-08-20T10:40:12 backlog=1240 rejected=3",
+        "join[searches] open=183220 retained=512009 matches=1004112 left_alone=81233 right_alone=0 late=1204",
+        "match_rate=0.9244",
+        "out rows=1085345 rows/s=19922 memory=1.40GiB",
+    ):
+        assert part in line
+
+
+def test_without_a_terminal_one_line_an_interval_and_the_last_state() -> None:
+    now = [0.0]
+    console = Console(file=io.StringIO(), width=60, force_terminal=False)
+    with LiveView(console, interval_s=5, clock=lambda: now[0]) as view:
+        for second in range(12):
+            now[0] = float(second)
+            view.update(replace(SNAPSHOT, elapsed_s=float(second)))
+    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert [line.split(" | ")[0].rsplit(" ", 1)[1] for line in lines] == [
+        "00:00:00", "00:00:05", "00:00:10", "00:00:11",
+    ]  # fmt: skip
+
+
+def test_on_a_terminal_the_view_is_redrawn() -> None:
+    console = Console(file=io.StringIO(), width=100, force_terminal=True)
+    with LiveView(console) as view:
+        view.update(EMPTY)
+        view.update(SNAPSHOT)
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "starting" in shown
+    assert "92.44 %" in shown
+
+
+def test_history_keeps_its_length() -> None:
+    history: tuple[float, ...] = ()
+    for rate in range(HISTORY_LENGTH + 5):
+        history = extended(history, float(rate))
+    assert len(history) == HISTORY_LENGTH
+    assert history[-1] == HISTORY_LENGTH + 4
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (0, "0"),
+        (9_999, "9999"),
+        (10_000, "10.0 k"),
+        (999_499, "999 k"),
+        (999_999, "1.00 M"),
+        (1_240_312, "1.24 M"),
+        (3_200_000_000, "3.20 G"),
+        (0.5, "0.50"),
+        (12.34, "12.3"),
+    ],
+)
+def test_counts(number: float, text: str) -> None:
+    assert units.count(number) == text
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(0, "0 B"), (1023, "1023 B"), (1024, "1.00 KiB"), (3_328_599_655, "3.10 GiB"), (1 << 50, "1024 TiB")],
+)
+def test_sizes(number: int, text: str) -> None:
+    assert units.size(number) == text
+
+
+def test_times_never_and_ended() -> None:
+    assert units.instant(None) == units.instant(-(1 << 63)) == "—"
+    assert units.instant((1 << 63) - 1) == "ended"
+    assert units.instant(0) == "1970-01-01 00:00:00"
+    assert units.instant(1 << 61) == "out of range"
+
+
+def test_sparkline_scales_to_its_largest() -> None:
+    assert units.sparkline([0, 5, 10], 5) == "  ▁▄▆"
+    assert units.sparkline([0, 0], 2) == "▁▁"
+    assert units.sparkline([], 3) == "   "

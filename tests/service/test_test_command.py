@@ -1,0 +1,113 @@
+"""`dovetail test`: order, stopping, totals, and statuses that cannot hide a failure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from dovetail.errors import InputError
+from dovetail.service import cli
+from dovetail.service.checkout import checkout_root
+from dovetail.service.test_command import NOTHING_RAN, TIERS, count, run_tiers
+
+LINT, PURE, LAWS, SPARK = TIERS
+Runner = Callable[[Sequence[str], Path], int]
+
+
+def junit(tests: int, failures: int = 0, errors: int = 0, skipped: int = 0) -> str:
+    counts = f'tests="{tests}" failures="{failures}" errors="{errors}" skipped="{skipped}"'
+    return f"<testsuites><testsuite {counts}/></testsuites>"
+
+
+def fake(reports: dict[str, tuple[int, str | None]], seen: list[str]) -> Runner:
+    """A runner that writes the JUnit file of the tier whose first folder is on the command line."""
+
+    def run(command: Sequence[str], root: Path) -> int:
+        if "pytest" not in command:
+            seen.append("lint")
+            return 0
+        folder = next(part for part in command if part.startswith("tests/"))
+        seen.append(folder)
+        status, text = reports[folder]
+        if text is not None:
+            Path(next(p for p in command if p.startswith("--junitxml=")).partition("=")[2]).write_text(text)
+        return status
+
+    return run
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    for tier in TIERS:
+        for folder in tier.folders:
+            (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+    return tmp_path
+
+
+def test_all_tiers_pass_and_the_last_line_is_the_total(
+    checkout: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen: list[str] = []
+    reports = {
+        "tests/unit": (0, junit(10, skipped=1)),
+        "tests/laws": (0, junit(4)),
+        "tests/spark": (0, junit(2)),
+    }
+    assert run_tiers(TIERS, checkout, [], fake(reports, seen)) == 0
+    assert seen == ["lint"] * 4 + ["tests/unit", "tests/laws", "tests/spark"]
+    assert capsys.readouterr().out.splitlines()[-1] == "19 passed, 0 failed"
+
+
+def test_stops_at_the_first_failing_tier_with_its_status(
+    checkout: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen: list[str] = []
+    reports = {"tests/unit": (0, junit(10)), "tests/laws": (1, junit(4, failures=1, errors=1))}
+    assert run_tiers([PURE, LAWS, SPARK], checkout, [], fake(reports, seen)) == 1
+    assert seen == ["tests/unit", "tests/laws"]
+    assert capsys.readouterr().out.splitlines()[-1] == "12 passed, 2 failed"
+
+
+@pytest.mark.parametrize("report", [(0, junit(0)), (0, None), (0, junit(3, skipped=3)), (5, junit(0))])
+def test_a_tier_that_ran_nothing_fails(checkout: Path, report: tuple[int, str | None]) -> None:
+    assert run_tiers([PURE], checkout, [], fake({"tests/unit": report}, [])) == NOTHING_RAN
+
+
+def test_a_tier_without_folders_fails(tmp_path: Path) -> None:
+    assert run_tiers([PURE], tmp_path, [], fake({}, [])) == NOTHING_RAN
+
+
+def test_a_selection_may_leave_a_tier_empty_but_not_all(checkout: Path) -> None:
+    empty, some = (NOTHING_RAN, junit(0)), (0, junit(1))
+    reports = {"tests/unit": empty, "tests/laws": some}
+    assert run_tiers([PURE, LAWS], checkout, ["-k", "one"], fake(reports, [])) == 0
+    assert run_tiers([PURE], checkout, ["-k", "none"], fake(reports, [])) == NOTHING_RAN
+
+
+def test_a_crash_that_left_no_report_keeps_its_status(tmp_path: Path) -> None:
+    assert count(tmp_path / "none.xml", 139).status == 139
+
+
+def test_a_real_pytest_is_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "tests/unit").mkdir(parents=True)
+    (tmp_path / "tests/unit/test_two.py").write_text("def test_a(): pass\ndef test_b(): assert 0\n")
+    assert run_tiers([PURE], tmp_path, []) == 1
+    assert capsys.readouterr().out.splitlines()[-1] == "1 passed, 1 failed"
+
+
+def test_arguments_after_the_dashes_are_pytests(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr(
+        "dovetail.service.test_command.run_tiers",
+        lambda tiers, root, extra: asked.append((tiers, extra)) or 0,
+    )
+    with pytest.raises(SystemExit):
+        cli.main(["test", "laws", "pure", "--", "-k", "one or two", "--list"])
+    assert asked == [([LAWS, PURE], ["-k", "one or two", "--list"])]
+
+
+def test_without_a_checkout_it_says_what_is_needed(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="needs the repository"):
+        checkout_root(tmp_path / "site-packages/dovetail/service/checkout.py")

@@ -1,0 +1,215 @@
+"""Files that were changed after they were written: the right answer or a documented error, never anything else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import xxhash
+
+from dovetail.errors import CorruptFile, DovetailError, UnknownVersion
+from dovetail.log import document
+from dovetail.log.category import Category
+
+NAME = "clicks"
+
+
+@pytest.fixture
+def filled(category: Category, put: Any) -> Category:
+    category.append(put.write(category, 0, 50), rejected=[category.write_rejected(["{bad"], "no JSON")])
+    put(category, 50, producer="app", batch=0)
+    category.set_reader("reader", 1)
+    category.retain()
+    put(category, 60)
+    return category
+
+
+def everything(home: str) -> Any:
+    """All that a reader can see."""
+    category = Category.open(home, NAME)
+    commits = category.commits(category.first_commit(), category.next_commit())
+    rows = [category.open_segment(info).batch.to_pylist() for commit in commits for info in commit.segments]
+    kept = [category.read_rejected(info) for commit in commits for info in commit.rejected]
+    return category, commits, rows, kept, category.readers()
+
+
+def damaged(data: bytes) -> Iterator[bytes]:
+    """Bits flipped all over the file, and the file cut short at many places."""
+    for position in range(0, len(data), max(1, len(data) // 400)):
+        flipped = bytearray(data)
+        flipped[position] ^= 1 << (position % 8)
+        yield bytes(flipped)
+    for length in range(0, len(data), max(1, len(data) // 60)):
+        yield data[:length]
+    yield data + b"\0"
+    yield b"\0" * len(data)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "category.json",
+        "first.json",
+        "readers/*.json",
+        "commits/*1.json",
+        "segments/*.arrow",
+        "commits/*2.json",
+    ],
+)
+def test_a_damaged_file_is_noticed(filled: Category, pattern: str, forget: Callable[[], None]) -> None:
+    path = sorted(Path(filled.where).glob(pattern))[0]
+    expected, data, noticed = everything(filled.home), path.read_bytes(), 0
+    for changed in damaged(data):
+        path.write_bytes(changed)
+        forget()
+        try:
+            assert everything(filled.home) == expected
+        except (CorruptFile, UnknownVersion) as error:
+            noticed += 1
+            assert error.where is not None
+            assert path.name in error.where
+            assert error.hint
+    assert noticed > 0.9 * sum(1 for _ in damaged(data))
+    path.write_bytes(data)
+    forget()
+    assert everything(filled.home) == expected
+
+
+def test_a_damaged_file_of_rejected_rows_is_noticed(category: Category) -> None:
+    info = category.write_rejected(["{bad", "worse"], "no JSON")
+    path = Path(category.where, "rejected", info.file)
+    for changed in damaged(path.read_bytes()):
+        path.write_bytes(changed)
+        with pytest.raises(CorruptFile):
+            category.read_rejected(info)
+
+
+@pytest.mark.parametrize("pattern", ["category.json", "first.json", "readers/*.json", "commits/*.json"])
+def test_a_later_version_names_the_remedy(filled: Category, pattern: str, forget: Callable[[], None]) -> None:
+    path = sorted(Path(filled.where).glob(pattern))[0]
+    content = json.loads(path.read_bytes())
+    path.write_bytes(document.encode(content["format"], 2, content["body"]))
+    forget()
+    with pytest.raises(UnknownVersion, match="version 2") as caught:
+        everything(filled.home)
+    assert "release" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize("pattern", ["category.json", "first.json", "readers/*.json", "commits/*.json"])
+@pytest.mark.parametrize("body", [{}, [], None, {"category": "other"}, {"category": None, "segments": 3}])
+def test_a_sound_file_with_a_senseless_body(
+    filled: Category, pattern: str, body: Any, forget: Callable[[], None]
+) -> None:
+    path = sorted(Path(filled.where).glob(pattern))[0]
+    content = json.loads(path.read_bytes())
+    path.write_bytes(document.encode(content["format"], 1, body))
+    forget()
+    with pytest.raises(CorruptFile):
+        everything(filled.home)
+
+
+def test_a_commit_of_another_number_or_category_is_refused(
+    filled: Category, put: Any, forget: Callable[[], None]
+) -> None:
+    one, two = (Path(filled.where, "commits", f"{number:020d}.json") for number in (1, 2))
+    other = Category.create(filled.home, "other", filled.schema, buckets=4)
+    put(other, 0)
+    put(other, 10)
+    for wrong in (two, Path(other.where, "commits", one.name)):
+        one.write_bytes(wrong.read_bytes())
+        forget()
+        with pytest.raises(CorruptFile, match="not this one"):
+            filled.commit(1)
+
+
+def rewrite(category: Category, write: Callable[[Any, pa.RecordBatch], None]) -> Any:
+    """Replace commit 0's segment by another file, whose checksum the info then carries."""
+    info = category.commit(0).segments[0]
+    batch = category.open_segment(info).batch
+    path = Path(category.where, "segments", f"other-{info.name}")
+    write(path, batch)
+    data = path.read_bytes()
+    fields = {
+        **info.__dict__,
+        "name": path.name,
+        "bytes": len(data),
+        "checksum": xxhash.xxh3_64_hexdigest(data),
+    }
+    return type(info)(**fields)
+
+
+def metadata(**changes: str) -> dict[str, str]:
+    return {
+        "dovetail.format": "dovetail.segment",
+        "dovetail.version": "1",
+        "dovetail.rows_per_bucket": "[3,3,2,2]",
+        **{f"dovetail.{key}": value for key, value in changes.items()},
+    }
+
+
+@pytest.mark.parametrize(
+    ("marks", "change", "kind", "message"),
+    [
+        (metadata(), lambda b: b, None, ""),
+        (metadata(version="2"), lambda b: b, UnknownVersion, "version 2"),
+        (metadata(format="other"), lambda b: b, CorruptFile, "not a segment"),
+        (None, lambda b: b, CorruptFile, "not a segment"),
+        (metadata(), lambda b: b.slice(1), CorruptFile, "other rows"),
+        (metadata(rows_per_bucket="[10,0,0,0]"), lambda b: b, CorruptFile, "other rows"),
+        (metadata(rows_per_bucket="x"), lambda b: b, CorruptFile, "cannot be read"),
+        (metadata(), lambda b: b.rename_columns(["id", "nom"]), CorruptFile, "another schema"),
+        (metadata(), lambda b: b.select(["id"]), CorruptFile, "another schema"),
+    ],
+)
+def test_an_arrow_file_that_is_not_the_segment(
+    category: Category, put: Any, marks: Any, change: Any, kind: Any, message: str
+) -> None:
+    put(category, 0)
+
+    def write(path: Path, batch: pa.RecordBatch) -> None:
+        changed = change(batch)
+        with pa.ipc.new_file(str(path), changed.schema.with_metadata(marks)) as writer:
+            writer.write_batch(changed)
+
+    info = rewrite(category, write)
+    if kind is None:
+        assert category.open_segment(info).batch.num_rows == 10
+    else:
+        with pytest.raises(kind, match=message):
+            category.open_segment(info)
+
+
+def test_a_file_that_is_not_arrow_at_all(category: Category, put: Any) -> None:
+    put(category, 0)
+    info = rewrite(category, lambda path, _: path.write_bytes(b"ARROW1 but no more"))
+    with pytest.raises(CorruptFile, match="not an Arrow file"):
+        category.open_segment(info)
+
+
+def test_a_missing_segment_is_named(category: Category, put: Any) -> None:
+    info = put(category, 0).segments[0]
+    Path(category.where, "segments", info.name).unlink()
+    with pytest.raises(CorruptFile, match="missing") as caught:
+        category.open_segment(info)
+    assert info.name in str(caught.value)
+
+
+def test_the_checksum_is_taken_once_per_process(
+    category: Category, put: Any, forget: Callable[[], None]
+) -> None:
+    """Reading again is free: a change behind the process's back is seen by the next process."""
+    info = put(category, 0).segments[0]
+    category.open_segment(info)
+    assert np.array_equal(category.open_segment(info).starts, [0, 3, 6, 8, 10])
+    path = Path(category.where, "segments", info.name)
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(bytes(data))
+    forget()
+    with pytest.raises(DovetailError):
+        category.open_segment(info)

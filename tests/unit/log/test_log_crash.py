@@ -1,0 +1,163 @@
+"""A crash between any two file operations loses nothing that was committed, and doubles nothing.
+
+The operations of the operating system are counted; at the k-th one the process "dies": this one and all later
+ones fail, also those that would clean up. Then a new process looks at what is on disk.
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from dovetail.log.category import Category, list_categories
+
+OPERATIONS = ("link", "rename", "fsync", "unlink", "mkdir")
+
+
+class Crash(BaseException):
+    """No `except` clause of the product is meant to catch this."""
+
+
+@contextmanager
+def dying_at(step: int, *, done: bool) -> Iterator[list[str]]:
+    """Die at operation number `step`, just before it takes effect or just after (`done`)."""
+    log: list[str] = []
+
+    def wrap(name: str, operation: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            log.append(name)
+            if len(log) > step + 1 or (len(log) == step + 1 and not done):
+                raise Crash(name)
+            result = operation(*args, **kwargs)
+            if len(log) == step + 1:
+                raise Crash(name)
+            return result
+
+        return wrapped
+
+    def wrap_open(*args: Any, **kwargs: Any) -> Any:
+        mode = args[1] if len(args) > 1 else "r"
+        return counted_open(*args, **kwargs) if mode == "xb" else real_open(*args, **kwargs)
+
+    real_open = builtins.open
+    counted_open = wrap("open", real_open)
+    with pytest.MonkeyPatch.context() as patch:
+        for name in OPERATIONS:
+            patch.setattr(os, name, wrap(name, getattr(os, name)))
+        patch.setattr(builtins, "open", wrap_open)
+        yield log
+
+
+def crash_everywhere(
+    action: Callable[[], Any], prepare: Callable[[], None], check: Callable[[], None]
+) -> int:
+    """Run `action` once for each operation it makes, dying there; returns how many points there were."""
+    step = 0
+    while True:
+        for done in (False, True):
+            prepare()
+            with dying_at(step, done=done) as log:
+                try:
+                    action()
+                    survived = True
+                except Crash:
+                    survived = False
+            if survived:
+                assert len(log) <= step
+                return step
+            check()
+        step += 1
+
+
+def test_append(tmp_path: Path, put: Any, ids: Any, forget: Callable[[], None]) -> None:
+    run = 0
+    category: Category
+
+    def prepare() -> None:
+        nonlocal category, run
+        run += 1
+        category = Category.create(str(tmp_path / str(run)), "clicks", SCHEMA, buckets=4)
+        put(category, 0, producer="app", batch=0)
+        forget()
+
+    def check() -> None:
+        forget()
+        found = Category.open(category.home, "clicks")
+        assert sorted(ids(found)) in ([*range(10)], [*range(20)])
+        again = put(found, 10, producer="app", batch=1)
+        assert again.number == 1
+        assert sorted(ids(found)) == [*range(20)]
+        assert put(found, 20, producer="app", batch=2).number == 2
+        forget()
+        assert sorted(ids(found)) == [*range(30)]
+
+    points = crash_everywhere(lambda: put(category, 10, producer="app", batch=1), prepare, check)
+    assert (
+        points > 8
+    )  # twice: open, sync, link or rename, sync the folder; and the commit's temporary name goes
+
+
+def test_retain(tmp_path: Path, put: Any, ids: Any, forget: Callable[[], None]) -> None:
+    run = 0
+    category: Category
+
+    def prepare() -> None:
+        nonlocal category, run
+        run += 1
+        category = Category.create(str(tmp_path / str(run)), "clicks", SCHEMA, buckets=4)
+        for number in range(4):
+            category.append(
+                put.write(category, number * 10), rejected=[category.write_rejected(["x"], "bad")]
+            )
+        category.set_reader("reader", 2)
+        forget()
+
+    def check() -> None:
+        forget()
+        found = Category.open(category.home, "clicks")
+        assert found.first_commit() in (0, 2)
+        expected = [*range(found.first_commit() * 10, 40)]
+        assert sorted(ids(found)) == expected
+        assert put(found, 40).number == 4
+        found.retain()
+        assert sorted(ids(found)) == [*range(20, 50)]
+        found.remove_orphans(grace_s=-1)
+        commits = found.commits(2, 5)
+        named = {segment.name for commit in commits for segment in commit.segments}
+        assert set(os.listdir(f"{found.where}/segments")) == named
+        assert set(os.listdir(f"{found.where}/rejected")) == {r.file for c in commits for r in c.rejected}
+        assert sorted(os.listdir(f"{found.where}/commits")) == [f"{n:020d}.json" for n in (2, 3, 4)]
+
+    points = crash_everywhere(lambda: category.retain(), prepare, check)
+    assert points > 8
+
+
+def test_create(tmp_path: Path, put: Any, ids: Any, forget: Callable[[], None]) -> None:
+    run = 0
+
+    def prepare() -> None:
+        nonlocal run
+        run += 1
+
+    def action() -> None:
+        Category.create(str(tmp_path / str(run)), "clicks", SCHEMA, buckets=4)
+
+    def check() -> None:
+        forget()
+        home = str(tmp_path / str(run))
+        assert list_categories(home) in ([], ["clicks"])
+        category = Category.create(home, "clicks", SCHEMA, buckets=4)
+        put(category, 0)
+        assert sorted(ids(category)) == [*range(10)]
+
+    assert crash_everywhere(action, prepare, check) > 10
+
+
+SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string())])
