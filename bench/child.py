@@ -1,8 +1,8 @@
 """One system in its own fresh process: start Spark, warm up on a small input, then the timed run.
 
-`python -m bench.child '<order as JSON>'`. Standard output carries progress, one line at a time; the outcome goes to
-the file that the order names. Cold start is the time from the process's start to the first result row of the
-warm-up, with everything in it: the interpreter, the JVM, the session, planning, workers, compilation.
+`python -m bench.child '<order as JSON>'`. Standard output carries progress, one line at a time; the outcome
+goes to the file that the order names. Cold start is the time from the process's start to the first result row
+of the warm-up, with everything in it: interpreter, JVM, session, planning, workers, compilation.
 """
 
 from __future__ import annotations
@@ -79,7 +79,9 @@ def _prepare(order: Order, tell: Callable[[str], None]) -> Run:
 
         setup = spark_baseline.SparkSetup(**order.spark)
         spark = spark_baseline.session(order.cores, order.driver_memory, setup.conf())
-        return lambda data, work: spark_baseline.run(spark, data, order.window_us, setup, work, tell)
+        return lambda data, work: spark_baseline.run(
+            spark, data, order.window_us, setup, checkpoint=work, tell=tell
+        )
     from bench import dovetail_run
 
     engine = dovetail_run.Engine(order.cores, order.driver_memory)
@@ -91,15 +93,14 @@ def _versions() -> dict[str, str]:
     return {"python": platform.python_version(), **found}
 
 
-def main(argv: list[str]) -> int:
-    order = Order(**json.loads(argv[0]))
+def obey(text: str) -> None:
+    order = Order(**json.loads(text))
 
     def tell(line: str) -> None:
         print(f"{time.time() - order.started_at:.1f} s: {line}", flush=True)
 
     Path(order.outcome).write_text(json.dumps(carry_out(order, tell)))
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    obey(sys.argv[1])

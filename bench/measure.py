@@ -1,7 +1,7 @@
 """What a run gave and cost: the figures a system reports, and the memory of its processes seen from outside.
 
-Memory is read from `/proc` (Linux). Resident pages that several processes share are counted once for each of them, so the
-figure is an upper bound; it is the same bound for every system.
+Memory is read from `/proc` (Linux). Resident pages that several processes share are counted once for each of
+them, so the figure is an upper bound, most of all for a system of many processes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,11 @@ from typing import Any
 
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-_PARENT, _CPU_TICKS, _RSS_PAGES = 1, slice(11, 15), 21  # fields of /proc/<pid>/stat, counted after the command's closing parenthesis
+_PARENT, _CPU_TICKS, _RSS_PAGES = (
+    1,
+    slice(11, 15),
+    21,
+)  # fields of /proc/<pid>/stat, counted after the command's closing parenthesis
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class TreeUse:
-    """What a process and its descendants hold and have used; children that ended count if they were waited for."""
+    """What a process and its descendants hold and have used, with the ended children they waited for."""
 
     rss_bytes: int
     cpu_s: float
@@ -65,7 +69,9 @@ def tree_use(root: int) -> TreeUse:
         parent[int(entry.name)] = int(fields[_PARENT])
         use[int(entry.name)] = int(fields[_RSS_PAGES]), sum(map(int, fields[_CPU_TICKS]))
     ours = [held for pid, held in use.items() if _descends(pid, root, parent)]
-    return TreeUse(sum(pages for pages, _ in ours) * _PAGE_BYTES, sum(ticks for _, ticks in ours) / _TICKS_PER_S)
+    return TreeUse(
+        sum(pages for pages, _ in ours) * _PAGE_BYTES, sum(ticks for _, ticks in ours) / _TICKS_PER_S
+    )
 
 
 def _descends(pid: int, root: int, parent: dict[int, int]) -> bool:

@@ -1,4 +1,4 @@
-"""The batch join that both systems must agree with, counted from the files by DuckDB or, without it, NumPy."""
+"""The batch join that both systems must agree with, counted by DuckDB or, without it, NumPy."""
 
 from __future__ import annotations
 
@@ -44,13 +44,15 @@ def by_duckdb(dataset: Dataset, window_us: int) -> Counts:
 
 
 def by_sorting(dataset: Dataset, window_us: int) -> Counts:
-    """Key and time packed into one sortable number: a left row's partners are one run of the sorted right rows."""
+    """Key and time packed into one number: a left row's partners are one run of the sorted right rows."""
     left, right = (_key_and_time(dataset, side) for side in ("left", "right"))
     base = min(left[1].min(), right[1].min()) - window_us
     stride = int(max(left[1].max(), right[1].max()) + window_us - base) + 1
     packed = np.sort(right[0] * stride + (right[1] - base))
     at = left[0] * stride + (left[1] - base)
-    partners = np.searchsorted(packed, at + window_us, "right") - np.searchsorted(packed, at - window_us, "left")
+    partners = np.searchsorted(packed, at + window_us, "right") - np.searchsorted(
+        packed, at - window_us, "left"
+    )
     return Counts(int(partners.sum()), int((partners == 0).sum()))
 
 

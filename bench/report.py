@@ -99,7 +99,7 @@ class Report:
     def table(self) -> Table:
         systems = [system for system in SYSTEMS if self.of(system)]
         table = Table(
-            title=f"{2 * self.rows:,} rows, left outer join within ±{self.window_minutes:g} min, {self.cores} cores",
+            title=f"{2 * self.rows:,} rows, left join, ±{self.window_minutes:g} min, {self.cores} cores",
             caption=f"{'equal' if self.equal else 'NOT equal'} to the batch join over the same files",
         )
         for heading in ("", *systems, "batch join"):
@@ -124,7 +124,9 @@ class Report:
         return f"{speeds[0]:,.0f} .. {speeds[-1]:,.0f}"
 
     def _counted(self, system: System, name: str) -> str:
-        return " / ".join(f"{count:,}" for count in sorted({getattr(o.counts, name) for o in self.of(system)}))
+        return " / ".join(
+            f"{count:,}" for count in sorted({getattr(o.counts, name) for o in self.of(system)})
+        )
 
 
 _LINES = (

@@ -76,12 +76,16 @@ def joined(spark: SparkSession, dataset: Dataset, window_us: int, files_per_trig
     )
     both = left.join(right, on, "leftOuter")
     alone = F.col("right.key").isNull() & (F.col("left.key") >= 0)
-    return both.observe("results", F.count("right.key").alias("matched"), F.count_if(alone).alias("unmatched"))
+    return both.observe(
+        "results", F.count("right.key").alias("matched"), F.count_if(alone).alias("unmatched")
+    )
 
 
 def _stream(spark: SparkSession, dataset: Dataset, side: Side, files_per_trigger: int) -> DataFrame:
     files = str(dataset.files(side))
-    stream = spark.readStream.schema(_SCHEMAS[side]).option("maxFilesPerTrigger", files_per_trigger).parquet(files)
+    stream = (
+        spark.readStream.schema(_SCHEMAS[side]).option("maxFilesPerTrigger", files_per_trigger).parquet(files)
+    )
     return stream.withWatermark("eventtime", f"{dataset.max_delay_us // 1_000_000} seconds")
 
 
@@ -90,6 +94,7 @@ def run(
     dataset: Dataset,
     window_us: int,
     setup: SparkSetup,
+    *,
     checkpoint: Path,
     tell: Callable[[str], None],
 ) -> Figures:

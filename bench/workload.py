@@ -1,14 +1,14 @@
 """The interval-join workload: two disordered streams of Parquet files that look alike at every size.
 
-Law: the same `Workload` always gives the same rows, and what a join has to do *per row* does not depend on how
-many rows there are. The event-time span stays the same, so does the number of rows per key (four a side), so a
-given window always holds the same share of the stream and a left row always meets the same number of partners.
+Law: the same `Workload` always gives the same rows, and what a join has to do *per row* does not depend on
+how many rows there are. The event-time span stays the same, and so does the number of rows per key (four a
+side): a window holds the same share of the stream, and a left row meets as many partners, at every size.
 
 The span comes from the design's measurement: of 4 million rows a side, a join within +-3 minutes kept 1.48
 million rows of state, 740 thousand a side. A stream-stream join must hold a row for the window plus the
-greatest disorder, and an exponential of mean 30 s over 4 million rows strays up to about 30 s * ln(4 million) =
-7.6 minutes: 10.6 minutes of rows, some 0.5 more for the batch in hand, are 740 thousand of 4 million when the
-whole stream spans one hour.
+greatest disorder, and an exponential of mean 30 s over 4 million rows strays up to about
+30 s * ln(4 million) = 7.6 minutes. 10.6 minutes of rows, and some 0.5 more for the batch in hand, are 740
+thousand of 4 million when the whole stream spans one hour.
 
 After the real rows each side has one more, tiny file of *end rows*: far in the future, with keys that match
 nothing. They carry the stream time past every real window, so that an engine that closes windows by watermark
@@ -20,6 +20,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -40,7 +41,9 @@ _TIME = pa.field("eventtime", pa.timestamp("us", tz="UTC"))
 _KEY = pa.field("key", pa.int64())
 SCHEMAS: dict[Side, pa.Schema] = {
     "left": pa.schema([_TIME, _KEY, ("units", pa.int64()), ("amount", pa.float64()), ("label", pa.string())]),
-    "right": pa.schema([_TIME, _KEY, ("quantity", pa.int64()), ("score", pa.float64()), ("tag", pa.string())]),
+    "right": pa.schema(
+        [_TIME, _KEY, ("quantity", pa.int64()), ("score", pa.float64()), ("tag", pa.string())]
+    ),
 }
 
 
@@ -56,7 +59,9 @@ class Workload:
 
     def __post_init__(self) -> None:
         if not 1 <= self.files <= self.rows:
-            raise ValueError(f"{self.rows} rows a side do not fill {self.files} files: give at least one row a file")
+            raise ValueError(
+                f"{self.rows} rows a side do not fill {self.files} files: give at least one row a file"
+            )
         if self.span_minutes <= 0 or self.disorder_mean_s < 0:
             raise ValueError("the span must be positive and the mean disorder must not be negative")
 
@@ -120,7 +125,7 @@ def disorder_us(time: np.ndarray) -> int:
 
 
 def generate(workload: Workload, data: Path) -> Dataset:
-    """Write the workload below `data`, or find it there; the manifest is written last, so half a workload is none.
+    """Write the workload below `data`, or find it there. The manifest comes last: without it there is none.
 
     Modification times ascend from file to file: both systems take files in that order.
     """
@@ -134,7 +139,7 @@ def generate(workload: Workload, data: Path) -> Dataset:
         table = columns(workload, side)
         most = max(most, disorder_us(table["eventtime"].cast(pa.int64()).to_numpy()))
         cuts = np.linspace(0, workload.rows, workload.files + 1).astype(np.int64)
-        pieces = [table.slice(lo, hi - lo) for lo, hi in zip(cuts[:-1], cuts[1:], strict=True)]
+        pieces = [table.slice(lo, hi - lo) for lo, hi in pairwise(cuts.tolist())]
         for number, piece in enumerate([*pieces, end_rows(workload, side)]):
             file = path / side / f"part-{number:05d}.parquet"
             pq.write_table(piece, file)

@@ -84,16 +84,15 @@ def streaming_join(steps, before, after, how, match="all", pick="first"):
 
 
 def waiting(steps, before, after, how, match="all", pick="first"):
-    """After each step: (left rows that wait for a partner, right rows that may yet be found or picked). A left
-    row waits while it is open, but one that wants a single partner no longer than until it has met one."""
+    """After each step: (left rows that wait, right rows that may yet be found or picked). A left row waits
+    while it is open, but one that wants a single partner no longer than until it has met one."""
     once = how in ("semi", "anti") or (match == "one" and pick == "first")
     deferred = how in ("right", "full") and defers_pick(how, match, pick)
     lefts, rights = [], []
     for came, l in arrivals(steps, 0):
-        met = [
-            max(came, c) for c, r in arrivals(steps, 1) if once and meet(steps, came, l, c, r, before, after)
-        ]
-        lefts.append((came, min(met, default=close_step(steps, came, l, after))))
+        gone = close_step(steps, came, l, after)
+        met = [max(came, c) for c, r in arrivals(steps, 1) if meet(steps, came, l, c, r, before, after)]
+        lefts.append((came, min(met) if once and met else gone))
     for came, r in arrivals(steps, 1):
         rights.append((came, evict_step(steps, came, r, before, after, deferred)))
 

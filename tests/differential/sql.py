@@ -11,8 +11,8 @@ PICK_ORDER = {
 
 
 def batch_sql(before: int, after: int, mode: Mode) -> str:
-    """The batch join as (left id, right id), by DuckDB's own join of that type. For match `one`: the pairs that a
-    window function ranks first, and the rows that are in none of them."""
+    """The batch join as (left id, right id), by DuckDB's own join of that type. For match `one`: the pairs
+    that a window function ranks first, and the rows that are in none of them."""
     on = f"l.key = r.key AND r.time BETWEEN l.time - ({before}) AND l.time + ({after})"
     if mode.how in ("semi", "anti"):
         exists = "EXISTS" if mode.how == "semi" else "NOT EXISTS"

@@ -1,7 +1,7 @@
 """DuckDB as an outside witness, on data too large for the oracle.
 
-Without late rows, the join must give what DuckDB's own join of the two whole tables gives. With late rows, it must give in every
-step what the definition says, written as SQL over the rows and the steps in which they came.
+Without late rows, the join must give what DuckDB's own join of the two whole tables gives. With late rows, it
+must give in every step what the definition says, written as SQL over the rows and the steps they came in.
 """
 
 from dataclasses import replace
@@ -22,7 +22,7 @@ WORKLOADS = (
     UNIFORM,
     Workload("zipf", 100_000, keys=50_000, before_us=20 * SECOND, after_us=40 * SECOND, zipf=1.0),
     replace(UNIFORM, name="one-sided", before_us=-60 * SECOND, after_us=240 * SECOND, seed=5),
-    replace(UNIFORM, name="colliding", hash_bits=12, rows=60_000, before_us=60 * SECOND, seed=7),
+    replace(UNIFORM, name="colliding", hashes=3_000, rows=100_000, seed=7),
     replace(UNIFORM, name="one step", steps=2),
 )
 LATE = tuple(replace(work, name=f"{work.name}, late", late=True) for work in WORKLOADS[:4])

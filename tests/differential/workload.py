@@ -1,6 +1,7 @@
 """Seeded streams of some 100,000 rows a side, cut at random, as columns.
 
-Large enough that buffers grow, wrap around, are rebuilt and shrink, which the small examples of the laws never see.
+Large enough that buffers grow, wrap around, are rebuilt and shrink, which the small examples of the laws
+never see.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class Workload:
     zipf: float = 0.0  # exponent of the keys' popularity; 0 = uniform
     max_delay_us: int = 120 * SECOND
     late: bool = False  # longer delays, a few rows dated in the future, stream times that ignore both
-    hash_bits: int = 64  # fewer: keys collide
+    hashes: int = 1 << 40  # with fewer hashes than keys, keys collide
     steps: int = 60
     seed: int = 20180827
 
@@ -65,11 +66,9 @@ def make(work: Workload) -> tuple[Side, Side]:
 
 
 def hash_of(work: Workload, key: Int64s) -> Int64s:
-    """Multiplicative hashing; with few bits, the upper ones."""
-    mixed = (key.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-    mixed ^= mixed >> np.uint64(29)
-    mixed *= np.uint64(0xBF58476D1CE4E5B9)
-    return (mixed >> np.uint64(64 - work.hash_bits) << np.uint64(64 - work.hash_bits)).view(np.int64)
+    """Multiplicative hashing."""
+    mixed = (key.astype(np.uint64) % np.uint64(work.hashes) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    return (mixed ^ (mixed >> np.uint64(29))).view(np.int64)
 
 
 def _side(work: Workload, rng: np.random.Generator, lag_us: int) -> Side:
@@ -78,9 +77,8 @@ def _side(work: Workload, rng: np.random.Generator, lag_us: int) -> Side:
     key = rng.choice(work.keys, rows, p=popularity / popularity.sum())
     clock = np.cumsum(rng.exponential(3600 * SECOND / rows, rows)).astype(np.int64) - 1800 * SECOND
     clock = clock // SECOND * SECOND  # whole seconds: ties, and rows exactly on a bound
-    delay = np.minimum(rng.exponential(30 * SECOND, rows) // SECOND * SECOND, work.max_delay_us).astype(
-        np.int64
-    )
+    delay = rng.exponential(30 * SECOND, rows).astype(np.int64) // SECOND * SECOND
+    delay = np.minimum(delay, work.max_delay_us)
     if work.late:
         delay[rng.random(rows) < 0.05] *= 20
         delay[rng.random(rows) < 0.001] = -1800 * SECOND

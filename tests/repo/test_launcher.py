@@ -1,7 +1,7 @@
-"""The launcher, with stand-ins for Python, uv, pip and Java: no network, no installation, a second in all.
+"""The launcher, with stand-ins for Python, uv, pip and Java: no network, no installation, seconds in all.
 
-The stand-ins write down how they were called. A stand-in Python makes a venv whose pip "installs" a `dovetail`
-that prints its arguments and JAVA_HOME.
+The stand-ins write down how they were called. A stand-in Python makes a venv whose pip "installs" a
+`dovetail` that prints its arguments and JAVA_HOME.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -85,8 +86,7 @@ class Machine:
             assert found is not None
             self.bin.mkdir(exist_ok=True)
             (self.bin / tool).symlink_to(found)
-        real = str(Path(os.path.realpath(shutil.which("python3") or "")))
-        executable(self.bin / "python3", PYTHON.replace("@PYTHON@", real))
+        executable(self.bin / "python3", PYTHON.replace("@PYTHON@", os.path.realpath(sys.executable)))
         self.java(self.bin, "17.0.15")
 
     def java(self, folder: Path, version: str, vector: bool = True) -> Path:
@@ -118,11 +118,8 @@ def machine(tmp_path: Path) -> Machine:
     return Machine(tmp_path)
 
 
-@pytest.mark.parametrize("shell", ["sh", "bash"])
-@pytest.mark.parametrize("script", ["dovetail", ".ci/run"])
+@pytest.mark.parametrize(("script", "shell"), [("dovetail", "sh"), ("dovetail", "bash"), (".ci/run", "bash")])
 def test_scripts_parse(script: str, shell: str) -> None:
-    if script == ".ci/run" and shell == "sh":
-        pytest.skip("written for bash")
     subprocess.run([shell, "-n", str(checkout_root() / script)], check=True)
 
 
@@ -197,8 +194,9 @@ def test_a_killed_set_up_is_done_again(machine: Machine) -> None:
     killed = subprocess.Popen(
         command, env={**machine.environment, "PIP_SECONDS": "2"}, stderr=subprocess.DEVNULL
     )
-    while "pip install" not in machine.calls.read_text():
+    while "pip install" not in machine.calls.read_text() and killed.poll() is None:
         time.sleep(0.01)
+    assert killed.poll() is None
     killed.kill()
     killed.wait()
     assert machine.run("x").stdout == "dovetail[x] java=\n"
@@ -230,9 +228,10 @@ def test_somebody_elses_venv_is_left_alone(machine: Machine) -> None:
 def test_without_python_it_says_what_to_install(machine: Machine) -> None:
     missing = machine.run(PYTHON_TOO_OLD="1")
     assert missing.returncode == 1
-    assert missing.stderr.splitlines() == [
-        "dovetail: needs Python 3.11 or newer: install it (apt install python3 python3-venv; brew install python@3.12)"
-    ]
+    [line] = missing.stderr.splitlines()
+    assert line.startswith(
+        "dovetail: needs Python 3.11 or newer: install it (apt install python3 python3-venv;"
+    )
 
 
 def test_uv_is_used_where_it_is(machine: Machine) -> None:

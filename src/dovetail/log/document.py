@@ -29,6 +29,7 @@ def decode(data: bytes, kind: str, version: int, *, where: str, remedy: str) -> 
         document = json.loads(data.decode())
         found, body, checksum = document["version"], document["body"], document["checksum"]
         sound = document["format"] == kind and checksum == _checksum(kind, found, body)
+        sound = sound and isinstance(body, dict)
     except (ValueError, KeyError, TypeError, RecursionError):
         sound = False
     if not sound:

@@ -45,7 +45,7 @@ from dovetail.plan.types import is_timestamp
 
 
 def build(program: Program) -> Plan:
-    problems = Problems()
+    problems = Problems(program)
     stages: list[Stage] = []
     for statement in program:
         if isinstance(statement, CreateTable):
@@ -111,7 +111,9 @@ def _output(program: Program, table: CreateTable) -> Output:
         if category.startswith(f"{program.application}."):
             keys = tuple(name for name in output_names(table.query) if name.startswith("_key_"))
             keyed = keys if storage.shard is not None else ()
-            return CategoryOutput(category, keyed, "_time" if keyed else None, storage.buckets or 64)
+            return CategoryOutput(
+                category, keyed, "_time" if keyed else None, storage.buckets or join_options.BUCKETS
+            )
         return ScribeSink(category, spark_sql(storage.shard) if storage.shard else None, storage.buckets)
     if storage.kind in ("PARQUET", "JSON"):
         return FileSink(storage.kind.lower(), str(storage.path))

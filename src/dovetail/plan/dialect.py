@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import ClassVar
 
 from sqlglot import exp
@@ -38,6 +39,7 @@ class PqlSpark(Spark):
 
     class Parser(SparkParser):
         FUNCTIONS: ClassVar[dict[str, Callable[..., exp.Expr]]] = {}
+        ARRAY_CONSTRUCTORS: ClassVar = {}
         FUNCTION_PARSERS: ClassVar = {
             name: parser for name, parser in SparkParser.FUNCTION_PARSERS.items() if name in _WITH_SYNTAX
         }
@@ -119,6 +121,7 @@ def pql_sql(tree: exp.Expr, *, pretty: bool = False) -> str:
     )
 
 
+@lru_cache(4096)
 def needs_quotes(name: str) -> bool:
     if not _PLAIN_NAME.match(name):
         return True

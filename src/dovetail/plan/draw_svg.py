@@ -7,8 +7,8 @@ from html import escape
 from dovetail.plan.graph import Graph, Node
 from dovetail.plan.layout import lay_out
 
-WIDEST = 44
-CHARACTER, LINE, PAD, MARGIN = 6.7, 16.0, 12.0, 28.0
+WIDEST = 56
+CHARACTER, LINE, PAD, MARGIN = 7.2, 16.0, 12.0, 28.0
 GAP_ACROSS, GAP_ALONG = 26.0, 52.0
 _FILL = {
     "category": ("#dbe9fb", "#2f6fb6"),
@@ -121,4 +121,5 @@ def _path(points: list[tuple[float, float]]) -> str:
             middle = (x + x1) / 2
             commands.append(f"C{middle:.1f} {y:.1f} {middle:.1f} {y1:.1f} {x1:.1f} {y1:.1f}")
         x, y = x1, y1
-    return f'<path d="{" ".join(commands)}" fill="none" stroke="#3d4852" stroke-width="1.3" marker-end="url(#arrow)"/>'
+    style = 'fill="none" stroke="#3d4852" stroke-width="1.3" marker-end="url(#arrow)"'
+    return f'<path d="{" ".join(commands)}" {style}/>'

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from dovetail.plan.graph import Graph, Node
 from dovetail.plan.layout import Layout, lay_out
 
-WIDEST = 46
+WIDEST = 52
 _UP, _DOWN, _LEFT, _RIGHT = 1, 2, 4, 8
-_LINES = {3: "│", 12: "─", 10: "┌", 6: "┐", 9: "└", 5: "┘", 11: "├", 7: "┤", 14: "┬", 13: "┴", 15: "┼", 1: "│", 2: "│"}
+_LINES = dict(enumerate(" ││││┘┐┤─└┌├─┴┬┼"))
+"""By the directions that a cell connects."""
 _ROUND = {"category": "╭╮╰╯", "files": "╭╮╰╯", "sink": "╭╮╰╯"}
 
 
@@ -43,7 +46,7 @@ def _goes_on(name: str, layout: Layout) -> bool:
 def _box(node: Node) -> list[str]:
     shown = [_cut(line) for line in (node.title, *node.lines)]
     width = max(len(line) for line in shown)
-    a, b, c, d = _ROUND.get(node.kind, "┌┐└┘")
+    a, b, c, d = tuple(_ROUND.get(node.kind, "┌┐└┘"))
     title = shown[0].center(width)
     rule = [f"├{'─' * (width + 2)}┤"] if node.lines else []
     body = [f"│ {line.ljust(width)} │" for line in shown[1:]]
@@ -60,7 +63,7 @@ def _connect(canvas: _Canvas, layout: Layout, number: int, top: int, boxes: set[
     pairs = [
         (a, b)
         for chain in layout.chains
-        for a, b in zip(chain, chain[1:], strict=False)
+        for a, b in pairwise(chain)
         if a in layout.layers[number] and b in layout.layers[number + 1]
     ]
     targets = [name for name in layout.layers[number + 1] if any(b == name for _, b in pairs)]

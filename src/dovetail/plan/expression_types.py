@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from dovetail.plan.dialect import PqlSpark
 from dovetail.plan.functions import ARGUMENT_IS_RESULT, RETURN_TYPES, SAME_TYPE, arguments, function_name
-from dovetail.plan.types import FLOATS, INTEGERS, common_type, head
+from dovetail.plan.types import FLOATS, INTEGERS, common_type, head, is_timestamp
 
 Environment = Callable[[exp.Column], str | None]
 
@@ -64,10 +64,10 @@ def literal_type(node: exp.Literal) -> str:
 
 
 def _arithmetic(node: exp.Expr, environment: Environment) -> str | None:
-    if isinstance(node.expression, exp.Interval):
-        return type_of(node.this, environment)
-    if isinstance(node.this, exp.Interval):
-        return type_of(node.expression, environment)
+    for interval, other in ((node.expression, node.this), (node.this, node.expression)):
+        if isinstance(interval, exp.Interval):
+            shifted = type_of(other, environment)
+            return shifted if shifted is not None and is_timestamp(shifted) else None
     types = type_of(node.this, environment), type_of(node.expression, environment)
     heads = [head(t) if t else None for t in types]
     if any(name in FLOATS for name in heads):

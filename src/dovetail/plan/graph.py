@@ -1,4 +1,4 @@
-"""The operator graph of a plan, as the paper's Figure 4 draws it: data, slicers, joins, post-join slicers, data."""
+"""The operator graph of a plan, as the paper's Figure 4 draws it: data, slicers, joins, slicers, data."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Literal
 from sqlglot import exp
 
 from dovetail.plan.dialect import pql_sql
+from dovetail.plan.functions import TIME_WINDOWS
 from dovetail.plan.interval_literal import words
 from dovetail.plan.physical import (
     CategoryOutput,
@@ -21,7 +22,7 @@ from dovetail.plan.physical import (
     Stage,
 )
 from dovetail.plan.scope import is_simple
-from dovetail.plan.statements import CreateTable, CreateView, Program, is_join, reads
+from dovetail.plan.statements import CreateInput, CreateTable, CreateView, Program, Scribe, is_join, reads
 from dovetail.plan.window_words import HOW_WORDS, match_words, window_words
 
 Kind = Literal["category", "files", "slicer", "join", "sink"]
@@ -65,7 +66,9 @@ def graph_of(program: Program, plan: Plan) -> Graph:
         table = program.get(stage.name)
         if not isinstance(table, CreateTable):
             output = stage.output
-            table = by_output.get(output.category) if isinstance(output, CategoryOutput | ScribeSink) else None
+            table = (
+                by_output.get(output.category) if isinstance(output, CategoryOutput | ScribeSink) else None
+            )
         if table is None:
             table = _table_of_join(program, tables, stage)
         _add_stage(graph, program, stage, table)
@@ -93,7 +96,8 @@ def _reads(program: Program, statement: CreateTable | CreateView, name: str) -> 
 def _add_stage(graph: Graph, program: Program, stage: Stage, table: CreateTable) -> None:
     if isinstance(stage, SlicerStage):
         side = isinstance(stage.output, CategoryOutput) and bool(stage.output.keys)
-        title = f"{stage.name.rpartition('.')[2]} slicer" if side else f"{stage.name}: slicer"
+        view, _, which = stage.name.rpartition(".")
+        title = f"{view}: {which} slicer" if side else f"{stage.name}: slicer"
         lines = _side_lines(program, table) if side else _slicer_lines(program, table)
         last = graph.add(Node(f"slicer {stage.name}", "slicer", title, lines))
         for source in stage.inputs:
@@ -102,10 +106,10 @@ def _add_stage(graph: Graph, program: Program, stage: Stage, table: CreateTable)
         join = graph.add(Node(f"join {stage.name}", "join", f"{stage.name}: join", _join_lines(stage)))
         for category in (stage.left, stage.right):
             graph.edge(graph.add(Node(f"category {category}", "category", category)), join)
-        title = "post-join slicer"
+        title = f"{stage.name if isinstance(stage.output, CategoryOutput) else table.name}: post-join slicer"
         last = graph.add(Node(f"post {stage.name}", "slicer", title, _slicer_lines(program, table)))
         graph.edge(join, last)
-    graph.edge(last, graph.add(_output_node(stage)))
+    graph.edge(last, graph.add(_output_node(program, stage)))
 
 
 def _input_node(table: InputTable) -> Node:
@@ -115,10 +119,11 @@ def _input_node(table: InputTable) -> Node:
     return Node(f"files {table.name}", "files", table.source.path, (f"{table.source.format} files", *columns))
 
 
-def _output_node(stage: Stage) -> Node:
+def _output_node(program: Program, stage: Stage) -> Node:
     output = stage.output
     if isinstance(output, CategoryOutput):
-        lines = [f"{output.buckets} buckets" + (f" by {', '.join(output.keys)}" if output.keys else "")]
+        keys = _key_types(program, output)
+        lines = [f"{output.buckets} buckets" + (f" by {', '.join(keys)}" if keys else "")]
         return Node(f"category {output.category}", "category", output.category, tuple(lines))
     if isinstance(output, ScribeSink):
         lines = [f"sharded by {output.shard}"] if output.shard else []
@@ -129,14 +134,25 @@ def _output_node(stage: Stage) -> Node:
     return Node(f"sink {stage.name}", "sink", title)
 
 
+def _key_types(program: Program, output: CategoryOutput) -> list[str]:
+    """The keys of an intermediate category with their types."""
+    types = {
+        column.name: column.type or "?"
+        for statement in program
+        if isinstance(statement, CreateInput) and statement.origin == Scribe(output.category)
+        for column in statement.columns
+    }
+    return [f"{key} {types.get(key, '?')}" for key in output.keys]
+
+
 def _join_lines(stage: JoinStage) -> tuple[str, ...]:
     spec = stage.spec
     delays = {words(stage.left_max_delay_us), words(stage.right_max_delay_us)}
     shown = delays.pop() if len(delays) == 1 else None
     left, right = words(stage.left_max_delay_us), words(stage.right_max_delay_us)
     return (
-        HOW_WORDS[spec.how],
-        f"right rows {window_words(spec.before_us, spec.after_us)}",
+        f"type     {HOW_WORDS[spec.how]}",
+        f"window   {window_words(spec.before_us, spec.after_us)}",
         f"match    {match_words(spec)}",
         f"delay    {shown}" if shown else f"delay    left {left}, right {right}",
     )
@@ -147,10 +163,14 @@ def _side_lines(program: Program, table: CreateTable) -> tuple[str, ...]:
     view = program.get(reads(table)[0])
     assert isinstance(view, CreateView)
     items = {item.output_name: item.unalias() for item in view.query.selects}
-    keys = [pql_sql(node) for name, node in items.items() if name.startswith("_key_")]
-    lines = [f"key      {', '.join(keys)}", f"time     {pql_sql(items['_time'])}"]
+    keys = [_plain(node) for name, node in items.items() if name.startswith("_key_")]
+    lines = [f"key      {', '.join(keys)}", f"time     {_plain(items['_time'])}"]
     lines.extend(_where(view.query))
-    lines.extend(f"column   {_assigned(name, node)}" for name, node in items.items() if name[:5] not in ("_key_", "_time"))
+    lines.extend(
+        f"column   {_assigned(name, node)}"
+        for name, node in items.items()
+        if name[:5] not in ("_key_", "_time")
+    )
     return _limited(lines)
 
 
@@ -174,26 +194,30 @@ def _slicer_lines(program: Program, table: CreateTable) -> tuple[str, ...]:
             if not isinstance(item.unalias(), exp.Column) or item.unalias().name != item.output_name
         )
         if group is not None:
-            made.append(f"group by {', '.join(pql_sql(node) for node in group.expressions)}")
+            made.append(f"group by {', '.join(_plain(node) for node in group.expressions)}")
         lines = [*made, *lines]
     return _limited(lines or [f"column   {item.output_name}" for item in table.query.selects])
 
 
 def _where(query: exp.Expr) -> list[str]:
     where = query.args.get("where")
-    return [f"where    {pql_sql(where.this)}"] if where is not None else []
+    return [f"where    {_plain(where.this)}"] if where is not None else []
 
 
 def _assigned(name: str, node: exp.Expr) -> str:
+    return name if isinstance(node, exp.Column) and node.name == name else f"{name} = {_plain(node)}"
+
+
+def _plain(node: exp.Expr) -> str:
+    """An expression without the relations' names."""
     bare = node.copy()
     for column in bare.find_all(exp.Column):
-        column.set("table", None)
-    return name if isinstance(node, exp.Column) and node.name == name else f"{name} = {pql_sql(bare)}"
+        if column.table.lower() not in TIME_WINDOWS:
+            column.set("table", None)
+    return pql_sql(bare)
 
 
 def _limited(lines: list[str]) -> tuple[str, ...]:
     if len(lines) <= MOST_LINES:
         return tuple(lines)
     return (*lines[: MOST_LINES - 1], f"... {len(lines) - MOST_LINES + 1} more")
-
-

@@ -4,7 +4,7 @@ The clause is a conjunction, in any order and with any brackets, of
 
 - equalities of an expression over left columns and one over right columns: the keys, at least one;
 - one window, `l.time - before <= r.time <= l.time + after`, as BETWEEN or as two comparisons, either side
-  first,  intervals on either: all spellings are linear inequalities between two times and a constant;
+  first, intervals on either: all spellings are linear inequalities between two times and a constant;
 - conditions over one side alone, or over both.
 
 Every comparison is brought into the form `r - l >= low` or `r - l <= high`. A comparison counts towards the
@@ -20,6 +20,7 @@ from sqlglot import exp
 
 from dovetail.plan.dialect import pql_sql
 from dovetail.plan.interval_literal import NotAnInterval, interval_us, words
+from dovetail.plan.source import span_of
 from dovetail.plan.statements import Program
 
 WINDOW_EXAMPLE = "r.time BETWEEN l.time - INTERVAL '3 minutes' AND l.time + INTERVAL '3 minutes'"
@@ -178,7 +179,7 @@ def _bound(
             except NotAnInterval as error:
                 raise program.plan_error(
                     f"the join window cannot have this bound: {error}",
-                    term if term.find(exp.Literal) else node,
+                    term if span_of(term) else node,
                     expected="fixed lengths: weeks, days, hours, minutes, seconds and parts of them",
                     hint=f"for example: {WINDOW_EXAMPLE}",
                 ) from None

@@ -1,21 +1,23 @@
 """Places for the boxes of a graph: layers along the flow, and an order across it with few crossings.
 
-A node's layer is one past its furthest parent's, inputs as close to their readers as they can be. An edge over several layers
-passes through bends, one a layer. Two sweeps put each node near the mean of its neighbours, then
-boxes are pushed apart. Units are the caller's: characters or pixels.
+A node's layer is one past its furthest parent's, inputs as close to their readers as possible. An edge over
+several layers passes through bends, one a layer. Sweeps put each node near the mean of its neighbours, and
+push boxes apart. Units are the caller's: characters or pixels.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 Edges = list[tuple[str, str]]
+SWEEPS = 40
 
 
 @dataclass(frozen=True)
 class Layout:
-    """`layers` in flow order, nodes across; `centre` of each across the flow; `chains`: edges with their bends."""
+    """`layers` in flow order; `centre` of each node across the flow; `chains`: edges and bends."""
 
     layers: tuple[tuple[str, ...], ...]
     centre: Mapping[str, float]
@@ -33,7 +35,7 @@ def lay_out(nodes: list[str], edges: Edges, size: Callable[[str], float], gap: f
     for chain in chains:
         for step, bend in enumerate(chain[1:-1], start=1):
             layers[level[chain[0]] + step].append(bend)
-    links = [pair for chain in chains for pair in zip(chain, chain[1:], strict=False)]
+    links = [pair for chain in chains for pair in pairwise(chain)]
     _sort_layers(layers, links)
     known = set(nodes)
 
@@ -93,7 +95,7 @@ def _centres(
         for name in layer:
             centre[name] = edge + width(name) / 2
             edge += width(name) + gap
-    for sweep in range(6):
+    for sweep in range(SWEEPS):
         for layer in layers if sweep % 2 == 0 else layers[::-1]:
             for name in layer:
                 near = [centre[a] for a, b in links if b == name] + [centre[b] for a, b in links if a == name]
@@ -104,11 +106,13 @@ def _centres(
     return {name: value - shift for name, value in centre.items()}
 
 
-def _push_apart(layer: list[str], centre: dict[str, float], width: Callable[[str], float], gap: float) -> None:
+def _push_apart(
+    layer: list[str], centre: dict[str, float], width: Callable[[str], float], gap: float
+) -> None:
     """Neighbours that overlap move apart by equal parts, until none do."""
     for _ in range(8 * len(layer)):
         moved = False
-        for left, right in zip(layer, layer[1:], strict=False):
+        for left, right in pairwise(layer):
             need = (width(left) + width(right)) / 2 + gap - (centre[right] - centre[left])
             if need > 0.01:
                 centre[left] -= need / 2

@@ -8,8 +8,8 @@ from difflib import get_close_matches
 MANY = 12
 
 
-def did_you_mean(name: str, existing: Iterable[str]) -> str | None:
-    """A hint that names the nearest existing name, or lists what there is when nothing is near."""
+def did_you_mean(name: str, existing: Iterable[str], *, listed: bool = False) -> str | None:
+    """The nearest existing name; or what there is, when nothing is near and the error does not list it."""
     names = list(dict.fromkeys(existing))
     if not names:
         return None
@@ -17,5 +17,7 @@ def did_you_mean(name: str, existing: Iterable[str]) -> str | None:
     near = get_close_matches(name.lower(), folded, n=1, cutoff=0.6)
     if near:
         return f"did you mean `{folded[near[0]]}`?"
-    listed = ", ".join(f"`{n}`" for n in names[:MANY])
-    return f"there {'is' if len(names) == 1 else 'are'} {listed}{', ...' if len(names) > MANY else ''}"
+    if listed:
+        return None
+    some = ", ".join(f"`{n}`" for n in names[:MANY])
+    return f"there {'is' if len(names) == 1 else 'are'} {some}{', ...' if len(names) > MANY else ''}"

@@ -13,6 +13,8 @@ from dovetail.plan.nearest import did_you_mean
 from dovetail.plan.statements import JoinOption
 
 MAX_DELAY_US = 2 * UNIT_US["minute"]
+BUCKETS = 64
+MAX_STEP_ROWS = 4_000_000
 
 Kind = Literal["choice", "interval", "integer"]
 
@@ -81,7 +83,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "buckets",
         "integer",
-        64,
+        BUCKETS,
         "buckets",
         "Shards of the join's two intermediate categories, fixed for their life.",
         high=4096,
@@ -97,7 +99,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "max_step_rows",
         "integer",
-        4_000_000,
+        MAX_STEP_ROWS,
         "rows",
         "About how many rows of both streams one step of the join takes in.",
     ),
@@ -125,7 +127,7 @@ def find(name: str) -> Option:
         raise PlanError(
             f"unknown join option `{name}`",
             expected=", ".join(BY_NAME),
-            hint=did_you_mean(name, BY_NAME),
+            hint=did_you_mean(name, BY_NAME, listed=True),
         )
     return option
 
@@ -136,7 +138,9 @@ def checked(option: Option, value: object) -> str | int:
         if isinstance(value, str) and value.lower() in option.choices:
             return value.lower()
         hint = (
-            did_you_mean(value, option.choices) if isinstance(value, str) else "put the value between quotes"
+            did_you_mean(value, option.choices, listed=True)
+            if isinstance(value, str)
+            else "put the value between quotes"
         )
     elif isinstance(value, int) and not isinstance(value, bool):
         low = 0 if option.kind == "interval" else option.low

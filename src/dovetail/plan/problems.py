@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from dovetail.errors import DovetailError, PqlError
+from dovetail.plan.statements import Program, reads
 
 
 class ProblemsFound(PqlError):
@@ -31,9 +32,13 @@ class ProblemsFound(PqlError):
 
 
 class Problems:
-    """Collects errors; `done` raises them."""
+    """Collects errors; `done` raises them, without those that may only be echoes.
 
-    def __init__(self) -> None:
+    A statement that reads one with an error cannot be judged: its own errors wait until the first is mended.
+    """
+
+    def __init__(self, program: Program | None = None) -> None:
+        self.program = program
         self.found: list[tuple[str | None, DovetailError]] = []
 
     def add(self, statement: str | None, error: DovetailError) -> None:
@@ -51,4 +56,25 @@ class Problems:
 
     def done(self) -> None:
         if self.found:
-            raise ProblemsFound(self.found)
+            at_fault = {statement.lower() for statement, _ in self.found if statement is not None}
+            raise ProblemsFound([(s, e) for s, e in self.found if s is None or not self._echoes(s, at_fault)])
+
+    def _echoes(self, statement: str, at_fault: set[str]) -> bool:
+        """It reads a statement at fault other than itself, and is not read by it (both on a cycle)."""
+        if self.program is None:
+            return False
+        own = statement.lower()
+        below = read_by(self.program, own)
+        return any(name != own and own not in read_by(self.program, name) for name in below & at_fault)
+
+
+def read_by(program: Program, name: str) -> set[str]:
+    """All relations, in lower case, that a statement reads, directly or not."""
+    found: set[str] = set()
+    todo = [name]
+    while todo:
+        statement = program.get(todo.pop())
+        new = {below.lower() for below in reads(statement)} - found if statement is not None else set()
+        found |= new
+        todo.extend(new)
+    return found

@@ -16,8 +16,8 @@ HOW_WORDS = {
 
 
 def window_words(before_us: int, after_us: int) -> str:
-    """`from 3 minutes before to 3 minutes after`: where right rows lie around a left row."""
-    return f"from {_place(-before_us)} to {_place(after_us)}"
+    """`3 minutes before to 3 minutes after`: where right rows lie around a left row."""
+    return f"{_place(-before_us)} to {_place(after_us)}"
 
 
 def _place(us: int) -> str:

@@ -38,7 +38,7 @@ def parse_origin(cursor: Cursor) -> Scribe | Files:
     token = cursor.token
     raise cursor.unexpected(
         'SCRIBE("category") | FILES("path", format = "parquet")',
-        did_you_mean(token.text, ("SCRIBE", "FILES")) if token else None,
+        did_you_mean(token.text, ("SCRIBE", "FILES"), listed=True) if token else None,
     )
 
 
@@ -60,7 +60,7 @@ def _files(cursor: Cursor) -> Files:
                     f"unknown file format `{value[:40]}`",
                     where=cursor.source.show(value_at),
                     expected=" | ".join(f'"{f}"' for f in FORMATS),
-                    hint=did_you_mean(value[:40], FORMATS),
+                    hint=did_you_mean(value[:40], FORMATS, listed=True),
                 )
         elif name.lower() in {known.lower() for known in options}:
             raise PqlError(f"option `{name}` is given twice", where=cursor.source.show(at))
@@ -98,7 +98,7 @@ def parse_storage(cursor: Cursor) -> Storage:
             f"unknown storage `{kind}`",
             where=cursor.source.show(place),
             expected=" | ".join(ARGUMENTS),
-            hint=did_you_mean(kind, ARGUMENTS),
+            hint=did_you_mean(kind, ARGUMENTS, listed=True),
         )
     given = _arguments(cursor, kind)
     known = ARGUMENTS[kind]
@@ -125,7 +125,7 @@ def _arguments(cursor: Cursor, kind: str) -> dict[str, list[Token]]:
                 f"`{name}` is given twice" if name in given else f"{kind} takes no argument `{name}`",
                 where=cursor.source.show(at),
                 expected=", ".join(known) or f"{kind} without arguments",
-                hint=None if name in given else did_you_mean(name, known),
+                hint=None if name in given else did_you_mean(name, known, listed=True),
             )
         cursor.expect("=")
         given[name] = cursor.argument()

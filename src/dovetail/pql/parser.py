@@ -20,6 +20,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from dovetail.errors import DovetailError, PlanError, PqlError
 from dovetail.plan import options as join_options
+from dovetail.plan.dialect import pql_sql
 from dovetail.plan.interval_literal import SPELLINGS, NotAnInterval, interval_us
 from dovetail.plan.nearest import did_you_mean
 from dovetail.plan.problems import Problems
@@ -40,6 +41,7 @@ from dovetail.pql.select import parse_expression, parse_query
 from dovetail.pql.tokens import Cursor, depths, scan, span, split_statements, word
 
 STATEMENTS = "CREATE APPLICATION | CREATE INPUT TABLE | CREATE VIEW | CREATE TABLE"
+LONGEST_NAME = 100
 
 
 @dataclass(frozen=True)
@@ -129,13 +131,7 @@ def _statement(
 ) -> Statement | tuple[str, Span]:
     cursor = Cursor(source, tokens)
     if cursor.accept("CREATE", "APPLICATION"):
-        made = cursor.name("the application's name")
-        if not all(c.isalnum() or c in "_-" for c in made[0]):
-            raise PqlError(
-                f"`{made[0]}` cannot name an application",
-                where=source.show(made[1]),
-                expected="letters, digits, `_` and `-`: the name is part of the names of categories",
-            )
+        made = _declared_name(cursor, "the application's name")
         cursor.finish()
         return made
     if cursor.accept("CREATE", "INPUT", "TABLE"):
@@ -152,8 +148,20 @@ def _statement(
     raise cursor.unexpected(STATEMENTS, hint)
 
 
+def _declared_name(cursor: Cursor, what: str) -> tuple[str, Span]:
+    """Names of applications and relations become parts of the names of categories and of views in Spark."""
+    name, place = cursor.name(what)
+    if not all(c.isalnum() or c == "_" for c in name) or len(name) > LONGEST_NAME:
+        raise PqlError(
+            f"`{name[:60]}` cannot be {what}",
+            where=cursor.source.show(place),
+            expected=f"letters, digits and `_`, at most {LONGEST_NAME} of them",
+        )
+    return name, place
+
+
 def _input(cursor: Cursor) -> CreateInput:
-    name, place = cursor.name("the input table's name")
+    name, place = _declared_name(cursor, "the input table's name")
     cursor.expect("(", "an input table names its columns: CREATE INPUT TABLE t (a, b) FROM ...")
     columns: list[ColumnDef] = []
     while True:
@@ -194,13 +202,13 @@ def _column(cursor: Cursor) -> ColumnDef:
             f"`{text[:60]}` is not a type of Spark's",
             where=cursor.source.show(span(tokens[0], tokens[-1])),
             expected=", ".join(SIMPLE) + ", ARRAY<..>, MAP<.., ..>, STRUCT<..>",
-            hint=did_you_mean(text[:60], SIMPLE),
+            hint=did_you_mean(text[:60], SIMPLE, listed=True),
         )
     return ColumnDef(name, type_, place)
 
 
 def _view(cursor: Cursor, declared: Collection[str], warnings: list[str]) -> CreateView:
-    name, place = cursor.name("the view's name")
+    name, place = _declared_name(cursor, "the view's name")
     cursor.expect("AS")
     tokens, options = _cut_options(cursor)
     query, warned = parse_query(cursor.source, tokens, declared, cursor.end)
@@ -216,7 +224,7 @@ def _view(cursor: Cursor, declared: Collection[str], warnings: list[str]) -> Cre
 
 
 def _table(cursor: Cursor, declared: Collection[str], warnings: list[str]) -> CreateTable:
-    name, place = cursor.name("the table's name")
+    name, place = _declared_name(cursor, "the table's name")
     cursor.expect("AS")
     tokens = cursor.rest()
     level = depths(tokens)
@@ -285,6 +293,10 @@ def _option(cursor: Cursor) -> JoinOption:
         tokens = cursor.argument()
         node = parse_expression(cursor.source, tokens, tokens[-1].end + 1 if tokens else place.stop)
         place = replace(place, stop=tokens[-1].end + 1)
+        timed = node.find(exp.Interval) is not None
+        if timed != (option.kind == "interval"):
+            what = f"join option `{option.name}` cannot be {pql_sql(node)[:40]}"
+            raise PlanError(what, expected=option.expected, hint=None if timed else "name a unit")
         return JoinOption(option.name, join_options.checked(option, _value(node)), place)
     except (PlanError, NotAnInterval) as error:
         if isinstance(error, NotAnInterval):
@@ -294,7 +306,7 @@ def _option(cursor: Cursor) -> JoinOption:
 
 
 def _value(node: exp.Expr) -> object:
-    if isinstance(node, exp.Interval) or node.find(exp.Interval):
+    if node.find(exp.Interval):
         return interval_us(node)
     if isinstance(node, exp.Literal) and node.is_string:
         return str(node.this)

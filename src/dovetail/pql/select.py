@@ -69,6 +69,8 @@ def parse_query(
         raise PqlError(
             "this is not a query", where=source.show(span(tokens[0])), expected="SELECT ... FROM ..."
         )
+    if any(not select.expressions for select in tree.find_all(exp.Select)):
+        raise PqlError("a SELECT has no columns", where=source.show(span(tokens[0])), expected="SELECT a, b FROM ...")
     return tree, warnings
 
 

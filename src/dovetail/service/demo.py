@@ -1,8 +1,8 @@
 """`dovetail demo`: two live streams of search events, joined on Spark while you watch, then checked.
 
-A thread feeds both categories; the application joins them as they come, with the live view; when the feed
-ends the application is started once more to drain, which also shows that it goes on where it stopped. Then
-the same rows are joined in batch, and both match rates are printed.
+Once the application runs, a thread feeds both categories; it joins them as they come, with the live view.
+When the feed ends, or with Ctrl-C, the application is stopped and started once more to drain, which also
+shows that it goes on where it stopped. Then the same rows are joined in batch, and the match rates printed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rich.text import Text
 
 from dovetail.errors import HomeError
 from dovetail.service import units
-from dovetail.service.settings import MASTER
+from dovetail.service.settings import DRIVER_MEMORY, MASTER
 
 app = typer.Typer(add_completion=False)
 
@@ -101,10 +101,13 @@ def play(folder: Path, *, seconds: int, rate: int, seed: int, master: str) -> De
     """Feed, join, drain, compare."""
     from dovetail.service.batch_join import batch_rates, read_columns
     from dovetail.service.demo_feed import Feeder, create_categories
-    from dovetail.service.demo_query import AFTER_US, BEFORE_US, results, write_query
+    from dovetail.service.demo_query import AFTER_US, APPLICATION, BEFORE_US, results, write_query
     from dovetail.service.demo_streams import MINUTE_US, DemoStreams
     from dovetail.service.live_view import LiveView
     from dovetail.service.run_command import run_application
+    from dovetail.service.run_snapshot import RunSnapshot
+    from dovetail.service.stop_signals import stopped_by_signals
+    from dovetail.spark.session import open_session
 
     home = str(folder / "home")
     query = write_query(folder)
@@ -115,17 +118,26 @@ def play(folder: Path, *, seconds: int, rate: int, seed: int, master: str) -> De
     )
     done = threading.Event()
     feeder = Feeder(streams, left, right, seconds, done)
-    with LiveView() as view:
-        run = partial(run_application, query, home=home, master=master, settings={}, on_snapshot=view.update)
-        feeder.start()
-        try:
-            run(mode="stream", stop=done)
-        finally:
-            done.set()
-            feeder.join()
-        if feeder.error is not None:
-            raise feeder.error
-        run(mode="drain", stop=None)
+    spark = open_session(APPLICATION, master, DRIVER_MEMORY.read(), {})
+    try:
+        with LiveView() as view, stopped_by_signals(done):
+
+            def watch(snapshot: RunSnapshot) -> None:
+                view.update(snapshot)
+                if snapshot.phase != "starting":
+                    feeder.start_once()
+
+            run = partial(
+                run_application, query, home=home, master=master, settings={}, on_snapshot=watch, spark=spark
+            )
+            try:
+                run(mode="stream", stop=done)
+            finally:
+                done.set()
+                feeder.finish()
+            run(mode="drain", stop=None)
+    finally:
+        spark.stop()
     joined, _ = results(folder)
     rows, matched = _count(joined)
     columns = ["search_id", "eventtime"]
@@ -149,6 +161,18 @@ def play(folder: Path, *, seconds: int, rate: int, seed: int, master: str) -> De
         plan=str(_draw_plan(query, folder)),
         log=f"{home}/log",
     )
+
+
+def _draw_plan(query: Path, folder: Path) -> Path:
+    from dovetail.plan.draw_svg import draw_svg
+    from dovetail.plan.graph import graph_of
+    from dovetail.pql.compile import compile_pql, trace
+
+    text = query.read_text()
+    rewritten = trace(text, name=str(query))[-1][1]
+    drawing = folder / "plan.svg"
+    drawing.write_text(draw_svg(graph_of(rewritten, compile_pql(text, name=str(query)))), encoding="utf-8")
+    return drawing
 
 
 def _count(joined: Path) -> tuple[int, int]:

@@ -46,7 +46,7 @@ def _event_times(batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
 
 
 class Feeder(threading.Thread):
-    """Feeds for `seconds`, then sets `done`; set `done` earlier to stop it. What went wrong is in `error`."""
+    """Feeds for `seconds`, then sets `done`; set `done` earlier to stop it."""
 
     def __init__(
         self, streams: DemoStreams, left: Category, right: Category, seconds: int, done: threading.Event
@@ -55,6 +55,18 @@ class Feeder(threading.Thread):
         self.streams, self.left, self.right = streams, left, right
         self.seconds, self.done = seconds, done
         self.error: Exception | None = None
+
+    def start_once(self) -> None:
+        """Start, if that has not happened."""
+        if self.ident is None:
+            self.start()
+
+    def finish(self) -> None:
+        """Wait for the end; what went wrong in the thread is raised here."""
+        if self.ident is not None:
+            self.join()
+        if self.error is not None:
+            raise self.error
 
     def run(self) -> None:
         try:
@@ -65,7 +77,7 @@ class Feeder(threading.Thread):
                 append(self.left, client, second)
                 if self.done.wait(max(0.0, started + second + 1 - time.monotonic())):
                     return
-        except Exception as error:  # reported by the thread that waits for this one
+        except Exception as error:  # raised by `finish`
             self.error = error
         finally:
             self.done.set()

@@ -7,7 +7,6 @@ is found before a row is read.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import reduce
 
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
@@ -68,20 +67,35 @@ class Builder:
         self._built: dict[str, BuiltStage] = {}
         self._writers: dict[str, str] = {}  # category -> stage
 
+    @property
+    def stages(self) -> list[BuiltStage]:
+        return list(self._built.values())
+
     def build(self) -> list[BuiltStage]:
         for stage in self.plan.stages:
-            try:
-                built = self._join(stage) if isinstance(stage, JoinStage) else self._slicer(stage)
-            except (AnalysisException, ParseException) as error:
-                raise PlanError(
-                    f"Spark does not accept the query: {_first_sentence(error)}",
-                    where=f"stage {stage.name}",
-                    hint="`dovetail plan --rules` shows the query as it was rewritten",
-                ) from error
-            self._built[stage.name] = built
-            if isinstance(built.output, CategoryOutput):
-                self._writers[built.output.category] = stage.name
-        return list(self._built.values())
+            self.build_stage(stage)
+        return self.stages
+
+    def build_stage(self, stage: Stage) -> BuiltStage:
+        try:
+            built = self._join(stage) if isinstance(stage, JoinStage) else self._slicer(stage)
+        except (AnalysisException, ParseException) as error:
+            raise PlanError(
+                f"Spark does not accept the query: {_first_sentence(error)}",
+                where=f"stage {stage.name}",
+                hint="`dovetail plan --rules` shows the query as it was rewritten",
+            ) from error
+        return self._keep(built)
+
+    def adopt(self, stage: SlicerStage, rows: DataFrame) -> None:
+        """Take a DataFrame as the rows of a join's side: its keys, its time and payload."""
+        self._keep(BuiltStage(stage.name, rows, stage.output, (), stage))
+
+    def _keep(self, built: BuiltStage) -> BuiltStage:
+        self._built[built.name] = built
+        if isinstance(built.output, CategoryOutput):
+            self._writers[built.output.category] = built.name
+        return built
 
     def _slicer(self, stage: SlicerStage) -> BuiltStage:
         rejects = {}
@@ -197,5 +211,4 @@ class Builder:
 
 def _first_sentence(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines()]
-    kept = reduce(lambda a, b: a if a else b, lines, "")
-    return kept.split(" SQLSTATE")[0]
+    return next((line for line in lines if line), "").split(" SQLSTATE")[0]

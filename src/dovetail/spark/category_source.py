@@ -10,6 +10,8 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
+from dovetail.spark.hang_up import QuietReader
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -34,7 +36,7 @@ class CommitRange(InputPartition):
     segments: tuple[tuple[int, int], ...]  # commit, segment within it
 
 
-class CategoryReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class CategoryReader(QuietReader, SupportsTriggerAvailableNow):
     def __init__(self, options: dict[str, str], schema: StructType) -> None:
         self.home, self.category_name = options["home"], options["category"]
         self.reader = options["reader"]

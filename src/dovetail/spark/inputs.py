@@ -20,7 +20,7 @@ from dovetail.spark import category_source
 from dovetail.spark.arrow_types import spark_schema
 
 CORRUPT = "_corrupt_record"
-BATCH_BYTES = "512m"
+BATCH_BYTES = str(512 << 20)
 BATCH_ROWS = 4_000_000
 _HIDDEN = ("_", ".")
 

@@ -17,6 +17,7 @@ from pyspark.sql.types import StructType
 
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import JoinOffset
+from dovetail.spark.hang_up import QuietReader
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,7 +45,7 @@ class BucketGroup(InputPartition):
     end: dict[str, Any]
 
 
-class JoinReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class JoinReader(QuietReader, SupportsTriggerAvailableNow):
     def __init__(self, config: JoinConfig, schema: StructType) -> None:
         self.config = config
         self.schema = schema

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -26,6 +27,9 @@ from dovetail.spark.failures import failure_of
 from dovetail.spark.starting import Failures, Mode, start
 
 WATCH_S = 0.05
+STARTING_AT_ONCE = os.cpu_count() or 1
+"""A query of a Python source starts a process, and Spark gives it up if it is not there within ten seconds: many at once on
+few cores would be too slow for that."""
 
 
 @dataclass
@@ -69,7 +73,7 @@ class Run:
             self._start(stage)
         while not self.stop.is_set():
             self._check()
-            if not any(query.isActive for queries in self.queries.values() for query in queries):
+            if not any(query.isActive for query in self._all_queries()):
                 break
             self.watch(self)
             self.stop.wait(WATCH_S)
@@ -108,6 +112,10 @@ class Run:
         self._await(ending)
 
     def _start(self, stage: BuiltStage) -> None:
+        while sum(map(_initialising, self._all_queries())) >= STARTING_AT_ONCE and not self.stop.is_set():
+            self._check()
+            self.watch(self)
+            time.sleep(WATCH_S)
         try:
             self.queries[stage.name] = start(stage, self.home, self.plan.application, self.mode, self._failures)
         except DovetailError:
@@ -133,10 +141,16 @@ class Run:
                     raise error
 
     def _stop_queries(self) -> None:
-        for queries in self.queries.values():
-            for query in queries:
-                if query.isActive:
-                    query.stop()
+        for query in self._all_queries():
+            if query.isActive:
+                query.stop()
+
+    def _all_queries(self) -> list[StreamingQuery]:
+        return [query for queries in self.queries.values() for query in queries]
+
+
+def _initialising(query: StreamingQuery) -> bool:
+    return query.isActive and str(query.status["message"]).startswith("Initializing")
 
 
 def _exception(query: StreamingQuery) -> StreamingQueryException:

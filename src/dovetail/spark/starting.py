@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Literal
 
 from pyspark.sql import DataFrame
@@ -17,11 +18,14 @@ from dovetail.plan.physical import (
     ConsoleSink,
     FileSink,
     FilesSource,
+    InputTable,
     NoopSink,
     ScribeSink,
     SlicerStage,
 )
+from dovetail.spark.batch_files import files_of_batch
 from dovetail.spark.building import BuiltStage
+from dovetail.spark.direct_slicer import append_files, direct_slice
 from dovetail.spark.inputs import check_files
 from dovetail.spark.slicer import HASH, TIME, Placement, append_batch, make_category
 
@@ -35,13 +39,16 @@ Failures = dict[str, DovetailError]
 
 def start(built: BuiltStage, home: str, application: str, mode: Mode, failures: Failures) -> list[StreamingQuery]:
     """Start a stage's query, and one for each of its inputs that may hold unreadable rows."""
-    place = f"{home}/apps/{application}/checkpoints"
-    queries = [_query(_writer(built, home, application, failures), f"{place}/{built.name}", built.name, mode)]
+    checkpoints = f"{home}/apps/{application}/checkpoints"
+    checkpoint = f"{checkpoints}/{built.name}"
+    writer = _writer(built, home, application, checkpoint, failures)
+    queries = [_query(writer, checkpoint, built.name, mode)]
     for table, rows in (built.rejects or {}).items():
         category = make_category(rows, home, rejects_category(application, table), 1)
-        writer = _into_category(rows, category, f"{built.name}.rejects", Placement(None, None), failures, built)
         name = f"{built.name}.rejects.{table}"
-        queries.append(_query(writer, f"{place}/{name}", name, mode))
+        append = partial(append_batch, category=category, producer=name, placement=Placement(None, None))
+        writer = rows.writeStream.foreachBatch(_telling(append, built.name, failures))
+        queries.append(_query(writer, f"{checkpoints}/{name}", name, mode))
     return queries
 
 
@@ -69,65 +76,76 @@ def _query(writer: DataStreamWriter, checkpoint: str, name: str, mode: Mode) -> 
     return writer.trigger(availableNow=True).start()
 
 
-def _writer(built: BuiltStage, home: str, application: str, failures: Failures) -> DataStreamWriter:
-    rows, output = built.rows, built.output
-    match output:
+def _writer(
+    built: BuiltStage, home: str, application: str, checkpoint: str, failures: Failures
+) -> DataStreamWriter:
+    rows = built.rows
+    producer = f"{application}.{built.name}"
+    match built.output:
         case CategoryOutput(category=name, keys=keys):
+            category = Category.open(home, name)
             placement = Placement(HASH, TIME) if keys else Placement(None, _first_timestamp(rows))
-            producer = f"{application}.{built.name}"
-            return _into_category(rows, Category.open(home, name), producer, placement, failures, built)
         case ScribeSink(category=name, shard=shard, buckets=buckets):
             if shard:  # the hash stays with the rows: a reader can tell the bucket by it
                 rows = rows.select(F.xxhash64(F.expr(shard)).alias(HASH), "*")
                 buckets = buckets or SHARDED_BUCKETS
             category = make_category(rows, home, name, buckets or 1)
             placement = Placement(HASH if shard else None, _first_timestamp(rows))
-            return _into_category(rows, category, f"{application}.{built.name}", placement, failures, built)
         case FileSink(format=form, path=path):
             return rows.writeStream.format(form).option("path", path)
         case ConsoleSink():
             return rows.writeStream.format("console").option("truncate", "false")
         case NoopSink():
             return rows.writeStream.format("noop")
+    append = _append(built, category, producer, placement, checkpoint)
+    return rows.writeStream.foreachBatch(_telling(append, built.name, failures))
 
 
-def _into_category(
-    rows: DataFrame,
-    category: Category,
-    producer: str,
-    placement: Placement,
-    failures: Failures,
-    built: BuiltStage,
-) -> DataStreamWriter:
-    check = _file_check(built)
-
-    def append(batch_rows: DataFrame, batch: int) -> None:
-        try:
-            check(batch_rows)
-            append_batch(batch_rows, batch, category, producer, placement)
-        except DovetailError as error:
-            failures[built.name] = error
-            raise
-
-    return rows.writeStream.foreachBatch(append)
-
-
-def _file_check(built: BuiltStage) -> Callable[[DataFrame], None]:
-    """New Parquet files are looked at before Spark reads them: a wrong one would give nulls, or a puzzling error."""
-    tables = [
-        table
-        for table in (built.stage.inputs if isinstance(built.stage, SlicerStage) else ())
-        if isinstance(table.source, FilesSource) and table.source.format == "parquet"
-    ]
-    if len(tables) != 1:
-        return lambda rows: None
+def _append(
+    built: BuiltStage, category: Category, producer: str, placement: Placement, checkpoint: str
+) -> Callable[[DataFrame, int], None]:
+    """How a micro-batch gets into the log. New Parquet files are looked at first: a wrong one would give nulls, or a
+    puzzling error."""
+    table = _parquet_table(built)
+    if table is None:
+        return partial(append_batch, category=category, producer=producer, placement=placement)
+    assert isinstance(built.stage, SlicerStage)
+    short = direct_slice(built.stage, category)
     first = None
 
-    def check(rows: DataFrame) -> None:
+    def append(rows: DataFrame, batch: int) -> None:
         nonlocal first
-        first = check_files(rows.inputFiles(), tables[0].columns, first)
+        files = files_of_batch(checkpoint, batch)
+        first = check_files(files, table.columns, first)
+        if short is not None:
+            append_files(rows, batch, files, category, producer, short)
+        else:
+            append_batch(rows, batch, category, producer, placement)
 
-    return check
+    return append
+
+
+def _parquet_table(built: BuiltStage) -> InputTable | None:
+    """The one input of a stage, if it is Parquet files on a local path."""
+    inputs = built.stage.inputs if isinstance(built.stage, SlicerStage) else ()
+    source = inputs[0].source if len(inputs) == 1 else None
+    local = isinstance(source, FilesSource) and source.format == "parquet" and "://" not in source.path
+    return inputs[0] if local else None
+
+
+def _telling(
+    append: Callable[[DataFrame, int], None], stage: str, failures: Failures
+) -> Callable[[DataFrame, int], None]:
+    """Keep the error itself: Spark hands only its text on."""
+
+    def run(rows: DataFrame, batch: int) -> None:
+        try:
+            append(rows, batch)
+        except DovetailError as error:
+            failures[stage] = error
+            raise
+
+    return run
 
 
 def _first_timestamp(rows: DataFrame) -> str | None:

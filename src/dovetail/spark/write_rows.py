@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+
+from dovetail.state.key_hash import hash_keys
 
 NO_TIME = np.iinfo(np.int64).min
 
@@ -33,3 +35,30 @@ def time_of(column: str | None) -> Callable[[pa.RecordBatch], NDArray[np.int64] 
         return times
 
     return read
+
+
+def sliced_batch(
+    rows: pa.Table, columns: Sequence[tuple[str, str]], keys: Sequence[str], time: str, schema: pa.Schema
+) -> pa.RecordBatch:
+    """A slicer's columns from a file's: `_hash` and `_time` computed here, the others taken over."""
+    rows = rows.combine_chunks()
+    taken = {name: _one(rows, source, schema.field(name).type) for name, source in columns}
+    moments = _one(rows, time, pa.timestamp("us", "UTC"))
+    key_columns = [taken[key] for key in keys]
+    valid = moments.is_valid()
+    for key in key_columns:
+        valid = pc.and_(valid, key.is_valid())
+    times = pc.if_else(valid, moments.cast(pa.int64()), pa.scalar(int(NO_TIME), pa.int64()))
+    made = {"_hash": pa.array(hash_keys(key_columns)), "_time": times, **taken}
+    return pa.record_batch([made[name] for name in schema.names], schema=schema)
+
+
+def _one(rows: pa.Table, column: str, kind: pa.DataType) -> pa.Array:
+    """A column as one array of a type. Finer times are cut to microseconds, times without a zone are UTC."""
+    values = rows.column(column)
+    array = values.chunk(0) if values.num_chunks else pa.array([], values.type)
+    if array.type.equals(kind):
+        return array
+    if pa.types.is_timestamp(array.type) and array.type.unit == "ns":
+        array = pc.floor_temporal(array, 1, "microsecond")
+    return array.cast(kind)

@@ -116,8 +116,6 @@ def test_a_log_shorter_than_what_was_read_is_an_error(category: Category, put: A
         category.next_commit(known=9)
     with pytest.raises(StateError, match="no commit 2 yet"):
         category.commit(2)
-    Path(category.where, "commits", f"{0:020d}.json").unlink()
-    category = Category.open(category.home, category.name)
 
 
 def test_a_lost_commit_is_an_error(category: Category, put: Any, forget: Callable[[], None]) -> None:
@@ -161,14 +159,14 @@ for batch in range(10):
 
 def test_processes_make_the_category_and_append_at_once(tmp_path: Path, ids: Any) -> None:
     source = str(Path(dovetail.__file__).parents[1])
-    commands = [[sys.executable, "-c", _WRITER, str(tmp_path), producer] for producer in ("a", "a", "b")]
+    commands = [[sys.executable, "-c", _WRITER, str(tmp_path), producer] for producer in "aa"]
     writers = [subprocess.Popen(command, env={"PYTHONPATH": source}) for command in commands]
-    assert [writer.wait(60) for writer in writers] == [0, 0, 0]
+    assert [writer.wait(60) for writer in writers] == [0, 0]
     category = Category.open(str(tmp_path), "clicks")
-    # 10 batches of each of the two producers, and 10 appends without a producer by each of three writers
-    assert category.next_commit() == 50
-    assert sorted(ids(category)) == sorted(5 * [*range(100)])
-    assert not [path for path in Path(category.where).rglob(".tmp-*")]
+    # 10 batches of the one producer, and 10 appends without a producer by each of the two writers
+    assert category.next_commit() == 30
+    assert sorted(ids(category)) == sorted(3 * [*range(100)])
+    assert not [*Path(category.where).rglob(".tmp-*")]
 
 
 def test_a_writer_that_slept_through_retention_finds_the_end(

@@ -37,6 +37,8 @@ def dying_at(step: int, *, done: bool) -> Iterator[list[str]]:
                 raise Crash(name)
             result = operation(*args, **kwargs)
             if len(log) == step + 1:
+                if name == "open":
+                    result.close()
                 raise Crash(name)
             return result
 
@@ -112,10 +114,9 @@ def test_retain(tmp_path: Path, put: Any, ids: Any, forget: Callable[[], None]) 
         nonlocal category, run
         run += 1
         category = Category.create(str(tmp_path / str(run)), "clicks", SCHEMA, buckets=4)
-        for number in range(4):
-            category.append(
-                put.write(category, number * 10), rejected=[category.write_rejected(["x"], "bad")]
-            )
+        put(category, 0)
+        category.append(put.write(category, 10), rejected=[category.write_rejected(["x"], "bad")])
+        put(category, 20)
         category.set_reader("reader", 2)
         forget()
 
@@ -123,19 +124,18 @@ def test_retain(tmp_path: Path, put: Any, ids: Any, forget: Callable[[], None]) 
         forget()
         found = Category.open(category.home, "clicks")
         assert found.first_commit() in (0, 2)
-        expected = [*range(found.first_commit() * 10, 40)]
-        assert sorted(ids(found)) == expected
-        assert put(found, 40).number == 4
+        assert sorted(ids(found)) == [*range(found.first_commit() * 10, 30)]
+        assert put(found, 30).number == 3
         found.retain()
-        assert sorted(ids(found)) == [*range(20, 50)]
+        assert sorted(ids(found)) == [*range(20, 40)]
         found.remove_orphans(grace_s=-1)
-        commits = found.commits(2, 5)
+        commits = found.commits(2, 4)
         named = {segment.name for commit in commits for segment in commit.segments}
         assert set(os.listdir(f"{found.where}/segments")) == named
-        assert set(os.listdir(f"{found.where}/rejected")) == {r.file for c in commits for r in c.rejected}
-        assert sorted(os.listdir(f"{found.where}/commits")) == [f"{n:020d}.json" for n in (2, 3, 4)]
+        assert os.listdir(f"{found.where}/rejected") == []
+        assert sorted(os.listdir(f"{found.where}/commits")) == [f"{n:020d}.json" for n in (2, 3)]
 
-    points = crash_everywhere(lambda: category.retain(), prepare, check)
+    points = crash_everywhere(lambda: Category.retain(category), prepare, check)
     assert points > 8
 
 

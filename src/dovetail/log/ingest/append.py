@@ -68,6 +68,13 @@ def append_file(
         )
     except (CategoryMismatch, InputError) as error:
         raise _in_file(error, file) from error
+    except (pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        raise InputError(
+            f"the file's format cannot be read into this category: {error}",
+            where=file.path,
+            expected=describe(category.schema),
+            hint="nothing was committed: append the rows as Parquet",
+        ) from error
     rejected = aside.finish()
     rows = sum(segment.rows for segment in segments)
     if aside.rows and not rows:

@@ -24,7 +24,7 @@ JOIN_KINDS = "INNER, LEFT [OUTER], RIGHT [OUTER], FULL [OUTER], LEFT SEMI or LEF
 
 
 def check_queries(program: Program) -> Program:
-    problems = Problems()
+    problems = Problems(program)
     tables = [s for s in program if isinstance(s, CreateTable)]
     if not tables:
         problems.add(

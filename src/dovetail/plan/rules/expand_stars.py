@@ -14,7 +14,7 @@ from dovetail.plan.statements import CreateInput, Program, Statement
 
 
 def expand_stars(program: Program) -> Program:
-    problems = Problems()
+    problems = Problems(program)
     schema: dict[str, tuple[str, ...]] = {}
     made: list[Statement] = []
     for statement in program:

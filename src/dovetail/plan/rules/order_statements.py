@@ -10,7 +10,7 @@ from dovetail.plan.statements import CreateInput, CreateTable, Program, Statemen
 
 
 def order_statements(program: Program) -> Program:
-    problems = Problems()
+    problems = Problems(program)
     for statement in program:
         if not isinstance(statement, CreateInput):
             _check_tables(program, statement.name, statement.query, problems)

@@ -21,7 +21,7 @@ from dovetail.plan.statements import CreateInput, CreateTable, CreateView, Progr
 
 
 def resolve_names(program: Program) -> Program:
-    problems = Problems()
+    problems = Problems(program)
     warnings: list[str] = []
     schema: dict[str, tuple[str, ...]] = {}
     made: list[Statement] = []

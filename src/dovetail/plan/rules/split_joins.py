@@ -57,7 +57,7 @@ HOW: dict[str, JoinType] = {
 
 
 def split_joins(program: Program) -> Program:
-    problems = Problems()
+    problems = Problems(program)
     types = relation_types(program)
     taken = {statement.name.lower() for statement in program}
     made: list[Statement] = []
@@ -96,6 +96,8 @@ class _Split:
         items = [self._item(columns, item) for item in self.query.expressions]
         before, after = filters(self.program, self.query, self.condition, self.how, self.options.match)
         conditions = [columns.after(node) for node in after]
+        if not columns.carried:  # constants only: a row must still be a row
+            columns.after(self.condition.left_keys[0])
         environment = environment_of(self.query, self.types)
         keys = keys_of_one_type(self.program, self.condition, environment)
         times = (self.condition.left_time, self.condition.right_time)

@@ -1,0 +1,126 @@
+"""Runs the systems one after the other, each in a fresh process, and gathers their outcomes into a report."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from bench.child import SYSTEMS, Order, System, dataset_to_json
+from bench.measure import PeakRss
+from bench.reference import Counts, batch_join
+from bench.report import Outcome, Report
+from bench.workload import Workload, generate
+from dovetail.errors import RunError
+
+WARM_UP_ROWS, WARM_UP_FILES = 40_000, 2
+_ROOT = Path(__file__).resolve().parent.parent
+
+
+def compare(args: argparse.Namespace, workload: Workload) -> Report:
+    window_us = round(args.window_minutes * 60_000_000)
+    spark_setup = {
+        "partitions": args.spark_partitions or args.cores,
+        "files_per_trigger": args.spark_files_per_trigger,
+        "state": args.spark_state,
+    }
+    systems = (args.only,) if args.only else SYSTEMS
+    with tempfile.TemporaryDirectory(prefix="dovetail-bench-") as work:
+        data: Path = args.data or Path(work) / "data"
+        _tell("writing the workload" if args.data is None else f"workload in {data}")
+        timed = generate(workload, data)
+        warm_up = generate(Workload(WARM_UP_ROWS, WARM_UP_FILES, args.seed, args.span_minutes), data)
+        expected = batch_join(timed, window_us)
+        _tell(f"batch join: {expected.matched:,} pairs, {expected.unmatched:,} left rows alone")
+        outcomes: list[Outcome] = []
+        versions: dict[str, str] = {}
+        for repeat in range(args.repeat):
+            for system in systems:
+                label = f"{system} {repeat + 1}/{args.repeat}"
+                folder = Path(work) / f"{system}-{repeat}"
+                folder.mkdir()
+                order = Order(
+                    system=system,
+                    warm_up=dataset_to_json(warm_up),
+                    timed=dataset_to_json(timed),
+                    window_us=window_us,
+                    cores=args.cores,
+                    driver_memory=args.driver_memory,
+                    spark=spark_setup,
+                    work=str(folder),
+                    outcome=str(folder / "outcome.json"),
+                    started_at=time.time(),
+                )
+                said, peak_rss_bytes = _run_child(order, label)
+                versions |= said["versions"]
+                outcomes.append(_outcome(system, said, peak_rss_bytes))
+                _tell(f"{label}: {outcomes[-1].rows_per_s:,.0f} rows/s in {outcomes[-1].elapsed_s:.1f} s")
+    return Report(
+        rows=workload.rows,
+        window_minutes=args.window_minutes,
+        max_delay_s=timed.max_delay_us / 1e6,
+        cores=args.cores,
+        repeats=args.repeat,
+        expected=expected,
+        outcomes=tuple(outcomes),
+        versions=versions,
+        spark_setup=spark_setup,
+    )
+
+
+def _run_child(order: Order, label: str) -> tuple[dict[str, Any], int]:
+    """Run one system in a fresh process; show its progress, keep its log for the case that it fails."""
+    log = Path(order.work) / "log.txt"
+    paths = [str(_ROOT), str(_ROOT / "src"), os.environ.get("PYTHONPATH", "")]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    with log.open("w") as errors:
+        child = subprocess.Popen(
+            [sys.executable, "-m", "bench.child", order.to_json()],
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            env=environment,
+            cwd=order.work,
+        )
+        try:
+            with PeakRss(child.pid) as peak:
+                assert child.stdout is not None
+                for line in child.stdout:
+                    _tell(f"{label}, {line.rstrip()}")
+                child.wait()
+        finally:
+            if child.poll() is None:
+                child.terminate()
+                child.wait()
+    if child.returncode != 0:
+        tail = "\n".join(log.read_text(errors="replace").splitlines()[-25:])
+        raise RunError(
+            f"the {order.system} run failed with exit code {child.returncode}:\n{tail}", where=label
+        )
+    return json.loads(Path(order.outcome).read_text()), peak.bytes
+
+
+def _outcome(system: System, said: dict[str, Any], peak_rss_bytes: int) -> Outcome:
+    figures = said["figures"]
+    return Outcome(
+        system=system,
+        elapsed_s=figures["elapsed_s"],
+        rows_per_s=figures["input_rows"] / figures["elapsed_s"],
+        cpu_s=said["cpu_s"],
+        cold_start_s=said["cold_start_s"],
+        peak_rss_bytes=peak_rss_bytes,
+        state_rows=figures["state_rows"],
+        state_bytes=figures["state_bytes"],
+        counts=Counts(figures["matched"], figures["unmatched"]),
+        details=figures["details"],
+    )
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,37 @@
+"""Compile every kernel once, so that the first join finds the machine code on disk: `python -m dovetail.kernels.warm`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dovetail.kernels import pick, ring
+
+
+def warm() -> None:
+    """Call each kernel with the types it has in a join."""
+    none = np.empty(0, np.int64)
+    tags, flags = np.empty(0, np.uint32), np.empty(0, np.bool_)
+    capacity = ring.BLOCK_ROWS
+    arrays = ring.Ring(
+        np.empty(ring.META_FIELDS, np.int64),
+        np.empty(ring.heads_for(capacity), np.uint32),
+        np.empty(capacity // ring.BLOCK_ROWS, np.int64),
+        np.empty(capacity, ring.ENTRY),
+        none,
+        none,
+    )
+    ring.clear(arrays)
+    ring.insert(arrays, tags, none, none, flags)
+    ring.probe(arrays, tags, none, -1, 1)
+    ring.find(arrays, tags, none)
+    ring.expire(arrays, 0)
+    ring.kill(arrays, none)
+    ring.mark(arrays, none)
+    ring.live_slots(arrays)
+    ring.rows_at(arrays, none)
+    ring.tags_at(arrays, none)
+    pick.prefer(pick.NEAREST, none, none, none, none, none, none)
+
+
+if __name__ == "__main__":
+    warm()

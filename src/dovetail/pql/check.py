@@ -1,0 +1,97 @@
+"""Everything that can be found in a PQL text without running it: all errors, or a summary of what would run.
+
+A statement with an error is dropped together with all that reads it, and the later rules look at the rest: so
+one call finds what is wrong in every corner, and no error is only the echo of another.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dovetail.errors import DovetailError
+from dovetail.plan.build import build
+from dovetail.plan.physical import Plan
+from dovetail.plan.problems import ProblemsFound
+from dovetail.plan.rules import RULES
+from dovetail.plan.statements import CreateTable, Program, reads
+from dovetail.pql.compile import SourceSchemas, before_rule, with_source_types
+from dovetail.pql.parser import parse_all
+from dovetail.pql.summary import Summary, summarise
+
+
+@dataclass(frozen=True)
+class Report:
+    """Errors, or a plan with its summary."""
+
+    errors: tuple[DovetailError, ...]
+    warnings: tuple[str, ...]
+    plan: Plan | None
+    summary: Summary | None
+
+    @property
+    def ok(self) -> bool:
+        return not self.errors
+
+    def to_json(self) -> dict[str, Any]:
+        if not self.ok:
+            return {"ok": False, "errors": [error.to_json()["error"] for error in self.errors]}
+        assert self.summary is not None
+        return {"ok": True, **self.summary.to_json(), "warnings": list(self.warnings)}
+
+
+def check(text: str, *, name: str = "<string>", source_schemas: SourceSchemas | None = None) -> Report:
+    parsed = parse_all(text, name=name)
+    errors = [error for _, error in parsed.problems.found]
+    program = with_source_types(parsed.program, source_schemas or {})
+    program = replace(program, application=program.application or "application")
+    program = without(program, parsed.broken)
+    lost = bool(parsed.broken)
+    before_split = program
+    for rule in RULES:
+        before_split = program
+        step = _step(rule)
+        while True:
+            try:
+                program = step(program)
+                break
+            except ProblemsFound as found:
+                at_fault = {statement for statement, _ in found.found if statement is not None}
+                errors.extend(e for statement, e in found.found if statement is not None or not lost)
+                if not at_fault:
+                    break
+                lost = True
+                program = before_split = without(program, at_fault)
+    plan = None
+    if not errors or any(isinstance(statement, CreateTable) for statement in program):
+        try:
+            plan = build(program)
+        except ProblemsFound as found:
+            errors.extend(found.errors)
+    errors = sorted({str(error): error for error in errors}.values(), key=_place)
+    if errors or plan is None:
+        return Report(tuple(errors), program.warnings, None, None)
+    return Report((), plan.warnings, plan, summarise(before_split, plan))
+
+
+def _place(error: DovetailError) -> tuple[int, int]:
+    """Errors come in the order of the text; those of the text as a whole come first."""
+    found = re.search(r":(\d+):(\d+)\n", error.where or "")
+    return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
+def _step(rule: Callable[[Program], Program]) -> Callable[[Program], Program]:
+    return lambda program: rule(before_rule(rule, program))
+
+
+def without(program: Program, names: Collection[str] | Iterable[str]) -> Program:
+    """The program without the named statements and all that reads them."""
+    gone = {name.lower() for name in names}
+    while True:
+        reading = {s.name.lower() for s in program if any(name.lower() in gone for name in reads(s))} - gone
+        if not reading:
+            break
+        gone |= reading
+    return program.with_statements([s for s in program if s.name.lower() not in gone])

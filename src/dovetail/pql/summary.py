@@ -1,0 +1,122 @@
+"""What an application is, in words and as JSON: its inputs with their types, its joins, its outputs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sqlglot import exp
+
+from dovetail.plan.dialect import pql_sql
+from dovetail.plan.join_condition import take_apart
+from dovetail.plan.physical import Column, Plan
+from dovetail.plan.rules.split_joins import join_type
+from dovetail.plan.scope import tables
+from dovetail.plan.statements import CreateInput, CreateTable, CreateView, Program, Scribe, Storage, is_join
+from dovetail.plan.window_words import HOW_WORDS, match_words, window_words
+
+
+@dataclass(frozen=True)
+class InputSummary:
+    name: str
+    reads: str
+    columns: tuple[Column, ...]
+
+
+@dataclass(frozen=True)
+class JoinSummary:
+    name: str
+    left: str
+    right: str
+    type: str
+    keys: tuple[str, ...]
+    window: str
+    before_us: int
+    after_us: int
+    match: str
+
+
+@dataclass(frozen=True)
+class OutputSummary:
+    name: str
+    writes: str
+
+
+@dataclass(frozen=True)
+class Summary:
+    application: str
+    inputs: tuple[InputSummary, ...]
+    joins: tuple[JoinSummary, ...]
+    outputs: tuple[OutputSummary, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def lines(self) -> list[str]:
+        lines = [f"application  {self.application}"]
+        for table in self.inputs:
+            lines.append(f"input        {table.name}: {table.reads}")
+            lines.append("             " + ", ".join(f"{c.name} {c.type or '?'}" for c in table.columns))
+        for join in self.joins:
+            lines.append(f"join         {join.name}: {join.left} {join.type} {join.right}")
+            lines.append(f"             on {' and '.join(join.keys)}; {join.match}")
+            lines.append(f"             right rows {join.window} the left row")
+        lines.extend(f"output       {output.name}: {output.writes}" for output in self.outputs)
+        return lines
+
+
+def summarise(program: Program, plan: Plan) -> Summary:
+    """`program` is the one before its joins were split: it still speaks in the words of the text."""
+    running = {name.lower() for stage in plan.slicers for name in (table.name for table in stage.inputs)}
+    inputs = [s for s in program if isinstance(s, CreateInput) and s.name.lower() in running]
+    joins = {stage.name: stage for stage in plan.joins}
+    return Summary(
+        application=program.application,
+        inputs=tuple(
+            InputSummary(s.name, _origin(s), tuple(Column(c.name, c.type) for c in s.columns)) for s in inputs
+        ),
+        joins=tuple(
+            _join(program, s, match_words(joins[s.name].spec))
+            for s in program
+            if isinstance(s, CreateView) and is_join(s) and s.name in joins
+        ),
+        outputs=tuple(
+            OutputSummary(s.name, _storage(s.storage)) for s in program if isinstance(s, CreateTable)
+        ),
+    )
+
+
+def _join(program: Program, view: CreateView, match: str) -> JoinSummary:
+    query = view.query
+    assert isinstance(query, exp.Select)
+    left, right = (table.name for table in tables(query))
+    on = take_apart(program, query.args["joins"][0].args["on"], left, right)
+    pairs = zip(on.left_keys, on.right_keys, strict=True)
+    return JoinSummary(
+        name=view.name,
+        left=left,
+        right=right,
+        type=HOW_WORDS[join_type(query)],
+        keys=tuple(f"{pql_sql(a)} = {pql_sql(b)}" for a, b in pairs),
+        window=window_words(on.before_us, on.after_us),
+        before_us=on.before_us,
+        after_us=on.after_us,
+        match=match,
+    )
+
+
+def _origin(table: CreateInput) -> str:
+    origin = table.origin
+    return (
+        f'category "{origin.category}"'
+        if isinstance(origin, Scribe)
+        else f'{origin.format} files "{origin.path}"'
+    )
+
+
+def _storage(storage: Storage) -> str:
+    if storage.category is not None:
+        return f'category "{storage.category}"'
+    return (
+        f'{storage.kind.lower()} files "{storage.path}"' if storage.path is not None else storage.kind.lower()
+    )

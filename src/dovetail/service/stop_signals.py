@@ -1,0 +1,31 @@
+"""Ctrl-C and SIGTERM as a wish to stop cleanly, for as long as something runs."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def stopped_by_signals(stop: threading.Event | None = None) -> Iterator[threading.Event]:
+    """An event that the first signal sets; a second Ctrl-C interrupts, for the impatient."""
+    stop = stop or threading.Event()
+    asked = False
+
+    def handle(number: int, frame: object) -> None:
+        nonlocal asked
+        if asked and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        asked = True
+        print("stopping", file=sys.stderr)
+        stop.set()
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

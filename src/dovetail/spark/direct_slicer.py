@@ -1,0 +1,140 @@
+"""The slicer's short way: Parquet files into the log without a detour through the JVM's rows.
+
+Most of a slicer's time goes into turning Parquet columns into Spark rows, these into Arrow columns, and sending them to Python.
+Where a stage only picks and renames columns of Parquet files, its tasks read the files with Arrow themselves. Spark still finds
+the files, numbers the micro-batches, schedules the tasks and runs them again when they fail; segments, commits and hashes
+are the same as on the long way, so that a stage may change from one to the other between two runs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame
+
+from dovetail.plan.physical import CategoryOutput, FilesSource, SlicerStage
+from dovetail.plan.projection import plain_projection
+from dovetail.spark.failures import told
+from dovetail.spark.inputs import local_path
+from dovetail.spark.slicer import HASH, TIME
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from dovetail.log.category import Category
+
+RowGroup = tuple[str, int, int]
+"""A file, the number of a row group in it, and its rows."""
+
+
+@dataclass(frozen=True)
+class DirectSlice:
+    """What the tasks need to know: which input column makes which column of the category."""
+
+    home: str
+    category: str
+    columns: tuple[tuple[str, str], ...]  # of the category, of the file
+    keys: tuple[str, ...]  # of the category
+    time: str  # of the file
+
+    @told
+    def __call__(self, groups: Iterator[list[RowGroup]]) -> Iterator[str]:
+        from dovetail.log.category import Category
+        from dovetail.spark.write_rows import bucket_of, time_of
+
+        category = Category.open(self.home, self.category)
+        batches = (self._sliced(group, category.schema) for part in groups for group in part)
+        infos = category.write_segments(batches, bucket_of(HASH, category.buckets), time_of(TIME))
+        for info in infos:
+            yield json.dumps(info.to_json())
+
+    def _sliced(self, group: RowGroup, schema: pa.Schema) -> pa.RecordBatch:
+        from dovetail.spark.write_rows import sliced_batch
+
+        file, number, _ = group
+        wanted = list(dict.fromkeys([*(source for _, source in self.columns), self.time]))
+        return sliced_batch(_read(file, number, wanted), self.columns, self.keys, self.time, schema)
+
+
+def direct_slice(stage: SlicerStage, category: Category) -> DirectSlice | None:
+    """The short way of a stage, if it has one: Parquet files on a local path, nothing computed, keys that Arrow and
+    the category agree on."""
+    import pyarrow as pa
+
+    from dovetail.spark.inputs import input_files, parquet_schema
+    from dovetail.state.key_hash import hashable
+
+    source, output = stage.inputs[0].source if stage.inputs else None, stage.output
+    if not isinstance(source, FilesSource) or source.format != "parquet" or not isinstance(output, CategoryOutput):
+        return None
+    projection = plain_projection(stage)
+    if projection is None or output.time is None or "://" in source.path:
+        return None
+    stored = parquet_schema(input_files(source)[0])
+    columns = tuple((name, projection[name]) for name in category.schema.names if name not in (HASH, TIME))
+    for name, column in columns:
+        read, kept = stored.field(column).type, category.schema.field(name).type
+        if not (read.equals(kept) or (pa.types.is_timestamp(read) and pa.types.is_timestamp(kept))):
+            return None
+    if not all(hashable(category.schema.field(key).type) for key in output.keys):
+        return None
+    if not pa.types.is_timestamp(stored.field(projection[output.time]).type):
+        return None
+    return DirectSlice(category.home, category.name, columns, output.keys, projection[output.time])
+
+
+def append_files(
+    rows: DataFrame, batch: int, files: Sequence[str], category: Category, producer: str, slice_: DirectSlice
+) -> None:
+    """One micro-batch of files, in the order they came, into the log. To be called from `foreachBatch`."""
+    from dovetail.log.commit import SegmentInfo
+
+    context = rows.sparkSession.sparkContext
+    parts = _parts(_row_groups(files), context.defaultParallelism)
+    if not parts:
+        return
+    written = context.parallelize(parts, len(parts)).mapPartitions(slice_).collect()
+    infos = [SegmentInfo.from_json(json.loads(text)) for text in written]
+    category.append(infos, producer=producer, batch=batch)
+
+
+def _row_groups(files: Sequence[str]) -> list[RowGroup]:
+    import pyarrow.parquet as pq
+
+    found = []
+    for file in files:
+        path = local_path(file)
+        metadata = pq.read_metadata(path)
+        found += [(path, number, metadata.row_group(number).num_rows) for number in range(metadata.num_row_groups)]
+    return found
+
+
+def _parts(groups: list[RowGroup], tasks: int) -> list[list[RowGroup]]:
+    """Neighbouring row groups together, about the same number of rows to each task."""
+    total = sum(rows for _, _, rows in groups)
+    parts: list[list[RowGroup]] = [[] for _ in range(tasks)]
+    seen = 0
+    for group in groups:
+        parts[min(tasks - 1, seen * tasks // max(1, total))].append(group)
+        seen += group[2]
+    return [part for part in parts if part]
+
+
+def _read(file: str, number: int, columns: list[str]) -> pa.Table:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from dovetail.errors import InputError
+
+    try:
+        return pq.ParquetFile(file).read_row_group(number, columns=columns, use_threads=False)
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(
+            f"the file cannot be read: {str(error).splitlines()[0]}",
+            where=file,
+            expected="a whole Parquet file",
+            hint="write it again (under a temporary name, then rename it) or remove it; what was committed stays",
+        ) from error

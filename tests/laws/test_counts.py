@@ -1,0 +1,31 @@
+"""What a step counts is what happened: the numbers that people see are held against the oracle too."""
+
+from hypothesis import given
+
+import oracle
+from laws.algorithms import HASHINGS, IntervalStep
+from oracle import NEVER
+from streams import MODES, wild_schedules, windows
+
+
+@given(steps=wild_schedules(), window=windows())
+def test_counts(steps, window):
+    for mode in MODES:
+        join = IntervalStep(window, mode, HASHINGS[0])
+        meetings = oracle.streaming_join(steps, *window, "semi")
+        before = (NEVER, NEVER)
+        for n, step in enumerate(steps):
+            rows = join.step(step)
+            counts = join.counts
+            assert (counts.left_in, counts.right_in) == (len(step.left), len(step.right))
+            assert counts.pairs == sum(None not in row for row in rows)
+            assert counts.left_alone == sum(row[1] is None for row in rows)
+            assert counts.right_alone == sum(row[0] is None for row in rows)
+            assert counts.left_matched == len(meetings[n]), (mode, n)
+            usable = [[row for row in side if None not in row] for side in step[:2]]
+            late = tuple(sum(row.time < before[side] for row in usable[side]) for side in (0, 1))
+            assert (counts.left_late, counts.right_late) == late
+            void = (len(step.left) - len(usable[0]), len(step.right) - len(usable[1]))
+            assert (counts.left_void, counts.right_void) == void
+            assert counts.collisions == 0
+            before = step.until

@@ -1,0 +1,58 @@
+"""The shape of the source: small files, named ideas, light imports, nothing of one person's machine."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from dovetail.service.checkout import checkout_root
+
+ROOT = checkout_root()
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+MOST_LINES, MEDIAN_LINES = 500, 180
+DRAWERS = {"utils", "util", "helpers", "helper", "common", "core", "misc"}
+MACHINE_PATH = re.compile(r"(?<![\w.}])/(?:tmp|home|root|Users|mnt|work)/\w")
+
+
+def written() -> list[Path]:
+    """Everything a reader reads."""
+    folders = [
+        path for name in ("src", "bench", "docs") for path in (ROOT / name).rglob("*") if path.is_file()
+    ]
+    return [
+        path
+        for path in [*ROOT.glob("*.md"), *folders]
+        if path.suffix in {".py", ".md", ".pql", ".svg", ".toml"}
+    ]
+
+
+def test_files_are_small() -> None:
+    lines = sorted((len(path.read_text().splitlines()), str(path.relative_to(ROOT))) for path in SOURCES)
+    assert [entry for entry in lines if entry[0] > MOST_LINES] == []
+    assert lines[len(lines) // 2][0] <= MEDIAN_LINES
+
+
+def test_no_drawers() -> None:
+    names = {path.stem for path in SOURCES} | {path.parent.name for path in SOURCES}
+    assert names & DRAWERS == set()
+
+
+def test_every_module_says_what_it_is_for() -> None:
+    silent = [
+        str(path.relative_to(ROOT))
+        for path in SOURCES
+        if path.read_text().strip() and not path.read_text().startswith('"""')
+    ]
+    assert silent == []
+
+
+def test_no_path_of_one_machine() -> None:
+    assert [str(path) for path in written() if MACHINE_PATH.search(path.read_text())] == []
+
+
+def test_importing_the_package_imports_nothing_heavy() -> None:
+    code = "import sys, dovetail; print({'pyspark', 'numba', 'pyarrow', 'numpy'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"

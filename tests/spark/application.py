@@ -1,0 +1,71 @@
+"""An application under test: its folder, its query, and what it wrote."""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import pyarrow as pa
+
+from dovetail.log.category import Category
+from dovetail.service.run_command import run_application
+from dovetail.service.run_summary import RunSummary
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Mode = Literal["stream", "available-now", "drain"]
+
+
+@dataclass
+class Application:
+    folder: Path
+    spark: SparkSession
+
+    @property
+    def home(self) -> str:
+        return str(self.folder / "home")
+
+    @property
+    def index(self) -> Path:
+        return self.folder / "index"
+
+    def run(self, pql: str, mode: Mode = "drain", stop: threading.Event | None = None) -> RunSummary:
+        """Run a query text; `{here}` in it is the application's folder."""
+        path = self.folder / "app.pql"
+        path.write_text(pql.replace("{here}", str(self.folder)))
+        return run_application(
+            path, home=self.home, master="local[2]", mode=mode, settings={}, stop=stop, spark=self.spark
+        )
+
+    def files(self, name: str) -> list[str]:
+        """The committed files of a file output, by Spark's own account of them."""
+        return committed_files(self.folder / name)
+
+    def category(self, name: str) -> pa.Table:
+        return category_rows(self.home, name)
+
+
+def committed_files(folder: Path) -> list[str]:
+    """What a reader of a file sink may read: `_spark_metadata` names it, anything else does not count."""
+    added: dict[str, bool] = {}
+    log = folder / "_spark_metadata"
+    numbers = sorted(int(path.name.removesuffix(".compact")) for path in log.glob("[0-9]*"))
+    for number in numbers:
+        compact = log / f"{number}.compact"
+        lines = (compact if compact.exists() else log / str(number)).read_text().splitlines()[1:]
+        if compact.exists():
+            added.clear()
+        for entry in map(json.loads, lines):
+            added[entry["path"].removeprefix("file://")] = entry["action"] == "add"
+    return [path for path, present in added.items() if present]
+
+
+def category_rows(home: str, name: str) -> pa.Table:
+    category = Category.open(home, name)
+    commits = category.commits(category.first_commit(), category.next_commit())
+    batches = [category.open_segment(info).batch for commit in commits for info in commit.segments]
+    return pa.Table.from_batches(batches, category.schema)

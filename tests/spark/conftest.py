@@ -1,0 +1,32 @@
+"""One Spark session for the tier; every test has a home, an index directory and a folder for PQL of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spark.application import Application
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    from dovetail.spark.session import open_session
+
+    session = open_session("test", "local[2]", "2g", {})
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def application(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Application:
+    """A place to write a query and run it; its live indexes are below it too, so that nothing stays behind."""
+    index = tmp_path / "index"
+    index.mkdir()
+    monkeypatch.setenv("DOVETAIL_INDEX_DIR", str(index))
+    return Application(tmp_path, spark)

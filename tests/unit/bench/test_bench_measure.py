@@ -1,0 +1,48 @@
+"""Memory and CPU of a process tree, read from outside."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+
+from bench.measure import PeakRss, tree_use
+
+_HOLD_MB = 60
+
+
+def test_a_tree_counts_its_grandchildren() -> None:
+    hold = f"import sys; held = b'x' * ({_HOLD_MB} << 20); print(flush=True); sys.stdin.read()"
+    between = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {hold!r}])"
+    with subprocess.Popen(
+        [sys.executable, "-c", between], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        assert tree_use(child.pid).rss_bytes > _HOLD_MB << 20
+        assert tree_use(os.getpid()).rss_bytes > tree_use(child.pid).rss_bytes
+        child.communicate()
+
+
+def test_the_peak_outlives_what_made_it() -> None:
+    with PeakRss(os.getpid(), every_s=0.01) as peak:
+        before = peak.bytes
+        held = bytearray(os.urandom(1)) * (_HOLD_MB << 20)
+        time.sleep(0.1)
+        del held
+    assert peak.bytes >= before + (_HOLD_MB << 20) // 2
+
+
+def test_cpu_time_grows_with_work() -> None:
+    before = tree_use(os.getpid()).cpu_s
+    deadline = time.process_time() + 0.1
+    while time.process_time() < deadline:
+        pass
+    assert tree_use(os.getpid()).cpu_s >= before + 0.05
+
+
+def test_a_process_that_is_gone_uses_nothing() -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as child:
+        child.wait()
+    assert tree_use(child.pid).rss_bytes == 0

@@ -1,0 +1,211 @@
+"""Every mistake has its place, what was expected and a way out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from dovetail.errors import DovetailError, PqlError
+from dovetail.pql.check import check
+from dovetail.pql.compile import compile_pql
+from dovetail.pql.parser import parse
+
+JOIN = "CREATE VIEW v AS SELECT l.t AS t, l.k AS k FROM a l {how} JOIN b r ON {on}{more};"
+WINDOW = "r.t BETWEEN l.t - INTERVAL 1 MINUTE AND l.t + INTERVAL 1 MINUTE"
+
+
+def join(on: str, how: str = "", more: str = "") -> str:
+    return JOIN.format(on=on, how=how, more=more)
+
+
+def test_an_error_is_underlined_where_it_is(figure_3: str) -> None:
+    text = figure_3.replace("ABS(l.metric)", "ABS(l.metrics)")
+    with pytest.raises(PqlError) as caught:
+        compile_pql(text, name="fig3.pql")
+    assert str(caught.value) == (
+        "`left` has no column `metrics`\n"
+        "  where:    fig3.pql:16:7\n"
+        "      |   ABS(l.metrics) AS metric\n"
+        "      |       ^^^^^^^^^\n"
+        "  hint:     did you mean `metric`?"
+    )
+
+
+TEXTS = {
+    "": "there is no CREATE APPLICATION",
+    "-- nothing but a comment": "there is no CREATE APPLICATION",
+    "CREATE APPLICATION a; CREATE APPLICATION b;": "2 applications",
+    "CREATE APPLICATION a.b;": "not expected here",
+    "CREATE APPLICATION `a b`;": "cannot be the application's name",
+    "CREATE APPLICATION a; DROP TABLE x;": "`DROP` is not expected",
+    "CREATE APPLICATION a; SELECT 1;": "`SELECT` is not expected",
+    "CREATE APPLICATION a; CREATE VIEW v AS": "the query is missing",
+    "CREATE APPLICATION a; CREATE VIEW v AS SELECT": "",
+    "CREATE APPLICATION a; CREATE VIEW v AS SELECT x FROM": "",
+    "CREATE APPLICATION a; CREATE VIEW v AS SELECT (x FROM t": "missing or out of place",
+    "CREATE APPLICATION a; CREATE VIEW v AS SELECT x + FROM t": "expression is missing",
+    "CREATE APPLICATION a; CREATE VIEW v AS SELECT 'x FROM t": "never closed",
+    "CREATE APPLICATION a; CREATE VIEW v AS SELECT x FROM t /* y": "a comment opens here",
+    "CREATE APPLICATION a; CREATE INPUT TABLE t FROM SCRIBE('x');": "`FROM` is not expected",
+    "CREATE APPLICATION a; CREATE INPUT TABLE t (a FOO) FROM SCRIBE('x');": "not a type of Spark's",
+    "CREATE APPLICATION a; CREATE INPUT TABLE t (a, A) FROM SCRIBE('x');": "declared twice",
+    "CREATE APPLICATION a; CREATE INPUT TABLE t (a) FROM KAFKA('x');": "`KAFKA` is not expected",
+    "CREATE APPLICATION a; CREATE INPUT TABLE t (a) FROM SCRIBE(x);": "`x` is not expected",
+    "CREATE APPLICATION a; CREATE INPUT TABLE t (a) FROM SCRIBE('../x');": "cannot name a category",
+    "CREATE APPLICATION a; CREATE INPUT TABLE t (a) FROM FILES('x');": "needs a format",
+    "CREATE APPLICATION a; CREATE INPUT TABLE t (a) FROM FILES('x', format = 'orc');": "unknown file format",
+    "CREATE APPLICATION a; CREATE TABLE o AS SELECT x FROM t;": "ends too early",
+    "CREATE APPLICATION a; CREATE TABLE o AS SELECT x FROM t STORAGE HIVE;": "unknown storage `HIVE`",
+    "CREATE APPLICATION a; CREATE TABLE o AS SELECT x FROM t STORAGE PARQUET;": "needs its path",
+    "CREATE APPLICATION a; CREATE TABLE o AS SELECT x FROM t STORAGE NOOP(path = 'x');": "takes no argument",
+    "CREATE APPLICATION a; CREATE TABLE o AS SELECT x FROM t STORAGE SCRIBE(category = x);": "not a text",
+    "CREATE APPLICATION a; CREATE TABLE o AS SELECT x FROM t STORAGE SCRIBE(category='x', buckets=0);": "buckets",
+    "CREATE APPLICATION a; CREATE VIEW v AS SELECT x FROM t WITH (match = 'all');": "belongs to a join",
+    "CREATE APPLICATION a; CREATE VIEW v AS SELECT x FROM t; CREATE VIEW V AS SELECT x FROM t;": "declared twice",
+}
+
+
+@pytest.mark.parametrize(("text", "says"), TEXTS.items(), ids=range(len(TEXTS)))
+def test_texts_that_do_not_parse(text: str, says: str) -> None:
+    with pytest.raises(PqlError) as caught:
+        parse(text, name="x.pql")
+    assert says in str(caught.value)
+    assert "where:    x.pql" in str(caught.value)
+
+
+VIEWS = {
+    "CREATE VIEW v AS SELECT z FROM a;": "there is no column `z`",
+    "CREATE VIEW v AS SELECT a.z FROM a;": "`a` has no column `z`",
+    "CREATE VIEW v AS SELECT q.t FROM a;": "there is no relation `q`",
+    "CREATE VIEW v AS SELECT t FROM aa;": "there is no input table or view `aa`",
+    "CREATE VIEW v AS SELECT t FROM o;": "`o` is a table",
+    "CREATE VIEW v AS SELECT t FROM v;": "`v` reads itself",
+    "CREATE VIEW v AS SELECT t FROM w; CREATE VIEW w AS SELECT t FROM v;": "`v` reads itself",
+    "CREATE VIEW v AS SELECT t, T FROM a;": "two columns",
+    "CREATE VIEW v AS SELECT t FROM a ORDER BY t;": "ORDER BY needs the end",
+    "CREATE VIEW v AS SELECT DISTINCT t FROM a;": "DISTINCT needs the end",
+    "CREATE VIEW v AS SELECT t FROM a LIMIT 3;": "LIMIT needs the end",
+    "CREATE VIEW v AS SELECT t FROM a UNION SELECT t FROM b;": "UNION without ALL",
+    "CREATE VIEW v AS SELECT sum(x) OVER (ORDER BY t) AS x FROM a;": "window functions",
+    "CREATE VIEW v AS SELECT count(*) AS n FROM a;": "aggregates stand in a CREATE TABLE",
+    "CREATE VIEW v AS SELECT * FROM (SELECT t FROM a) AS q;": "cannot be expanded",
+    "CREATE VIEW v AS SELECT q.t AS t FROM (SELECT tt AS t FROM a) AS q;": "there is no column `tt`",
+    "CREATE VIEW v AS SELECT * EXCEPT (z) FROM a;": "EXCEPT names a column that is not there",
+    join("l.k = r.kk AND " + WINDOW): "`b` has no column `kk`",
+    join("k = r.k AND " + WINDOW): "`k` is ambiguous: `l` and `r` both have it",
+    join(WINDOW): "the join has no equality",
+    join("l.x > r.y AND " + WINDOW): "theta joins are not available yet",
+    join("l.k = r.k"): "no time window",
+    join("l.k = r.k AND r.t >= l.t - INTERVAL 1 MINUTE"): "no upper bound",
+    join("l.k = r.k AND r.t <= l.t + INTERVAL 1 MINUTE"): "no lower bound",
+    join("l.k = r.k AND r.t BETWEEN l.t + INTERVAL 2 MINUTES AND l.t + INTERVAL 1 MINUTE"): "window is empty",
+    join("l.k = r.k AND r.t BETWEEN l.t AND l.t + INTERVAL 1 MONTH"): "a month has no fixed length",
+    join(
+        "l.k = r.k AND r.t BETWEEN l.t AND l.t + INTERVAL '1-2' YEAR TO MONTH"
+    ): "not a number with one unit",
+    join("l.k = r.k AND r.t BETWEEN l.t AND l.t + INTERVAL 1 FORTNIGHT"): "",
+    join("l.k = r.y AND " + WINDOW): "the two sides of the key can never be equal: a.k is STRING, b.y is INT",
+    join(
+        "l.k = r.k AND r.y BETWEEN l.x - INTERVAL 1 MINUTE AND l.x + INTERVAL 1 MINUTE"
+    ): "timestamp_seconds(a.x)",
+    join("l.k = r.k AND 1 = 2 AND " + WINDOW): "reads no column",
+    join("l.k = r.k AND l.x > 1 AND " + WINDOW, "LEFT"): "put it in WHERE",
+    join("l.k = r.k AND l.x > 1 AND " + WINDOW, "FULL"): "put it in WHERE",
+    join("l.k = r.k AND r.y > 1 AND " + WINDOW, "RIGHT"): "put it in WHERE",
+    join("l.k = r.k AND l.x > r.y AND " + WINDOW, "LEFT"): "only an INNER join",
+    join("l.k = r.k AND l.x > r.y AND " + WINDOW, more=" WITH (match = 'one')"): "picks without it",
+    join("l.k = r.k AND " + WINDOW, "CROSS"): "CROSS JOIN is not available",
+    join("l.k = r.k AND " + WINDOW, "NATURAL"): "NATURAL JOIN is not available",
+    join("l.k = r.k AND " + WINDOW, more=" WITH (mach = 'all')"): "did you mean `match`?",
+    join("l.k = r.k AND " + WINDOW, more=" WITH (match = 'some')"): '"all" | "one"',
+    join("l.k = r.k AND " + WINDOW, more=" WITH (pick = 'first')"): '`pick` together with match = "one"',
+    join("l.k = r.k AND " + WINDOW, more=" WITH (pick = 'first', match = 'all')"): "leave `pick` out",
+    join("l.k = r.k AND " + WINDOW, more=" WITH (buckets = 4097)"): "from 1 to 4096",
+    join("l.k = r.k AND " + WINDOW, more=" WITH (buckets = 'x')"): "from 1 to 4096",
+    join("l.k = r.k AND " + WINDOW, more=" WITH (max_delay = 5)"): "",
+    join("l.k = r.k AND " + WINDOW, more=" WITH (max_delay = INTERVAL '-1 minute')"): "not negative",
+    join("l.k = r.k AND " + WINDOW, more=" WITH (max_delay = INTERVAL '1 month')"): "no fixed length",
+    join("l.k = r.k AND " + WINDOW, more=" WITH (tasks = 1, tasks = 2)"): "given twice",
+    join("l.k = r.k AND " + WINDOW, more=" WITH ()"): "name of a join option",
+    "CREATE VIEW v AS SELECT l.t FROM a l JOIN b r USING (k);": "USING is not available",
+    "CREATE VIEW v AS SELECT a.t FROM a, b;": "not joined by a condition",
+    "CREATE VIEW v AS SELECT l.t FROM a l JOIN a l ON l.k = l.k;": "both sides of the join are called",
+    "CREATE VIEW v AS SELECT r.y FROM a l LEFT SEMI JOIN b r ON l.k = r.k AND "
+    + WINDOW
+    + ";": "no columns of `r`",
+    "CREATE VIEW v AS SELECT l.t AS _time FROM a l JOIN b r ON l.k = r.k AND "
+    + WINDOW
+    + ";": "the planner's own",
+    "CREATE VIEW v AS SELECT l.t FROM a l JOIN b r ON l.k = r.k AND "
+    + WINDOW
+    + " JOIN a z ON z.k = r.k;": "one join a view",
+    "CREATE VIEW v AS SELECT l.t FROM (SELECT t, k FROM a) l JOIN b r ON l.k = r.k AND "
+    + WINDOW
+    + ";": "put each subquery into a view",
+    "CREATE VIEW v AS SELECT l.t, count(*) AS n FROM a l JOIN b r ON l.k = r.k AND "
+    + WINDOW
+    + " GROUP BY l.t;": "does not aggregate",
+}
+
+
+@pytest.mark.parametrize(("view", "says"), VIEWS.items(), ids=range(len(VIEWS)))
+def test_views_that_mean_nothing(view: str, says: str, program: Callable[..., str]) -> None:
+    with pytest.raises(DovetailError) as caught:
+        compile_pql(program(view), name="x.pql")
+    assert says in str(caught.value)
+    assert "where:    x.pql:4:" in str(caught.value)
+    assert "^" in str(caught.value)
+
+
+TABLES = {
+    "": "the application has no output",
+    "CREATE TABLE o AS SELECT k, count(*) AS n FROM a GROUP BY k STORAGE NOOP;": "needs a time window",
+    "CREATE TABLE o AS SELECT count(*) AS n FROM a STORAGE NOOP;": "GROUP BY window(eventtime, '1 hour')",
+    "CREATE TABLE o AS SELECT sum(sum(x)) AS n FROM a GROUP BY window(t, '1 hour') STORAGE NOOP;": "inside",
+    "CREATE TABLE o AS SELECT k FROM a WHERE sum(x) > 1 GROUP BY window(t, '1 hour'), k STORAGE NOOP;": "HAVING",
+    "CREATE TABLE o AS SELECT 1 AS n FROM a GROUP BY window(x, '1 hour') STORAGE NOOP;": "timestamp_seconds(x)",
+    "CREATE TABLE o AS SELECT l.t FROM a l JOIN b r ON l.k = r.k STORAGE NOOP;": "a join stands in a view",
+    'CREATE TABLE o AS SELECT t FROM a STORAGE SCRIBE(category = "app.x");': "the application's own",
+    'CREATE TABLE o AS SELECT t FROM a STORAGE SCRIBE(category = "x", shard = k);': "does not select",
+}
+
+
+@pytest.mark.parametrize(("table", "says"), TABLES.items(), ids=range(len(TABLES)))
+def test_tables_that_mean_nothing(table: str, says: str, program: Callable[..., str]) -> None:
+    with pytest.raises(DovetailError) as caught:
+        compile_pql(program(table=table), name="x.pql")
+    assert says in str(caught.value)
+
+
+def test_check_finds_all_errors_and_no_echoes(program: Callable[..., str]) -> None:
+    text = program(
+        """CREATE VIEW v AS SELECT tt FROM a;
+CREATE VIEW w AS SELECT t FROM v;
+CREATE VIEW broken AS SELECT FROM;
+CREATE VIEW over_broken AS SELECT nonsense FROM broken;
+CREATE VIEW j AS SELECT l.t, l.xx, r.yy FROM a l JOIN b r ON l.k = r.k;
+CREATE VIEW k AS SELECT l.t FROM a l JOIN b r ON l.k = r.k;""",
+        "CREATE TABLE o AS SELECT * FROM w STORAGE HIVE;",
+    )
+    report = check(text, name="x.pql")
+    assert not report.ok
+    assert [error.what for error in report.errors] == [
+        "there is no column `tt`",
+        "`FROM` is not expected here",
+        "`a` has no column `xx`",
+        "`b` has no column `yy`",
+        "the join has no time window",
+        "unknown storage `HIVE`",
+    ]
+    assert not any("over_broken" in str(error) or "`w`" in str(error) for error in report.errors)
+    assert report.to_json()["ok"] is False
+    assert len(report.to_json()["errors"]) == 6
+
+
+def test_check_says_nothing_new_of_a_program_without_outputs(program: Callable[..., str]) -> None:
+    report = check(program("CREATE VIEW v AS SELECT tt FROM a;", ""))
+    assert [error.what for error in report.errors] == [
+        "the application has no output",
+        "there is no column `tt`",
+    ]
