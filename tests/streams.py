@@ -60,34 +60,36 @@ MODES = (
 DETERMINED = tuple(mode for mode in MODES if not (mode.match == "one" and mode.pick == "first"))
 """The modes whose result batch determines; `first` also depends on which partner arrives first."""
 
-KEYS = st.sampled_from((0, 0, 0, 1, 1, 2, 3, 4, None))
+KEYS = st.sampled_from((0, 0, 0, 0, 0, 0, 1, 1, 1, 2, 3, 4, None))
+GAPS = st.sampled_from((0, 0, 0, 1, 1, 2, 3, 8))
+SIZES = st.sampled_from((0, 1, 6, 14, 14))  # at least: short streams are easy to read, long ones match
 FIRST_IDS = st.sampled_from((0, 7, 2**40))  # row numbers are dense, but a join may start anywhere in the log
 
 
 @st.composite
 def windows(draw: st.DrawFn) -> Window:
     """Bounds of both signs, never empty; the narrowest is one point."""
-    before = draw(st.integers(-12, 15))
-    return Window(before, draw(st.integers(0, 20)) - before)
+    before = draw(st.sampled_from((0, 1, 3, 5, 8, -2, -9)))
+    return Window(before, draw(st.sampled_from((0, 1, 3, 5, 9, 14))) - before)
 
 
 @st.composite
 def stream(draw: st.DrawFn, max_delay: int, max_rows: int) -> tuple[Row, ...]:
-    clock, first_id = draw(st.integers(-20, 20)), draw(FIRST_IDS)
-    gaps = st.sampled_from((0, 0, 0, 1, 2, 5, 15))
-    delays = st.integers(0, max_delay) | st.sampled_from((0, max_delay, None))
+    clock, first_id = draw(st.sampled_from((0, 0, 0, -4, 10))), draw(FIRST_IDS)
+    delays = st.sampled_from((0, 0, 0, 0, 1, 2, 3, 5, 8, 12, 16, 20, max_delay, None))
     rows = []
-    for n, (key, gap, delay) in enumerate(draw(st.lists(st.tuples(KEYS, gaps, delays), max_size=max_rows))):
+    new = st.lists(st.tuples(KEYS, GAPS, delays), min_size=min(draw(SIZES), max_rows), max_size=max_rows)
+    for n, (key, gap, delay) in enumerate(draw(new)):
         clock += gap
-        rows.append(Row(key, None if delay is None else clock - delay, first_id + n))
+        rows.append(Row(key, None if delay is None else clock - min(delay, max_delay), first_id + n))
     return tuple(rows)
 
 
 @st.composite
-def streams(draw: st.DrawFn, *, late: bool = False, max_rows: int = 14) -> Streams:
+def streams(draw: st.DrawFn, *, late: bool = False, max_rows: int = 20) -> Streams:
     """Two streams; with `late`, disorder may exceed what the stream time allows for."""
-    max_delay = draw(st.integers(0, 8))
-    delay = draw(st.integers(max_delay, 40)) if late else max_delay
+    max_delay = draw(st.sampled_from((0, 1, 2, 3, 8)))
+    delay = draw(st.sampled_from((10, 20, 40))) if late else max_delay
     return Streams(draw(stream(delay, max_rows)), draw(stream(delay, max_rows)), max_delay)
 
 
@@ -99,7 +101,9 @@ def stream_time(rows: Sequence[Row], max_delay: int) -> Time:
 @st.composite
 def commits(draw: st.DrawFn, rows: tuple[Row, ...]) -> list[tuple[Row, ...]]:
     """A split of a stream into commits of any sizes."""
-    cuts = sorted(draw(st.lists(st.integers(0, len(rows)), max_size=6)))
+    cuts = sorted(
+        draw(st.lists(st.integers(0, len(rows)), min_size=draw(st.sampled_from((0, 5))), max_size=9))
+    )
     return [rows[a:b] for a, b in zip([0, *cuts], [*cuts, len(rows)], strict=True)]
 
 
@@ -108,7 +112,8 @@ def schedules(draw: st.DrawFn, pair: Streams) -> list[Step]:
     """A split and an interleaving: every step takes some commits (or none) of each side, the last takes the
     rest. A side may be known to have ended as soon as it is used up; both have ended at the end."""
     queues = [draw(commits(pair.left)), draw(commits(pair.right))]
-    takes = draw(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=8))
+    take = st.sampled_from((0, 1, 1, 1, 2, 3))
+    takes = draw(st.lists(st.tuples(take, take), min_size=draw(st.sampled_from((0, 6, 6))), max_size=9))
     ends_at_once = draw(st.tuples(st.booleans(), st.booleans()))
     seen: list[list[Row]] = [[], []]
     steps = []
@@ -128,18 +133,18 @@ def schedules(draw: st.DrawFn, pair: Streams) -> list[Step]:
 
 
 @st.composite
-def wild_schedules(draw: st.DrawFn, max_rows: int = 14) -> list[Step]:
+def wild_schedules(draw: st.DrawFn, max_rows: int = 20) -> list[Step]:
     """Stream times that have nothing to do with the rows, except that they never go back: whatever estimates
     them, the join must do what its definition says."""
-    pair = draw(streams(late=True, max_rows=max_rows))
+    pair = draw(streams(late=draw(st.booleans()), max_rows=max_rows))
     times: list[Time] = [NEVER, NEVER]
     steps = []
     for step in draw(schedules(pair)):
         for side in (0, 1):
-            move = draw(st.sampled_from(("hold", "hold", "follow", "jump")))
+            move = draw(st.sampled_from(("hold", "follow", "follow", "jump")))
             if move == "follow":
-                times[side] = max(times[side], min(step.until[side], 60))
+                times[side] = max(times[side], min(step.until[side], 50))
             elif move == "jump":
-                times[side] = max(times[side], draw(st.integers(-50, 70)))
+                times[side] = max(times[side], draw(st.integers(-20, 40)))
         steps.append(Step(step.left, step.right, (times[0], times[1])))
     return steps

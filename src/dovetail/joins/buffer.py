@@ -60,6 +60,9 @@ class Held(NamedTuple):
     def where(self, keep: NDArray[np.bool_]) -> Held:
         return self if keep.all() else Held(*(column[keep] for column in self))
 
+    def joined(self, other: Held) -> Held:
+        return Held(*(np.concatenate([one, more]) for one, more in zip(self, other, strict=True)))
+
 
 class Buffer:
     """The buffered rows of one side of a join."""

@@ -38,8 +38,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.joins.buffer import Allocate, Buffer, Held, in_memory
+from dovetail.joins.tactics import NONE, Pairs, Sides, done_at_match, mark_right_rows, tactic_for
 from dovetail.kernels import ring as rings
-from dovetail.kernels.pick import NO_ROW, RULES, prefer
+from dovetail.kernels.pick import NO_ROW
 from dovetail.model.interval import IntervalSpec
 
 Int64s = NDArray[np.int64]
@@ -147,139 +148,90 @@ def step(
     state: IntervalState, left: Arrivals, right: Arrivals, until: Times, same_key: SameKey | None = None
 ) -> Emitted:
     """Take in new rows, let the stream times pass to `until`, and say what comes out."""
-    spec = state.spec
-    until = Times(max(until.left, state.times.left), max(until.right, state.times.right))
+    spec, before = state.spec, state.times
+    until = Times(max(until.left, before.left), max(until.right, before.right))
     new_left, void_left = _split(left)
     new_right, void_right = _split(right)
-    left_late = int(np.count_nonzero(new_left.time < state.times.left))
-    right_late = int(np.count_nonzero(new_right.time < state.times.right))
 
-    # 1. Probe. Old right rows below the probe bound are kept only to come out alone: not for new left rows.
-    right_slots = state.right.insert(new_right)
-    probing, found = rings.probe(state.right.ring, new_left.tag, new_left.time, -spec.before_us, spec.after_us)
-    if retain_bound(spec, state.times) < probe_bound(spec, state.times):
-        _, found_times, _ = rings.rows_at(state.right.ring, found)
-        fresh = np.isin(found, right_slots)
-        visible = fresh | (found_times >= probe_bound(spec, state.times))
-        probing, found = probing[visible], found[visible]
-    answering, waiting = rings.probe(
-        state.left.ring, new_right.tag, new_right.time, -spec.after_us, spec.before_us
-    )
+    # 1. Probe and insert: everything new against everything that is there.
+    sides = Sides(state.left, state.right, new_left, new_right, state.right.insert(new_right))
+    candidates = _probe(spec, before, sides)
+    pairs = candidates if same_key is None else _verified(candidates, sides, same_key)
+    decision = tactic_for(spec)(spec, sides, pairs)
 
-    # 2. Verify. Pairs of a new left row, then pairs of an open one.
-    found_rows, found_times, _ = rings.rows_at(state.right.ring, found)
-    waiting_rows, waiting_times, _ = rings.rows_at(state.left.ring, waiting)
-    collisions = 0
-    if same_key is not None and len(found) + len(waiting):
-        true_new = same_key(new_left.row[probing], found_rows)
-        true_old = same_key(waiting_rows, new_right.row[answering])
-        collisions = len(found) + len(waiting) - int(true_new.sum()) - int(true_old.sum())
-        if collisions:
-            probing, found = probing[true_new], found[true_new]
-            found_rows, found_times = found_rows[true_new], found_times[true_new]
-            answering, waiting = answering[true_old], waiting[true_old]
-            waiting_rows, waiting_times = waiting_rows[true_old], waiting_times[true_old]
-
-    # 3. Decide what each pair means.
-    new_matched = new_left.matched
-    new_matched[probing] = True
-    first_matches = int(np.count_nonzero(new_matched))
-    pairs_left, pairs_right = np.empty(0, np.int64), np.empty(0, np.int64)
-    semi = np.empty(0, np.int64)
-    if not spec.emits_pairs:
-        served = rings.kill(state.left.ring, waiting)
-        first_matches += len(served)
-        if spec.how == "semi":
-            semi = np.concatenate([new_left.row[new_matched], rings.rows_at(state.left.ring, served)[0]])
-    elif spec.match == "all":
-        pairs_left = np.concatenate([new_left.row[probing], waiting_rows])
-        pairs_right = np.concatenate([found_rows, new_right.row[answering]])
-        first_matches += rings.mark(state.left.ring, waiting)
-        if spec.keeps_right:
-            rings.mark(state.right.ring, found)
-            rings.mark(state.right.ring, right_slots[answering])
-    else:
-        rule = RULES[spec.pick]
-        prefer(
-            rule,
-            probing,
-            new_left.time[probing],
-            found_times,
-            found_rows,
-            new_left.best_time,
-            new_left.best_row,
-        )
-        if spec.defers_pick:
-            prefer(
-                rule,
-                waiting,
-                waiting_times,
-                new_right.time[answering],
-                new_right.row[answering],
-                state.left.ring.best_time,
-                state.left.ring.best_row,
-            )
-            first_matches += rings.mark(state.left.ring, waiting)
-        else:
-            served, group = np.unique(waiting, return_inverse=True)
-            best_time = np.full(len(served), NO_ROW, np.int64)
-            best_row = np.full(len(served), NO_ROW, np.int64)
-            prefer(
-                rule,
-                group.astype(np.int64),
-                waiting_times,
-                new_right.time[answering],
-                new_right.row[answering],
-                best_time,
-                best_row,
-            )
-            served_rows, _, _ = rings.rows_at(state.left.ring, served)
-            pairs_left = np.concatenate([new_left.row[new_matched], served_rows])
-            pairs_right = np.concatenate([new_left.best_row[new_matched], best_row])
-            if spec.keeps_right:
-                tags = np.concatenate([new_left.tag[new_matched], rings.tags_at(state.left.ring, served)])
-                rings.mark(state.right.ring, rings.find(state.right.ring, tags, pairs_right))
-            first_matches += len(rings.kill(state.left.ring, served))
-
-    # 4. Close left rows: the open ones, and new ones whose window is already over.
+    # 2. Time passes: left rows close, those that are new and still open stay, right rows are evicted.
     state.times = until
-    closing = _join_held(
-        state.left.held_at(_expire(state.left, open_bound(spec, until))),
-        new_left.where(new_left.time < open_bound(spec, until)),
-    )
-    done_at_match = not spec.emits_pairs or (spec.match == "one" and not spec.defers_pick)
-    staying = new_left.time >= open_bound(spec, until)
-    if done_at_match:
-        staying &= ~new_matched
-        closing = closing.where(~closing.matched)
-    state.left.insert(new_left.where(staying))
+    closing = _close(state, new_left)
+    lone_left = decision.left_alone
+    if spec.keeps_left:
+        lone_left = np.concatenate([closing.row[~closing.matched], void_left])
+    pairs_left, pairs_right = decision.left, decision.right
     if spec.defers_pick:
         picked = closing.where(closing.best_row != NO_ROW)
         pairs_left, pairs_right = picked.row, picked.best_row
         if spec.keeps_right:
-            rings.mark(state.right.ring, rings.find(state.right.ring, picked.tag, picked.best_row))
-    lone_left = np.concatenate([closing.row[~closing.matched], void_left]) if spec.keeps_left else semi
+            mark_right_rows(state.right, picked.tag, picked.best_row)
+    lone_right = _evict(state, void_right)
 
-    # 5. Evict right rows.
-    evicted = _expire(state.right, retain_bound(spec, until))
-    lone_right = np.empty(0, np.int64)
-    if spec.keeps_right:
-        rows, _, matched = rings.rows_at(state.right.ring, evicted)
-        lone_right = np.concatenate([rows[~matched], void_right])
     counts = Counts(
-        len(left.row),
-        len(right.row),
-        len(pairs_left),
-        len(lone_left),
-        len(lone_right),
-        first_matches,
-        left_late,
-        right_late,
-        len(void_left),
-        len(void_right),
-        collisions,
+        left_in=len(left.row),
+        right_in=len(right.row),
+        pairs=len(pairs_left),
+        left_alone=len(lone_left),
+        right_alone=len(lone_right),
+        left_matched=decision.first_matches,
+        left_late=int(np.count_nonzero(new_left.time < before.left)),
+        right_late=int(np.count_nonzero(new_right.time < before.right)),
+        left_void=len(void_left),
+        right_void=len(void_right),
+        collisions=len(candidates.new) + len(candidates.waiting) - len(pairs.new) - len(pairs.waiting),
     )
     return Emitted(pairs_left, pairs_right, lone_left, lone_right, counts)
+
+
+def _probe(spec: IntervalSpec, times: Times, sides: Sides) -> Pairs:
+    """New left rows against all right rows, new right rows against the left rows that were open."""
+    right, left = sides.right.ring, sides.left.ring
+    new, found = rings.probe(right, sides.new_left.tag, sides.new_left.time, -spec.before_us, spec.after_us)
+    came, waiting = rings.probe(left, sides.new_right.tag, sides.new_right.time, -spec.after_us, spec.before_us)
+    found_rows, found_times, _ = rings.rows_at(right, found)
+    waiting_rows, waiting_times, _ = rings.rows_at(left, waiting)
+    pairs = Pairs(new, found, found_rows, found_times, waiting, waiting_rows, waiting_times, came)
+    if retain_bound(spec, times) < probe_bound(spec, times):
+        # Right rows below the probe bound are kept only to come out alone: not for new left rows.
+        visible = np.isin(found, sides.right_slots) | (found_times >= probe_bound(spec, times))
+        pairs = pairs.where(visible, np.ones(len(waiting), np.bool_))
+    return pairs
+
+
+def _verified(pairs: Pairs, sides: Sides, same_key: SameKey) -> Pairs:
+    if not len(pairs.new) + len(pairs.waiting):
+        return pairs
+    new = same_key(sides.new_left.row[pairs.new], pairs.found_rows)
+    waiting = same_key(pairs.waiting_rows, sides.new_right.row[pairs.came])
+    return pairs if new.all() and waiting.all() else pairs.where(new, waiting)
+
+
+def _close(state: IntervalState, new_left: Held) -> Held:
+    """Take out the left rows whose window is over, old ones and new ones; buffer new ones that stay open."""
+    bound = open_bound(state.spec, state.times)
+    expired = state.left.held_at(rings.expire(state.left.ring, bound))
+    open_ = new_left.time >= bound
+    over = new_left.where(~open_)
+    if done_at_match(state.spec):
+        open_ &= ~new_left.matched
+        over = over.where(~over.matched)
+    state.left.insert(new_left.where(open_))
+    return over if not len(expired.row) else expired.joined(over)
+
+
+def _evict(state: IntervalState, void: Int64s) -> Int64s:
+    """Take out right rows that no left row can reach any more; gives those that must come out alone."""
+    evicted = rings.expire(state.right.ring, retain_bound(state.spec, state.times))
+    if not state.spec.keeps_right:
+        return NONE
+    rows, _, matched = rings.rows_at(state.right.ring, evicted)
+    return np.concatenate([rows[~matched], void])
 
 
 def _split(arrivals: Arrivals) -> tuple[Held, Int64s]:
@@ -300,14 +252,6 @@ def _split(arrivals: Arrivals) -> tuple[Held, Int64s]:
         np.full(count, NO_ROW, np.int64),
     )
     return held, void
-
-
-def _expire(buffer: Buffer, bound: int) -> Int64s:
-    return rings.expire(buffer.ring, bound)
-
-
-def _join_held(first: Held, second: Held) -> Held:
-    return Held(*(np.concatenate([a, b]) for a, b in zip(first, second, strict=True)))
 
 
 def _minus(time: int, distance_us: int) -> int:

@@ -33,7 +33,11 @@ def _renaming(sql: str, known: dict[str, dict[str, str]]) -> dict[str, str] | No
         return None
     parts = {name for name, value in query.args.items() if value}
     source = query.args.get("from_")
-    if not parts <= {"expressions", "from_", "kind"} or source is None or not isinstance(source.this, exp.Table):
+    if (
+        not parts <= {"expressions", "from_", "kind"}
+        or source is None
+        or not isinstance(source.this, exp.Table)
+    ):
         return None
     columns = known.get(source.this.name.lower())
     if columns is None or source.this.alias:

@@ -14,17 +14,26 @@ FLOATS = ("FLOAT", "DOUBLE")
 TIMES = ("DATE", "TIMESTAMP_NTZ", "TIMESTAMP", "TIMESTAMP_LTZ")
 SIMPLE = (*INTEGERS, *FLOATS, "DECIMAL", *TIMES, "STRING", "BOOLEAN", "BINARY", "VARCHAR", "CHAR", "VARIANT")
 NESTED = ("ARRAY", "MAP", "STRUCT")
+ALIASES = ("LONG", "INTEGER", "SHORT", "BYTE", "REAL", "DEC", "NUMERIC", "CHARACTER")
+"""Other words for simple types that Spark's DDL takes."""
+
+_ONE_TYPE = re.compile(r"\w+\s*([<(].*[>)])?\Z", re.S)
 INTEGER_DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 20}
 
 
 def spark_type(text: str) -> str | None:
     """The canonical spelling of a Spark type, or None if Spark has no such type."""
+    first = head(text.strip())
+    if first not in (*SIMPLE, *NESTED, *ALIASES, "INTERVAL"):
+        return None
+    if first != "INTERVAL" and not _ONE_TYPE.match(text.strip()):
+        return None
     try:
         tree = exp.DataType.build(text, dialect=PqlSpark)
     except (SqlglotError, ValueError, AttributeError, RecursionError):
         return None
     rendered = tree.sql(dialect=PqlSpark, identify=False)
-    return rendered if rendered and head(rendered) in (*SIMPLE, *NESTED, "INTERVAL") else None
+    return rendered if head(rendered) in (*SIMPLE, *NESTED, "INTERVAL") else None
 
 
 def head(type_: str) -> str:

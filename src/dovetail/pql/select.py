@@ -70,7 +70,9 @@ def parse_query(
             "this is not a query", where=source.show(span(tokens[0])), expected="SELECT ... FROM ..."
         )
     if any(not select.expressions for select in tree.find_all(exp.Select)):
-        raise PqlError("a SELECT has no columns", where=source.show(span(tokens[0])), expected="SELECT a, b FROM ...")
+        raise PqlError(
+            "a SELECT has no columns", where=source.show(span(tokens[0])), expected="SELECT a, b FROM ..."
+        )
     return tree, warnings
 
 

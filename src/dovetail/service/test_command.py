@@ -72,7 +72,7 @@ def run_lint(root: Path, runner: Runner) -> Outcome:
         (python, "-m", "ruff", "check", "."),
         (python, "-m", "ruff", "format", "--check", "."),
         (python, "-m", "mypy"),
-        (lint_imports,),
+        (lint_imports, "--no-logo"),
     )
     codes = [runner(check, root) for check in checks]
     failed = sum(code != 0 for code in codes)

@@ -72,6 +72,11 @@ def failure_of(error: BaseException, stage: str) -> DovetailError:
     )
 
 
+def too_slow_to_start(error: BaseException) -> bool:
+    """A query that ended before it began: the machine was too busy to start its Python process in the time Spark gives it."""
+    return "Python worker failed to connect back" in str(error)
+
+
 def _packed(error: DovetailError) -> TaskError:
     fields = {"kind": type(error).__name__, **error.to_json()["error"]}
     return TaskError(f"{_MARK}{json.dumps(fields)}{_END}")

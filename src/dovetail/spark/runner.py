@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
@@ -23,13 +22,14 @@ from dovetail.spark import category_source, join_source
 from dovetail.spark.aggregate_end import write_end_row
 from dovetail.spark.application import claim, running
 from dovetail.spark.building import Builder, BuiltStage
-from dovetail.spark.failures import failure_of
+from dovetail.spark.failures import failure_of, too_slow_to_start
 from dovetail.spark.starting import Failures, Mode, start
 
 WATCH_S = 0.05
 STARTING_AT_ONCE = os.cpu_count() or 1
 """A query of a Python source starts a process, and Spark gives it up if it is not there within ten seconds: many at once on
 few cores would be too slow for that."""
+STARTS = 5
 
 
 @dataclass
@@ -49,6 +49,7 @@ class Run:
     started_s: float = field(default_factory=time.monotonic)
     phases_s: dict[str, float] = field(default_factory=dict)
     _failures: Failures = field(default_factory=dict)
+    _starts: dict[str, int] = field(default_factory=dict)
 
     def execute(self) -> None:
         """Run to the end: of the input, or until `stop` is set."""
@@ -133,12 +134,18 @@ class Run:
         self._check()
 
     def _check(self) -> None:
-        """Raise what ended a query, if anything did."""
-        for name, queries in self.queries.items():
+        """Raise what ended a query, if anything did. One that did not even begin is started again."""
+        for stage in self.stages:
+            queries = self.queries.get(stage.name, [])
+            errors = [error for query in queries if not query.isActive and (error := query.exception())]
+            if not errors:
+                continue
+            self._starts[stage.name] = self._starts.get(stage.name, 1) + 1
+            if self._starts[stage.name] > STARTS or not all(map(too_slow_to_start, errors)):
+                raise self._failures.get(stage.name) or failure_of(errors[0], stage.name)
             for query in queries:
-                if not query.isActive and query.exception() is not None:
-                    error = self._failures.get(name) or failure_of(_exception(query), name)
-                    raise error
+                query.stop()
+            self._start(stage)
 
     def _stop_queries(self) -> None:
         for query in self._all_queries():
@@ -151,12 +158,6 @@ class Run:
 
 def _initialising(query: StreamingQuery) -> bool:
     return query.isActive and str(query.status["message"]).startswith("Initializing")
-
-
-def _exception(query: StreamingQuery) -> StreamingQueryException:
-    error = query.exception()
-    assert error is not None
-    return error
 
 
 def _newest_event_us(query: StreamingQuery) -> int | None:

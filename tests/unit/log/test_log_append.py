@@ -53,6 +53,17 @@ def test_without_a_producer_every_call_commits(category: Category, put: Any) -> 
     assert category.commit(2).first_row == 20
 
 
+def test_the_segments_of_a_commit_are_numbered_in_their_order(category: Category, put: Any, ids: Any) -> None:
+    put(category, 0, 5)
+    infos = [info for first in (5, 20, 30) for info in put.write(category, first, 4)]
+    commit = category.append(infos)
+    assert commit is not None
+    assert [segment.first_row for segment in commit.segments] == [5, 9, 13]
+    assert [segment.commit for segment in commit.segments] == [1, 1, 1]
+    assert (commit.rows, commit.next_row) == (12, 17)
+    assert len(ids(category)) == 17
+
+
 def test_a_producer_needs_a_batch(category: Category, put: Any) -> None:
     with pytest.raises(ValueError, match="go together"):
         put(category, 0, producer="app")

@@ -120,9 +120,12 @@ def test_json_lines_that_do_not_parse_are_kept_aside(home: Home) -> None:
     result = home.append("events.jsonl", lines(*mixed))
     assert (result.rows, result.rejected) == (100, len(bad))
     assert [row["id"] for row in home.rows()] == [*range(100)]
-    assert [raw for _, raw in home.kept_aside()] == bad
+    assert sorted(raw for _, raw in home.kept_aside()) == sorted(bad)
     reasons = {raw: reason for reason, raw in home.kept_aside()}
-    assert reasons['{"id": "x"}'].endswith("column id: expected number, found string")
+    assert reasons['{"id": "x"}'] == "column id: expected number, found string"
+    assert reasons["[1]"] == "expected an object, found array"
+    assert reasons["null"] == "expected an object, found null"
+    assert reasons['{"id": 1} trailing'].startswith("not JSON: Extra data")
     assert result.sample is not None
     assert '{"id": 1' in result.sample
 
@@ -132,7 +135,13 @@ def test_json_values_that_do_not_fit_the_category_are_kept_aside(home: Home) -> 
     bad = [{"id": 1.5}, {"id": 2, "at": "noon"}, {"id": 3, "at": 5}, {"id": 4, "day": "2024-02-30"}]
     result = home.append("b.json", lines(bad[0], {"id": 9}, *bad[1:]))
     assert (result.rows, result.rejected) == (1, 4)
-    assert [json.loads(raw) for _, raw in home.kept_aside()] == bad
+    reasons = {raw: reason for reason, raw in home.kept_aside()}
+    assert reasons == {
+        json.dumps(bad[0]): f"column id: expected a whole number in {-(2**63)}..{2**63 - 1}, found 1.5",
+        json.dumps(bad[1]): "column at: expected timestamp[us, tz=UTC], found 'noon'",
+        json.dumps(bad[2]): "column at: expected string, found number",
+        json.dumps(bad[3]): "column day: expected date32[day], found '2024-02-30'",
+    }
     assert home.rows()[1] == {"id": 9, "at": None, "day": None}
 
 
@@ -140,6 +149,24 @@ def test_json_bytes_that_are_no_text_are_kept_aside(home: Home) -> None:
     result = home.append("a.json", b'\xef\xbb\xbf{"id": 1}\n{"id": "\xff"}\n{"id": 2}')
     assert (result.rows, result.rejected) == (2, 1)
     assert home.kept_aside() == [("the line is not UTF-8: invalid start byte", '{"id": "\\xff"}')]
+
+
+@pytest.mark.parametrize("where", ["first", "later"])
+def test_json_lines_that_fail_for_many_reasons_at_once(home: Home, where: str, monkeypatch: Any) -> None:
+    """Also those that only the parser itself turns away: nested kinds, a field given twice."""
+    monkeypatch.setattr(json_lines, "_BLOCK_BYTES", 1000)
+    good = [{"id": i, "deep": {"n": i}, "at": f"2024-01-31 12:00:{i % 60:02}"} for i in range(300)]
+    bad = ['{"id": 1, "id": 2}', '{"deep": {"n": "x"}}', '{"deep": 3}', "{}{}", '{"at": "noon"}', '{"id": 1']
+    mixed: list[Any] = [*good]
+    for position, text in enumerate(bad):
+        mixed.insert(17 + 40 * position, text)
+    if where == "later":
+        home.append("first.json", lines(*good))
+    result = home.append("second.json", lines(*mixed))
+    assert (result.rows, result.rejected) == ((300, 6) if where == "later" else (301, 5))
+    texts = [raw for _, raw in home.kept_aside()]
+    assert sorted(texts) == sorted(bad if where == "later" else [text for text in bad if "noon" not in text])
+    assert [row["id"] for row in home.rows() if row["id"] is not None][-300:] == [*range(300)]
 
 
 def test_json_fields_the_category_has_not_are_another_schema(home: Home) -> None:

@@ -35,7 +35,8 @@ TABLES = [
     'CREATE TABLE o AS SELECT k FROM v STORAGE SCRIBE(category = "out", shard = k, buckets = 4);',
     "CREATE TABLE o AS SELECT window.start AS since, k, count(*) AS n FROM v "
     "GROUP BY window(at, '1 hour'), k STORAGE PARQUET(path = \"/o\");",
-    'CREATE TABLE o AS SELECT k FROM v STORAGE CONSOLE; CREATE TABLE p AS SELECT at FROM v STORAGE JSON(path = "/p");',
+    "CREATE TABLE o AS SELECT k FROM v STORAGE CONSOLE; "
+    'CREATE TABLE p AS SELECT at FROM v STORAGE JSON(path = "/p");',
 ]
 
 

@@ -60,9 +60,9 @@ TEXTS = {
     "CREATE APPLICATION a; CREATE TABLE o AS SELECT x FROM t STORAGE PARQUET;": "needs its path",
     "CREATE APPLICATION a; CREATE TABLE o AS SELECT x FROM t STORAGE NOOP(path = 'x');": "takes no argument",
     "CREATE APPLICATION a; CREATE TABLE o AS SELECT x FROM t STORAGE SCRIBE(category = x);": "not a text",
-    "CREATE APPLICATION a; CREATE TABLE o AS SELECT x FROM t STORAGE SCRIBE(category='x', buckets=0);": "buckets",
+    "CREATE APPLICATION a; CREATE TABLE o AS SELECT x FROM t STORAGE SCRIBE(category='x',buckets=0)": "buck",
     "CREATE APPLICATION a; CREATE VIEW v AS SELECT x FROM t WITH (match = 'all');": "belongs to a join",
-    "CREATE APPLICATION a; CREATE VIEW v AS SELECT x FROM t; CREATE VIEW V AS SELECT x FROM t;": "declared twice",
+    "CREATE APPLICATION a; CREATE VIEW v AS SELECT x FROM t; CREATE VIEW V AS SELECT x FROM t": "twice",
 }
 
 
@@ -163,8 +163,8 @@ TABLES = {
     "CREATE TABLE o AS SELECT k, count(*) AS n FROM a GROUP BY k STORAGE NOOP;": "needs a time window",
     "CREATE TABLE o AS SELECT count(*) AS n FROM a STORAGE NOOP;": "GROUP BY window(eventtime, '1 hour')",
     "CREATE TABLE o AS SELECT sum(sum(x)) AS n FROM a GROUP BY window(t, '1 hour') STORAGE NOOP;": "inside",
-    "CREATE TABLE o AS SELECT k FROM a WHERE sum(x) > 1 GROUP BY window(t, '1 hour'), k STORAGE NOOP;": "HAVING",
-    "CREATE TABLE o AS SELECT 1 AS n FROM a GROUP BY window(x, '1 hour') STORAGE NOOP;": "timestamp_seconds(x)",
+    "CREATE TABLE o AS SELECT k FROM a WHERE sum(x)>1 GROUP BY window(t, '1 hour'), k STORAGE NOOP": "HAVING",
+    "CREATE TABLE o AS SELECT 1 AS n FROM a GROUP BY window(x, '1 hour') STORAGE NOOP": "timestamp_seconds",
     "CREATE TABLE o AS SELECT l.t FROM a l JOIN b r ON l.k = r.k STORAGE NOOP;": "a join stands in a view",
     'CREATE TABLE o AS SELECT t FROM a STORAGE SCRIBE(category = "app.x");': "the application's own",
     'CREATE TABLE o AS SELECT t FROM a STORAGE SCRIBE(category = "x", shard = k);': "does not select",

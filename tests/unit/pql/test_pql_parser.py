@@ -75,7 +75,8 @@ def test_keywords_comments_and_case() -> None:
     program = parse(
         """-- the application
         create application App; /* an input ; with a semicolon */
-        Create Input Table T (Time timestamp, `odd name` STRUCT<a: INT, b: ARRAY<STRING>>, d DECIMAL(10,2), order)
+        Create Input Table T (
+          Time timestamp, `odd name` STRUCT<a: INT, b: ARRAY<STRING>>, d DECIMAL(10,2), order)
           from files ('/x', Format = "JSON", multiLine = true, maxFiles = 3);
         create table out as select storage as storage from T storage console ;"""
     )
@@ -99,13 +100,13 @@ def test_brackets_of_storage_may_be_left_out(storage: str) -> None:
     program = parse(f"CREATE APPLICATION app; CREATE TABLE o AS SELECT a FROM t STORAGE {storage};")
     out = program.get("o")
     assert isinstance(out, CreateTable)
-    assert out.storage.kind == storage.split("(")[0].strip().upper()
+    assert out.storage.kind == storage.partition("(")[0].strip().upper()
 
 
 def test_scribe_storage_with_shard_and_buckets() -> None:
     program = parse(
         'CREATE APPLICATION app; CREATE INPUT TABLE t (a) FROM SCRIBE("x.y");'
-        'CREATE TABLE o AS SELECT a FROM t STORAGE SCRIBE (category = "z", shard = concat(a, "b"), buckets = 8)'
+        'CREATE TABLE o AS SELECT a FROM t STORAGE SCRIBE (category = "z", shard = concat(a,"b"), buckets=8)'
     )
     out = program.get("o")
     assert isinstance(out, CreateTable)
@@ -117,7 +118,7 @@ def test_scribe_storage_with_shard_and_buckets() -> None:
     assert table.origin == Scribe("x.y")
 
 
-def test_options_follow_on_and_come_before_where(program: object) -> None:
+def test_options_follow_on_and_come_before_where() -> None:
     text = """CREATE APPLICATION app;
     CREATE VIEW v AS SELECT l.k FROM a l JOIN b r ON l.k = r.k
       WITH (Match = "ONE", pick = "nearest", max_delay = INTERVAL '1 hour 30 minutes', buckets = 8)

@@ -10,16 +10,14 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pcsv
 
 from dovetail.errors import InputError
-from dovetail.log.ingest.salvage import salvage
 from dovetail.log.ingest.source import InputFile, Progress, Reject, category_schema
-from dovetail.log.ingest.text import VALUES, candidates, convert
+from dovetail.log.ingest.text import VALUES, candidates, fit_texts
 
 _BLOCK_BYTES = 4 << 20
 
@@ -33,13 +31,10 @@ class CsvSource:
         names = self._header()
         seen: dict[str, tuple[pa.DataType, ...]] = {}
         for batch, _ in self._batches(names, lambda raw, reason: None):
-            for name, column in zip(names, batch.columns, strict=True):
-                known = [
-                    part.value for part in salvage(len(column), _decoded(column)) if part.value is not None
-                ]
-                texts = pa.concat_arrays(known).drop_null() if known else pa.array([], pa.string())
-                if len(texts):
-                    seen[name] = candidates(texts, seen.get(name, VALUES))
+            texts = fit_texts(batch, pa.schema([pa.field(name, pa.string()) for name in names])).batch
+            for name, column in zip(names, texts.columns, strict=True):
+                if len(column) > column.null_count:
+                    seen[name] = candidates(column, seen.get(name, VALUES))
         fields = [pa.field(name, (*seen.get(name, ()), pa.string())[0]) for name in names]
         return category_schema(pa.schema(fields), where=self._file.path)
 
@@ -57,26 +52,13 @@ class CsvSource:
                 hint="nothing of this file was committed: change its header, or use another category",
             )
         for batch, position in self._batches(names, reject):
-            yield self._converted(batch, schema, reject)
+            fitted = fit_texts(batch, schema)
+            if fitted.reasons:
+                bad = sorted(fitted.reasons)
+                for row, fields in zip(bad, batch.take(pa.array(bad)).to_pylist(), strict=True):
+                    reject(self._line(list(fields.values())), fitted.reasons[row])
+            yield fitted.batch
             progress(position)
-
-    def _converted(self, batch: pa.RecordBatch, schema: pa.Schema, reject: Reject) -> pa.RecordBatch:
-        reasons: dict[int, str] = {}
-        columns = []
-        for field in schema:
-            parts = list(salvage(batch.num_rows, _converted_column(batch.column(field.name), field)))
-            reasons = {part.start: part.reason for part in parts if part.reason is not None} | reasons
-            pieces = [pa.nulls(1, field.type) if part.value is None else part.value for part in parts]
-            columns.append(pa.concat_arrays(pieces) if pieces else pa.nulls(0, field.type))
-        result = pa.RecordBatch.from_arrays(columns, names=schema.names)
-        if not reasons:
-            return result
-        bad = sorted(reasons)
-        for row, fields in zip(bad, batch.take(pa.array(bad)).to_pylist(), strict=True):
-            reject(self._line(list(fields.values())), reasons[row])
-        good = np.ones(batch.num_rows, bool)
-        good[bad] = False
-        return result.filter(pa.array(good))
 
     def _line(self, fields: list[bytes | None]) -> str:
         texts = ["" if field is None else field.decode(errors="backslashreplace") for field in fields]
@@ -126,19 +108,3 @@ class CsvSource:
                     ),
                 )
             yield reader, file
-
-
-def _decoded(column: pa.Array) -> Callable[[int, int], pa.Array]:
-    return lambda start, stop: column.slice(start, stop - start).cast(pa.string())
-
-
-def _converted_column(column: pa.Array, field: pa.Field) -> Callable[[int, int], pa.Array]:
-    decoded = _decoded(column)
-
-    def attempt(start: int, stop: int) -> pa.Array:
-        try:
-            return convert(decoded(start, stop), field.type)
-        except pa.ArrowInvalid as error:
-            raise pa.ArrowInvalid(f"column {field.name}: {error}") from error
-
-    return attempt

@@ -4,6 +4,9 @@ Laws. A field that is absent is null. A field that the category does not have is
 The types of a new category come from all lines: whole numbers are int64 unless one has a fraction, and texts
 that are all times become times. Where lines disagree (a number here, a text there) the first one wins, and
 the others are kept aside.
+
+A block that fails is screened line by line in Python, what is left is parsed in bulk again, and what still
+fails is found by halving.
 """
 
 from __future__ import annotations
@@ -16,14 +19,16 @@ import pyarrow.json as pj
 from pyarrow import types
 
 from dovetail.errors import InputError
-from dovetail.log.ingest.salvage import Part, salvage
+from dovetail.log.ingest.json_screen import Kinds, inferred_kinds, screen, wanted_kinds
+from dovetail.log.ingest.salvage import salvage
 from dovetail.log.ingest.source import InputFile, Progress, Reject, category_schema
-from dovetail.log.ingest.text import TIMES, candidates, convert
+from dovetail.log.ingest.text import TIMES, candidates, fit_texts
 from dovetail.log.schema import differences
 
 _BLOCK_BYTES = 4 << 20
 _NULL_LINE = re.compile(rb"^[ \t]*null[ \t\r]*$", re.MULTILINE)
-_KIND_CHANGED = re.compile(r"Column\(/?(.*)\) changed from (\w+) to (\w+) in row \d+")
+
+Parse = Callable[[bytes], pa.Table]
 
 
 class JsonSource:
@@ -34,10 +39,9 @@ class JsonSource:
         found: dict[str, pa.DataType] = {}
         times: dict[str, tuple[pa.DataType, ...]] = {}
         for block, _ in self._blocks():
-            for part, _ in _salvaged(block, lambda data: _parse_texts(data, times)):
-                if part.value is None:
-                    continue
-                for name, column in zip(part.value.column_names, part.value.columns, strict=True):
+            parse = lambda data: _parse_texts(data, [*times])  # noqa: E731
+            for table, _ in _tables(block, parse, inferred_kinds(found), lambda raw, reason: None):
+                for name, column in zip(table.column_names, table.columns, strict=True):
                     found[name] = _wider(found.get(name, pa.null()), column.type)
                     if types.is_string(found[name]) and len(column) > column.null_count:
                         times[name] = candidates(column.combine_chunks(), times.get(name, TIMES))
@@ -47,19 +51,19 @@ class JsonSource:
         return category_schema(pa.schema(fields), where=self._file.path)
 
     def read(self, schema: pa.Schema, reject: Reject, progress: Progress) -> Iterator[pa.RecordBatch]:
-        def parse(data: bytes) -> pa.Table:
-            return self._parse_into(data, schema)
-
-        lines = 0
+        readable = pa.schema([pa.field(field.name, _written_as(field.type)) for field in schema])
+        parse = lambda data: self._parse_into(data, readable)  # noqa: E731
+        empty = True
         for block, position in self._blocks():
-            for part, text in _salvaged(block, parse):
-                lines += 1
-                if part.value is None:
-                    reject(text, part.reason or "")
-                else:
-                    yield from part.value.to_batches()
+            empty = False
+            for table, lines in _tables(block, parse, wanted_kinds(readable), reject):
+                (batch,) = table.combine_chunks().to_batches()
+                fitted = fit_texts(batch, schema)
+                for row, reason in sorted(fitted.reasons.items()):
+                    reject(_text((lines or _lines(block))[row]), reason)
+                yield fitted.batch
             progress(position)
-        if not lines:
+        if empty:
             raise self._nothing()
 
     def _blocks(self) -> Iterator[tuple[bytes, int]]:
@@ -77,24 +81,14 @@ class JsonSource:
                     return
 
     def _parse_into(self, data: bytes, schema: pa.Schema) -> pa.Table:
-        readable = pa.schema([pa.field(f.name, _written_as(f.type)) for f in schema])
-        table = _parse(data, readable)
-        if trouble := differences(table.schema, readable):
+        table = _parse(data, schema)
+        if trouble := differences(table.schema, schema):
             raise InputError(
                 f"the file has another schema than the category: {'; '.join(trouble)}",
                 where=self._file.path,
                 hint="nothing of this file was committed: drop the fields, or append it to another category",
             )
-        columns = []
-        for field in schema:
-            column = table.column(field.name).combine_chunks()
-            if not column.type.equals(field.type):
-                try:
-                    column = convert(column, field.type)
-                except pa.ArrowInvalid as error:
-                    raise pa.ArrowInvalid(f"column {field.name}: {error}") from error
-            columns.append(column)
-        return pa.Table.from_arrays(columns, names=schema.names)
+        return table
 
     def _nothing(self) -> InputError:
         return InputError(
@@ -105,22 +99,37 @@ class JsonSource:
         )
 
 
-def _salvaged(block: bytes, parse: Callable[[bytes], pa.Table]) -> Iterator[tuple[Part[pa.Table], str]]:
-    """The block's tables, and for a line that does not parse the line."""
+def _tables(
+    block: bytes, parse: Parse, kinds: Kinds, reject: Reject
+) -> Iterator[tuple[pa.Table, list[bytes] | None]]:
+    """The block as tables of one row a line, each with its lines (None: those of the block)."""
     try:
-        yield Part(0, 1, parse(block), None), ""
+        yield parse(block), None
         return
     except pa.ArrowInvalid:
-        lines = [line for line in block.splitlines(keepends=True) if line.strip()]
-    for part in salvage(len(lines), lambda start, stop: parse(b"".join(lines[start:stop]))):
-        reason = part.reason
-        if reason is not None:
-            reason = _KIND_CHANGED.sub(r"column \1: expected \2, found \3", reason).removesuffix(" in row 0")
-        text = lines[part.start].decode(errors="backslashreplace").rstrip("\r\n")
-        yield part._replace(reason=reason), text
+        pass
+    good = []
+    for line in _lines(block):
+        if reason := screen(line, kinds):
+            reject(_text(line), reason)
+        else:
+            good.append(line)
+    for part in salvage(len(good), lambda start, stop: parse(b"".join(good[start:stop]))):
+        if part.value is None:
+            reject(_text(good[part.start]), (part.reason or "").removesuffix(" in row 0"))
+        else:
+            yield part.value, good[part.start : part.stop]
 
 
-def _parse_texts(data: bytes, texts: dict[str, tuple[pa.DataType, ...]]) -> pa.Table:
+def _lines(block: bytes) -> list[bytes]:
+    return [line for line in block.splitlines(keepends=True) if line.strip()]
+
+
+def _text(line: bytes) -> str:
+    return line.decode(errors="backslashreplace").rstrip("\r\n")
+
+
+def _parse_texts(data: bytes, texts: list[str]) -> pa.Table:
     """Parse with types inferred, but leave times as the texts they are."""
     explicit = pa.schema([pa.field(name, pa.string()) for name in texts])
     table = _parse(data, explicit)
@@ -132,17 +141,23 @@ def _parse_texts(data: bytes, texts: dict[str, tuple[pa.DataType, ...]]) -> pa.T
 
 
 def _parse(data: bytes, explicit: pa.Schema) -> pa.Table:
+    """One row a line, or ArrowInvalid. Arrow's own parser minds neither line ends, nor nulls among objects, nor
+    bytes that are no text."""
     try:
         data.decode()
     except UnicodeDecodeError as error:
         raise pa.ArrowInvalid(f"the line is not UTF-8: {error.reason}") from error
-    if _NULL_LINE.search(data):
-        raise pa.ArrowInvalid("the line is null, and not an object")
-    return pj.read_json(
+    table = pj.read_json(
         pa.BufferReader(data),
         read_options=pj.ReadOptions(use_threads=False, block_size=len(data) + 1),
         parse_options=pj.ParseOptions(explicit_schema=explicit, unexpected_field_behavior="infer"),
     )
+    lines = data.count(b"\n") + (not data.endswith(b"\n"))
+    if table.num_rows != lines and table.num_rows != len(_lines(data)):
+        raise pa.ArrowInvalid("not one object a line")
+    if all(column.null_count for column in table.columns) and _NULL_LINE.search(data):
+        raise pa.ArrowInvalid("the line is null, and not an object")
+    return table
 
 
 def _written_as(kind: pa.DataType) -> pa.DataType:

@@ -6,9 +6,14 @@ the microsecond, and UTC if they name no zone; they become `timestamp[us, UTC]`,
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
+
+from dovetail.log.ingest.salvage import salvage
 
 TIMESTAMP = pa.timestamp("us", "UTC")
 TIMES = (pa.date32(), TIMESTAMP)
@@ -21,6 +26,13 @@ _LEADING_ZERO = r"^-?0[0-9xX]"
 _TRUTH = r"^(?i:true|false)$"
 
 
+class Fitted(NamedTuple):
+    """The rows whose texts all convert, and for the others, by position, why not."""
+
+    batch: pa.RecordBatch
+    reasons: dict[int, str]
+
+
 def candidates(texts: pa.Array, among: tuple[pa.DataType, ...]) -> tuple[pa.DataType, ...]:
     """Those of the types that all the texts (nulls aside) have."""
     return tuple(kind for kind in among if _all_are(texts, kind))
@@ -29,25 +41,82 @@ def candidates(texts: pa.Array, among: tuple[pa.DataType, ...]) -> tuple[pa.Data
 def _all_are(texts: pa.Array, kind: pa.DataType) -> bool:
     try:
         convert(texts.slice(0, 100), kind)  # most columns give themselves away early
-        if types.is_integer(kind) or types.is_floating(kind):
-            return not _any_match(texts, _LEADING_ZERO) and convert(texts, kind) is not None
-        return convert(texts, kind) is not None
+        convert(texts, kind)
     except pa.ArrowInvalid:
         return False
+    number = types.is_integer(kind) or types.is_floating(kind)
+    return not (number and pc.any(pc.match_substring_regex(texts, _LEADING_ZERO)).as_py())
 
 
 def convert(texts: pa.Array, kind: pa.DataType) -> pa.Array:
-    """The texts as values of the type; ArrowInvalid if one of them is none."""
+    """Texts (or the bytes of texts) as values of the type; ArrowInvalid if one of them is none."""
+    if texts.type.equals(kind):
+        return texts
+    if types.is_binary(texts.type):
+        texts = texts.cast(pa.string())
     if types.is_timestamp(kind):
         return _timestamps(texts).cast(kind)
-    if types.is_boolean(kind):
-        odd = pc.filter(texts, pc.invert(pc.match_substring_regex(texts, _TRUTH)))
-        if len(odd) > odd.null_count:
-            raise pa.ArrowInvalid(f"expected true or false, found {odd.drop_null()[0].as_py()!r}")
+    if types.is_boolean(kind) and not pc.all(pc.match_substring_regex(texts, _TRUTH)).as_py():
+        raise pa.ArrowInvalid("neither true nor false")
     try:
         return texts.cast(kind)
     except pa.ArrowNotImplementedError as error:
         raise pa.ArrowTypeError(f"text cannot be read as {kind}") from error
+
+
+def fit_texts(batch: pa.RecordBatch, schema: pa.Schema) -> Fitted:
+    """The batch's columns, by name, in the types of the schema; rows with a text that does not convert stay
+    out."""
+    reasons: dict[int, str] = {}
+    columns = []
+    for field in schema:
+        column = batch.column(field.name)
+        try:
+            columns.append(convert(column, field.type))
+        except pa.ArrowInvalid:
+            values, bad = _what_converts(column, field.type)
+            columns.append(values)
+            reasons = {row: f"column {field.name}: {reason}" for row, reason in bad.items()} | reasons
+    result = pa.RecordBatch.from_arrays(columns, names=schema.names)
+    if reasons:
+        good = np.ones(batch.num_rows, bool)
+        good[list(reasons)] = False
+        result = result.filter(pa.array(good))
+    return Fitted(result, reasons)
+
+
+def _what_converts(column: pa.Array, kind: pa.DataType) -> tuple[pa.Array, dict[int, str]]:
+    """The values, null where a text is none; and those rows with the reason."""
+    rest = column
+    bad: list[int] = []
+    if shape := _shape(kind):
+        # One look at all the texts finds most misfits; the others are found by halving.
+        misfits = pc.invert(pc.match_substring_regex(column, shape))
+        bad = np.flatnonzero(pc.fill_null(misfits, False).to_numpy(zero_copy_only=False)).tolist()
+        rest = pc.if_else(misfits, pa.scalar(None, column.type), column)
+    pieces = []
+    for part in salvage(len(rest), lambda start, stop: convert(rest.slice(start, stop - start), kind)):
+        pieces.append(pa.nulls(1, kind) if part.value is None else part.value)
+        bad += [part.start] if part.value is None else []
+    return pa.concat_arrays(pieces), {row: _reason(column[row].as_py(), kind) for row in bad}
+
+
+def _shape(kind: pa.DataType) -> str | None:
+    """What every text of the type looks like (and some others do)."""
+    if types.is_timestamp(kind) or types.is_date(kind):
+        return r"^\d{4}-\d{2}-\d{2}"
+    if types.is_boolean(kind):
+        return _TRUTH
+    if types.is_integer(kind):
+        return r"^-?[0-9a-fA-FxX]+$"
+    return r"^[-+0-9.eEinfatyINFATY]+$" if types.is_floating(kind) else None
+
+
+def _reason(found: str | bytes, kind: pa.DataType) -> str:
+    text = found.decode(errors="backslashreplace") if isinstance(found, bytes) else found
+    if types.is_string(kind):
+        return f"expected UTF-8 text, found {text}"
+    return f"expected {'true or false' if types.is_boolean(kind) else kind}, found {text!r}"
 
 
 def _timestamps(texts: pa.Array) -> pa.Array:
@@ -65,7 +134,3 @@ def _timestamps(texts: pa.Array) -> pa.Array:
     nothing = pa.scalar(None, pa.string())
     local = pc.if_else(zoned, nothing, texts).cast(pa.timestamp("us")).cast(TIMESTAMP)
     return pc.coalesce(pc.if_else(zoned, texts, nothing).cast(TIMESTAMP), local)
-
-
-def _any_match(texts: pa.Array, pattern: str) -> bool:
-    return bool(pc.any(pc.match_substring_regex(texts, pattern)).as_py())

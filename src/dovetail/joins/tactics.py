@@ -1,0 +1,155 @@
+"""What a matching pair means: the part of the interval join that depends on join type and match mode.
+
+The driver (`interval.step`) finds the pairs and moves time; a tactic decides what comes out now, which left rows are served
+and need not wait any longer, and what must be remembered. One tactic a function:
+
+    every_pair      match all             every pair comes out; both rows are marked as matched
+    first_partner   match one, first      one pair for each left row, at once; the left row is done
+    best_partner    match one, deferred   the best partner so far is remembered; the pair comes out when the row closes
+    left_row_only   semi and anti         the left row is done at its first partner; semi lets it out
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dovetail.joins.buffer import Buffer, Held
+from dovetail.kernels import ring as rings
+from dovetail.kernels.pick import NO_ROW, RULES, prefer
+from dovetail.model.interval import IntervalSpec
+
+Int64s = NDArray[np.int64]
+NONE: Int64s = np.empty(0, np.int64)
+
+
+class Pairs(NamedTuple):
+    """Pairs of one step, verified: each new left row with right rows, each open left row with new right rows."""
+
+    new: Int64s  # which of the new left rows,
+    found: Int64s  # and the right slots they found
+    found_rows: Int64s
+    found_times: Int64s
+    waiting: Int64s  # slots of open left rows,
+    waiting_rows: Int64s
+    waiting_times: Int64s
+    came: Int64s  # and which of the new right rows came for them
+
+    def where(self, new: NDArray[np.bool_], waiting: NDArray[np.bool_]) -> Pairs:
+        return Pairs(*(column[new] for column in self[:4]), *(column[waiting] for column in self[4:]))
+
+
+class Sides(NamedTuple):
+    """The two buffers and the new rows. `new_right` is in the right buffer already, at `right_slots`."""
+
+    left: Buffer
+    right: Buffer
+    new_left: Held
+    new_right: Held
+    right_slots: Int64s
+
+
+class Decision(NamedTuple):
+    """What comes out at once: pairs, and left rows alone; and how many left rows found their first partner."""
+
+    left: Int64s
+    right: Int64s
+    left_alone: Int64s
+    first_matches: int
+
+
+Tactic = Callable[[IntervalSpec, Sides, Pairs], Decision]
+
+
+def every_pair(spec: IntervalSpec, sides: Sides, pairs: Pairs) -> Decision:
+    sides.new_left.matched[pairs.new] = True
+    fresh = int(np.count_nonzero(sides.new_left.matched))
+    fresh += rings.mark(sides.left.ring, pairs.waiting)
+    if spec.keeps_right:
+        rings.mark(sides.right.ring, pairs.found)
+        rings.mark(sides.right.ring, sides.right_slots[pairs.came])
+    left = np.concatenate([sides.new_left.row[pairs.new], pairs.waiting_rows])
+    right = np.concatenate([pairs.found_rows, sides.new_right.row[pairs.came]])
+    return Decision(left, right, NONE, fresh)
+
+
+def first_partner(spec: IntervalSpec, sides: Sides, pairs: Pairs) -> Decision:
+    new = _choose_for_new(spec, sides, pairs)
+    served, group = np.unique(pairs.waiting, return_inverse=True)
+    times = np.full(len(served), NO_ROW, np.int64)
+    rows = np.full(len(served), NO_ROW, np.int64)
+    came = pairs.came
+    prefer(
+        RULES[spec.pick],
+        group.astype(np.int64),
+        pairs.waiting_times,
+        sides.new_right.time[came],
+        sides.new_right.row[came],
+        times,
+        rows,
+    )
+    left = np.concatenate([sides.new_left.row[new], rings.rows_at(sides.left.ring, served)[0]])
+    right = np.concatenate([sides.new_left.best_row[new], rows])
+    if spec.keeps_right:
+        tags = np.concatenate([sides.new_left.tag[new], rings.tags_at(sides.left.ring, served)])
+        mark_right_rows(sides.right, tags, right)
+    rings.kill(sides.left.ring, served)
+    return Decision(left, right, NONE, len(left))
+
+
+def best_partner(spec: IntervalSpec, sides: Sides, pairs: Pairs) -> Decision:
+    new = _choose_for_new(spec, sides, pairs)
+    came = pairs.came
+    prefer(
+        RULES[spec.pick],
+        pairs.waiting,
+        pairs.waiting_times,
+        sides.new_right.time[came],
+        sides.new_right.row[came],
+        sides.left.ring.best_time,
+        sides.left.ring.best_row,
+    )
+    return Decision(NONE, NONE, NONE, int(np.count_nonzero(new)) + rings.mark(sides.left.ring, pairs.waiting))
+
+
+def left_row_only(spec: IntervalSpec, sides: Sides, pairs: Pairs) -> Decision:
+    sides.new_left.matched[pairs.new] = True
+    served = rings.kill(sides.left.ring, pairs.waiting)
+    rows = np.concatenate([sides.new_left.row[sides.new_left.matched], rings.rows_at(sides.left.ring, served)[0]])
+    return Decision(NONE, NONE, rows if spec.how == "semi" else NONE, len(rows))
+
+
+def tactic_for(spec: IntervalSpec) -> Tactic:
+    if not spec.emits_pairs:
+        return left_row_only
+    if spec.match == "all":
+        return every_pair
+    return best_partner if spec.defers_pick else first_partner
+
+
+def done_at_match(spec: IntervalSpec) -> bool:
+    """A left row that has a partner waits for nothing more."""
+    return not spec.emits_pairs or (spec.match == "one" and not spec.defers_pick)
+
+
+def mark_right_rows(right: Buffer, tags: NDArray[np.uint32], rows: Int64s) -> None:
+    rings.mark(right.ring, rings.find(right.ring, tags, rows))
+
+
+def _choose_for_new(spec: IntervalSpec, sides: Sides, pairs: Pairs) -> NDArray[np.bool_]:
+    """Fold what new left rows found into their best partner; says which have one."""
+    new_left = sides.new_left
+    new_left.matched[pairs.new] = True
+    prefer(
+        RULES[spec.pick],
+        pairs.new,
+        new_left.time[pairs.new],
+        pairs.found_times,
+        pairs.found_rows,
+        new_left.best_time,
+        new_left.best_row,
+    )
+    return new_left.matched

@@ -1,0 +1,53 @@
+"""One table of options: what it says is what the parser takes and the docs print."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dovetail.errors import PlanError
+from dovetail.plan.options import BY_NAME, OPTIONS, Option, checked, find, resolve
+from dovetail.plan.statements import JoinOption
+
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "pql.md"
+
+
+def row(option: Option) -> str:
+    values = option.expected.replace(" | ", " or ")  # a bar would end the cell
+    default = f"`{option.default_text}`" if option.default_text else ""
+    return f"| `{option.name}` | {values} | {default} | {option.sentence} |"
+
+
+def test_the_reference_page_has_the_table() -> None:
+    page = PAGE.read_text()
+    printed = [line for line in page.splitlines() if line.startswith("| `")]
+    assert printed == [row(option) for option in OPTIONS]
+
+
+def test_defaults() -> None:
+    options = resolve([])
+    assert (options.match, options.pick, options.buckets, options.tasks) == ("all", "first", 64, None)
+    assert options.left_max_delay_us == options.right_max_delay_us == 120_000_000
+
+
+def test_each_side_may_have_its_own_delay() -> None:
+    options = resolve([JoinOption("max_delay", 7), JoinOption("left_max_delay", 0)])
+    assert (options.left_max_delay_us, options.right_max_delay_us) == (0, 7)
+
+
+def test_an_unknown_option_lists_those_that_exist() -> None:
+    with pytest.raises(PlanError) as caught:
+        find("max_dealy")
+    assert caught.value.expected == ", ".join(BY_NAME)
+    assert caught.value.hint == "did you mean `max_delay`?"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("match", "both"), ("match", 1), ("buckets", 0), ("buckets", 4097), ("buckets", "8"), ("tasks", -1)],
+)
+def test_values_that_an_option_does_not_take(name: str, value: object) -> None:
+    with pytest.raises(PlanError) as caught:
+        checked(BY_NAME[name], value)
+    assert caught.value.expected == BY_NAME[name].expected
