@@ -5,6 +5,7 @@ must give in every step what the definition says, written as SQL over the rows a
 """
 
 from dataclasses import replace
+from functools import cache
 
 import duckdb
 import numpy as np
@@ -15,17 +16,21 @@ from differential.sql import batch_sql, met_sql, streaming_sql
 from differential.workload import SECOND, Workload, hash_of, make
 from dovetail.joins.interval import NO_TIME, Arrivals, IntervalState, Times, step
 from dovetail.model.interval import IntervalSpec
-from streams import DETERMINED, MODES
+from streams import DETERMINED, MODES, Mode
 
 UNIFORM = Workload("uniform", 200_000, keys=20_000, before_us=180 * SECOND, after_us=180 * SECOND)
-WORKLOADS = (
-    UNIFORM,
-    Workload("zipf", 100_000, keys=50_000, before_us=20 * SECOND, after_us=40 * SECOND, zipf=1.0),
-    replace(UNIFORM, name="one-sided", before_us=-60 * SECOND, after_us=240 * SECOND, seed=5),
-    replace(UNIFORM, name="colliding", hashes=3_000, rows=100_000, seed=7),
-    replace(UNIFORM, name="one step", steps=2),
+OTHERS = (
+    Workload("zipf", 40_000, keys=20_000, before_us=20 * SECOND, after_us=40 * SECOND, zipf=1.0),
+    replace(UNIFORM, name="one-sided", rows=100_000, before_us=-60 * SECOND, after_us=240 * SECOND, seed=5),
+    replace(UNIFORM, name="colliding", rows=100_000, hashes=3_000, seed=7),
+    replace(UNIFORM, name="one step", rows=100_000, steps=2, seed=11),
 )
-LATE = tuple(replace(work, name=f"{work.name}, late", late=True) for work in WORKLOADS[:4])
+WIDEST = tuple(Mode(*words.split()) for words in ("full all first", "full one nearest", "semi all first"))
+"""Where not every mode is tried: modes that between them take every path through the buffers."""
+
+ON_TIME = [*((UNIFORM, mode) for mode in DETERMINED), *((work, mode) for work in OTHERS for mode in WIDEST)]
+WIDEST_LATE = (*WIDEST, Mode("full", "one", "first"), Mode("anti", "all", "first"))
+LATE = [*((UNIFORM, mode) for mode in MODES), *((work, mode) for work in OTHERS for mode in WIDEST_LATE)]
 
 
 def joined(work, sides, mode):
@@ -88,35 +93,27 @@ def db():
         yield connection
 
 
-@pytest.fixture(scope="module", params=WORKLOADS, ids=lambda work: work.name)
-def on_time(request):
-    return request.param, make(request.param)
+made = cache(make)
 
 
-@pytest.fixture(scope="module", params=LATE, ids=lambda work: work.name)
-def late(request, db):
-    work = request.param
-    sides = make(work)
-    for name, table in zip(("left_rows", "right_rows"), tables(work, sides, MODES[0]), strict=True):
-        db.register(name, table)
-    db.execute(f"CREATE OR REPLACE TABLE met AS {met_sql(work.before_us, work.after_us)}")
-    return work, sides
+def in_words(case):
+    return case.name if isinstance(case, Workload) else "-".join(case)
 
 
-@pytest.mark.parametrize("mode", DETERMINED, ids="-".join)
-def test_without_late_rows_it_is_the_batch_join(db, on_time, mode):
-    work, sides = on_time
-    for name, table in zip(("left_rows", "right_rows"), tables(work, sides, mode), strict=True):
+@pytest.mark.parametrize(("work", "mode"), ON_TIME, ids=in_words)
+def test_without_late_rows_it_is_the_batch_join(db, work, mode):
+    for name, table in zip(("left_rows", "right_rows"), tables(work, made(work), mode), strict=True):
         db.register(name, table)
     expected = query(db, f"SELECT *, 0 FROM ({batch_sql(work.before_us, work.after_us, mode)})")
-    left, right, _ = joined(work, sides, mode)
-    assert len(expected[0]) > work.rows // 10, "a workload on which hardly anything comes out proves nothing"
+    assert len(expected[0]) > work.rows // 10, "where hardly anything comes out, nothing is proved"
+    left, right, _ = joined(work, made(work), mode)
     assert np.array_equal(packed([left, right, np.zeros_like(left)]), packed(expected))
 
 
-@pytest.mark.parametrize("mode", MODES, ids="-".join)
-def test_with_late_rows_every_step_is_the_definition(db, late, mode):
-    work, sides = late
-    for name, table in zip(("left_rows", "right_rows"), tables(work, sides, mode), strict=True):
+@pytest.mark.parametrize(("work", "mode"), LATE, ids=in_words)
+def test_with_late_rows_every_step_is_the_definition(db, work, mode):
+    work = replace(work, late=True)
+    for name, table in zip(("left_rows", "right_rows"), tables(work, made(work), mode), strict=True):
         db.register(name, table)
-    assert np.array_equal(packed(joined(work, sides, mode)), packed(query(db, streaming_sql(mode))))
+    db.execute(f"CREATE OR REPLACE TABLE met AS {met_sql(work.before_us, work.after_us)}")
+    assert np.array_equal(packed(joined(work, made(work), mode)), packed(query(db, streaming_sql(mode))))

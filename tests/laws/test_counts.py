@@ -4,10 +4,12 @@ from hypothesis import given
 
 import oracle
 from laws.algorithms import HASHINGS, IntervalStep
+from laws.effort import tried
 from oracle import NEVER
 from streams import MODES, wild_schedules, windows
 
 
+@tried
 @given(steps=wild_schedules(), window=windows())
 def test_counts(steps, window):
     for mode in MODES:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import oracle
 from laws.algorithms import ALGORITHMS, HASHINGS
+from laws.effort import tried
 from streams import DETERMINED, MODES, PAIRS, Mode, Step, Window, schedules, streams, wild_schedules, windows
 
 pytestmark = pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda algorithm: algorithm.name)
@@ -28,6 +29,7 @@ def rows_of(steps):
     return [row for step in steps for row in step.left], [row for step in steps for row in step.right]
 
 
+@tried
 @given(steps=wild_schedules(), window=windows(), hashing=hashings)
 def test_step_by_step(algorithm, steps, window, hashing):
     """After every step, late rows or not: exactly the rows of the definition, and exactly the rows that still
@@ -41,6 +43,7 @@ def test_step_by_step(algorithm, steps, window, hashing):
             assert join.waiting == held[n], (mode, n)
 
 
+@tried
 @given(data=st.data(), pair=streams(late=True), window=windows(), hashing=hashings)
 def test_step_by_step_behind_the_maximum(algorithm, data, pair, window, hashing):
     """The same where stream times follow the rows, as they do in the service."""
@@ -50,6 +53,7 @@ def test_step_by_step_behind_the_maximum(algorithm, data, pair, window, hashing)
         assert [join.step(step) for step in steps] == oracle.streaming_join(steps, *window, *mode), mode
 
 
+@tried
 @given(steps=wild_schedules(), window=windows(), hashing=hashings)
 def test_sound(algorithm, steps, window, hashing):
     """Every pair satisfies the predicate; a row of a semi join has a partner."""
@@ -62,6 +66,7 @@ def test_sound(algorithm, steps, window, hashing):
                 assert right in partners[left], mode
 
 
+@tried
 @given(steps=wild_schedules(), window=windows(), hashing=hashings)
 def test_once(algorithm, steps, window, hashing):
     """No row comes out twice, and one that came out alone is never in a pair."""
@@ -76,6 +81,7 @@ def test_once(algorithm, steps, window, hashing):
                 assert max(paired.values(), default=0) <= 1, mode
 
 
+@tried
 @given(data=st.data(), pair=streams(late=True), window=windows(), hashing=hashings)
 def test_nothing_is_lost(algorithm, data, pair, window, hashing):
     """When both streams have ended, an outer join has given every row of the side it keeps, late or not, a
@@ -95,6 +101,7 @@ def test_nothing_is_lost(algorithm, data, pair, window, hashing):
             assert sorted(row[0] for row in rows + others) == left, mode
 
 
+@tried
 @given(data=st.data(), pair=streams(), window=windows(), hashing=hashings)
 def test_complete(algorithm, data, pair, window, hashing):
     """Without late rows: the batch join."""
@@ -104,6 +111,7 @@ def test_complete(algorithm, data, pair, window, hashing):
         assert run(algorithm, steps, window, mode, hashing) == expected, mode
 
 
+@tried
 @given(data=st.data(), pair=streams(), window=windows(), hashing=hashings)
 def test_complete_with_the_first_partner(algorithm, data, pair, window, hashing):
     """Without late rows, `first` joins each left row that has partners with one of them; the other left rows,
@@ -121,6 +129,7 @@ def test_complete_with_the_first_partner(algorithm, data, pair, window, hashing)
         assert oracle.in_order(pairs + alone) == rows, how
 
 
+@tried
 @given(data=st.data(), pair=streams(), window=windows())
 def test_invariant(algorithm, data, pair, window):
     """Without late rows: the same for every split into commits and every interleaving of the streams."""
@@ -129,6 +138,7 @@ def test_invariant(algorithm, data, pair, window):
         assert run(algorithm, one, window, mode) == run(algorithm, other, window, mode), mode
 
 
+@tried
 @given(steps=wild_schedules(), window=windows(), hashing=hashings, groups=st.integers(1, 5))
 def test_parallel(algorithm, steps, window, hashing, groups):
     """Rows dealt out by hash to any number of groups, each with a state of its own: the same result, in every
@@ -150,6 +160,7 @@ def test_parallel(algorithm, steps, window, hashing, groups):
             assert tuple(held) == whole.waiting, (mode, n)
 
 
+@tried
 @given(data=st.data(), pair=streams(late=True), window=windows())
 def test_bounded(algorithm, data, pair, window):
     """Nothing waits for rows that cannot come any more: what is held lies within the window of the other
@@ -170,6 +181,7 @@ def test_bounded(algorithm, data, pair, window):
             assert join.waiting[1] <= may_be_found, (mode, n)
 
 
+@tried
 @given(
     steps=wild_schedules(),
     window=windows(),

@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 
 import oracle
 from differential.sql import batch_sql
+from laws.effort import tried
 from oracle import ENDED, NEVER
 from streams import DETERMINED, MODES, Step, schedules, streams, windows
 
 
+@tried
 @given(data=st.data(), pair=streams(), window=windows())
 def test_streaming_without_late_rows_is_batch(data, pair, window):
     steps = data.draw(schedules(pair))
@@ -29,6 +31,7 @@ def db():
         yield connection
 
 
+@tried
 @given(pair=streams(), window=windows())
 def test_batch_is_what_duckdb_gives(db, pair, window):
     for side, rows in (("left", pair.left), ("right", pair.right)):
@@ -40,6 +43,7 @@ def test_batch_is_what_duckdb_gives(db, pair, window):
         assert oracle.in_order(found) == oracle.batch_join(pair.left, pair.right, *window, *mode), mode
 
 
+@tried
 @given(data=st.data(), pair=streams(late=True), window=windows())
 def test_nothing_is_left_at_the_end(data, pair, window):
     steps = data.draw(schedules(pair))

@@ -60,7 +60,7 @@ def test_append_counts_rows_commits_and_what_is_kept_aside(shell: Shell) -> None
     path = shell.file("a.json", '{"id": 1}\nbad\n{"id": 2}\n')
     result = shell.run("append", "left", path)
     assert result.stdout == "left: 2 rows of 1 file in 1 commit\n"
-    assert "kept aside, because unreadable: 1 row; the first: JSON parse error" in result.stderr
+    assert "kept aside, because unreadable: 1 row; the first: not JSON" in result.stderr
     expected = {"category": "left", "commits": [1, 2], "rows": 4, "rejected": 2}
     assert shell.json("append", "left", path, path) == expected
 

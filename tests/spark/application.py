@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -12,6 +13,7 @@ import pyarrow as pa
 
 from dovetail.log.category import Category
 from dovetail.service.run_command import run_application
+from dovetail.service.run_snapshot import RunSnapshot
 from dovetail.service.run_summary import RunSummary
 
 if TYPE_CHECKING:
@@ -33,12 +35,26 @@ class Application:
     def index(self) -> Path:
         return self.folder / "index"
 
-    def run(self, pql: str, mode: Mode = "drain", stop: threading.Event | None = None) -> RunSummary:
+    def run(
+        self,
+        pql: str,
+        mode: Mode = "drain",
+        *,
+        stop: threading.Event | None = None,
+        on_snapshot: Callable[[RunSnapshot], None] | None = None,
+    ) -> RunSummary:
         """Run a query text; `{here}` in it is the application's folder."""
         path = self.folder / "app.pql"
         path.write_text(pql.replace("{here}", str(self.folder)))
         return run_application(
-            path, home=self.home, master="local[2]", mode=mode, settings={}, stop=stop, spark=self.spark
+            path,
+            home=self.home,
+            master="local[2]",
+            mode=mode,
+            settings={},
+            on_snapshot=on_snapshot,
+            stop=stop,
+            spark=self.spark,
         )
 
     def files(self, name: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""One Spark session for the tier; every test has a home, an index directory and a folder for PQL of its own."""
+"""One Spark session for the tier; every test has a home and an index directory of its own."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def spark() -> Iterator[SparkSession]:
 
 @pytest.fixture
 def application(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Application:
-    """A place to write a query and run it; its live indexes are below it too, so that nothing stays behind."""
+    """A place to write a query and run it; its live indexes are there too: nothing stays behind."""
     index = tmp_path / "index"
     index.mkdir()
     monkeypatch.setenv("DOVETAIL_INDEX_DIR", str(index))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -35,7 +36,7 @@ def write_files(table: pa.Table, folder: Path, files: int, first: int = 0) -> No
     """Cut a table into files, named and dated in the order of its rows: Spark takes older files first."""
     folder.mkdir(parents=True, exist_ok=True)
     cuts = [table.num_rows * n // files for n in range(files + 1)]
-    for n, (low, high) in enumerate(zip(cuts, cuts[1:], strict=False), first):
+    for n, (low, high) in enumerate(pairwise(cuts), first):
         path = folder / f"part-{n:05d}.parquet"
         hidden = folder / f".{path.name}"
         pq.write_table(table.slice(low, high - low), hidden)

@@ -1,7 +1,7 @@
 """Law (complete): with disorder below max_delay, a drained join is the batch join, row for row.
 
-One million rows a side, every join type, whatever the number of input files, of micro-batches and of buckets: each type meets each
-number of files and each number of buckets.
+One million rows a side, whatever the number of input files, of micro-batches and of buckets: each join type
+meets each number of files and each number of buckets.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ def test_every_join_type_equals_the_batch_join(
         """
     summary = application.run(pql)
 
-    on = "l.k = r.k AND r.eventtime BETWEEN l.eventtime - INTERVAL 2 MINUTE AND l.eventtime + INTERVAL 3 MINUTE"
+    bounds = "l.eventtime - INTERVAL 2 MINUTE AND l.eventtime + INTERVAL 3 MINUTE"
+    on = f"l.k = r.k AND r.eventtime BETWEEN {bounds}"
     db = database(l=left, r=right, **{f"{how}_found": application.files(how) for how in JOINS})
     for how in JOINS:
         expected = join_sql(how, select(how), on)

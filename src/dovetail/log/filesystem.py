@@ -13,7 +13,6 @@ from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
-from pyarrow import fs
 
 from dovetail.errors import HomeError
 
@@ -75,6 +74,8 @@ class Store(Protocol):
 def absolute_home(home: str) -> str:
     """The same home for every process, whatever its working directory: a URI, or an absolute path."""
     if home.startswith("file:"):
+        from pyarrow import fs
+
         return fs.FileSystem.from_uri(home)[1]  # type: ignore[no-any-return]
     return home if "://" in home else os.path.abspath(os.path.expanduser(home))
 
@@ -87,6 +88,8 @@ def open_store(home: str) -> Store:
         from dovetail.log.local import LocalStore
 
         return LocalStore(home)
+    from pyarrow import fs  # a twentieth of a second, which local homes need not wait for
+
     from dovetail.log.remote import RemoteStore
 
     try:

@@ -197,7 +197,7 @@ def test_a_file_of_which_no_row_fits_is_an_error(home: Home) -> None:
 values = st.one_of(st.none(), st.integers(-(2**60), 2**60), st.just("garbage"))
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(values, min_size=1, max_size=40), st.integers(5, 200))
 def test_every_json_line_is_a_row_or_kept_aside(
     tmp_path_factory: Any, column: list[Any], block_bytes: int
@@ -275,9 +275,39 @@ def test_csv_of_another_header_is_another_schema(home: Home) -> None:
     home.append("a.csv", "id,name\n1,a\n")
     with pytest.raises(InputError, match=r"column name is missing; column nom is not in the category"):
         home.append("b.csv", "id,nom\n2,b\n")
-    with pytest.raises(InputError, match="each column a name"):
+    with pytest.raises(InputError, match="does not name its columns: id, id"):
         append_file(home.path, "other", home.file("c.csv", "id,id\n1,2\n"))
     assert len(home.rows()) == 1
+
+
+@pytest.mark.parametrize("content", [b"\n\n", b"\xff,b\n1,2\n"])
+def test_csv_without_a_header_is_an_error(home: Home, content: bytes) -> None:
+    with pytest.raises(InputError, match="header line"):
+        home.append("a.csv", content)
+
+
+def test_csv_that_is_given_up_disturbs_no_other_file(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrow reads ahead in a thread; it must not read on from a file that has been closed meanwhile."""
+    monkeypatch.setattr(delimited, "_BLOCK_BYTES", 64)
+    content = "id,text\n" + "".join(f"{i},{'x' * 20}\n" for i in range(400))
+    schema = pa.schema([("id", pa.int64()), ("text", pa.string())])
+    file = home.file("a.csv", content)
+    for _ in range(20):
+        given_up = delimited.CsvSource(file).read(schema, lambda raw, reason: None, lambda done: None)
+        next(given_up)
+        given_up.close()
+        rows = delimited.CsvSource(file).read(schema, lambda raw, reason: None, lambda done: None)
+        assert [i for batch in rows for i in batch.column("id").to_pylist()] == [*range(400)]
+
+
+def test_a_feed_that_is_closed_reads_no_more() -> None:
+    stream = pa.BufferReader(b"0123456789")
+    feed = delimited._Feed(stream, stream)
+    assert feed.read(4) == b"0123"
+    assert feed.position == 4
+    feed.close()
+    assert feed.read(4) == b""
+    assert stream.tell() == 4
 
 
 def test_csv_with_a_header_alone_makes_an_empty_category(home: Home) -> None:

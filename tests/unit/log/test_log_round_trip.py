@@ -56,7 +56,7 @@ def bucket_of(rows: pa.RecordBatch) -> np.ndarray:
 
 
 @settings(
-    max_examples=60,
+    max_examples=40,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
+import threading
 from collections.abc import Iterator
 
 import pyarrow as pa
@@ -40,11 +41,9 @@ class CsvSource:
 
     def read(self, schema: pa.Schema, reject: Reject, progress: Progress) -> Iterator[pa.RecordBatch]:
         names = self._header()
-        missing = [name for name in schema.names if name not in names]
-        extra = [name for name in names if name not in schema.names]
-        if missing or extra:
-            trouble = [f"column {name} is missing" for name in missing]
-            trouble += [f"column {name} is not in the category" for name in extra]
+        trouble = [f"column {name} is missing" for name in schema.names if name not in names]
+        trouble += [f"column {name} is not in the category" for name in names if name not in schema.names]
+        if trouble:
             raise InputError(
                 f"the file has another schema than the category: {'; '.join(trouble)}",
                 where=self._file.path,
@@ -67,32 +66,34 @@ class CsvSource:
         return line.getvalue()
 
     def _header(self) -> list[str]:
-        with self._open(None, lambda raw, reason: None) as (reader, _):
-            return list(reader.schema.names)
+        """The names in the first line that is not blank."""
+        with self._file.open_text() as (stream, _), self._file.trouble("CSV file"):
+            text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
+            try:
+                names = next((row for row in csv.reader(text, delimiter=self._delimiter) if row), [])
+            except csv.Error:
+                names = []
+        shown = ", ".join(names).encode(errors="backslashreplace").decode()
+        if not names or len(set(names)) < len(names) or shown != ", ".join(names):
+            raise InputError(
+                f"the file's header line does not name its columns: {shown or '(nothing)'}",
+                where=self._file.path,
+                expected="a first line of distinct column names in UTF-8",
+                hint="nothing of this file was committed: put such a line first",
+            )
+        return names
 
     def _batches(self, names: list[str], reject: Reject) -> Iterator[tuple[pa.RecordBatch, int]]:
-        """All columns as bytes, so that nothing fails to convert here."""
-        with self._open(names, reject) as (reader, file):
-            while True:
-                with self._file.trouble("CSV file"):
-                    try:
-                        batch = reader.read_next_batch()
-                    except StopIteration:
-                        return
-                yield batch, file.tell()
+        """All columns as bytes, so that nothing fails to convert here; with the position in the file."""
 
-    @contextlib.contextmanager
-    def _open(
-        self, names: list[str] | None, reject: Reject
-    ) -> Iterator[tuple[pcsv.CSVStreamingReader, pa.NativeFile]]:
         def wrong_number_of_fields(row: pcsv.InvalidRow) -> str:
             reject(row.text, f"expected {row.expected_columns} fields, found {row.actual_columns}")
             return "skip"
 
-        with self._file.open_text() as (stream, file):
-            with self._file.trouble("CSV file with a header line"):
+        with self._file.open_text() as (stream, file), contextlib.closing(_Feed(stream, file)) as feed:
+            with self._file.trouble("CSV file"):
                 reader = pcsv.open_csv(
-                    stream,
+                    pa.PythonFile(feed, mode="r"),
                     read_options=pcsv.ReadOptions(block_size=_BLOCK_BYTES),
                     parse_options=pcsv.ParseOptions(
                         delimiter=self._delimiter,
@@ -100,11 +101,46 @@ class CsvSource:
                         invalid_row_handler=wrong_number_of_fields,
                     ),
                     convert_options=pcsv.ConvertOptions(
-                        column_types=dict.fromkeys(names or (), pa.binary()),
+                        column_types=dict.fromkeys(names, pa.binary()),
                         check_utf8=False,
                         null_values=[""],
                         strings_can_be_null=True,
                         quoted_strings_can_be_null=False,
                     ),
                 )
-            yield reader, file
+                if reader.schema.names != names:
+                    raise pa.ArrowInvalid(f"the header line is ambiguous: {names} or {reader.schema.names}")
+            while True:
+                with self._file.trouble("CSV file"):
+                    try:
+                        batch = reader.read_next_batch()
+                    except StopIteration:
+                        return
+                yield batch, feed.position
+
+
+class _Feed:
+    """What Arrow's reader reads from, ahead of us in a thread of its own, and possibly after we have stopped.
+
+    So the file below is closed only when no read is under way, and never read after that: its descriptor may
+    be another file's by then, whose bytes would go missing there.
+    """
+
+    def __init__(self, stream: pa.NativeFile, file: pa.NativeFile) -> None:
+        self._stream = stream
+        self._file = file
+        self._lock = threading.Lock()
+        self.closed = False
+        self.position = 0
+
+    def read(self, size: int) -> bytes:
+        with self._lock:
+            if self.closed:
+                return b""
+            data: bytes = self._stream.read(size)
+            self.position = self._file.tell()
+            return data
+
+    def close(self) -> None:
+        with self._lock:
+            self.closed = True

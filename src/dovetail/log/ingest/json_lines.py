@@ -59,8 +59,10 @@ class JsonSource:
             for table, lines in _tables(block, parse, wanted_kinds(readable), reject):
                 (batch,) = table.combine_chunks().to_batches()
                 fitted = fit_texts(batch, schema)
-                for row, reason in sorted(fitted.reasons.items()):
-                    reject(_text((lines or _lines(block))[row]), reason)
+                if fitted.reasons:
+                    texts = lines or _lines(block)
+                    for row, reason in sorted(fitted.reasons.items()):
+                        reject(_text(texts[row]), reason)
                 yield fitted.batch
             progress(position)
         if empty:
@@ -141,8 +143,8 @@ def _parse_texts(data: bytes, texts: list[str]) -> pa.Table:
 
 
 def _parse(data: bytes, explicit: pa.Schema) -> pa.Table:
-    """One row a line, or ArrowInvalid. Arrow's own parser minds neither line ends, nor nulls among objects, nor
-    bytes that are no text."""
+    """One row a line, or ArrowInvalid. Arrow's own parser minds neither line ends, nor nulls among objects,
+    nor bytes that are no text."""
     try:
         data.decode()
     except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-"""One JSON line looked at alone: used for the lines of a block that did not parse in bulk, and only for those.
+"""One JSON line looked at alone: for the lines of a block that did not parse in bulk, and only for those.
 
 Law: a line that is turned away here would not have parsed either; a line that passes may still be turned away
 by the parser.

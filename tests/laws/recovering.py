@@ -1,0 +1,161 @@
+"""A join over a real log and a real state store, to which accidents happen; Spark's part is played by hand.
+
+Every step is run as tasks of Spark run it: one call for each bucket group, from the offset of the last step to the
+next. An accident strikes before or while a step runs; then the step is run (again) as Spark would.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from dovetail.joins.interval import ENDED, NEVER, NO_TIME
+from dovetail.log.category import Category
+from dovetail.model.interval import IntervalSpec
+from dovetail.model.join_config import JoinConfig, OutputColumn
+from dovetail.model.offset import JoinOffset
+from dovetail.state import live_index
+from dovetail.state.join_step import run_step
+from dovetail.state.store import StateStore, drop_snapshots
+from dovetail.time.coordinator import needed_since
+from laws.algorithms import Hashing
+from oracle import in_order
+from streams import Mode, Row, Step, Window
+
+BUCKETS = 8
+SCHEMA = pa.schema(
+    [
+        pa.field("_hash", pa.int64(), nullable=False),
+        pa.field("_time", pa.int64(), nullable=False),
+        pa.field("_key_0", pa.int64()),
+        pa.field("id", pa.int64()),
+    ]
+)
+OUTPUT = pa.schema([("left_id", pa.int64()), ("right_id", pa.int64())])
+
+
+class Crash(Exception):
+    """A worker dies."""
+
+
+def in_log_order(steps: list[Step], hashing: Hashing) -> list[Step]:
+    """The same steps with rows numbered as the log will number them: by commit, and by bucket within one."""
+    numbered, counts = [], [0, 0]
+    for step in steps:
+        sides = []
+        for side in (0, 1):
+            rows = sorted(step[side], key=lambda row: hashing.of(row.key or 0) % BUCKETS)
+            sides.append(tuple(row._replace(id=counts[side] + n) for n, row in enumerate(rows)))
+            counts[side] += len(rows)
+        numbered.append(Step(sides[0], sides[1], step.until))
+    return numbered
+
+
+class RecoveringJoin:
+    def __init__(self, home: Path, window: Window, mode: Mode, hashing: Hashing) -> None:
+        self.index = home / "index"
+        self.hashing = hashing
+        self.sides = [Category.create(str(home), name, SCHEMA, buckets=BUCKETS) for name in ("left", "right")]
+        self.config = JoinConfig(
+            home=str(home),
+            application="law",
+            join="join",
+            left="left",
+            right="right",
+            keys=("_key_0",),
+            spec=IntervalSpec(*window, *mode),
+            columns=(OutputColumn("left_id", "left", "id"), OutputColumn("right_id", "right", "id")),
+            buckets=BUCKETS,
+            tasks=1,
+            left_max_delay_us=0,
+            right_max_delay_us=0,
+            max_step_rows=1,
+            index_dir=str(self.index),
+        )
+        self.offset = JoinOffset()
+        self.newest: tuple[list[int], list[int]] = ([], [])  # of each commit: its largest time
+
+    def step(self, step: Step, tasks: int, accident: str) -> list[tuple[int | None, int | None]]:
+        start, end = self.offset, self._append(step, tasks)
+        if accident == "the index is lost":
+            live_index._attached.clear()
+            shutil.rmtree(self.index, ignore_errors=True)
+        elif accident == "the workers are new":
+            live_index._attached.clear()
+        elif accident == "the output is lost":
+            self._run(start, end)
+        elif accident == "a worker dies":
+            self._run_and_die(start, end)
+        rows = self._run(start, end)
+        self.offset = end
+        drop_snapshots(self.config, keep=[end.version])
+        for category, floor in zip(self.sides, (end.left_floor, end.right_floor), strict=True):
+            category.set_reader("law", floor)
+            category.retain()
+        return in_order(rows)
+
+    def _run(self, start: JoinOffset, end: JoinOffset) -> list[tuple[int | None, int | None]]:
+        batches = [b for task in range(end.tasks) for b in run_step(self.config, task, start, end, OUTPUT)]
+        return [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
+
+    def _run_and_die(self, start: JoinOffset, end: JoinOffset) -> None:
+        """Each task gets as far as the state in the mapped files, but not to saying so."""
+        save: Callable[..., int] = StateStore.save
+
+        def die(*_: object) -> int:
+            raise Crash
+
+        StateStore.save = die  # type: ignore[method-assign]
+        try:
+            for task in range(end.tasks):
+                try:
+                    list(run_step(self.config, task, start, end, OUTPUT))
+                except Crash:
+                    continue
+        finally:
+            StateStore.save = save  # type: ignore[method-assign]
+
+    def _append(self, step: Step, tasks: int) -> JoinOffset:
+        for category, rows, newest in zip(self.sides, step[:2], self.newest, strict=True):
+            if rows:
+                segments = category.write_segments(self._batch(rows), _buckets, _times)
+                category.append(segments)
+                newest.append(max(_time(row) for row in rows))
+        left_time, right_time = (int(max(NEVER, min(ENDED, time))) for time in step.until)
+        moved = self.offset.moved(
+            step=self.offset.step + 1,
+            left=len(self.newest[0]),
+            right=len(self.newest[1]),
+            left_time=left_time,
+            right_time=right_time,
+            tasks=tasks,
+            ended=(left_time, right_time) == (ENDED, ENDED),
+        )
+        floors = [
+            next((n for n, time in enumerate(newest) if time >= since), len(newest))
+            for newest, since in zip(self.newest, needed_since(self.config.spec, moved), strict=True)
+        ]
+        return moved.moved(
+            left_floor=max(floors[0], self.offset.left_floor),
+            right_floor=max(floors[1], self.offset.right_floor),
+        )
+
+    def _batch(self, rows: tuple[Row, ...]) -> Iterator[pa.RecordBatch]:
+        columns = [(self.hashing.of(row.key or 0), _time(row), row.key, row.id) for row in rows]
+        yield pa.record_batch(list(zip(*columns, strict=True)), schema=SCHEMA)
+
+
+def _time(row: Row) -> int:
+    return NO_TIME if row.key is None or row.time is None else row.time
+
+
+def _buckets(batch: pa.RecordBatch) -> np.ndarray:
+    return batch.column("_hash").to_numpy() % BUCKETS
+
+
+def _times(batch: pa.RecordBatch) -> np.ndarray:
+    return batch.column("_time").to_numpy()
