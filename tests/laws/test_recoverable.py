@@ -38,8 +38,8 @@ def test_recoverable(data, schedule, window, mode, hashing):
 
 
 def test_scaling_back_after_the_index_has_grown():
-    """One group, then two, then one again, in the same workers: the files of the first grouping are still there,
-    larger than the new ones begin."""
+    """One group, then two, then one again, in the same workers: the files of the first grouping are still
+    there, and larger than new ones begin."""
     hashing = HASHINGS[0]
     rows = [Row(n % 5000, n, n) for n in range(12_000)]
     quiet = Step((), (), (0, 0))

@@ -1,7 +1,7 @@
 """Law: a buffer is a ring that never fills up: it makes room before rows are inserted.
 
-Growth keeps the cost per buffered row bounded: a full ring is first rebuilt in its own size if a quarter of it would come
-free, else it grows to one and a half times what is needed; one that is mostly empty shrinks.
+Growth keeps the cost per buffered row bounded: a full ring is first rebuilt in its own size if a quarter of
+it would come free, else it grows to one and a half times what is needed; one that is mostly empty shrinks.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from dovetail.kernels.ring import BLOCK_ROWS, ENTRY, Ring
 Int64s = NDArray[np.int64]
 
 Allocate = Callable[[str, int, bool], Ring]
-"""`allocate(side, capacity, with_best)` gives the arrays of an empty ring: in memory, or mapped from files."""
+"""`allocate(side, capacity, with_best)` gives the arrays of an empty ring: in memory, or mapped from
+files."""
 
 SMALLEST_ROWS = 4 * BLOCK_ROWS
 
@@ -58,10 +59,10 @@ class Held(NamedTuple):
         return cls(tag, time, row, flags, nobody, nobody)
 
     def where(self, keep: NDArray[np.bool_]) -> Held:
-        return self if keep.all() else Held(*(column[keep] for column in self))
+        return self if keep.all() else Held._make(column[keep] for column in self)
 
     def joined(self, other: Held) -> Held:
-        return Held(*(np.concatenate([one, more]) for one, more in zip(self, other, strict=True)))
+        return Held._make(np.concatenate([one, more]) for one, more in zip(self, other, strict=True))
 
 
 class Buffer:
@@ -92,7 +93,7 @@ class Buffer:
     def _append(self, held: Held) -> Int64s:
         count = len(held.row)
         ring = self.ring
-        slots = (ring.meta[rings.HEAD] + np.arange(count, dtype=np.int64)) % len(ring.entries)
+        slots: Int64s = (ring.meta[rings.HEAD] + np.arange(count, dtype=np.int64)) % len(ring.entries)
         rings.insert(ring, held.tag, held.time, held.row, held.matched)
         if len(ring.best_row):
             ring.best_time[slots] = held.best_time

@@ -1,7 +1,7 @@
 """The interval join: two streams, equal keys, event times within bounds.
 
-Idea. Both sides are buffered in hash tables. A new row probes the other side's buffer, so a pair comes out as soon as
-both rows are in. Stream times say when to stop waiting:
+Idea. Both sides are buffered in hash tables. A new row probes the other side's buffer, so a pair comes out as
+soon as both rows are in. Stream times say when to stop waiting:
 
       left  ──── l ─────────────►  T_left          l is open      until T_right > l.time + after
                  │
@@ -12,18 +12,20 @@ both rows are in. Stream times say when to stop waiting:
     T_right passes 12:02: l closes; had nothing come, an outer join would emit (l, null) now.
     T_left passes 12:04: r is evicted; any left row that could match it is older than the stream's time.
 
-Paper. Providing Streaming Joins as a Service at Facebook, VLDB 2018: semantics section 3, operator section 5.1.
+Paper. Providing Streaming Joins as a Service at Facebook, VLDB 2018: semantics section 3, operator section
+5.1.
 
-Vocabulary. stream time = the paper's PT; buffer of the left engine = open rows; join window of the right engine =
-retained rows; 1-to-n, 1-to-1 = match all, one.
+Vocabulary. stream time = the paper's PT; buffer of the left engine = open rows; join window of the right
+engine = retained rows; 1-to-n, 1-to-1 = match all, one.
 
-Differs. The paper buffers only left rows that have not matched and retries them; here new right rows probe the open left rows, so
-no retry is needed. Right, full, semi and anti joins and the pick rules are ours (its section 9 names them as future
-work). Results are exact where no row is later than its stream's time.
+Differs. The paper buffers only left rows that have not matched and retries them; here new right rows probe
+the open left rows, so no retry is needed. Right, full, semi and anti joins and the pick rules are ours (its
+section 9 names them as future work). Results are exact where no row is later than its stream's time.
 
 Law. Within one step new left rows see all new right rows and those retained, new right rows see the left rows
-that were open. Then the step's end times close and evict. So the output depends only on the state, the new rows and
-the times; with no late rows it is the batch join, however the streams are cut and interleaved (tests/laws).
+that were open. Then the step's end times close and evict. So the output depends only on the state, the new
+rows and the times; with no late rows it is the batch join, however the streams are cut and interleaved
+(tests/laws).
 
 Cost. One hash probe a row and side, one insert for a right row, one for a left row that stays open.
 """
@@ -45,7 +47,8 @@ from dovetail.model.interval import IntervalSpec
 
 Int64s = NDArray[np.int64]
 SameKey = Callable[[Int64s, Int64s], NDArray[np.bool_]]
-"""`same_key(left_rows, right_rows)` says, pair by pair, whether the real keys are equal: hashes may collide."""
+"""`same_key(left_rows, right_rows)` says, pair by pair, whether the real keys are equal: hashes may
+collide."""
 
 NO_TIME = int(np.iinfo(np.int64).min)
 """As an event time: this row can match nothing, for its key or its time is null."""
@@ -87,7 +90,8 @@ class Counts(NamedTuple):
 
 
 class Emitted(NamedTuple):
-    """Row numbers: the pairs, and the rows that come out alone (for semi joins: the left rows that matched)."""
+    """Row numbers: the pairs, and the rows that come out alone (for semi joins: the left rows that
+    matched)."""
 
     left: Int64s
     right: Int64s
@@ -193,7 +197,9 @@ def _probe(spec: IntervalSpec, times: Times, sides: Sides) -> Pairs:
     """New left rows against all right rows, new right rows against the left rows that were open."""
     right, left = sides.right.ring, sides.left.ring
     new, found = rings.probe(right, sides.new_left.tag, sides.new_left.time, -spec.before_us, spec.after_us)
-    came, waiting = rings.probe(left, sides.new_right.tag, sides.new_right.time, -spec.after_us, spec.before_us)
+    came, waiting = rings.probe(
+        left, sides.new_right.tag, sides.new_right.time, -spec.after_us, spec.before_us
+    )
     found_rows, found_times, _ = rings.rows_at(right, found)
     waiting_rows, waiting_times, _ = rings.rows_at(left, waiting)
     pairs = Pairs(new, found, found_rows, found_times, waiting, waiting_rows, waiting_times, came)

@@ -1,11 +1,11 @@
 """What a matching pair means: the part of the interval join that depends on join type and match mode.
 
-The driver (`interval.step`) finds the pairs and moves time; a tactic decides what comes out now, which left rows are served
-and need not wait any longer, and what must be remembered. One tactic a function:
+The driver (`interval.step`) finds the pairs and moves time; a tactic decides what comes out now, which left
+rows are served and need not wait any longer, and what must be remembered. One tactic a function:
 
     every_pair      match all             every pair comes out; both rows are marked as matched
     first_partner   match one, first      one pair for each left row, at once; the left row is done
-    best_partner    match one, deferred   the best partner so far is remembered; the pair comes out when the row closes
+    best_partner    match one, deferred   the best partner so far is remembered until the row closes
     left_row_only   semi and anti         the left row is done at its first partner; semi lets it out
 """
 
@@ -27,7 +27,8 @@ NONE: Int64s = np.empty(0, np.int64)
 
 
 class Pairs(NamedTuple):
-    """Pairs of one step, verified: each new left row with right rows, each open left row with new right rows."""
+    """Pairs of one step, verified: each new left row with right rows, each open left row with new right
+    rows."""
 
     new: Int64s  # which of the new left rows,
     found: Int64s  # and the right slots they found
@@ -53,7 +54,8 @@ class Sides(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """What comes out at once: pairs, and left rows alone; and how many left rows found their first partner."""
+    """What comes out at once: pairs, and left rows alone; and how many left rows found their first
+    partner."""
 
     left: Int64s
     right: Int64s
@@ -118,7 +120,9 @@ def best_partner(spec: IntervalSpec, sides: Sides, pairs: Pairs) -> Decision:
 def left_row_only(spec: IntervalSpec, sides: Sides, pairs: Pairs) -> Decision:
     sides.new_left.matched[pairs.new] = True
     served = rings.kill(sides.left.ring, pairs.waiting)
-    rows = np.concatenate([sides.new_left.row[sides.new_left.matched], rings.rows_at(sides.left.ring, served)[0]])
+    rows = np.concatenate(
+        [sides.new_left.row[sides.new_left.matched], rings.rows_at(sides.left.ring, served)[0]]
+    )
     return Decision(NONE, NONE, rows if spec.how == "semi" else NONE, len(rows))
 
 

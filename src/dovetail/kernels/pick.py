@@ -1,7 +1,9 @@
-"""Law: of the candidate partners of one left row, exactly one is picked, the same in whatever order they come.
+"""Law: of the candidate partners of one left row, exactly one is picked, the same in whatever order they
+come.
 
-Candidates come as parallel arrays: `group` says whose they are (any dense numbering of left rows), `time` and `row`
-are the right row's event time and row number. The order of preference ends in the row number, which is unique.
+Candidates come as parallel arrays: `group` says whose they are (any dense numbering of left rows), `time` and
+`row` are the right row's event time and row number. The order of preference ends in the row number, which is
+unique.
 """
 
 from __future__ import annotations

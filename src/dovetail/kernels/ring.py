@@ -7,17 +7,18 @@ A ring is one side's buffer of a streaming join: a chained hash table over a rin
              ^ tail          ^ head
 
 An entry is 24 bytes, whatever the width of the row: event time, row number in the log (with a *matched* bit),
-32 bits of the key's hash (the *tag*), and the next older slot of its chain. With the head array a slot costs 26
-to 28 bytes.
+32 bits of the key's hash (the *tag*), and the next older slot of its chain. With the head array a slot costs
+26 to 28 bytes.
 
-Nothing is ever unlinked. Chains run from newer to older, so a link that leads to a slot which is not older than the one
-it comes from is a leftover from before the slot was reused, and ends the chain. A leftover head may lead into
-another chain; there no tag can be equal (the chain is chosen by bits of the tag), so nothing wrong is found.
+Nothing is ever unlinked. Chains run from newer to older, so a link that leads to a slot which is not older
+than the one it comes from is a leftover from before the slot was reused, and ends the chain. A leftover head
+may lead into another chain; there no tag can be equal (the chain is chosen by bits of the tag), so nothing
+wrong is found.
 
-Expiry marks entries dead (time = DEAD) block by block; blocks whose smallest live time has not been passed are
-skipped. The tail advances over blocks that are wholly dead. Entries that outlive their neighbours (rows dated in
-the future) hold the tail back until the ring is full; then it is rebuilt from its live entries, in place of growing
-if enough slots come free.
+Expiry marks entries dead (time = DEAD) block by block; blocks whose smallest live time has not been passed
+are skipped. The tail advances over blocks that are wholly dead. Entries that outlive their neighbours (rows
+dated in the future) hold the tail back until the ring is full; then it is rebuilt from its live entries, in
+place of growing if enough slots come free.
 """
 
 from __future__ import annotations
@@ -107,10 +108,12 @@ def insert(ring: Ring, tags: UInt32s, times: Int64s, rows: Int64s, matched: NDAr
 
 @kernel
 def probe(ring: Ring, tags: UInt32s, times: Int64s, low: int, high: int) -> tuple[Int64s, Int64s]:
-    """Pairs (i, slot) with equal tags and `times[i] + low <= slot's time <= times[i] + high`, in no fixed order.
+    """Pairs (i, slot) with equal tags and `times[i] + low <= slot's time <= times[i] + high`, in no fixed
+    order.
 
     Each step along a chain is a cache miss, so PROBE_GROUP chains are walked side by side: one loop without
-    branches loads the next entry of every chain, so that the misses overlap, then a second loop looks at what came.
+    branches loads the next entry of every chain, so that the misses overlap, then a second loop looks at what
+    came.
     """
     # for i in rows: for slot in chain(tags[i]): if same tag and in bounds: found (i, slot)
     capacity = np.int64(len(ring.entries))
@@ -153,8 +156,7 @@ def probe(ring: Ring, tags: UInt32s, times: Int64s, low: int, high: int) -> tupl
                 time = time_there[j]
                 if (
                     tag_there[j] == tags[i]
-                    and times[i] + low <= time
-                    and time <= times[i] + high
+                    and times[i] + low <= time <= times[i] + high
                     and time != DEAD
                 ):
                     if found == room:
@@ -248,8 +250,8 @@ def expire(ring: Ring, bound: int) -> Int64s:
 def kill(ring: Ring, slots: Int64s) -> Int64s:
     """Take entries out before their time (a left row that wanted one partner and has it).
 
-    Slots may repeat; returns each that was alive once. `block_min` may now be too small, never too large: the next
-    expire() that passes it looks again and corrects it.
+    Slots may repeat; returns each that was alive once. `block_min` may now be too small, never too large: the
+    next expire() that passes it looks again and corrects it.
     """
     killed = np.empty(len(slots), np.int64)
     count = 0

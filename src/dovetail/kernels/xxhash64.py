@@ -1,8 +1,9 @@
-"""Law: bit for bit the `xxhash64` of Spark SQL, so that a key has one hash whether the JVM or a task computes it.
+"""Law: bit for bit the `xxhash64` of Spark SQL, so that a key has one hash whether the JVM or a task computes
+it.
 
-Spark hashes columns one after another, each with the hash so far as its seed; the first seed is 42. Integers, dates and booleans
-are hashed as 32 bits, longs and timestamps as 64, floating-point numbers by their bits with -0.0 as 0.0 and one NaN, strings
-and binary by their bytes (XXH64).
+Spark hashes columns one after another, each with the hash so far as its seed; the first seed is 42. Integers,
+dates and booleans are hashed as 32 bits, longs and timestamps as 64, floating-point numbers by their bits
+with -0.0 as 0.0 and one NaN, strings and binary by their bytes (XXH64).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Where a join has come to: how far into both logs, the two stream times, and what a rebuild has to read.
 
-An offset holds all that a task must know. Spark writes it to its offset log before a step runs, so a step that is run again
-is run with the same one. `step` counts the steps; together with the digest it names the version of the state.
+An offset holds all that a task must know. Spark writes it to its offset log before a step runs, so a step
+that is run again is run with the same one. `step` counts the steps; together with the digest it names the
+version of the state.
 """
 
 from __future__ import annotations
@@ -55,7 +56,9 @@ class JoinOffset:
         try:
             return cls(**{name: value for name, value in fields.items() if name != "version"})
         except TypeError as error:
-            raise CorruptFile(f"a join offset that is not one: {error}", where="Spark's offset log") from error
+            raise CorruptFile(
+                f"a join offset that is not one: {error}", where="Spark's offset log"
+            ) from error
 
     def moved(self, **changes: Any) -> JoinOffset:
         return replace(self, **changes)

@@ -15,6 +15,7 @@ from dovetail.plan import options as join_options
 from dovetail.plan.consumers import unread
 from dovetail.plan.dialect import spark_sql
 from dovetail.plan.functions import arguments
+from dovetail.plan.interval_literal import NotAnInterval, interval_us, text_us
 from dovetail.plan.join_condition import take_apart
 from dovetail.plan.physical import (
     CategoryOutput,
@@ -173,7 +174,22 @@ def _watermark(program: Program, table: CreateTable) -> Watermark | None:
             hint=f"for seconds since 1970 write window(timestamp_seconds({time.name}), ...)",
         )
     delay = sum(_delay(program, join) for join in _joins_below(program, table))
-    return Watermark(time.table, time.name, delay or join_options.MAX_DELAY_US)
+    return Watermark(time.table, time.name, delay or join_options.MAX_DELAY_US, _reach_us(program, call))
+
+
+def _reach_us(program: Program, call: exp.Expr) -> int:
+    """The length of `window(time, length)`, the gap of `session_window(time, gap)`."""
+    length = arguments(call)[1:2]
+    if not length:
+        raise program.error("the time window has no length", call, expected="window(time, '1 hour')")
+    try:
+        return text_us(str(length[0].this)) if isinstance(length[0], exp.Literal) else interval_us(length[0])
+    except NotAnInterval as error:
+        raise program.error(
+            f"the length of the time window is not a fixed one: {error}",
+            length[0],
+            expected="such as '1 hour'",
+        ) from error
 
 
 def _joins_below(program: Program, statement: CreateTable | CreateView | CreateInput) -> list[CreateView]:

@@ -94,11 +94,15 @@ Output = CategoryOutput | Sink
 
 @dataclass(frozen=True)
 class Watermark:
-    """Put on `column` of the relation named `relation`, which is then registered again under its name."""
+    """Put on `column` of the relation named `relation`, which is then registered again under its name.
+
+    `window_us` is how far a time window reaches beyond the last row in it: its length, or a session's gap.
+    """
 
     relation: str
     column: str
     delay_us: int
+    window_us: int
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Slicers that only pick and rename columns of one input: these need no SQL engine.
 
-Law: where `plain_projection` gives a mapping, the stage's rows are the input's rows, column by column, under other names.
+Law: where `plain_projection` gives a mapping, the stage's rows are the input's rows, column by column, under
+other names.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from sqlglot import exp
 
 from dovetail.plan.expression_types import Environment, type_of
@@ -25,20 +27,24 @@ def relation_types(program: Program) -> Types:
 
 
 def environment_of(query: exp.Query, types: Types) -> Environment:
+    place_of = places_in(query, types)
+
     def look_up(column: exp.Column) -> str | None:
-        place = place_of(column, query, types)
+        place = place_of(column)
         return types.get(place) if place else None
 
     return look_up
 
 
-def place_of(column: exp.Column, query: exp.Query, known: Types) -> tuple[str, str] | None:
+def places_in(query: exp.Query, known: Types) -> Callable[[exp.Column], tuple[str, str] | None]:
     """The relation and column that a reference means; in a query that passes through, only if it is clear."""
     if is_simple(query):
-        return (column.table.lower(), column.name.lower()) if column.table else None
-    holders = [
-        (relation.lower(), column.name.lower())
-        for relation in tables_in(query)
-        if (relation.lower(), column.name.lower()) in known
-    ]
-    return holders[0] if len(holders) == 1 else None
+        return lambda column: (column.table.lower(), column.name.lower()) if column.table else None
+    relations = [relation.lower() for relation in tables_in(query)]
+
+    def look_up(column: exp.Column) -> tuple[str, str] | None:
+        name = column.name.lower()
+        holders = [(relation, name) for relation in relations if (relation, name) in known]
+        return holders[0] if len(holders) == 1 else None
+
+    return look_up

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import signal
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -18,6 +15,7 @@ from dovetail.errors import InputError, SettingError
 from dovetail.service.run_snapshot import RunSnapshot
 from dovetail.service.run_summary import JoinSummary, RunSummary
 from dovetail.service.settings import DRIVER_MEMORY, HOME, INDEX_DIR, MASTER
+from dovetail.service.stop_signals import stopped_by_signals
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,7 +52,7 @@ def run(
     mode: Mode = "drain" if drain else "available-now" if available_now else "stream"
     from dovetail.service.live_view import LiveView
 
-    with LiveView() as view, _stopped_by_signals() as stop:
+    with LiveView() as view, stopped_by_signals() as stop:
         summary = run_application(
             file,
             home=HOME.read(home),
@@ -128,7 +126,9 @@ def read_pql(path: Path) -> str:
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise InputError(
-            f"the PQL file cannot be read: {reason}", where=str(path), expected="a text file with a PQL program"
+            f"the PQL file cannot be read: {reason}",
+            where=str(path),
+            expected="a text file with a PQL program",
         ) from error
 
 
@@ -204,22 +204,3 @@ def _settings(pairs: list[str]) -> dict[str, str]:
             raise SettingError(f"{pair!r} is not a setting", where="--set", expected="key=value")
         settings[name.strip()] = value
     return settings
-
-
-@contextmanager
-def _stopped_by_signals() -> Iterator[threading.Event]:
-    """Ctrl-C and SIGTERM ask for a clean stop; a second Ctrl-C is for the impatient."""
-    stop = threading.Event()
-
-    def handle(number: int, frame: object) -> None:
-        if stop.is_set() and number == signal.SIGINT:
-            raise KeyboardInterrupt
-        print("stopping", file=sys.stderr)
-        stop.set()
-
-    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -1,9 +1,10 @@
 """Law: when the inputs are declared complete, every time window of an aggregation comes out.
 
-Spark closes a window when its watermark passes the window's end, and the watermark follows the rows. So that it can be made to
-pass when no more rows come, the aggregated rows are united with a second stream: a directory that stays empty until
-the drain puts one *end row* there, dated beyond all windows. The row moves the watermark and is then filtered
-out. The filter carries a nondeterministic term, or the optimizer would move it below the watermark.
+Spark closes a window when its watermark passes the window's end, and the watermark follows the rows. So that
+it can be made to pass when no more rows come, the aggregated rows are united with a second stream: a
+directory that stays empty until the drain puts one *end row* there, dated beyond all windows. The row moves
+the watermark and is then filtered out. The filter carries a nondeterministic term, or the optimizer would
+move it below the watermark.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ def with_watermark(
     folder.mkdir(parents=True, exist_ok=True)
     ends = spark.readStream.schema(f"{_END} timestamp").parquet(str(folder))
     nothing = [
-        (F.col(_END) if name == watermark.column else F.lit(None)).cast(rows.schema[name].dataType).alias(name)
+        (F.col(_END) if name == watermark.column else F.lit(None))
+        .cast(rows.schema[name].dataType)
+        .alias(name)
         for name in rows.columns
     ]
     united = rows.withColumn(_END, F.lit(None).cast("timestamp")).union(ends.select(*nothing, _END))

@@ -7,8 +7,9 @@
     )
     joined.writeStream.format("parquet")...start()
 
-The call starts two queries, `<name>.left` and `<name>.right`, which slice the inputs into the log; the DataFrame it returns reads
-the join. They are ordinary streaming queries: `spark.streams.active` shows them, and they end with the session.
+The call starts two queries, `<name>.left` and `<name>.right`, which slice the inputs into the log; the
+DataFrame it returns reads the join. They are ordinary streaming queries: `spark.streams.active` shows them,
+and they end with the session.
 """
 
 from __future__ import annotations
@@ -63,13 +64,13 @@ def join(
 ) -> DataFrame:
     """Join two streaming DataFrames on equal keys and event times within bounds.
 
-    A left row matches a right row if the `on` columns are equal and
-    `left_time - before <= right_time <= left_time + after`. `on` names a column both have, or several, or pairs
-    `(left, right)`. The result has the key columns, the other left columns, then the other right columns, those whose names are
-    taken with `suffix`; semi and anti joins give left columns only. `max_delay` is how late a row may come and still be
-    matched exactly. `name` and `home` say where the join keeps its log and state: the same again goes on where it
-    stopped. With mode "available-now" or "drain" the inputs are sliced before the call returns, and the result, to be run with
-    `trigger(availableNow=True)`, covers them; "drain" also closes every window.
+    A left row matches a right row if the `on` columns are equal and `left_time - before <= right_time <=
+    left_time + after`. `on` names a column both have, or several, or pairs `(left, right)`. The result has
+    the key columns, the other left columns, then the other right columns, those whose names are taken with
+    `suffix`; semi and anti joins give left columns only. `max_delay` is how late a row may come and still be
+    matched exactly. `name` and `home` say where the join keeps its log and state: the same again goes on
+    where it stopped. With mode "available-now" or "drain" the inputs are sliced before the call returns, and
+    the result, to be run with `trigger(availableNow=True)`, covers them; "drain" also closes every window.
     """
     for side, rows in (("left", left), ("right", right)):
         if not rows.isStreaming:
@@ -168,7 +169,9 @@ def _side(rows: DataFrame, keys: list[str], time: str) -> DataFrame:
     missing = [column for column in [*keys, time] if column not in rows.columns]
     if missing:
         raise PlanError(
-            f"no column {', '.join(missing)}", expected=f"one of {', '.join(rows.columns)}", hint="check on= and *_time="
+            f"no column {', '.join(missing)}",
+            expected=f"one of {', '.join(rows.columns)}",
+            hint="check on= and *_time=",
         )
     payload = [F.col(f"`{column}`") for column in rows.columns if column not in keys]
     return rows.select(
@@ -205,5 +208,6 @@ def _us(duration: Duration, what: str) -> int:
         return text_us(duration)
     except ValueError as error:
         raise PlanError(
-            f"{what}={duration!r} is not a duration: {error}", expected="such as '3 minutes' or '1 hour 30 seconds'"
+            f"{what}={duration!r} is not a duration: {error}",
+            expected="such as '3 minutes' or '1 hour 30 seconds'",
         ) from error

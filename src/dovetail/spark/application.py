@@ -1,7 +1,8 @@
 """Law: an application's directory belongs to one application, one plan and one run at a time.
 
-`<home>/apps/<application>/` holds the plan it was started with, Spark's checkpoints and the join state. State that was made
-by another plan would be read wrongly, so a run with another plan is refused and told what to do.
+`<home>/apps/<application>/` holds the plan it was started with, Spark's checkpoints and the join state. State
+that was made by another plan would be read wrongly, so a run with another plan is refused and told what to
+do.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Which files a micro-batch of Spark's file source covers, in the order they came.
 
-Spark hands `foreachBatch` a DataFrame that no longer knows its files. Its checkpoint does: `offsets/<batch>` holds the source's log
-offset after the batch, `sources/0/<offset>` (or a `.compact` file of several) the files of each offset.
+Spark hands `foreachBatch` a DataFrame that no longer knows its files. Its checkpoint does: `offsets/<batch>`
+holds the source's log offset after the batch, `sources/0/<offset>` (or a `.compact` file of several) the
+files of each offset.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ def files_of_batch(checkpoint: str, batch: int) -> list[str]:
     root = Path(checkpoint)
     last = _log_offset(root, batch)
     first = _log_offset(root, batch - 1) + 1 if batch > 0 else 0
-    entries = [entry for offset in range(first, last + 1) for entry in _entries(root / "sources" / "0", offset)]
+    entries = [
+        entry for offset in range(first, last + 1) for entry in _entries(root / "sources" / "0", offset)
+    ]
     return [entry["path"] for entry in sorted(entries, key=lambda entry: (entry["timestamp"], entry["path"]))]
 
 

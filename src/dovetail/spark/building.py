@@ -1,7 +1,7 @@
 """A physical plan as streaming DataFrames: every stage built, nothing started.
 
-Building creates the intermediate categories and lets Spark's analyzer see every expression, so that whatever it can find wrong
-is found before a row is read.
+Building creates the intermediate categories and lets Spark's analyzer see every expression, so that whatever
+it can find wrong is found before a row is read.
 """
 
 from __future__ import annotations
@@ -102,7 +102,9 @@ class Builder:
         after = []
         for table in stage.inputs:
             reader = f"{self.plan.application}.{stage.name}"
-            read_input(self.spark, table, self.home, reader, self.tasks).createOrReplaceTempView(f"`{table.name}`")
+            read_input(self.spark, table, self.home, reader, self.tasks).createOrReplaceTempView(
+                f"`{table.name}`"
+            )
             bad = read_rejects(self.spark, table)
             if bad is not None:
                 rejects[table.name] = bad
@@ -195,7 +197,7 @@ class Builder:
                 f"the join window is on a column of type {kind}",
                 where=f"stage {place}",
                 expected="a timestamp",
-                hint="convert it in the ON clause: timestamp_seconds(x), timestamp_millis(x), to_timestamp(x, 'format')",
+                hint="convert it in the ON clause: timestamp_seconds(x), to_timestamp(x, 'format')",
             )
 
     def _select(

@@ -1,15 +1,16 @@
 """The slicer's short way: Parquet files into the log without a detour through the JVM's rows.
 
-Most of a slicer's time goes into turning Parquet columns into Spark rows, these into Arrow columns, and sending them to Python.
-Where a stage only picks and renames columns of Parquet files, its tasks read the files with Arrow themselves. Spark still finds
-the files, numbers the micro-batches, schedules the tasks and runs them again when they fail; segments, commits and hashes
-are the same as on the long way, so that a stage may change from one to the other between two runs.
+Most of a slicer's time goes into turning Parquet columns into Spark rows, these into Arrow columns, and
+sending them to Python. Where a stage only picks and renames columns of Parquet files, its tasks read the
+files with Arrow themselves. Spark still finds the files, numbers the micro-batches, schedules the tasks and
+runs them again when they fail; segments, commits and hashes are the same as on the long way, so that a stage
+may change from one to the other between two runs.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -41,7 +42,7 @@ class DirectSlice:
     time: str  # of the file
 
     @told
-    def __call__(self, groups: Iterator[list[RowGroup]]) -> Iterator[str]:
+    def __call__(self, groups: Iterable[list[RowGroup]]) -> Iterator[str]:
         from dovetail.log.category import Category
         from dovetail.spark.write_rows import bucket_of, time_of
 
@@ -60,15 +61,19 @@ class DirectSlice:
 
 
 def direct_slice(stage: SlicerStage, category: Category) -> DirectSlice | None:
-    """The short way of a stage, if it has one: Parquet files on a local path, nothing computed, keys that Arrow and
-    the category agree on."""
+    """The short way of a stage, if it has one: Parquet files on a local path, nothing computed, keys that
+    Arrow and the category agree on."""
     import pyarrow as pa
 
     from dovetail.spark.inputs import input_files, parquet_schema
     from dovetail.state.key_hash import hashable
 
     source, output = stage.inputs[0].source if stage.inputs else None, stage.output
-    if not isinstance(source, FilesSource) or source.format != "parquet" or not isinstance(output, CategoryOutput):
+    if (
+        not isinstance(source, FilesSource)
+        or source.format != "parquet"
+        or not isinstance(output, CategoryOutput)
+    ):
         return None
     projection = plain_projection(stage)
     if projection is None or output.time is None or "://" in source.path:
@@ -108,7 +113,9 @@ def _row_groups(files: Sequence[str]) -> list[RowGroup]:
     for file in files:
         path = local_path(file)
         metadata = pq.read_metadata(path)
-        found += [(path, number, metadata.row_group(number).num_rows) for number in range(metadata.num_row_groups)]
+        found += [
+            (path, number, metadata.row_group(number).num_rows) for number in range(metadata.num_row_groups)
+        ]
     return found
 
 
@@ -136,5 +143,5 @@ def _read(file: str, number: int, columns: list[str]) -> pa.Table:
             f"the file cannot be read: {str(error).splitlines()[0]}",
             where=file,
             expected="a whole Parquet file",
-            hint="write it again (under a temporary name, then rename it) or remove it; what was committed stays",
+            hint="write it again (under another name, then rename it) or remove it; what was committed stays",
         ) from error

@@ -1,7 +1,8 @@
 """Law: an error raised anywhere, in a worker or on the driver, reaches the user as the error it was.
 
-Spark carries exceptions of Python workers as text. `told` puts a `DovetailError` into that text in a form that
-`failure_of` finds again. Spark's own errors become one sentence with the place; the rest is there with DOVETAIL_DEBUG.
+Spark carries exceptions of Python workers as text. `told` puts a `DovetailError` into that text in a form
+that `failure_of` finds again. Spark's own errors become one sentence with the place; the rest is there with
+DOVETAIL_DEBUG.
 """
 
 from __future__ import annotations
@@ -73,7 +74,8 @@ def failure_of(error: BaseException, stage: str) -> DovetailError:
 
 
 def too_slow_to_start(error: BaseException) -> bool:
-    """A query that ended before it began: the machine was too busy to start its Python process in the time Spark gives it."""
+    """A query that ended before it began: the machine was too busy to start its Python process in the time
+    Spark gives it."""
     return "Python worker failed to connect back" in str(error)
 
 

@@ -1,7 +1,8 @@
 """Law: a query that ends takes its source's process with it, without a word.
 
-Spark runs the driver side of a Python source in a process of its own and closes the connection when the query ends. The
-process takes that for a failure and prints a traceback; the reader, which it tells to stop, ends it first.
+Spark runs the driver side of a Python source in a process of its own and closes the connection when the query
+ends. The process takes that for a failure and prints a traceback; the reader, which it tells to stop, ends it
+first.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Input tables as streaming DataFrames, with what can be wrong about them found before or as they are read."""
+"""Input tables as streaming DataFrames, with what can be wrong about them found before or as they are
+read."""
 
 from __future__ import annotations
 
@@ -26,14 +27,17 @@ _HIDDEN = ("_", ".")
 
 
 def known_types(program: Program, home: str) -> dict[str, Mapping[str, str]]:
-    """By input table: the column types that its source knows. The application's own categories are not there yet."""
+    """By input table: the column types that its source knows. The application's own categories are not there
+    yet."""
     written = {statement.storage.category for statement in program if isinstance(statement, CreateTable)}
     known = {}
     for table in program:
         if isinstance(table, CreateInput):
             origin = table.origin
             if isinstance(origin, Files):
-                known[table.name] = source_types(FilesSource(origin.path, origin.format, origin.options), home)
+                known[table.name] = source_types(
+                    FilesSource(origin.path, origin.format, origin.options), home
+                )
             elif origin.category not in written:
                 known[table.name] = source_types(ScribeSource(origin.category), home)
     return known
@@ -65,16 +69,21 @@ def read_input(spark: SparkSession, table: InputTable, home: str, reader: str, t
 
 
 def read_rejects(spark: SparkSession, table: InputTable) -> DataFrame | None:
-    """The rows of a JSON or CSV input that cannot be read, as text; None where the format has no such rows."""
+    """The rows of a JSON or CSV input that cannot be read, as text; None where the format has no such
+    rows."""
     if not isinstance(table.source, FilesSource) or table.source.format == "parquet":
         return None
     rows = _read_files(spark, table, table.source)
     return rows.where(F.col(CORRUPT).isNotNull()).select(
-        F.input_file_name().alias("file"), F.col(CORRUPT).alias("raw"), F.struct(*rows.drop(CORRUPT).columns).alias("read")
+        F.input_file_name().alias("file"),
+        F.col(CORRUPT).alias("raw"),
+        F.struct(*rows.drop(CORRUPT).columns).alias("read"),
     )
 
 
-def check_files(files: Iterable[str], columns: Iterable[Column], first: pa.Schema | None = None) -> pa.Schema | None:
+def check_files(
+    files: Iterable[str], columns: Iterable[Column], first: pa.Schema | None = None
+) -> pa.Schema | None:
     """Parquet files must have a footer, the columns of the table, and the types of the first file."""
     names = [column.name for column in columns]
     for file in files:
@@ -95,7 +104,7 @@ def check_files(files: Iterable[str], columns: Iterable[Column], first: pa.Schem
                     f"the file has another type for column {name}: {schema.field(name).type}",
                     where=file,
                     expected=str(first.field(name).type),
-                    hint="rewrite the file with the type that the other files have, or keep it in another directory",
+                    hint="rewrite it with the type that the others have, or keep it in another directory",
                 )
     return first
 
@@ -116,8 +125,7 @@ def input_files(source: FilesSource) -> list[str]:
     data = [
         str(file)
         for file in files
-        if file.is_file()
-        and not any(part.startswith(_HIDDEN) for part in file.relative_to(path).parts)
+        if file.is_file() and not any(part.startswith(_HIDDEN) for part in file.relative_to(path).parts)
     ]
     if not data:
         raise InputError(
@@ -134,13 +142,15 @@ def parquet_schema(file: str) -> pa.Schema:
     try:
         return pq.read_schema(path)
     except FileNotFoundError as error:
-        raise InputError("the file is gone", where=path, hint="put it back, or run again without it") from error
+        raise InputError(
+            "the file is gone", where=path, hint="put it back, or run again without it"
+        ) from error
     except (pa.ArrowException, OSError) as error:
         raise InputError(
             f"the file is not a whole Parquet file: {str(error).splitlines()[0]}",
             where=path,
             expected="a Parquet file with its footer",
-            hint="write it again (under a temporary name, then rename it) or remove it; what was committed stays",
+            hint="write it again (under another name, then rename it) or remove it; what was committed stays",
         ) from error
 
 
@@ -195,8 +205,8 @@ def _read_files(spark: SparkSession, table: InputTable, source: FilesSource) -> 
             if options["header"].lower() == "true":
                 options.setdefault("enforceSchema", "false")
                 types = {name: types.get(name, "string") for name in _csv_header(files, options, table)}
-        for name, kind in types.items():
-            schema.add(name, kind)
+        for name, declared in types.items():
+            schema.add(name, declared)
         schema.add(StructField(CORRUPT, StringType()))
         options |= {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
     return spark.readStream.format(source.format).schema(schema).options(**options).load(source.path)
@@ -215,7 +225,7 @@ def _csv_header(files: list[str], options: Mapping[str, str], table: InputTable)
             f"the file lacks column{'s' if len(missing) > 1 else ''} {', '.join(missing)}",
             where=files[0],
             expected=f"a header line with {', '.join(column.name for column in table.columns)}",
-            hint=f"its header has {', '.join(header) or 'nothing'}; for files without one say header = \"false\"",
+            hint=f'its header has {", ".join(header) or "nothing"}; without one say header = "false"',
         )
     return header
 

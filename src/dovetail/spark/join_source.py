@@ -1,8 +1,8 @@
 """The join as a Spark streaming source.
 
-Spark calls `latestOffset` on the driver: that is the coordinator. It calls `read` in a task for each bucket group: that is
-the join step. Offsets go through Spark's offset log before a step runs, so a step that is run again (a retried task, a
-restarted driver) is the same step.
+Spark calls `latestOffset` on the driver: that is the coordinator. It calls `read` in a task for each bucket
+group: that is the join step. Offsets go through Spark's offset log before a step runs, so a step that is run
+again (a retried task, a restarted driver) is the same step.
 """
 
 from __future__ import annotations
@@ -74,9 +74,7 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
 
         config, begin = self.config, JoinOffset.from_json(start)
         left, right = self._categories()
-        pace = Pace(
-            config.left_max_delay_us, config.right_max_delay_us, config.max_step_rows, config.tasks
-        )
+        pace = Pace(config.left_max_delay_us, config.right_max_delay_us, config.max_step_rows, config.tasks)
         end = plan_step(
             begin,
             self._new(left, 0, begin.left),
@@ -117,9 +115,7 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
             stop = self._stop_at[side]
         else:
             stop = self._known[side] = category.next_commit(max(self._known[side], start))
-        return [
-            CommitSummary(commit.rows, _newest(commit)) for commit in category.commits(start, stop)
-        ]
+        return [CommitSummary(commit.rows, _newest(commit)) for commit in category.commits(start, stop)]
 
     def _with_floors(self, end: JoinOffset, left: Category, right: Category) -> JoinOffset:
         from dovetail.time.coordinator import needed_since

@@ -1,4 +1,5 @@
-"""What a run has done so far, read from outside: commits of the log, totals of the join state, Spark's progress."""
+"""What a run has done so far, read from outside: commits of the log, totals of the join state, Spark's
+progress."""
 
 from __future__ import annotations
 
@@ -7,8 +8,8 @@ import json
 import time
 from dataclasses import dataclass, field
 
-from pyspark.sql.streaming import StreamingQuery
 from pyspark.sql.streaming.listener import StreamingQueryProgress
+from pyspark.sql.streaming.query import StreamingQuery
 
 from dovetail.errors import DovetailError
 from dovetail.log.category import Category, list_categories

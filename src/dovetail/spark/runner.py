@@ -1,8 +1,8 @@
 """Runs a plan: starts its stages in the right order, watches them, stops them, and says how it went.
 
-    stream         all stages at once, until stopped
-    available-now  wave by wave: a stage runs when the stages it reads from have worked off what there is
-    drain          the same, and then the inputs are over: every window closes
+stream         all stages at once, until stopped
+available-now  wave by wave: a stage runs when the stages it reads from have worked off what there is
+drain          the same, and then the inputs are over: every window closes
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 from dovetail.errors import DovetailError
 from dovetail.plan.physical import Plan
@@ -27,14 +27,15 @@ from dovetail.spark.starting import Failures, Mode, start
 
 WATCH_S = 0.05
 STARTING_AT_ONCE = os.cpu_count() or 1
-"""A query of a Python source starts a process, and Spark gives it up if it is not there within ten seconds: many at once on
-few cores would be too slow for that."""
+"""A query of a Python source starts a process, and Spark gives it up if it is not there within ten seconds:
+many at once on few cores would be too slow for that."""
 STARTS = 5
 
 
 @dataclass
 class Run:
-    """One run of one plan. `watch` is called several times a second, with the run, from the thread that runs it."""
+    """One run of one plan. `watch` is called several times a second, with the run, from the thread that runs
+    it."""
 
     spark: SparkSession
     plan: Plan
@@ -118,7 +119,9 @@ class Run:
             self.watch(self)
             time.sleep(WATCH_S)
         try:
-            self.queries[stage.name] = start(stage, self.home, self.plan.application, self.mode, self._failures)
+            self.queries[stage.name] = start(
+                stage, self.home, self.plan.application, self.mode, self._failures
+            )
         except DovetailError:
             raise
         except Exception as error:

@@ -1,11 +1,11 @@
 """The slicer: rows of any streaming DataFrame into a category of the log, sharded by the join key.
 
-Paper, section 4.2. Expressions, filters and projections are DataFrame code and run in the JVM. Segments are written inside
-the tasks; the driver then makes them exist with one commit. A micro-batch that is run again finds its commit there and
-changes nothing: Spark's batch number is the producer's batch number.
+Paper, section 4.2. Expressions, filters and projections are DataFrame code and run in the JVM. Segments are
+written inside the tasks; the driver then makes them exist with one commit. A micro-batch that is run again
+finds its commit there and changes nothing: Spark's batch number is the producer's batch number.
 
     _hash   xxhash64 of the key columns
-    _time   microseconds since the epoch, or NO_TIME where a key or the time is null: such a row matches nothing
+    _time   microseconds since the epoch; NO_TIME where a key or the time is null: it matches nothing
     _key_i  the key columns, to tell equal keys from equal hashes
     ...     payload
 """
@@ -35,8 +35,8 @@ HASH, TIME = "_hash", "_time"
 
 
 def sliced(rows: DataFrame, keys: Sequence[str], time: str, key_types: Sequence[DataType]) -> DataFrame:
-    """Rows with `_hash` and `_time` in front. Both sides' keys are cast to common types first, so that equal keys have
-    equal hashes."""
+    """Rows with `_hash` and `_time` in front. Both sides' keys are cast to common types first, so that equal
+    keys have equal hashes."""
     for key, kind in zip(keys, key_types, strict=True):
         rows = rows.withColumn(key, F.col(f"`{key}`").cast(kind))
     columns = [F.col(f"`{key}`") for key in keys]
@@ -53,7 +53,8 @@ def sliced(rows: DataFrame, keys: Sequence[str], time: str, key_types: Sequence[
 
 @dataclass(frozen=True)
 class Placement:
-    """Which columns say where rows go: the bucket by a hash (None: one bucket), the commit's sketch by a time."""
+    """Which columns say where rows go: the bucket by a hash (None: one bucket), the commit's sketch by a
+    time."""
 
     hash: str | None
     time: str | None
@@ -80,7 +81,9 @@ class WriteSegments:
             bucket_of(self.placement.hash, category.buckets),
             time_of(self.placement.time),
         )
-        yield pa.record_batch({"segment": pa.array([json.dumps(info.to_json()) for info in infos], pa.string())})
+        yield pa.record_batch(
+            {"segment": pa.array([json.dumps(info.to_json()) for info in infos], pa.string())}
+        )
 
 
 def append_batch(

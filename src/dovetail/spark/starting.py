@@ -8,7 +8,7 @@ from typing import Literal
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from dovetail.errors import DovetailError
@@ -37,7 +37,9 @@ Failures = dict[str, DovetailError]
 """Errors raised on the driver inside a micro-batch, by stage: Spark would only hand their text on."""
 
 
-def start(built: BuiltStage, home: str, application: str, mode: Mode, failures: Failures) -> list[StreamingQuery]:
+def start(
+    built: BuiltStage, home: str, application: str, mode: Mode, failures: Failures
+) -> list[StreamingQuery]:
     """Start a stage's query, and one for each of its inputs that may hold unreadable rows."""
     checkpoints = f"{home}/apps/{application}/checkpoints"
     checkpoint = f"{checkpoints}/{built.name}"
@@ -104,8 +106,8 @@ def _writer(
 def _append(
     built: BuiltStage, category: Category, producer: str, placement: Placement, checkpoint: str
 ) -> Callable[[DataFrame, int], None]:
-    """How a micro-batch gets into the log. New Parquet files are looked at first: a wrong one would give nulls, or a
-    puzzling error."""
+    """How a micro-batch gets into the log. New Parquet files are looked at first: a wrong one would give
+    nulls, or a puzzling error."""
     table = _parquet_table(built)
     if table is None:
         return partial(append_batch, category=category, producer=producer, placement=placement)

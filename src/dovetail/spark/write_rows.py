@@ -19,7 +19,8 @@ def bucket_of(column: str | None, buckets: int) -> Callable[[pa.RecordBatch], ND
     def choose(batch: pa.RecordBatch) -> NDArray[Any]:
         if column is None:
             return np.zeros(batch.num_rows, np.int64)
-        return np.mod(batch.column(column).to_numpy(), buckets)
+        chosen: NDArray[Any] = np.mod(batch.column(column).to_numpy(), buckets)
+        return chosen
 
     return choose
 
@@ -30,7 +31,9 @@ def time_of(column: str | None) -> Callable[[pa.RecordBatch], NDArray[np.int64] 
             return None
         values = batch.column(column)
         if pa.types.is_timestamp(values.type):
-            values = pc.fill_null(values.cast(pa.timestamp("us", values.type.tz)).cast(pa.int64()), int(NO_TIME))
+            values = pc.fill_null(
+                values.cast(pa.timestamp("us", values.type.tz)).cast(pa.int64()), int(NO_TIME)
+            )
         times: NDArray[np.int64] = values.to_numpy(zero_copy_only=False)
         return times
 

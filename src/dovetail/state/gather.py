@@ -38,7 +38,9 @@ class Rows:
         return pa.array(rows - self._first_row)
 
 
-def same_keys(left: Rows, right: Rows, keys: tuple[str, ...], left_rows: Int64s, right_rows: Int64s) -> NDArray[np.bool_]:
+def same_keys(
+    left: Rows, right: Rows, keys: tuple[str, ...], left_rows: Int64s, right_rows: Int64s
+) -> NDArray[np.bool_]:
     """Whether all key columns are equal, pair by pair. Keys of buffered rows are never null."""
     at_left, at_right = left.positions(left_rows), right.positions(right_rows)
     equal = np.ones(len(left_rows), np.bool_)
@@ -53,8 +55,11 @@ def equal_values(first: pa.Array, second: pa.Array) -> NDArray[np.bool_]:
     kind = first.type
     if pa.types.is_nested(kind):
         # Arrow compares no nested arrays; equal Python values are exact, and nested keys are rare.
-        return np.fromiter((a == b for a, b in zip(first.to_pylist(), second.to_pylist(), strict=True)), np.bool_)
+        return np.fromiter(
+            (a == b for a, b in zip(first.to_pylist(), second.to_pylist(), strict=True)), np.bool_
+        )
     equal = pc.equal(first, second)
     if pa.types.is_floating(kind):
         equal = pc.or_(equal, pc.and_(pc.is_nan(first), pc.is_nan(second)))
-    return equal.to_numpy(zero_copy_only=False)
+    verdict: NDArray[np.bool_] = equal.to_numpy(zero_copy_only=False)
+    return verdict

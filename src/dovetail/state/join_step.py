@@ -3,8 +3,8 @@
     1. resume    the state at the step's start: the live index, or snapshot and replay
     2. arrive    hash, time and row number of the new rows of both sides
     3. join      `dovetail.joins.interval.step`
-    4. save      the state at the step's end: before any row is handed on, so that a task that dies later is run again
-                 from the snapshot of the start
+    4. save      the state at the step's end: before any row is handed on, so that a task that dies later is
+                 run again from the snapshot of the start
     5. gather    payload of the rows that come out
 
 Law: the rows depend only on the log, the two offsets and the state at the first.
@@ -70,10 +70,17 @@ def gather(
 ) -> Iterator[pa.RecordBatch]:
     """Pairs first, then lone left rows, then lone right rows; the side that is not there is null."""
     sides: dict[Side, tuple[Rows, list[pa.Array]]] = {
-        "left": (left, [left.positions(emitted.left), left.positions(emitted.left_alone), _nulls(emitted.right_alone)]),
+        "left": (
+            left,
+            [left.positions(emitted.left), left.positions(emitted.left_alone), _nulls(emitted.right_alone)],
+        ),
         "right": (
             right,
-            [right.positions(emitted.right), _nulls(emitted.left_alone), right.positions(emitted.right_alone)],
+            [
+                right.positions(emitted.right),
+                _nulls(emitted.left_alone),
+                right.positions(emitted.right_alone),
+            ],
         ),
     }
     positions = {side: pa.concat_arrays(parts) for side, (_, parts) in sides.items()}

@@ -16,12 +16,12 @@ def hashable(kind: pa.DataType) -> bool:
     """Whether this type can be hashed here; others are left to Spark."""
     return (
         pa.types.is_signed_integer(kind)
-        or pa.types.is_floating(kind)
-        and not pa.types.is_float16(kind)
+        or (pa.types.is_floating(kind)
+        and not pa.types.is_float16(kind))
         or pa.types.is_boolean(kind)
         or pa.types.is_date32(kind)
-        or pa.types.is_timestamp(kind)
-        and kind.unit == "us"
+        or (pa.types.is_timestamp(kind)
+        and kind.unit == "us")
         or pa.types.is_string(kind)
         or pa.types.is_binary(kind)
     )
@@ -43,7 +43,9 @@ def _fold(key: pa.Array, hashes: NDArray[np.uint64]) -> None:
         content = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
         xxhash64.hash_bytes(content, starts, hashes)
     elif kind in (pa.int64(), pa.float64()) or pa.types.is_timestamp(kind):
-        xxhash64.hash_longs(_bits(key, np.int64 if kind != pa.float64() else np.float64).view(np.uint64), hashes)
+        xxhash64.hash_longs(
+            _bits(key, np.int64 if kind != pa.float64() else np.float64).view(np.uint64), hashes
+        )
     elif kind == pa.float32():
         xxhash64.hash_ints(_bits(key, np.float32).view(np.uint32), hashes)
     else:  # booleans, bytes, shorts, ints and dates are 32 bits wide
@@ -57,5 +59,5 @@ def _bits(key: pa.Array, kind: type[np.generic]) -> NDArray[np.generic]:
         key = key.view(pa.int64())
     values = pc.fill_null(key, 0).to_numpy(zero_copy_only=False).astype(kind, copy=False)
     if np.issubdtype(kind, np.floating):
-        values = np.where(np.isnan(values), kind(np.nan), values + kind(0))  # type: ignore[call-arg]
+        values = np.where(np.isnan(values), kind(np.nan), values + kind(0))
     return np.ascontiguousarray(values)

@@ -1,11 +1,12 @@
 """Law: a live index is used only at the version it says it has; in every other case it is rebuilt.
 
-Spark's Python workers are not sticky: a bucket group lands now in this process, now in that one. So the rings lie in
-files that all processes of a host map. `header.json` names the files and the state's version. It is taken away
-when a step begins and written when the step is done: a crash in between leaves no header, and that means rebuild.
+Spark's Python workers are not sticky: a bucket group lands now in this process, now in that one. So the rings
+lie in files that all processes of a host map. `header.json` names the files and the state's version. It is
+taken away when a step begins and written when the step is done: a crash in between leaves no header, and that
+means rebuild.
 
-The files are memory that happens to have a name: they are not synced. The header carries the boot id of the host, so
-that an index which lived through a crash of the machine is not trusted.
+The files are memory that happens to have a name: they are not synced. The header carries the boot id of the
+host, so that an index which lived through a crash of the machine is not trusted.
 """
 
 from __future__ import annotations
@@ -155,7 +156,9 @@ class LiveIndex:
             return None
         finally:
             path.unlink(missing_ok=True)
-        usable = isinstance(header, dict) and header.get("format") == FORMAT and header.get("boot") == _boot_id()
+        usable = (
+            isinstance(header, dict) and header.get("format") == FORMAT and header.get("boot") == _boot_id()
+        )
         return header if usable else None
 
     def _forget(self) -> None:
@@ -184,7 +187,8 @@ def _layout(capacity: int, with_best: bool) -> list[int]:
 
 
 def index_root(chosen: str | None) -> Path:
-    """Where indexes live on this host: the place asked for, else a tmpfs with room, else the temporary directory."""
+    """Where indexes live on this host: the place asked for, else a tmpfs with room, else the temporary
+    directory."""
     if chosen:
         return Path(chosen)
     user = f"dovetail-{os.getuid()}"

@@ -1,11 +1,12 @@
 """Law: a snapshot that reads back is the state it was taken of, or an error; never something in between.
 
-A snapshot is what a rebuild cannot get from the log: the open left rows (as references: tag, time, row number), whether they have
-matched, the partners they have chosen, which retained right rows have matched (only if lone right rows come out),
-and the running totals. Retained right rows themselves are replayed from the log: section 6.1 of the paper.
+A snapshot is what a rebuild cannot get from the log: the open left rows (as references: tag, time, row
+number), whether they have matched, the partners they have chosen, which retained right rows have matched
+(only if lone right rows come out), and the running totals. Retained right rows themselves are replayed from
+the log: section 6.1 of the paper.
 
-The file: 8 bytes magic with the format's number, 8 bytes checksum of the rest, 4 bytes length of a JSON header, the
-header, then the arrays it names, one after another.
+The file: 8 bytes magic with the format's number, 8 bytes checksum of the rest, 4 bytes length of a JSON
+header, the header, then the arrays it names, one after another.
 """
 
 from __future__ import annotations
@@ -42,9 +43,7 @@ def write_snapshot(store: Store, path: str, snapshot: Snapshot) -> int:
         "totals": snapshot.totals,
     }
     text = json.dumps(header).encode()
-    body = b"".join(
-        [len(text).to_bytes(4, "little"), text, *(array.tobytes() for array in arrays.values())]
-    )
+    body = b"".join([len(text).to_bytes(4, "little"), text, *(array.tobytes() for array in arrays.values())])
     checksum = xxhash.xxh3_64_intdigest(body).to_bytes(8, "little")
     store.replace(path, MAGIC + FORMAT.to_bytes(2, "little") + checksum + body)
     return _PREFIX_BYTES + len(body)
@@ -70,7 +69,8 @@ def read_snapshot(store: Store, path: str) -> Snapshot:
 
 
 def snapshot_totals(store: Store, path: str) -> dict[str, int]:
-    """Only the running totals, without reading or checking the rows: for people to look at while a join runs."""
+    """Only the running totals, without reading or checking the rows: for people to look at while a join
+    runs."""
     data = store.buffer(path)
     length = int.from_bytes(data[16:20].to_pybytes(), "little")
     totals: dict[str, int] = json.loads(data[20 : 20 + length].to_pybytes())["totals"]

@@ -1,7 +1,9 @@
-"""Law: the state at an offset is a function of the offset and the home; the live index only makes it quick to get.
+"""Law: the state at an offset is a function of the offset and the home; the live index only makes it quick to
+get.
 
-`resume` gives the state of one bucket group at an offset: from the live index where its version fits, else from the snapshots
-and the log. The grouping may have changed in between: rows are sorted into groups by the bucket they have in the log.
+`resume` gives the state of one bucket group at an offset: from the live index where its version fits, else
+from the snapshots and the log. The grouping may have changed in between: rows are sorted into groups by the
+bucket they have in the log.
 """
 
 from __future__ import annotations
@@ -104,7 +106,9 @@ def read_totals(config: JoinConfig, offset: JoinOffset) -> Totals:
     store = open_store(config.home)
     totals: Totals = {}
     for task in range(offset.tasks):
-        totals = add_totals(totals, snapshot_totals(store, snapshot_path(config, offset.version, task, offset.tasks)))
+        totals = add_totals(
+            totals, snapshot_totals(store, snapshot_path(config, offset.version, task, offset.tasks))
+        )
     return totals
 
 

@@ -1,8 +1,10 @@
-"""Law: a plan of a step takes whole commits in log order, never goes back, and always advances where there is input.
+"""Law: a plan of a step takes whole commits in log order, never goes back, and always advances where there is
+input.
 
-The coordinator looks only at summaries of commits (rows, largest event time), never at data. It lets the stream that is behind
-in event time go first, so that what both sides hold overlaps; where that stream has nothing new, the other goes on.
-Pausing a stream that is ahead (section 5.2 of the paper) fits in at `_next_side`: not choosing a side is pausing it.
+The coordinator looks only at summaries of commits (rows, largest event time), never at data. It lets the
+stream that is behind in event time go first, so that what both sides hold overlaps; where that stream has
+nothing new, the other goes on. Pausing a stream that is ahead (section 5.2 of the paper) fits in at
+`_next_side`: not choosing a side is pausing it.
 """
 
 from __future__ import annotations
@@ -39,8 +41,8 @@ def plan_step(
 ) -> JoinOffset:
     """How far the next step goes, given the new commits of both sides from `start` on.
 
-    `final` says that nothing will come after these: when they are used up, one more step ends both streams. Returns
-    `start` itself when there is nothing to do.
+    `final` says that nothing will come after these: when they are used up, one more step ends both streams.
+    Returns `start` itself when there is nothing to do.
     """
     taken_left = taken_right = rows = 0
     left_time, right_time = start.times

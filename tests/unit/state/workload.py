@@ -94,7 +94,10 @@ def offsets(join: JoinConfig, tasks: list[int]) -> Iterator[tuple[JoinOffset, Jo
             join.left_max_delay_us, join.right_max_delay_us, join.max_step_rows, tasks[at.step % len(tasks)]
         )
         new = [
-            [CommitSummary(c.rows, c.sketch.max_us if c.sketch.count else None) for c in category.commits(at_, stop)]
+            [
+                CommitSummary(c.rows, c.sketch.max_us if c.sketch.count else None)
+                for c in category.commits(at_, stop)
+            ]
             for category, at_, stop in (
                 (left, at.left, left.next_commit()),
                 (right, at.right, right.next_commit()),
@@ -112,7 +115,7 @@ def joined(join: JoinConfig, start: JoinOffset, end: JoinOffset) -> list[tuple[i
     rows = []
     for task in range(end.tasks):
         for batch in run_step(join, task, start, end, OUTPUT):
-            rows += list(zip(batch.column("left").to_pylist(), batch.column("right").to_pylist(), strict=True))
+            rows += list(
+                zip(batch.column("left").to_pylist(), batch.column("right").to_pylist(), strict=True)
+            )
     return rows
-
-

@@ -7,7 +7,7 @@ STRING.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from enum import IntEnum
 
@@ -17,9 +17,9 @@ from dovetail.errors import DovetailError
 from dovetail.plan.expression_types import ARITHMETIC, type_of
 from dovetail.plan.functions import ARGUMENT_TYPES, SAME_TYPE, arguments, function_name
 from dovetail.plan.join_condition import take_apart
-from dovetail.plan.relation_types import environment_of, place_of, relation_types
+from dovetail.plan.relation_types import places_in, relation_types
 from dovetail.plan.scope import tables
-from dovetail.plan.statements import CreateInput, CreateView, Program, is_join
+from dovetail.plan.statements import CreateInput, Program, is_join
 
 Place = tuple[str, str]
 
@@ -44,19 +44,21 @@ def infer_types(program: Program) -> Program:
         return program
     uses = _Uses(program)
     for statement in program:
-        if not isinstance(statement, CreateInput):
-            uses.of_query(statement.name, statement.query)
-        if is_join(statement) and isinstance(statement, CreateView):
-            uses.of_window(statement)
-    made = [
-        replace(
-            s, columns=tuple(replace(c, type=c.type or uses.type_at((s.name, c.name))) for c in s.columns)
-        )
-        if isinstance(s, CreateInput)
-        else s
-        for s in program
-    ]
+        if isinstance(statement, CreateInput):
+            continue
+        query = _Query(uses, statement.query)
+        query.read(statement.name)
+        if is_join(statement):
+            query.read_window()
+    types = uses.types_of([(s.name.lower(), c.name.lower()) for s in inputs for c in s.columns])
+    made = [_typed(s, types) if isinstance(s, CreateInput) else s for s in program]
     return program.with_statements(made)
+
+
+def _typed(table: CreateInput, types: dict[Place, str]) -> CreateInput:
+    places = [(table.name.lower(), column.name.lower()) for column in table.columns]
+    columns = zip(table.columns, places, strict=True)
+    return replace(table, columns=tuple(replace(c, type=c.type or types[place]) for c, place in columns))
 
 
 class _Uses:
@@ -75,98 +77,121 @@ class _Uses:
         self.parent: dict[Place, Place] = {}
         self.hints: dict[Place, list[tuple[Rank, str]]] = {}
 
-    def type_at(self, place: Place) -> str:
-        root = self._root((place[0].lower(), place[1].lower()))
-        members = [p for p in {*self.parent, root} if self._root(p) == root]
-        fixed = [self.declared[p] for p in sorted(members) if p in self.declared]
+    def types_of(self, places: Iterable[Place]) -> dict[Place, str]:
+        """What each place is, given all that was said."""
+        groups: dict[Place, list[Place]] = {}
+        for place in {*self.parent, *places, *self.declared}:
+            groups.setdefault(self.root(place), []).append(place)
+        return {place: self._type_of(sorted(groups[self.root(place)])) for place in places}
+
+    def _type_of(self, group: list[Place]) -> str:
+        fixed = [self.declared[place] for place in group if place in self.declared]
         if fixed:
             return fixed[0]
-        hints = sorted(
-            (rank, i, type_) for p in sorted(members) for i, (rank, type_) in enumerate(self.hints.get(p, []))
-        )
+        hints = sorted((rank, i, t) for place in group for i, (rank, t) in enumerate(self.hints.get(place, ())))
         return hints[0][2] if hints else "STRING"
 
-    def _root(self, place: Place) -> Place:
+    def root(self, place: Place) -> Place:
         while self.parent.setdefault(place, place) != place:
+            self.parent[place] = self.parent[self.parent[place]]
             place = self.parent[place]
         return place
 
-    def of_window(self, view: CreateView) -> None:
+    def link(self, a: Place | None, b: Place | None) -> None:
+        if a is not None and b is not None:
+            self.parent[self.root(a)] = self.root(b)
+
+    def hint(self, place: Place, rank: Rank, type_: str) -> None:
+        self.root(place)
+        self.hints.setdefault(place, []).append((rank, type_))
+
+
+class _Query:
+    """What one query says."""
+
+    def __init__(self, uses: _Uses, query: exp.Query) -> None:
+        self.uses, self.query = uses, query
+        self.place_of = places_in(query, uses.types)
+
+    def read(self, relation: str) -> None:
+        for node in self.query.walk():
+            self._node(node)
+        for item in self.query.selects if isinstance(self.query, exp.Select) else ():
+            place = (relation.lower(), item.output_name.lower())
+            for passed in self._passes_on(item.unalias()):
+                self.uses.link(place, self._place(passed))
+        where = self.query.args.get("where")
+        if where is not None:
+            self._hint(where.this, Rank.TRUTH, "BOOLEAN")
+
+    def read_window(self) -> None:
         """The times of a join's window are timestamps; errors in the condition are for a later rule."""
-        query = view.query
-        assert isinstance(query, exp.Select)
-        left, right = (table.name for table in tables(query))
+        assert isinstance(self.query, exp.Select)
+        left, right = (table.name for table in tables(self.query))
         try:
-            condition = take_apart(self.program, query.args["joins"][0].args["on"], left, right)
+            condition = take_apart(self.uses.program, self.query.args["joins"][0].args["on"], left, right)
         except DovetailError:
             return
         for time in (condition.left_time, condition.right_time):
-            self._hint(time, query, Rank.WINDOW_TIME, "TIMESTAMP")
+            self._hint(time, Rank.WINDOW_TIME, "TIMESTAMP")
 
-    def of_query(self, relation: str, query: exp.Query) -> None:
-        for node in query.walk():
-            self._node(node, query)
-        for item in query.selects if isinstance(query, exp.Select) else ():
-            place = (relation.lower(), item.output_name.lower())
-            for passed in self._passes_on(item.unalias()):
-                self._link(place, self._place(passed, query))
-        where = query.args.get("where")
-        if where is not None:
-            self._hint(where.this, query, Rank.TRUTH, "BOOLEAN")
-
-    def _node(self, node: exp.Expr, query: exp.Query) -> None:
+    def _node(self, node: exp.Expr) -> None:
         if isinstance(node, ARITHMETIC):
             timed = isinstance(node.this, exp.Interval) or isinstance(node.expression, exp.Interval)
             rank, type_ = (Rank.WINDOW_TIME, "TIMESTAMP") if timed else (Rank.NUMBER, "DOUBLE")
             for operand in (node.this, node.expression):
-                self._hint(operand, query, rank, type_)
+                self._hint(operand, rank, type_)
         elif isinstance(node, exp.Neg):
-            self._hint(node.this, query, Rank.NUMBER, "DOUBLE")
+            self._hint(node.this, Rank.NUMBER, "DOUBLE")
         elif isinstance(node, _COMPARED):
-            self._same(query, [node.this, node.expression])
+            self._same([node.this, node.expression])
         elif isinstance(node, exp.Between):
-            self._same(query, [node.this, node.args["low"], node.args["high"]])
+            self._same([node.this, node.args["low"], node.args["high"]])
         elif isinstance(node, exp.In):
-            self._same(query, [node.this, *node.expressions])
+            self._same([node.this, *node.expressions])
         elif isinstance(node, _TEXT):
             for operand in (node.this, node.expression):
-                self._hint(operand, query, Rank.ARGUMENT, "STRING")
+                self._hint(operand, Rank.ARGUMENT, "STRING")
         elif isinstance(node, (exp.Trim, exp.Substring)):
-            self._hint(node.this, query, Rank.ARGUMENT, "STRING")
+            self._hint(node.this, Rank.ARGUMENT, "STRING")
         elif isinstance(node, (exp.Connector, exp.Not)):
             for operand in node.iter_expressions():
-                self._hint(operand, query, Rank.TRUTH, "BOOLEAN")
+                self._hint(operand, Rank.TRUTH, "BOOLEAN")
         elif isinstance(node, exp.If):
-            self._hint(node.this, query, Rank.TRUTH, "BOOLEAN")
+            self._hint(node.this, Rank.TRUTH, "BOOLEAN")
         elif function_name(node):
-            self._arguments(node, query)
+            self._arguments(node)
 
-    def _arguments(self, node: exp.Expr, query: exp.Query) -> None:
+    def _arguments(self, node: exp.Expr) -> None:
         name, given = str(function_name(node)), arguments(node)
         if name in SAME_TYPE:
-            self._same(query, given)
+            self._same(given)
             return
         wanted = ARGUMENT_TYPES.get(name)
         types = (wanted,) * len(given) if isinstance(wanted, str) else wanted or ()
         for argument, type_ in zip(given, types, strict=False):
             if type_ is not None:
                 bare = argument.expressions[0] if isinstance(argument, exp.Distinct) else argument
-                self._hint(
-                    bare, query, Rank.NUMBER if type_ in ("DOUBLE", "BIGINT") else Rank.ARGUMENT, type_
-                )
+                self._hint(bare, Rank.NUMBER if type_ in ("DOUBLE", "BIGINT") else Rank.ARGUMENT, type_)
 
-    def _same(self, query: exp.Query, nodes: list[exp.Expr]) -> None:
+    def _same(self, nodes: list[exp.Expr]) -> None:
         """All of one type: columns are linked, and what is no column says what it is."""
         bare = [self._without_intervals(node) for node in nodes]
-        places = [self._place(node, query) for node in bare]
+        places = [self._place(node) for node in bare]
         columns = [place for place in places if place is not None]
+        if not columns:
+            return
         for other in columns[1:]:
-            self._link(columns[0], other)
+            self.uses.link(columns[0], other)
         for node, place in zip(bare, places, strict=True):
-            type_ = None if place else type_of(node, environment_of(query, self.types))
-            if type_ and columns:
+            type_ = None if place else type_of(node, self._known)
+            if type_:
                 wide = {"INT": "BIGINT"}.get(type_, "DOUBLE" if type_.startswith("DECIMAL") else type_)
-                self.hints.setdefault(columns[0], []).append((Rank.LITERAL, wide))
+                self.uses.hint(columns[0], Rank.LITERAL, wide)
+
+    def _known(self, column: exp.Column) -> str | None:
+        place = self.place_of(column)
+        return self.uses.types.get(place) if place else None
 
     @staticmethod
     def _without_intervals(node: exp.Expr) -> exp.Expr:
@@ -186,20 +211,12 @@ class _Uses:
         elif function_name(node) in SAME_TYPE:
             yield from (argument for argument in arguments(node) if isinstance(argument, exp.Column))
 
-    def _place(self, node: exp.Expr, query: exp.Query) -> Place | None:
+    def _place(self, node: exp.Expr) -> Place | None:
         while isinstance(node, exp.Paren):
             node = node.this
-        return place_of(node, query, self.types) if isinstance(node, exp.Column) else None
+        return self.place_of(node) if isinstance(node, exp.Column) else None
 
-    def _hint(self, node: exp.Expr, query: exp.Query, rank: Rank, type_: str) -> None:
-        place = self._place(node, query)
+    def _hint(self, node: exp.Expr, rank: Rank, type_: str) -> None:
+        place = self._place(node)
         if place is not None:
-            self.hints.setdefault(self._touch(place), []).append((rank, type_))
-
-    def _touch(self, place: Place) -> Place:
-        self._root(place)
-        return place
-
-    def _link(self, a: Place | None, b: Place | None) -> None:
-        if a is not None and b is not None:
-            self.parent[self._root(a)] = self._root(b)
+            self.uses.hint(place, rank, type_)
