@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -31,6 +32,7 @@ def compare(args: argparse.Namespace, workload: Workload) -> Report:
         "state": args.spark_state,
     }
     systems = (args.only,) if args.only else SYSTEMS
+    signal.signal(signal.SIGTERM, _end)  # so that no process and no file stays behind
     with tempfile.TemporaryDirectory(prefix="dovetail-bench-") as work:
         data: Path = args.data or Path(work) / "data"
         _tell("writing the workload" if args.data is None else f"workload in {data}")
@@ -72,6 +74,10 @@ def compare(args: argparse.Namespace, workload: Workload) -> Report:
         versions=versions,
         spark_setup=spark_setup,
     )
+
+
+def _end(number: int, frame: object) -> None:
+    raise SystemExit(128 + number)
 
 
 def _run_child(order: Order, label: str) -> tuple[dict[str, Any], int]:

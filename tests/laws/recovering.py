@@ -1,7 +1,7 @@
 """A join over a real log and a real state store, to which accidents happen; Spark's part is played by hand.
 
-Every step is run as tasks of Spark run it: one call for each bucket group, from the offset of the last step to
-the next. An accident strikes before or while a step runs; then the step is run (again) as Spark would.
+Every step is run as tasks of Spark run it: one call for each bucket group, from the offset of the last step
+to the next. An accident strikes before or while a step runs; then the step is run (again) as Spark would.
 """
 
 from __future__ import annotations

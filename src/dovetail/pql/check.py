@@ -13,6 +13,7 @@ from typing import Any
 
 from dovetail.errors import DovetailError
 from dovetail.plan.build import build
+from dovetail.plan.nesting import deep_trees
 from dovetail.plan.physical import Plan
 from dovetail.plan.problems import ProblemsFound
 from dovetail.plan.rules import RULES
@@ -43,6 +44,11 @@ class Report:
 
 
 def check(text: str, *, name: str = "<string>", source_schemas: SourceSchemas | None = None) -> Report:
+    with deep_trees():
+        return _check(text, name, source_schemas)
+
+
+def _check(text: str, name: str, source_schemas: SourceSchemas | None) -> Report:
     parsed = parse_all(text, name=name)
     errors = [error for _, error in parsed.problems.found]
     program = with_source_types(parsed.program, source_schemas or {})

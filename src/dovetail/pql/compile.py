@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from dovetail.plan.build import build, unread_warnings
 from dovetail.plan.consumers import unread
+from dovetail.plan.nesting import deep_trees
 from dovetail.plan.physical import Plan
 from dovetail.plan.rules import RULES, Rule
 from dovetail.plan.rules.split_joins import split_joins
@@ -25,10 +26,10 @@ def compile_pql(text: str, *, name: str = "<string>", source_schemas: SourceSche
 
 def compile_program(program: Program, source_schemas: SourceSchemas | None = None) -> Plan:
     program = with_source_types(program, source_schemas or {})
-    for rule in RULES:
-        program = before_rule(rule, program)
-        program = rule(program)
-    return build(program)
+    with deep_trees():
+        for rule in RULES:
+            program = rule(before_rule(rule, program))
+        return build(program)
 
 
 def trace(
@@ -37,9 +38,10 @@ def trace(
     """The program as written, then after each rule, with the rule's name."""
     program = with_source_types(parse(text, name=name), source_schemas or {})
     steps = [("parse", program)]
-    for rule in RULES:
-        program = rule(before_rule(rule, program))
-        steps.append((rule.__name__, program))
+    with deep_trees():
+        for rule in RULES:
+            program = rule(before_rule(rule, program))
+            steps.append((rule.__name__, program))
     return steps
 
 

@@ -6,6 +6,7 @@ import textwrap
 
 from dovetail.plan.dialect import pql_sql, quoted
 from dovetail.plan.interval_literal import words
+from dovetail.plan.nesting import deep_trees
 from dovetail.plan.options import BY_NAME
 from dovetail.plan.statements import (
     CreateInput,
@@ -22,7 +23,8 @@ from dovetail.plan.statements import (
 
 def render(program: Program) -> str:
     parts = [f"CREATE APPLICATION {quoted(program.application)};"]
-    parts.extend(render_statement(statement) for statement in program)
+    with deep_trees():
+        parts.extend(render_statement(statement) for statement in program)
     return "\n\n".join(parts) + "\n"
 
 

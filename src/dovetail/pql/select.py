@@ -16,6 +16,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from dovetail.errors import DovetailError, PqlError
 from dovetail.plan.dialect import parse_tokens
+from dovetail.plan.nesting import DEEPEST, deep_trees, too_deep
 from dovetail.plan.source import Source, Span
 from dovetail.pql.tokens import OPENING, depths, retyped, span, word
 
@@ -160,15 +161,14 @@ def _is_call(tokens: list[Token], i: int) -> bool:
 def _parse(source: Source, tokens: list[Token], end: int) -> exp.Expr:
     if max(depths(tokens), default=0) > _DEEPEST:
         deepest = tokens[depths(tokens).index(_DEEPEST)]
-        raise PqlError(
-            f"more than {_DEEPEST} brackets are open inside each other",
-            where=source.show(span(deepest)),
-            hint="split the expression over several views",
-        )
+        raise _too_deep(source, span(deepest))
     try:
-        trees = parse_tokens(tokens, source.text)
+        with deep_trees():
+            trees = parse_tokens(tokens, source.text)
     except ParseError as error:
         raise _for_people(source, tokens, end, error) from None
+    except RecursionError:
+        raise _too_deep(source, span(tokens[0], tokens[-1])) from None
     except DovetailError:
         raise
     except (
@@ -185,7 +185,18 @@ def _parse(source: Source, tokens: list[Token], end: int) -> exp.Expr:
         raise PqlError(
             "this is not one query", where=source.show(span(tokens[0], tokens[-1])), expected="SELECT ..."
         )
+    if too_deep(found[0]):
+        raise _too_deep(source, span(tokens[0], tokens[-1]))
     return found[0]
+
+
+def _too_deep(source: Source, place: Span) -> PqlError:
+    return PqlError(
+        "the query is nested too deeply",
+        where=source.show(place),
+        expected=f"at most {DEEPEST} operators and {_DEEPEST} brackets inside each other",
+        hint="split it over several views",
+    )
 
 
 def _for_people(source: Source, tokens: list[Token], end: int, error: ParseError) -> PqlError:

@@ -13,6 +13,7 @@ from dovetail.errors import InputError
 from dovetail.plan.draw_svg import draw_svg
 from dovetail.plan.draw_text import draw_text
 from dovetail.plan.graph import graph_of
+from dovetail.plan.nesting import deep_trees
 from dovetail.pql.check import check as check_text
 from dovetail.pql.compile import compile_pql, trace
 from dovetail.pql.render import render
@@ -69,7 +70,8 @@ def plan(
     elif rules:
         for name, program in steps:
             typer.echo(f"-- {name} {'-' * (100 - len(name))}\n\n{render(program)}")
-    graph = graph_of(steps[-1][1], made)
+    with deep_trees():
+        graph = graph_of(steps[-1][1], made)
     if draw:
         target = drawing or Path(f"{made.application}.svg")
         _write(target, draw_svg(graph))

@@ -92,7 +92,9 @@ def run_application(
     if on_snapshot is not None:
         on_snapshot(RunSnapshot(pql_path.stem, 0.0, "starting"))
     plan = compile_file(pql_path, home)
-    session = spark or open_session(plan.application, master, DRIVER_MEMORY.read(), settings)
+    session = spark or open_session(
+        plan.application, master, DRIVER_MEMORY.read(), settings, _spark_log(home, plan.application)
+    )
     monitor = Monitor()
     view = _Snapshots(began, on_snapshot)
 
@@ -108,6 +110,11 @@ def run_application(
     finally:
         if spark is None:
             session.stop()
+
+
+def _spark_log(home: str, application: str) -> Path | None:
+    """Where Spark's own messages go: beside the application's state, if that is on this machine."""
+    return None if "://" in home else Path(home) / "apps" / application / "spark.log"
 
 
 def compile_file(path: Path, home: str) -> Plan:

@@ -128,13 +128,16 @@ class Run:
             raise failure_of(error, stage.name) from error
 
     def _await(self, wave: list[BuiltStage]) -> None:
-        while any(query.isActive for stage in wave for query in self.queries[stage.name]):
-            if self.stop.is_set():
+        def active() -> bool:
+            return any(query.isActive for stage in wave for query in self.queries[stage.name])
+
+        while not self.stop.is_set():
+            over = not active()
+            self._check()  # may start a stage again
+            if over and not active():
                 return
-            self._check()
             self.watch(self)
             time.sleep(WATCH_S)
-        self._check()
 
     def _check(self) -> None:
         """Raise what ended a query, if anything did. One that did not even begin is started again."""

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 import dovetail
@@ -29,25 +31,40 @@ DEFAULTS = {
 
 
 def open_session(
-    application: str, master: str, driver_memory: str, settings: Mapping[str, str]
+    application: str, master: str, driver_memory: str, settings: Mapping[str, str], log: Path | None = None
 ) -> SparkSession:
-    """A session for one application. `settings` are the user's and win over our defaults."""
+    """A session for one application. `settings` are the user's and win over our defaults; what the JVM has to say on
+    stderr goes to the file `log`, if there is one."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     _export_package()
-    builder = SparkSession.builder.master(master).appName(f"dovetail {application}")
+    wanted = {"spark.master": master, "spark.app.name": f"dovetail {application}"}
     cluster = not master.startswith("local")
-    for name, value in DEFAULTS.items():
-        if not (cluster and name.startswith("spark.driver.")):
-            builder = builder.config(name, value)
-    builder = builder.config("spark.driver.memory", driver_memory)
-    if "spark.sql.shuffle.partitions" not in settings and not cluster:
-        builder = builder.config("spark.sql.shuffle.partitions", str(_local_cores(master)))
-    for name, value in {**settings, **FIXED}.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel(settings.get("dovetail.log_level", "OFF"))
+    wanted |= {
+        name: value
+        for name, value in DEFAULTS.items()
+        if not (cluster and name in ("spark.driver.host", "spark.driver.bindAddress"))
+    }
+    wanted["spark.driver.memory"] = driver_memory
+    if not cluster:
+        wanted["spark.sql.shuffle.partitions"] = str(_local_cores(master))
+    wanted |= {**settings, **FIXED}
+    conf = SparkConf().setAll(list(wanted.items()))
+    if SparkContext._gateway is None:
+        _start_jvm(conf, log)
+    session = SparkSession.builder.config(conf=conf).getOrCreate()
+    session.sparkContext.setLogLevel(settings.get("spark.log.level", "ERROR" if log else "OFF"))
     return session
+
+
+def _start_jvm(conf: SparkConf, log: Path | None) -> None:
+    """As PySpark does it, with a place for the JVM's stderr: it is no reading for a terminal."""
+    if log is None:
+        return
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with open(log, "ab") as file:
+        gateway = launch_gateway(conf, popen_kwargs={"stderr": file})  # type: ignore[no-untyped-call]
+    SparkContext._ensure_initialized(gateway=gateway, conf=conf)
 
 
 def _local_cores(master: str) -> int:
