@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-_PARENT, _CPU_TICKS, _RSS_PAGES = (
+_SETTLED_S = 2.0
     1,
     slice(11, 15),
     21,
@@ -56,27 +57,54 @@ class TreeUse:
 
 
 def tree_use(root: int) -> TreeUse:
-    parent: dict[int, int] = {}
-    use: dict[int, tuple[int, int]] = {}
+    """Look once. A process that was forked a moment ago and runs no program of its own yet holds its parent's
+    memory, not its own (a JVM that spawns a command shows twice its size for a blink): it counts for nothing.
+    """
+    now_s = time.clock_gettime(time.CLOCK_BOOTTIME)
+    seen: dict[int, _Process] = {}
     for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
+        if entry.name.isdigit():
+            try:
+                seen[int(entry.name)] = _Process.parse((entry / "stat").read_text())
+            except OSError:  # ended while we looked
+                continue
+    rss_bytes, cpu_s = 0, 0.0
+    for pid, process in seen.items():
+        if not _descends(pid, root, seen):
             continue
-        try:
-            stat = (entry / "stat").read_text()
-        except OSError:  # ended while we looked
-            continue
-        fields = stat[stat.rindex(")") + 2 :].split()
-        parent[int(entry.name)] = int(fields[_PARENT])
-        use[int(entry.name)] = int(fields[_RSS_PAGES]), sum(map(int, fields[_CPU_TICKS]))
-    ours = [held for pid, held in use.items() if _descends(pid, root, parent)]
-    return TreeUse(
-        sum(pages for pages, _ in ours) * _PAGE_BYTES, sum(ticks for _, ticks in ours) / _TICKS_PER_S
-    )
+        cpu_s += process.cpu_s
+        parent = seen.get(process.parent)
+        forked = parent is not None and process.stack == parent.stack
+        if not (forked and pid != root and now_s - process.started_s < _SETTLED_S):
+            rss_bytes += process.rss_bytes
+    return TreeUse(rss_bytes, cpu_s)
 
 
-def _descends(pid: int, root: int, parent: dict[int, int]) -> bool:
-    while pid and pid != root:
-        pid = parent.get(pid, 0)
+class _Process(NamedTuple):
+    """One line of /proc/<pid>/stat. `stack` is where its program's stack starts: a new program, a new place."""
+
+    parent: int
+    cpu_s: float
+    started_s: float
+    rss_bytes: int
+    stack: int
+
+    @classmethod
+    def parse(cls, stat: str) -> _Process:
+        fields = stat[stat.rindex(")") + 2 :].split()  # fields[0] is the third one of proc(5)
+        ticks = sum(map(int, fields[11:15]))
+        return cls(
+            parent=int(fields[1]),
+            cpu_s=ticks / _TICKS_PER_S,
+            started_s=int(fields[19]) / _TICKS_PER_S,
+            rss_bytes=int(fields[21]) * _PAGE_BYTES,
+            stack=int(fields[25]),
+        )
+
+
+def _descends(pid: int, root: int, seen: dict[int, _Process]) -> bool:
+    while pid in seen and pid != root:
+        pid = seen[pid].parent
     return pid == root
 
 

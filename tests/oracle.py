@@ -12,7 +12,7 @@ Whether two rows meet depends only on when each arrived and on the stream times 
     left waits, right arrives    they meet if the left row is open:       not right time > l.time + after
     right waits, left arrives    they meet if the right row is retained:  r.time >= left time - before
 """
-# ruff: noqa: E741, PLR0917  (l and r are the words of the definition; a join has five parameters)
+# ruff: noqa: E741  (l and r are the words of the definition)
 
 NEVER, ENDED = float("-inf"), float("inf")
 

@@ -17,7 +17,7 @@ from streams import MODES, Mode, Row, Step, Window, wild_schedules, windows
 ACCIDENTS = ("none", "the index is lost", "the workers are new", "the output is lost", "a worker dies")
 
 
-@examples(usual=25, thorough=1000)
+@examples(usual=60, thorough=2000)
 @given(
     data=st.data(),
     schedule=wild_schedules(),

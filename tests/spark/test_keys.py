@@ -1,6 +1,7 @@
 """Keys of every type, alone and together, plain and computed, of unlike types on the two sides, and null.
 
-A side that only picks columns of Parquet files takes a shorter way into the log than one that computes: here both ways meet.
+A side that only picks columns of Parquet files takes a shorter way into the log than one that computes: here
+both ways meet.
 """
 
 from __future__ import annotations

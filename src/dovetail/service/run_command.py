@@ -83,6 +83,7 @@ def run_application(
 ) -> RunSummary:
     """Compile, run, and say how it went. Uses the given session, or opens one and closes it again."""
     from dovetail.log.filesystem import absolute_home
+    from dovetail.spark.application import claimed
     from dovetail.spark.monitor import Monitor
     from dovetail.spark.runner import Run
     from dovetail.spark.session import open_session
@@ -92,24 +93,24 @@ def run_application(
     if on_snapshot is not None:
         on_snapshot(RunSnapshot(pql_path.stem, 0.0, "starting"))
     plan = compile_file(pql_path, home)
-    session = spark or open_session(
-        plan.application, master, DRIVER_MEMORY.read(), settings, _spark_log(home, plan.application)
-    )
-    monitor = Monitor()
-    view = _Snapshots(began, on_snapshot)
+    with claimed(home, plan):  # before Spark: what is wrong with the home is told at once
+        session = spark or open_session(
+            plan.application, master, DRIVER_MEMORY.read(), settings, _spark_log(home, plan.application)
+        )
+        monitor = Monitor()
+        view = _Snapshots(began, on_snapshot)
 
-    def watch(run: Run) -> None:
-        view.take(run, monitor)
+        def watch(run: Run) -> None:
+            view.take(run, monitor)
 
-    run = Run(
-        session, plan, home, mode, INDEX_DIR.read() or None, stop or threading.Event(), watch, started_s=began
-    )
-    try:
-        run.execute()
-        return _summary(run, monitor, began)
-    finally:
-        if spark is None:
-            session.stop()
+        index = INDEX_DIR.read() or None
+        run = Run(session, plan, home, mode, index, stop or threading.Event(), watch, started_s=began)
+        try:
+            run.execute()
+            return _summary(run, monitor, began)
+        finally:
+            if spark is None:
+                session.stop()
 
 
 def _spark_log(home: str, application: str) -> Path | None:

@@ -15,12 +15,21 @@ from typing import Any
 
 from dovetail.errors import HomeError, StateError
 from dovetail.log import document
-from dovetail.log.filesystem import open_store
+from dovetail.log.category import Category, list_categories
+from dovetail.log.filesystem import Store, open_store
 from dovetail.plan.physical import Plan
 
 KIND, VERSION = "dovetail.application", 1
 _TUNING = {"tasks", "max_step_rows", "warnings"}
 """Parts of a plan that may change from run to run: they do not touch the state."""
+
+
+@contextmanager
+def claimed(home: str, plan: Plan) -> Iterator[None]:
+    """Hold the application for one run of this plan."""
+    with running(home, plan.application):
+        claim(home, plan)
+        yield
 
 
 def claim(home: str, plan: Plan) -> None:
@@ -40,13 +49,31 @@ def claim(home: str, plan: Plan) -> None:
         where=where,
         remedy="restore it from a copy of the home, or start the application in a new home",
     )
-    if found.get("plan") != wanted:
+    if found.get("plan") == wanted:
+        return
+    if not _has_run(store, plan.application):
+        _forget_categories(home, plan.application)
+        store.replace(path, document.encode(KIND, VERSION, body))
+    else:
         raise StateError(
             f"application {plan.application} was started with another query",
             where=where,
             expected=f"the same query: {_difference(found.get('plan'), wanted)}",
             hint="give the changed application another name, or start it in another home (--home)",
         )
+
+
+def _has_run(store: Store, application: str) -> bool:
+    """A query of the application was started: there may be state. Before that a plan binds nobody."""
+    return bool(store.folders(f"apps/{application}/checkpoints"))
+
+
+def _forget_categories(home: str, application: str) -> None:
+    """Let the intermediate categories of a plan that never ran be made anew, with other columns."""
+    for name in list_categories(home):
+        category = Category.open(home, name)
+        if name.startswith(f"{application}.") and category.next_commit() == 0:
+            category.store.delete(f"{category.folder}/category.json")
 
 
 @contextmanager

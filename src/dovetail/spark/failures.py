@@ -22,6 +22,12 @@ _FILE = re.compile(r"(?:file|path)s?:? (?:file:)?(/[^\s'\"]+|\w+://[^\s'\"]+)")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+INTERRUPTED = (
+    "py4j.protocol.Py4JJavaError: An error occurred while calling a job: java.lang.InterruptedException"
+)
+"""By this text Spark knows a micro-batch that ended because its query was stopped."""
+
+
 class TaskError(Exception):
     """A DovetailError on its way through Spark."""
 
@@ -77,6 +83,12 @@ def too_slow_to_start(error: BaseException) -> bool:
     """A query that ended before it began: the machine was too busy to start its Python process in the time
     Spark gives it."""
     return "Python worker failed to connect back" in str(error)
+
+
+def interrupted(error: BaseException) -> bool:
+    """A micro-batch did not fail: its query was stopped."""
+    text = str(error)
+    return "InterruptedException" in text or "cancelled part of cancelled job group" in text
 
 
 def _packed(error: DovetailError) -> TaskError:

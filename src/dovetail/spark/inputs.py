@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from urllib.parse import urlparse
+from urllib.parse import unquote, urlparse
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -155,9 +155,9 @@ def parquet_schema(file: str) -> pa.Schema:
 
 
 def local_path(path: str) -> str:
-    """A path as pyarrow and Python take it."""
+    """A path as pyarrow and Python take it; in a URI, Spark writes a blank as `%20`."""
     parsed = urlparse(path)
-    return parsed.path if parsed.scheme == "file" else path
+    return unquote(parsed.path) if parsed.scheme == "file" else path
 
 
 def _read_category(

@@ -20,7 +20,6 @@ from dovetail.errors import DovetailError
 from dovetail.plan.physical import Plan
 from dovetail.spark import category_source, join_source
 from dovetail.spark.aggregate_end import write_end_row
-from dovetail.spark.application import claim, running
 from dovetail.spark.building import Builder, BuiltStage
 from dovetail.spark.failures import failure_of, too_slow_to_start
 from dovetail.spark.starting import Failures, Mode, start
@@ -53,21 +52,19 @@ class Run:
     _starts: dict[str, int] = field(default_factory=dict)
 
     def execute(self) -> None:
-        """Run to the end: of the input, or until `stop` is set."""
+        """Run to the end: of the input, or until `stop` is set. The application must be claimed."""
         for source in (join_source.JoinSource, category_source.CategorySource):
             self.spark.dataSource.register(source)
         tasks = self.spark.sparkContext.defaultParallelism
-        with running(self.home, self.plan.application):
-            claim(self.home, self.plan)
-            self.stages = Builder(
-                self.spark, self.plan, self.home, tasks, index_dir=self.index_dir, drain=self.mode == "drain"
-            ).build()
-            try:
-                self._stream() if self.mode == "stream" else self._waves()
-            finally:
-                self._stop_queries()
-                self.phase = "stopped"
-                self.watch(self)
+        self.stages = Builder(
+            self.spark, self.plan, self.home, tasks, index_dir=self.index_dir, drain=self.mode == "drain"
+        ).build()
+        try:
+            self._stream() if self.mode == "stream" else self._waves()
+        finally:
+            self._stop_queries()
+            self.phase = "stopped"
+            self.watch(self)
 
     def _stream(self) -> None:
         self.phase = "joining"

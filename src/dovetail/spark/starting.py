@@ -26,6 +26,7 @@ from dovetail.plan.physical import (
 from dovetail.spark.batch_files import files_of_batch
 from dovetail.spark.building import BuiltStage
 from dovetail.spark.direct_slicer import append_files, direct_slice
+from dovetail.spark.failures import INTERRUPTED, TaskError, failure_of, interrupted
 from dovetail.spark.inputs import check_files
 from dovetail.spark.slicer import HASH, TIME, Placement, append_batch, make_category
 
@@ -138,14 +139,17 @@ def _parquet_table(built: BuiltStage) -> InputTable | None:
 def _telling(
     append: Callable[[DataFrame, int], None], stage: str, failures: Failures
 ) -> Callable[[DataFrame, int], None]:
-    """Keep the error itself: Spark hands only its text on."""
+    """Keep the error itself, and give Spark a short one: it hands only a text on, and searches that of a
+    query that is being stopped with an expression that recurses for each character."""
 
     def run(rows: DataFrame, batch: int) -> None:
         try:
             append(rows, batch)
-        except DovetailError as error:
-            failures[stage] = error
-            raise
+        except Exception as error:
+            if interrupted(error):
+                raise TaskError(INTERRUPTED) from None
+            failures[stage] = failure_of(error, stage)
+            raise TaskError(failures[stage].what) from None
 
     return run
 

@@ -51,15 +51,31 @@ def same_keys(
 
 
 def equal_values(first: pa.Array, second: pa.Array) -> NDArray[np.bool_]:
-    """Equality as a join has it: NaN equals NaN, -0.0 equals 0.0, nested values by their content."""
+    """Equality as a join has it: NaN equals NaN, -0.0 equals 0.0; inside nested values null equals null."""
     kind = first.type
-    if pa.types.is_nested(kind):
-        # Arrow compares no nested arrays; equal Python values are exact, and nested keys are rare.
-        return np.fromiter(
-            (a == b for a, b in zip(first.to_pylist(), second.to_pylist(), strict=True)), np.bool_
-        )
-    equal = pc.equal(first, second)
-    if pa.types.is_floating(kind):
-        equal = pc.or_(equal, pc.and_(pc.is_nan(first), pc.is_nan(second)))
-    verdict: NDArray[np.bool_] = equal.to_numpy(zero_copy_only=False)
+    if pa.types.is_struct(kind):
+        same = np.ones(len(first), np.bool_)
+        for number in range(kind.num_fields):
+            same &= equal_values(first.field(number), second.field(number))
+    elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        same = _equal_lists(first, second)
+    else:
+        equal = pc.equal(first, second)
+        if pa.types.is_floating(kind):
+            equal = pc.or_(equal, pc.and_(pc.is_nan(first), pc.is_nan(second)))
+        same = equal.fill_null(False).to_numpy(zero_copy_only=False)
+    present, there = (array.is_valid().to_numpy(zero_copy_only=False) for array in (first, second))
+    verdict: NDArray[np.bool_] = np.where(present & there, same, present == there)
     return verdict
+
+
+def _equal_lists(first: pa.Array, second: pa.Array) -> NDArray[np.bool_]:
+    """Lists of one length are laid end to end, compared element by element, and folded back."""
+    lengths = [pc.list_value_length(array).fill_null(0).to_numpy() for array in (first, second)]
+    same: NDArray[np.bool_] = lengths[0] == lengths[1]
+    rows = np.flatnonzero(same & (lengths[0] > 0))
+    if len(rows):
+        elements = equal_values(first.take(pa.array(rows)).flatten(), second.take(pa.array(rows)).flatten())
+        ends = np.cumsum(lengths[0][rows])
+        same[rows] = np.logical_and.reduceat(elements, ends - lengths[0][rows])
+    return same

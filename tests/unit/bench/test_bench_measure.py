@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 from bench.measure import PeakRss, tree_use
 
@@ -22,6 +23,24 @@ def test_a_tree_counts_its_grandchildren() -> None:
         child.stdout.readline()
         assert tree_use(child.pid).rss_bytes > _HOLD_MB << 20
         assert tree_use(os.getpid()).rss_bytes > tree_use(child.pid).rss_bytes
+        child.communicate()
+
+
+def test_a_fresh_fork_does_not_count_its_parents_memory_again() -> None:
+    fork = (
+        f"import os, sys; held = b'x' * ({_HOLD_MB} << 20); pid = os.fork()\n"
+        "if pid: print(flush=True); os.waitpid(pid, 0)\n"
+        "else: sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", fork], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        alone_bytes = int(Path(f"/proc/{child.pid}/statm").read_text().split()[1]) * os.sysconf(
+            "SC_PAGE_SIZE"
+        )
+        assert _HOLD_MB << 20 < tree_use(child.pid).rss_bytes < alone_bytes * 1.2
         child.communicate()
 
 

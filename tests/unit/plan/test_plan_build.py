@@ -194,8 +194,14 @@ def test_a_self_join_reads_one_input_twice(text: Callable[[str], str]) -> None:
             "SELECT count(*) AS n FROM v GROUP BY window(timestamp_seconds(ts), '1 hour'), k",
             ("o_rows", "_window_time", 7 * MINUTE, 60 * MINUTE),
         ),
-        ("SELECT count(*) AS n FROM a GROUP BY window(t, '1 hour')", ("o_rows", "t", 2 * MINUTE, 60 * MINUTE)),
-        ("SELECT k, max(t) AS t FROM w GROUP BY session_window(t, '5 minutes'), k", ("w", "t", 7 * MINUTE, 5 * MINUTE)),
+        (
+            "SELECT count(*) AS n FROM a GROUP BY window(t, '1 hour')",
+            ("o_rows", "t", 2 * MINUTE, 60 * MINUTE),
+        ),
+        (
+            "SELECT k, max(t) AS t FROM w GROUP BY session_window(t, '5 minutes'), k",
+            ("w", "t", 7 * MINUTE, 5 * MINUTE),
+        ),
     ],
 )
 def test_watermarks(table: str, watermark: tuple[str, str, int, int], joined: Callable[..., str]) -> None:

@@ -41,16 +41,16 @@ TABLES = [
 
 
 @st.composite
-def programs(draw: st.DrawFn, *, plain: bool = False) -> str:
+def programs(draw: st.DrawFn, *, how: str | None = None, plain: bool = False) -> str:
     """`plain`: without what only a stream has, so that a batch engine gives the same rows."""
     options = [option for option in OPTIONS if not plain or "match" not in option]
     tables = [table for table in TABLES if not plain or "window" not in table]
-    how = draw(st.sampled_from(HOWS))
+    how = draw(st.sampled_from(HOWS)) if how is None else how
     items = draw(st.lists(st.sampled_from(LEFT_ITEMS[2:]), unique=True, max_size=3))
     if "SEMI" not in how and "ANTI" not in how:
         items += draw(st.lists(st.sampled_from(RIGHT_ITEMS), unique=True, max_size=3))
     items = [*LEFT_ITEMS[:2], *draw(st.permutations(items))]
-    window = draw(st.sampled_from(WINDOWS)).format(a=draw(st.integers(1, 900)), b=draw(st.integers(1, 900)))
+    window = draw(st.sampled_from(WINDOWS)).format(a=draw(st.integers(1, 9)), b=draw(st.integers(1, 90)))
     on = [draw(st.sampled_from(KEYS)), window]
     if how in ("", "INNER"):
         on += draw(st.lists(st.sampled_from(["l.x > 1", "r.y < 5", "l.x <> r.y", "TRUE"]), unique=True))

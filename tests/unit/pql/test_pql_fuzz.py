@@ -112,3 +112,30 @@ def test_valid_programs_are_valid(text: str) -> None:
 @pytest.mark.parametrize("text", ["\ufeff", "\x00", ";" * 50, "'", "/*", "`", "CREATE APPLICATION a;" * 50])
 def test_edge_texts(text: str) -> None:
     either(text)
+
+
+NESTED = {
+    "sum": lambda n: "t.a + " * n + "1",
+    "and": lambda n: "t.a > 1 AND " * n + "TRUE",
+    "not": lambda n: "NOT " * n + "t.a",
+    "minus": lambda n: "- " * n + "t.a",
+    "case": lambda n: "CASE WHEN t.a THEN " * n + "1" + " END" * n,
+    "brackets": lambda n: "(" * n + "t.a" + ")" * n,
+    "calls": lambda n: "abs(" * n + "t.a" + ")" * n,
+    "items": lambda n: "t.a" + "[0]" * n,
+    "fields": lambda n: "t.a" + ".b" * n,
+    "casts": lambda n: "t.a" + "::INT" * n,
+}
+
+
+@pytest.mark.parametrize("kind", NESTED)
+@pytest.mark.parametrize("depth", [50, 2000])
+def test_deep_expressions(kind: str, depth: int) -> None:
+    """What a person could write compiles; what nobody would is refused, wherever the walk is."""
+    text = f"""CREATE APPLICATION app; CREATE INPUT TABLE t (a, k, at) FROM SCRIBE("t");
+    CREATE INPUT TABLE u (k, at) FROM SCRIBE("u");
+    CREATE VIEW v AS SELECT {NESTED[kind](depth)} AS x FROM t JOIN u
+    ON t.k = u.k AND u.at BETWEEN t.at AND t.at + INTERVAL 1 DAY;
+    CREATE TABLE o AS SELECT x FROM v STORAGE NOOP;"""
+    either(text)
+    assert check(text).ok is (depth == 50)

@@ -88,7 +88,9 @@ class _Uses:
         fixed = [self.declared[place] for place in group if place in self.declared]
         if fixed:
             return fixed[0]
-        hints = sorted((rank, i, t) for place in group for i, (rank, t) in enumerate(self.hints.get(place, ())))
+        hints = sorted(
+            (rank, i, t) for place in group for i, (rank, t) in enumerate(self.hints.get(place, ()))
+        )
         return hints[0][2] if hints else "STRING"
 
     def root(self, place: Place) -> Place:

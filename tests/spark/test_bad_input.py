@@ -1,0 +1,141 @@
+"""Damage that shows only when the data is read: one clear error, nothing committed is lost, and after the
+repair the result is the one of undamaged input."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dovetail.errors import CorruptFile, DovetailError, InputError, PlanError, StateError, UnknownVersion
+from spark.application import Application
+from spark.batch import database, differences, join_sql
+from spark.events import events, write_files
+
+ROWS = 4000
+ON = "l.k = r.k AND r.eventtime BETWEEN l.eventtime - INTERVAL 2 MINUTE AND l.eventtime + INTERVAL 3 MINUTE"
+EXPECTED = join_sql("full", "l.id, r.id, r.v", ON)
+PQL = """
+    CREATE APPLICATION app;
+    CREATE INPUT TABLE l (eventtime, k, id, v) FROM FILES("{here}/in puts/l", format = "parquet");
+    CREATE INPUT TABLE r (eventtime, k, id, v) FROM FILES("{here}/in puts/r", format = "parquet");
+    CREATE VIEW pairs AS SELECT l.id AS l, r.id AS r, r.v AS v FROM l FULL JOIN r ON l.k = r.k
+        AND r.eventtime BETWEEN l.eventtime - INTERVAL '2 minutes' AND l.eventtime + INTERVAL '3 minutes';
+    CREATE TABLE t AS SELECT * FROM pairs STORAGE PARQUET(path = "{here}/out");
+"""
+COMPUTED = PQL.replace("FROM l FULL JOIN r", "FROM l FULL JOIN some_r AS r").replace(
+    "CREATE VIEW pairs", "CREATE VIEW some_r AS SELECT * FROM r WHERE id + 1 > 0;\n    CREATE VIEW pairs"
+)
+
+
+def retyped(table: pa.Table) -> pa.Table:
+    return table.set_column(1, "k", table["k"].cast(pa.string()))
+
+
+def truncated(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-200])
+
+
+def flipped(file: Path) -> None:
+    """Damage in the middle of a column, which neither the footer nor the schema shows."""
+    data = bytearray(file.read_bytes())
+    column = pq.ParquetFile(file).metadata.row_group(0).column(2)
+    start = column.data_page_offset
+    for at in range(start + 4, start + min(400, column.total_compressed_size)):
+        data[at] ^= 0xFF
+    file.write_bytes(data)
+
+
+DAMAGE = {
+    "a column is missing": (
+        lambda file, table: pq.write_table(table.drop_columns(["v"]), file),
+        "lacks column v",
+    ),
+    "another type": (lambda file, table: pq.write_table(retyped(table), file), "another type for column k"),
+    "truncated": (lambda file, table: truncated(file), "not a whole Parquet file"),
+    "flipped bytes": (lambda file, table: flipped(file), "cannot be read"),
+}
+
+
+@pytest.mark.parametrize("pql", [PQL, COMPUTED], ids=["plain", "computed"])
+def test_damaged_parquet_files(application: Application, pql: str) -> None:
+    tables = {"l": events(ROWS, 300, 1), "r": events(ROWS, 300, 2)}
+    inputs = application.folder / "in puts"
+    for name, table in tables.items():
+        write_files(table.slice(0, ROWS // 2), inputs / name, 1)
+    application.run(pql, "available-now")
+    for name, table in tables.items():
+        write_files(table.slice(ROWS // 2), inputs / name, 1, first=1)
+    file = inputs / "r" / "part-00001.parquet"
+    for what, (damage, words) in DAMAGE.items():
+        whole = file.read_bytes()
+        damage(file, tables["r"].slice(ROWS // 2))
+        with pytest.raises(InputError, match=words) as raised:
+            application.run(pql, "drain")
+        assert str(raised.value.where).endswith("part-00001.parquet"), what
+        assert raised.value.hint, what
+        file.write_bytes(whole)
+    application.run(pql, "drain")
+    db = database(**tables, found=application.files("out"))
+    assert differences(db, "FROM found", EXPECTED) == {}
+
+
+def test_damaged_state_and_log(application: Application) -> None:
+    tables = {"l": events(ROWS, 300, 1), "r": events(ROWS, 300, 2)}
+    inputs = application.folder / "in puts"
+    for name, table in tables.items():
+        write_files(table.slice(0, ROWS // 2), inputs / name, 1)
+    application.run(PQL, "available-now")
+    for name, table in tables.items():
+        write_files(table.slice(ROWS // 2), inputs / name, 1, first=1)
+    home = Path(application.home)
+    snapshot = next((home / "apps/app/state").rglob("*.snapshot"))
+    segment = max((home / "log/app.pairs.right/segments").glob("*"), key=lambda path: path.stat().st_mtime)
+    definition = home / "apps/app/application.json"
+
+    def cut(data: bytes) -> bytes:
+        return data[: len(data) // 2]
+
+    def other_format(data: bytes) -> bytes:
+        return data[:6] + (99).to_bytes(2, "little") + data[8:]
+
+    def other_version(data: bytes) -> bytes:
+        return json.dumps({**json.loads(data), "version": 99}).encode()
+
+    for path, damage, kinds in [
+        (snapshot, cut, CorruptFile),
+        (snapshot, other_format, UnknownVersion),
+        (segment, cut, CorruptFile),
+        (definition, cut, CorruptFile),
+        (definition, other_version, UnknownVersion),
+    ]:
+        whole = path.read_bytes()
+        for file in application.index.rglob("header.json"):
+            file.unlink()  # the live index would do without the snapshot
+        path.write_bytes(damage(whole))
+        with pytest.raises(kinds) as raised:
+            application.run(PQL, "drain")
+        assert path.name in str(raised.value.where)
+        assert raised.value.hint
+        path.write_bytes(whole)
+    with pytest.raises(StateError, match="another query") as other:
+        application.run(PQL.replace("'3 minutes'", "'4 minutes'"), "drain")
+    assert "after_us" in str(other.value)
+    application.run(PQL, "drain")
+    db = database(**tables, found=application.files("out"))
+    assert differences(db, "FROM found", EXPECTED) == {}
+
+
+def test_a_query_that_never_ran_binds_nobody(application: Application) -> None:
+    for name in ("l", "r"):
+        write_files(events(50, 5, 1), application.folder / "in puts" / name, 1)
+    wrong = PQL.replace("r.v AS v", "upper(r.v, 1) AS v, l.v AS w")
+    with pytest.raises(PlanError, match="upper"):
+        application.run(wrong)
+    application.run(PQL)
+    assert application.files("out")
+    with pytest.raises(DovetailError):
+        application.run(wrong)
