@@ -28,7 +28,7 @@ def compare(args: argparse.Namespace, workload: Workload) -> Report:
     window_us = round(args.window_minutes * 60_000_000)
     spark_setup = {
         "partitions": args.spark_partitions or args.cores,
-        "files_per_trigger": args.spark_files_per_trigger,
+        "files_per_trigger": args.spark_files_per_trigger or workload.files + 1,  # and the end rows
         "state": args.spark_state,
     }
     systems = (args.only,) if args.only else SYSTEMS

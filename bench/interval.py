@@ -41,8 +41,7 @@ def parser() -> argparse.ArgumentParser:
     add(
         "--spark-files-per-trigger",
         type=int,
-        default=2,
-        help="Spark's batch size in files (default: %(default)s)",
+        help="Spark's batch size in files a side (default: all of them in one batch)",
     )
     add("--spark-partitions", type=int, help="Spark's shuffle partitions (default: the cores)")
     add("--json", action="store_true", help="one JSON document on standard output instead of the table")
@@ -57,8 +56,8 @@ def main(argv: list[str]) -> int:
 
     parse = parser()
     args = parse.parse_args(argv)
-    for name in ("cores", "repeat", "spark_files_per_trigger", "window_minutes"):
-        if getattr(args, name) <= 0:
+    for name in ("cores", "repeat", "spark_files_per_trigger", "spark_partitions", "window_minutes"):
+        if getattr(args, name) is not None and getattr(args, name) <= 0:
             parse.error(f"--{name.replace('_', '-')} must be positive")
     try:
         workload = Workload(args.rows, args.files, args.seed, args.span_minutes)

@@ -17,10 +17,6 @@ from typing import Any, NamedTuple
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _SETTLED_S = 2.0
-    1,
-    slice(11, 15),
-    21,
-)  # fields of /proc/<pid>/stat, counted after the command's closing parenthesis
 
 
 @dataclass(frozen=True)
@@ -81,7 +77,7 @@ def tree_use(root: int) -> TreeUse:
 
 
 class _Process(NamedTuple):
-    """One line of /proc/<pid>/stat. `stack` is where its program's stack starts: a new program, a new place."""
+    """One line of /proc/<pid>/stat. `stack` is where its stack starts: a new program has a new place."""
 
     parent: int
     cpu_s: float

@@ -2,7 +2,7 @@
 
 Left outer join within the window, watermarks on both sides, every column of both sides in the result, results
 counted by `observe` and dropped by the no-op sink, `availableNow`. What was tried and what was fastest is in
-`docs/how-to/benchmark.md`; the defaults below are the fastest.
+`docs/how-to/benchmark.md`.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _ROCKSDB = {
 class SparkSetup:
     """What can be tuned in Spark's favour."""
 
-    partitions: int = 2
-    files_per_trigger: int = 2
+    partitions: int
+    files_per_trigger: int
     state: State = "default"
 
     def conf(self) -> dict[str, str]:

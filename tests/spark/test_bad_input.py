@@ -3,7 +3,6 @@ repair the result is the one of undamaged input."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dovetail.errors import CorruptFile, DovetailError, InputError, PlanError, StateError, UnknownVersion
+from dovetail.log import document
 from spark.application import Application
 from spark.batch import database, differences, join_sql
 from spark.events import events, write_files
@@ -93,7 +93,6 @@ def test_damaged_state_and_log(application: Application) -> None:
         write_files(table.slice(ROWS // 2), inputs / name, 1, first=1)
     home = Path(application.home)
     snapshot = next((home / "apps/app/state").rglob("*.snapshot"))
-    segment = max((home / "log/app.pairs.right/segments").glob("*"), key=lambda path: path.stat().st_mtime)
     definition = home / "apps/app/application.json"
 
     def cut(data: bytes) -> bytes:
@@ -103,12 +102,11 @@ def test_damaged_state_and_log(application: Application) -> None:
         return data[:6] + (99).to_bytes(2, "little") + data[8:]
 
     def other_version(data: bytes) -> bytes:
-        return json.dumps({**json.loads(data), "version": 99}).encode()
+        return document.encode("dovetail.application", 99, {})
 
     for path, damage, kinds in [
         (snapshot, cut, CorruptFile),
         (snapshot, other_format, UnknownVersion),
-        (segment, cut, CorruptFile),
         (definition, cut, CorruptFile),
         (definition, other_version, UnknownVersion),
     ]:

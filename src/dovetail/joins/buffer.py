@@ -1,7 +1,8 @@
 """Law: a buffer is a ring that never fills up: it makes room before rows are inserted.
 
-Growth keeps the cost per buffered row bounded: a full ring is first rebuilt in its own size if a quarter of
-it would come free, else it grows to one and a half times what is needed; one that is mostly empty shrinks.
+Growth keeps a buffered row below 64 bytes in all but small buffers: a full ring is first rebuilt in its own
+size if a quarter of it would come free, else it grows to one and a half times what is needed; one that is
+less than 7/16 full shrinks.
 """
 
 from __future__ import annotations
@@ -115,9 +116,10 @@ class Buffer:
         capacity = len(self.ring.entries)
         wanted = self.rows + count
         fits = int(self.ring.meta[rings.USED]) + count <= capacity
-        if fits and (wanted > capacity // 8 or capacity == SMALLEST_ROWS):
+        roomy = capacity > SMALLEST_ROWS and wanted < capacity * 7 // 16
+        if fits and not roomy:
             return
-        if not capacity // 8 < wanted <= capacity * 3 // 4:
+        if roomy or wanted > capacity * 3 // 4:
             capacity = max(SMALLEST_ROWS, rings.capacity_for(wanted + wanted // 2))
         survivors = self.held()
         with_best = len(self.ring.best_row) > 0

@@ -151,7 +151,10 @@ def retain_bound(spec: IntervalSpec, times: Times) -> int:
 def step(
     state: IntervalState, left: Arrivals, right: Arrivals, until: Times, same_key: SameKey | None = None
 ) -> Emitted:
-    """Take in new rows, let the stream times pass to `until`, and say what comes out."""
+    """Take in new rows, let the stream times pass to `until`, and say what comes out.
+
+    Without `same_key` two rows count as having equal keys if the upper halves of their hashes are equal.
+    """
     spec, before = state.spec, state.times
     until = Times(max(until.left, before.left), max(until.right, before.right))
     new_left, void_left = _split(left)

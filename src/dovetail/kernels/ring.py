@@ -154,11 +154,7 @@ def probe(ring: Ring, tags: UInt32s, times: Int64s, low: int, high: int) -> tupl
             for j in range(walking):
                 i = who[j]
                 time = time_there[j]
-                if (
-                    tag_there[j] == tags[i]
-                    and times[i] + low <= time <= times[i] + high
-                    and time != DEAD
-                ):
+                if tag_there[j] == tags[i] and times[i] + low <= time <= times[i] + high and time != DEAD:
                     if found == room:
                         room *= 2
                         probing = _grown(probing, room)

@@ -4,7 +4,7 @@ Spark closes a window when its watermark passes the window's end, and the waterm
 it can be made to pass when no more rows come, the aggregated rows are united with a second stream: a
 directory that stays empty until the drain puts one *end row* there, dated beyond all windows. The row moves
 the watermark and is then filtered out. The filter carries a nondeterministic term, or the optimizer would
-move it below the watermark.
+move it below the watermark: one that is false, but not so plainly that the optimizer sees it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def with_watermark(
         for name in rows.columns
     ]
     united = rows.withColumn(_END, F.lit(None).cast("timestamp")).union(ends.select(*nothing, _END))
-    kept = F.col(_END).isNull() | (F.rand() < 0)
+    kept = F.col(_END).isNull() | F.expr("uuid() = ''")
     return united.withWatermark(watermark.column, f"{watermark.delay_us} microseconds").where(kept).drop(_END)
 
 

@@ -15,6 +15,7 @@ and they end with the session.
 from __future__ import annotations
 
 import datetime
+import os
 from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Literal
@@ -90,9 +91,8 @@ def join(
         spark.dataSource.register(source)
     _hold(home, name)
     claim(home, plan)
-    builder = Builder(
-        spark, plan, home, spark.sparkContext.defaultParallelism, index_dir=None, drain=mode == "drain"
-    )
+    tasks_by_default, index_dir = spark.sparkContext.defaultParallelism, os.environ.get("DOVETAIL_INDEX_DIR")
+    builder = Builder(spark, plan, home, tasks_by_default, index_dir=index_dir or None, drain=mode == "drain")
     left_stage, right_stage, join_stage = plan.stages
     assert isinstance(left_stage, SlicerStage)
     assert isinstance(right_stage, SlicerStage)

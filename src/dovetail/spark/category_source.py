@@ -10,6 +10,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
+from dovetail.spark.failures import told
 from dovetail.spark.hang_up import QuietReader
 
 if TYPE_CHECKING:
@@ -51,15 +52,18 @@ class CategoryReader(QuietReader, SupportsTriggerAvailableNow):
 
         return Category.open(self.home, self.category_name)
 
+    @told
     def initialOffset(self) -> dict[str, Any]:
         return {"version": 1, "commit": self._category().first_commit()}
 
+    @told
     def prepareForTriggerAvailableNow(self) -> None:
         self._stop_at = self._category().next_commit()
 
     def getDefaultReadLimit(self) -> ReadLimit:
         return ReadAllAvailable()
 
+    @told
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         category = self._category()
         stop = self._stop_at
@@ -71,6 +75,7 @@ class CategoryReader(QuietReader, SupportsTriggerAvailableNow):
             end += 1
         return {"version": 1, "commit": end}
 
+    @told
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Whole segments, dealt out to the tasks by size, neighbours together."""
         commits = self._category().commits(start["commit"], end["commit"])
@@ -90,6 +95,7 @@ class CategoryReader(QuietReader, SupportsTriggerAvailableNow):
             filled += rows
         return [CommitRange(tuple(group)) for group in groups]
 
+    @told
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
@@ -102,5 +108,6 @@ class CategoryReader(QuietReader, SupportsTriggerAvailableNow):
             table = pa.Table.from_batches([segment.batch]).select(wanted.names).cast(wanted)
             yield from table.to_batches(max_chunksize=65_536)
 
+    @told
     def commit(self, end: dict[str, Any]) -> None:
         self._category().set_reader(self.reader, end["commit"])

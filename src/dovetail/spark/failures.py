@@ -13,12 +13,16 @@ import json
 import re
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
+from urllib.parse import unquote
 
 from dovetail import errors
 from dovetail.errors import DovetailError, InputError, RunError
 
 _MARK, _END = "<<dovetail:", ":dovetail>>"
 _FILE = re.compile(r"(?:file|path)s?:? (?:file:)?(/[^\s'\"]+|\w+://[^\s'\"]+)")
+_PYTHON = re.compile(r"^Traceback \(most recent call last\):\n(?:[ \t].*\n)+(\S.*)$", re.MULTILINE)
+"""A Python traceback, up to the line that says what was raised."""
+_PACKAGE = re.compile(r"\b(?:java|javax|scala|org\.apache|py4j|pyspark)\.[\w.]*\.(?=\w)")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -68,7 +72,7 @@ def failure_of(error: BaseException, stage: str) -> DovetailError:
     if file and ("footer" in text.lower() or "FAILED_READ_FILE" in text or "parquet" in text.lower()):
         return InputError(
             f"a file cannot be read: {summary}",
-            where=file.group(1),
+            where=unquote(re.sub("^/+", "/", file.group(1)).rstrip(".,;:")),
             expected="a whole file in the format that the query names",
             hint="repair or remove the file and run again; what was committed before stays",
         )
@@ -110,10 +114,15 @@ def _unpacked(text: str) -> DovetailError | None:
 
 
 def _summary(text: str) -> str:
-    """The most telling line of a long account."""
+    """The most telling line of a long account: what a Python worker raised, or Java's deepest cause."""
+    raised = _PYTHON.findall(text)
+    if raised:
+        return _shortened(raised[-1])
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    for line in lines:
-        if line.startswith("Caused by:"):
-            return line.removeprefix("Caused by:").strip()
-    named = [line for line in lines if re.match(r"^(pyspark\.|[\w.]*(Error|Exception)\b)", line)]
-    return (named[-1] if named else lines[0] if lines else "no reason given")[:500]
+    causes = [line.removeprefix("Caused by:") for line in lines if line.startswith("Caused by:")]
+    return _shortened(causes[-1] if causes else lines[0] if lines else "no reason given")
+
+
+def _shortened(line: str) -> str:
+    """Without Java's package names, and not endless."""
+    return _PACKAGE.sub("", line.strip())[:500]

@@ -206,7 +206,7 @@ def _read_files(spark: SparkSession, table: InputTable, source: FilesSource) -> 
                 options.setdefault("enforceSchema", "false")
                 types = {name: types.get(name, "string") for name in _csv_header(files, options, table)}
         for name, declared in types.items():
-            schema.add(name, declared)
+            schema.add(name, StructType.fromDDL(f"value {declared}")["value"].dataType)
         schema.add(StructField(CORRUPT, StringType()))
         options |= {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
     return spark.readStream.format(source.format).schema(schema).options(**options).load(source.path)

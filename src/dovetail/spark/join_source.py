@@ -17,6 +17,7 @@ from pyspark.sql.types import StructType
 
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import JoinOffset
+from dovetail.spark.failures import told
 from dovetail.spark.hang_up import QuietReader
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
 
     # --- driver ---
 
+    @told
     def initialOffset(self) -> dict[str, Any]:
         left, right = self._categories()
         first_left, first_right = left.first_commit(), right.first_commit()
@@ -61,6 +63,7 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
             left=first_left, right=first_right, left_floor=first_left, right_floor=first_right
         ).to_json()
 
+    @told
     def prepareForTriggerAvailableNow(self) -> None:
         """What is there now is all that this run will see."""
         left, right = self._categories()
@@ -69,6 +72,7 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
     def getDefaultReadLimit(self) -> ReadLimit:
         return ReadAllAvailable()
 
+    @told
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         from dovetail.time.coordinator import Pace, plan_step
 
@@ -89,6 +93,7 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
             return []
         return [BucketGroup(task, start, end) for task in range(end["tasks"])]
 
+    @told
     def commit(self, end: dict[str, Any]) -> None:
         """A step is done for good: let retention and the removal of old snapshots go on."""
         from dovetail.state.store import drop_snapshots
@@ -128,6 +133,7 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
 
     # --- task ---
 
+    @told
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         from dovetail.spark.arrow_types import arrow_schema
         from dovetail.state.join_step import run_step

@@ -33,8 +33,8 @@ DEFAULTS = {
 def open_session(
     application: str, master: str, driver_memory: str, settings: Mapping[str, str], log: Path | None = None
 ) -> SparkSession:
-    """A session for one application. `settings` are the user's and win over our defaults; what the JVM has to say on
-    stderr goes to the file `log`, if there is one."""
+    """A session for one application. `settings` are the user's and win over our defaults; what the JVM has to
+    say on stderr goes to the file `log`, if there is one."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     _export_package()

@@ -16,12 +16,10 @@ def hashable(kind: pa.DataType) -> bool:
     """Whether this type can be hashed here; others are left to Spark."""
     return (
         pa.types.is_signed_integer(kind)
-        or (pa.types.is_floating(kind)
-        and not pa.types.is_float16(kind))
+        or (pa.types.is_floating(kind) and not pa.types.is_float16(kind))
         or pa.types.is_boolean(kind)
         or pa.types.is_date32(kind)
-        or (pa.types.is_timestamp(kind)
-        and kind.unit == "us")
+        or (pa.types.is_timestamp(kind) and kind.unit == "us")
         or pa.types.is_string(kind)
         or pa.types.is_binary(kind)
     )

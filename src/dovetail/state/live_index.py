@@ -77,7 +77,9 @@ class LiveIndex:
         return IntervalState(self.spec, buffers["left"], buffers["right"], times), dict(header["totals"])
 
     def fresh(self, times: Times) -> IntervalState:
-        """An empty state with its rings in this index."""
+        """An empty state with its rings in this index. What was there before is gone from here on."""
+        self._take_header()
+        self._forget()
         state = IntervalState.empty(self.spec, self.allocate)
         state.times = times
         return state

@@ -1,0 +1,117 @@
+"""`dovetail.join`: two streaming DataFrames in, one out."""
+
+from __future__ import annotations
+
+import datetime
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import dovetail
+from dovetail.errors import PlanError
+from spark.application import Application, committed_files
+from spark.batch import count, database, differences, join_sql
+from spark.events import events, write_files
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+ROWS = 3000
+ON = "l.k = r.k AND r.eventtime BETWEEN l.eventtime - INTERVAL 2 MINUTE AND l.eventtime + INTERVAL 3 MINUTE"
+SCHEMA = "eventtime timestamp, k long, id long, v int"
+BOUNDS = {"before": "2 minutes", "after": datetime.timedelta(minutes=3)}
+
+
+def stream(spark: SparkSession, folder: Path) -> DataFrame:
+    return spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(folder))
+
+
+def write(rows: DataFrame, folder: Path, **trigger: object):
+    writer = rows.writeStream.format("parquet").option("checkpointLocation", f"{folder}.checkpoint")
+    return writer.trigger(**trigger).start(str(folder))
+
+
+def test_every_join_type(application: Application) -> None:
+    left, right = events(ROWS, 200, 41), events(ROWS, 200, 42)
+    write_files(left, application.folder / "l", 2)
+    write_files(right, application.folder / "r", 2)
+    db = database(l=left, r=right)
+    for how in ("inner", "left", "right", "full", "semi", "anti"):
+        joined = dovetail.join(
+            stream(application.spark, application.folder / "l"),
+            stream(application.spark, application.folder / "r"),
+            "k",
+            how=how,
+            left_time="eventtime",
+            right_time="eventtime",
+            name=f"api_{how}",
+            home=application.home,
+            buckets=4,
+            mode="drain",
+            **BOUNDS,
+        )
+        pairs = how not in ("semi", "anti")
+        names = ["k", "eventtime", "id", "v"] + (["eventtime_right", "id_right", "v_right"] if pairs else [])
+        assert joined.columns == names
+        write(joined, application.folder / how, availableNow=True).awaitTermination()
+        rows = "coalesce(l.k, r.k), l.eventtime, l.id, l.v, r.eventtime, r.id, r.v"
+        expected = join_sql(how, rows if pairs else "l.k, l.eventtime, l.id, l.v", ON)
+        db.execute(f"DROP TABLE IF EXISTS found; CREATE TABLE found AS {expected} LIMIT 0")
+        files = committed_files(application.folder / how)
+        found = database(found=files).execute("FROM found").fetchall()
+        assert count(db, expected) > ROWS / 10
+        db.executemany(f"INSERT INTO found VALUES ({', '.join('?' * len(names))})", found)
+        assert differences(db, "FROM found", expected) == {}, how
+
+
+def test_a_live_stream(application: Application) -> None:
+    left, right = events(ROWS, 200, 43), events(ROWS, 200, 44)
+    for name, table in (("l", left), ("r", right)):
+        write_files(table.slice(0, ROWS // 2), application.folder / name, 1)
+    joined = dovetail.join(
+        stream(application.spark, application.folder / "l"),
+        stream(application.spark, application.folder / "r").withColumnRenamed("k", "rk"),
+        [("k", "rk")],
+        left_time="eventtime",
+        right_time="eventtime",
+        name="live",
+        home=application.home,
+        **BOUNDS,
+    ).select("id", "id_right")
+    output = write(joined, application.folder / "out", processingTime="200 milliseconds")
+    try:
+        for name, table in (("l", left), ("r", right)):
+            write_files(table.slice(ROWS // 2), application.folder / name, 1, first=1)
+        db = database(l=left, r=right)
+        expected = join_sql("inner", "l.id, r.id", ON)
+        wanted, deadline = count(db, expected), time.monotonic() + 120
+        found = []
+        while len(found) < wanted and time.monotonic() < deadline:
+            assert output.exception() is None
+            time.sleep(0.3)
+            files = committed_files(application.folder / "out")
+            found = database(found=files).execute("FROM found").fetchall() if files else []
+    finally:
+        for query in application.spark.streams.active:
+            query.stop()
+    assert sorted(found) == sorted(db.execute(expected).fetchall())
+
+
+def test_calls_that_mean_nothing(application: Application) -> None:
+    write_files(events(10, 5, 1), application.folder / "l", 1)
+    rows = stream(application.spark, application.folder / "l")
+    batch = application.spark.read.parquet(str(application.folder / "l"))
+    times = {"left_time": "eventtime", "right_time": "eventtime", "home": application.home, "name": "wrong"}
+    with pytest.raises(PlanError, match="not a stream"):
+        dovetail.join(batch, rows, "k", **times, **BOUNDS)
+    with pytest.raises(PlanError, match="no column nothing"):
+        dovetail.join(rows, rows, "nothing", **times, **BOUNDS)
+    with pytest.raises(PlanError, match="no column when"):
+        dovetail.join(rows, rows, "k", **{**times, "right_time": "when"}, **BOUNDS)
+    with pytest.raises(PlanError, match="duration"):
+        dovetail.join(rows, rows, "k", **times, before="soon", after="1 minute")
+    with pytest.raises(PlanError, match="timestamp"):
+        dovetail.join(rows, rows, "k", **{**times, "left_time": "v"}, **BOUNDS)
+    assert application.spark.streams.active == []

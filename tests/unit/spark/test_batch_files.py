@@ -1,0 +1,51 @@
+"""Reading which files a micro-batch covers out of a checkpoint as Spark writes it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dovetail.errors import CorruptFile
+from dovetail.spark.batch_files import files_of_batch
+
+
+def entry(path: str, timestamp: int, offset: int) -> str:
+    return json.dumps({"path": path, "timestamp": timestamp, "batchId": offset})
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    (tmp_path / "offsets").mkdir()
+    (tmp_path / "sources" / "0").mkdir(parents=True)
+    for batch, offset in enumerate([0, 2, 3]):
+        text = f'v1\n{{"batchWatermarkMs":0}}\n{{"logOffset":{offset}}}'
+        (tmp_path / "offsets" / str(batch)).write_text(text)
+    log = tmp_path / "sources" / "0"
+    (log / "0").write_text("\n".join(["v1", entry("b", 5, 0), entry("a", 5, 0)]))
+    (log / "2.compact").write_text(
+        "\n".join(["v1", entry("b", 5, 0), entry("a", 5, 0), entry("late", 9, 1), entry("early", 7, 2)])
+    )
+    (log / "3").write_text("\n".join(["v1", entry("last", 20, 3)]))
+    return tmp_path
+
+
+def test_by_arrival_then_by_name(checkpoint: Path) -> None:
+    assert files_of_batch(str(checkpoint), 0) == ["a", "b"]
+
+
+def test_several_offsets_and_a_compact_file(checkpoint: Path) -> None:
+    (checkpoint / "sources" / "0" / "0").unlink()
+    assert files_of_batch(str(checkpoint), 1) == ["early", "late"]
+    assert files_of_batch(str(checkpoint), 0) == ["a", "b"]
+    assert files_of_batch(str(checkpoint), 2) == ["last"]
+
+
+@pytest.mark.parametrize("damage", ["", "v2\n{}\n{}", "v1\n{}\nnonsense", "v1\n{}\n{}"])
+def test_another_format_is_refused(checkpoint: Path, damage: str) -> None:
+    (checkpoint / "offsets" / "2").write_text(damage)
+    with pytest.raises(CorruptFile) as caught:
+        files_of_batch(str(checkpoint), 2)
+    assert caught.value.where is not None
+    assert caught.value.where.endswith("offsets/2")
