@@ -1,8 +1,8 @@
 """Law: a buffer is a ring that never fills up: it makes room before rows are inserted.
 
 Growth keeps a buffered row below 64 bytes in all but small buffers: a full ring is first rebuilt in its own
-size if a quarter of it would come free, else it grows to one and a half times what is needed; one that is
-less than 7/16 full shrinks.
+size if a quarter of it would come free, else it grows to one and a half times what is needed (large ones, of
+which two must fit into memory meanwhile, to one and a quarter); one that is less than 7/16 full shrinks.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ Allocate = Callable[[str, int, bool], Ring]
 files."""
 
 SMALLEST_ROWS = 4 * BLOCK_ROWS
+LARGE_ROWS = 4 << 20
 
 
 def in_memory(side: str, capacity: int, with_best: bool) -> Ring:
@@ -120,8 +121,8 @@ class Buffer:
         if fits and not roomy:
             return
         if roomy or wanted > capacity * 3 // 4:
-            capacity = max(SMALLEST_ROWS, rings.capacity_for(wanted + wanted // 2))
-        survivors = self.held()
-        with_best = len(self.ring.best_row) > 0
-        self.ring = self._allocate(self.side, capacity, with_best)
-        self._append(survivors)
+            spare = wanted // 2 if wanted < LARGE_ROWS else wanted // 4
+            capacity = max(SMALLEST_ROWS, rings.capacity_for(wanted + spare))
+        old = self.ring
+        self.ring = self._allocate(self.side, capacity, len(old.best_row) > 0)
+        rings.refill(self.ring, old)

@@ -98,6 +98,7 @@ class Emitted(NamedTuple):
     left_alone: Int64s
     right_alone: Int64s
     counts: Counts
+    peak_rows: int  # buffered on both sides when most were
 
 
 @dataclass
@@ -162,6 +163,7 @@ def step(
 
     # 1. Probe and insert: everything new against everything that is there.
     sides = Sides(state.left, state.right, new_left, new_right, state.right.insert(new_right))
+    peak_rows = state.left_rows + state.right_rows
     candidates = _probe(spec, before, sides)
     pairs = candidates if same_key is None else _verified(candidates, sides, same_key)
     decision = tactic_for(spec)(spec, sides, pairs)
@@ -178,6 +180,7 @@ def step(
         pairs_left, pairs_right = picked.row, picked.best_row
         if spec.keeps_right:
             mark_right_rows(state.right, picked.tag, picked.best_row)
+    peak_rows = max(peak_rows, state.left_rows + state.right_rows)
     lone_right = _evict(state, void_right)
 
     counts = Counts(
@@ -193,7 +196,7 @@ def step(
         right_void=len(void_right),
         collisions=len(candidates.new) + len(candidates.waiting) - len(pairs.new) - len(pairs.waiting),
     )
-    return Emitted(pairs_left, pairs_right, lone_left, lone_right, counts)
+    return Emitted(pairs_left, pairs_right, lone_left, lone_right, counts, peak_rows)
 
 
 def _probe(spec: IntervalSpec, times: Times, sides: Sides) -> Pairs:

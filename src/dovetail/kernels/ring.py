@@ -289,6 +289,36 @@ def live_slots(ring: Ring) -> Int64s:
 
 
 @kernel
+def refill(ring: Ring, old: Ring) -> None:
+    """Insert the live entries of an old ring, oldest arrival first, without a copy of them in between."""
+    capacity = len(old.entries)
+    mask = np.uint32(len(ring.heads) - 1)
+    slot = old.meta[TAIL]
+    filled = 0
+    for _ in range(old.meta[USED]):
+        entry = old.entries[slot]
+        if entry["time"] != DEAD:
+            new = ring.entries[filled]
+            new["time"] = entry["time"]
+            new["row"] = entry["row"]
+            new["tag"] = entry["tag"]
+            new["next"] = ring.heads[entry["tag"] & mask]
+            ring.heads[entry["tag"] & mask] = np.uint32(filled)
+            block = filled // BLOCK_ROWS
+            ring.block_min[block] = min(ring.block_min[block], entry["time"])
+            if len(ring.best_row) > 0:
+                ring.best_time[filled] = old.best_time[slot]
+                ring.best_row[filled] = old.best_row[slot]
+            filled += 1
+        slot += 1
+        if slot == capacity:
+            slot = 0
+    ring.meta[HEAD] = filled % len(ring.entries)
+    ring.meta[USED] = filled
+    ring.meta[LIVE] = filled
+
+
+@kernel
 def rows_at(ring: Ring, slots: Int64s) -> tuple[Int64s, Int64s, NDArray[np.bool_]]:
     """Row number, event time and matched bit of entries."""
     rows = np.empty(len(slots), np.int64)

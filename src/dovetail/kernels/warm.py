@@ -29,6 +29,7 @@ def warm() -> None:
     ring.kill(arrays, none)
     ring.mark(arrays, none)
     ring.live_slots(arrays)
+    ring.refill(arrays, arrays)
     ring.rows_at(arrays, none)
     ring.tags_at(arrays, none)
     pick.prefer(pick.NEAREST, none, none, none, none, none, none)

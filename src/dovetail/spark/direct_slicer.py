@@ -19,7 +19,8 @@ from pyspark.sql import DataFrame
 from dovetail.plan.physical import CategoryOutput, FilesSource, SlicerStage
 from dovetail.plan.projection import plain_projection
 from dovetail.spark.failures import told
-from dovetail.spark.inputs import local_path
+from dovetail.spark.input_files import input_files, local_path
+from dovetail.spark.parquet_files import parquet_schema
 from dovetail.spark.slicer import HASH, TIME
 
 if TYPE_CHECKING:
@@ -65,7 +66,6 @@ def direct_slice(stage: SlicerStage, category: Category) -> DirectSlice | None:
     Arrow and the category agree on."""
     import pyarrow as pa
 
-    from dovetail.spark.inputs import input_files, parquet_schema
     from dovetail.state.key_hash import hashable
 
     source, output = stage.inputs[0].source if stage.inputs else None, stage.output

@@ -27,7 +27,7 @@ from dovetail.spark.batch_files import files_of_batch
 from dovetail.spark.building import BuiltStage
 from dovetail.spark.direct_slicer import append_files, direct_slice
 from dovetail.spark.failures import INTERRUPTED, TaskError, failure_of, interrupted
-from dovetail.spark.inputs import check_files
+from dovetail.spark.parquet_files import check_files
 from dovetail.spark.slicer import HASH, TIME, Placement, append_batch, make_category
 
 Mode = Literal["stream", "available-now", "drain"]

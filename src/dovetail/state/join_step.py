@@ -58,7 +58,7 @@ def run_step(
             "index_bytes": state.left.bytes + state.right.bytes,
             "rebuilds": totals.get("rebuilds", 0) + rebuilt,
         }
-        totals["peak_rows"] = max(totals.get("peak_rows", 0), state.left_rows + state.right_rows)
+        totals["peak_rows"] = max(totals.get("peak_rows", 0), emitted.peak_rows)
         totals["peak_index_bytes"] = max(totals.get("peak_index_bytes", 0), totals["index_bytes"])
         totals["step_us"] = totals.get("step_us", 0) + (time.monotonic_ns() - began) // 1000
         store.save(end, state, totals)

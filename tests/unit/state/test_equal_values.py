@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pyarrow as pa
@@ -36,7 +37,11 @@ def same(first: Any, second: Any) -> bool:
         return isinstance(second, list) and len(first) == len(second) and all(map(same, first, second))
     if first is None or second is None or isinstance(second, (dict, list)):
         return first is second
-    return bool(first == second or (first != first and second != second))
+    return bool(first == second or (isnan(first) and isnan(second)))
+
+
+def isnan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)
 
 
 @pytest.mark.parametrize("name", KINDS)
