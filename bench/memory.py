@@ -1,7 +1,7 @@
 """How much memory a window of buffered rows takes: 50 million rows by default.
 
-Rows are inserted through the join's own step, in batches, so growth of the index is part of what is measured. The
-process's largest resident size is taken before and after; payload stays in the log and is no part of it.
+Rows are inserted through the join's own step, in batches, so growth of the index is part of what is measured.
+The process's largest resident size is taken before and after; payload stays in the log and is no part of it.
 """
 
 from __future__ import annotations

@@ -41,8 +41,8 @@ def plan_step(
 ) -> JoinOffset:
     """How far the next step goes, given the new commits of both sides from `start` on.
 
-    `final` says that nothing will come after these: when they are used up, one more step ends both streams.
-    Returns `start` itself when there is nothing to do.
+    `final` says that nothing will come after these: the step that takes the last of them ends both streams. Returns
+    `start` itself when there is nothing to do.
     """
     taken_left = taken_right = rows = 0
     left_time, right_time = start.times
@@ -59,21 +59,19 @@ def plan_step(
             right_time = fixed_delay.advance(right_time, commit.newest_us, pace.right_max_delay_us)
             taken_right += 1
         rows += commit.rows
-    if taken_left or taken_right:
-        return start.moved(
-            step=start.step + 1,
-            left=start.left + taken_left,
-            right=start.right + taken_right,
-            left_time=left_time,
-            right_time=right_time,
-            tasks=pace.tasks,
-            ended=False,
-        )
-    if final and not start.ended and start.step > 0:
-        return start.moved(
-            step=start.step + 1, left_time=ENDED, right_time=ENDED, tasks=pace.tasks, ended=True
-        )
-    return start
+    over = final and taken_left == len(left) and taken_right == len(right)
+    moved = bool(taken_left or taken_right)
+    if not moved and not (over and start.step > 0 and not start.ended):
+        return start
+    return start.moved(
+        step=start.step + 1,
+        left=start.left + taken_left,
+        right=start.right + taken_right,
+        left_time=ENDED if over else left_time,
+        right_time=ENDED if over else right_time,
+        tasks=pace.tasks,
+        ended=over,
+    )
 
 
 def needed_since(spec: IntervalSpec, offset: JoinOffset) -> tuple[int, int]:

@@ -58,16 +58,22 @@ def test_nothing_new_is_no_step() -> None:
     assert plan_step(start, [], [], PACE, final=False) is start
 
 
-def test_the_end_comes_once_after_everything_and_a_new_beginning_after_it() -> None:
+def test_the_end_comes_once_with_the_last_commit_and_a_new_beginning_after_it() -> None:
     start = JoinOffset()
     assert plan_step(start, [], [], PACE, final=True) is start
-    worked = plan_step(start, commits((1, 50)), [], PACE, final=True)
-    assert not worked.ended
-    ended = plan_step(worked, [], [], PACE, final=True)
-    assert (ended.ended, ended.left_time, ended.right_time) == (True, ENDED, ENDED)
+    worked = plan_step(start, commits((60, 50), (60, 60)), commits((60, 40)), PACE, final=True)
+    assert (worked.left, worked.right, worked.ended) == (1, 1, False)
+    ended = plan_step(worked, commits((60, 60)), [], PACE, final=True)
+    assert (ended.left, ended.ended, ended.left_time, ended.right_time) == (2, True, ENDED, ENDED)
     assert plan_step(ended, [], [], PACE, final=True) is ended
-    again = plan_step(ended, commits((1, 7)), [], PACE, final=True)
+    again = plan_step(ended, commits((1, 7)), [], PACE, final=False)
     assert (again.ended, again.left_time, again.right_time) == (False, -3, NEVER)
+
+
+def test_what_an_earlier_run_left_open_is_ended_without_new_input() -> None:
+    open_ = plan_step(JoinOffset(), commits((1, 7)), [], PACE, final=False)
+    ended = plan_step(open_, [], [], PACE, final=True)
+    assert (ended.step, ended.left, ended.ended) == (2, 1, True)
 
 
 @given(
