@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dovetail.kernels import pick, ring
+from dovetail.kernels import pick, ring, xxhash64
 
 
 def warm() -> None:
@@ -32,6 +32,10 @@ def warm() -> None:
     ring.refill(arrays, arrays)
     ring.rows_at(arrays, none)
     ring.tags_at(arrays, none)
+    hashes = np.empty(0, np.uint64)
+    xxhash64.hash_longs(hashes, hashes)
+    xxhash64.hash_ints(tags, hashes)
+    xxhash64.hash_bytes(np.empty(0, np.uint8), np.zeros(1, np.int64), hashes)
     pick.prefer(pick.NEAREST, none, none, none, none, none, none)
 
 

@@ -37,6 +37,7 @@ class JoinConfig:
     max_step_rows: int
     index_dir: str | None = None  # None: chosen on each host
     drain: bool = False
+    gate: str | None = None  # where the source waits for those before it, if it was started early
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))

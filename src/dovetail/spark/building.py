@@ -30,6 +30,7 @@ from dovetail.plan.physical import (
 from dovetail.spark import join_source
 from dovetail.spark.aggregate_end import with_watermark
 from dovetail.spark.arrow_types import spark_schema
+from dovetail.spark.gates import Gates
 from dovetail.spark.inputs import read_input, read_rejects
 from dovetail.spark.slicer import make_category, sliced
 
@@ -56,7 +57,15 @@ class Builder:
     """Builds the stages of one plan, in order."""
 
     def __init__(
-        self, spark: SparkSession, plan: Plan, home: str, tasks: int, *, index_dir: str | None, drain: bool
+        self,
+        spark: SparkSession,
+        plan: Plan,
+        home: str,
+        tasks: int,
+        *,
+        index_dir: str | None,
+        drain: bool,
+        gates: Gates | None = None,
     ) -> None:
         self.spark = spark
         self.plan = plan
@@ -64,6 +73,7 @@ class Builder:
         self.tasks = tasks
         self.index_dir = index_dir
         self.drain = drain
+        self.gates = gates
         self._built: dict[str, BuiltStage] = {}
         self._writers: dict[str, str] = {}  # category -> stage
 
@@ -174,6 +184,7 @@ class Builder:
             max_step_rows=stage.max_step_rows,
             index_dir=self.index_dir,
             drain=self.drain,
+            gate=self.gates.path(stage.name) if self.gates else None,
         )
 
     def _common_type(self, left: DataType, right: DataType, place: str) -> DataType:

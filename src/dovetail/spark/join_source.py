@@ -18,6 +18,7 @@ from pyspark.sql.types import StructType
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import JoinOffset
 from dovetail.spark.failures import told
+from dovetail.spark.gates import wait_at
 from dovetail.spark.hang_up import QuietReader
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
     @told
     def prepareForTriggerAvailableNow(self) -> None:
         """What is there now is all that this run will see."""
+        wait_at(self.config.gate)
         left, right = self._categories()
         self._stop_at = left.next_commit(), right.next_commit()
 

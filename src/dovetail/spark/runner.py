@@ -22,6 +22,7 @@ from dovetail.spark import category_source, join_source
 from dovetail.spark.aggregate_end import write_end_row
 from dovetail.spark.building import Builder, BuiltStage
 from dovetail.spark.failures import failure_of, too_slow_to_start
+from dovetail.spark.gates import Gates
 from dovetail.spark.starting import Failures, Mode, start
 
 WATCH_S = 0.05
@@ -56,13 +57,23 @@ class Run:
         for source in (join_source.JoinSource, category_source.CategorySource):
             self.spark.dataSource.register(source)
         tasks = self.spark.sparkContext.defaultParallelism
-        self.stages = Builder(
-            self.spark, self.plan, self.home, tasks, index_dir=self.index_dir, drain=self.mode == "drain"
-        ).build()
+        gates = Gates()
+        builder = Builder(
+            self.spark,
+            self.plan,
+            self.home,
+            tasks,
+            index_dir=self.index_dir,
+            drain=self.mode == "drain",
+            gates=gates if self.mode != "stream" else None,
+        )
         try:
-            self._stream() if self.mode == "stream" else self._waves()
+            self.stages = builder.build()
+            self._stream() if self.mode == "stream" else self._waves(gates)
         finally:
+            gates.shut([stage.name for stage in self.stages])
             self._stop_queries()
+            gates.remove()
             self.phase = "stopped"
             self.watch(self)
 
@@ -77,7 +88,7 @@ class Run:
             self.watch(self)
             self.stop.wait(WATCH_S)
 
-    def _waves(self) -> None:
+    def _waves(self, gates: Gates) -> None:
         done: set[str] = set()
         waiting = list(self.stages)
         while waiting and not self.stop.is_set():
@@ -86,7 +97,10 @@ class Run:
             joining = any(stage.join for stage in wave)
             self.phase = ("draining" if self.mode == "drain" else "joining") if joining else "slicing"
             for stage in wave:
-                self._start(stage)
+                gates.open(stage.name)
+                if stage.name not in self.queries:
+                    self._start(stage)
+            self._start_early(waiting, done | {stage.name for stage in wave})
             self._await(wave)
             if self.mode == "drain":
                 self._end_aggregations(wave)
@@ -94,6 +108,13 @@ class Run:
             self.phases_s[self.phase] = self.phases_s.get(self.phase, 0.0) + taken
             done |= {stage.name for stage in wave}
             waiting = [stage for stage in waiting if stage.name not in done]
+
+    def _start_early(self, waiting: list[BuiltStage], soon: set[str]) -> None:
+        """Start joins that come next, to wait at their gates: as many as leave room for others to start."""
+        joins = [stage for stage in waiting if stage.join and stage.name not in self.queries]
+        ready = [stage for stage in joins if set(stage.after) <= soon]
+        for stage in ready[: STARTING_AT_ONCE - 1]:
+            self._start(stage)
 
     def _end_aggregations(self, wave: list[BuiltStage]) -> None:
         """Let the watermark of aggregating stages pass their last window, and run them once more."""

@@ -17,6 +17,7 @@ import json
 import os
 import shutil
 import tempfile
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -106,7 +107,7 @@ class LiveIndex:
     def allocate(self, side: str, capacity: int, with_best: bool) -> Ring:
         """A new file of that size; the one it replaces goes when the step is saved."""
         self._generation += 1
-        name = f"{side}-{self._generation}-{os.getpid()}.ring"
+        name = f"{side}-{self._generation}-{uuid.uuid4().hex}.ring"  # never twice: others may have it mapped
         path = self.directory / name
         size = _layout(capacity, with_best)[-1]
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)

@@ -41,8 +41,8 @@ def plan_step(
 ) -> JoinOffset:
     """How far the next step goes, given the new commits of both sides from `start` on.
 
-    `final` says that nothing will come after these: the step that takes the last of them ends both streams. Returns
-    `start` itself when there is nothing to do.
+    `final` says that nothing will come after these: the step that takes the last of them ends both streams.
+    Returns `start` itself when there is nothing to do.
     """
     taken_left = taken_right = rows = 0
     left_time, right_time = start.times
