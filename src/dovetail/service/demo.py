@@ -118,7 +118,7 @@ def play(folder: Path, *, seconds: int, rate: int, seed: int, master: str) -> De
     )
     done = threading.Event()
     feeder = Feeder(streams, left, right, seconds, done)
-    spark = open_session(APPLICATION, master, DRIVER_MEMORY.read(), {})
+    spark = open_session(APPLICATION, master, DRIVER_MEMORY.read(), {}, folder / "spark.log")
     try:
         with LiveView() as view, stopped_by_signals(done):
 
