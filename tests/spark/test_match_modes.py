@@ -1,5 +1,5 @@
-"""Every way to choose one partner, end to end, each with two of the join types that give pairs. (Every way with
-every type, without Spark, is the matter of the laws.)
+"""Every way to choose one partner, end to end, each with two of the join types that give pairs. (Every way
+with every type, without Spark, is the matter of the laws.)
 
 For `first` the partner depends on the arrival: a left row that has partners gets exactly one of them.
 """

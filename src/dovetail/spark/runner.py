@@ -24,6 +24,7 @@ from dovetail.spark.building import Builder, BuiltStage
 from dovetail.spark.failures import failure_of, too_slow_to_start
 from dovetail.spark.gates import Gates
 from dovetail.spark.starting import Failures, Mode, start
+from dovetail.state.live_index import index_root, sweep
 
 WATCH_S = 0.05
 STARTING_AT_ONCE = os.cpu_count() or 1
@@ -57,6 +58,7 @@ class Run:
         for source in (join_source.JoinSource, category_source.CategorySource):
             self.spark.dataSource.register(source)
         tasks = self.spark.sparkContext.defaultParallelism
+        sweep(index_root(self.index_dir))
         gates = Gates()
         builder = Builder(
             self.spark,

@@ -49,8 +49,6 @@ def run_step(
             Times(end.left_time, end.right_time),
             lambda a, b: same_keys(left_rows, right_rows, config.keys, a, b),
         )
-        if end.ended:
-            state.times = Times(*end.times)
         totals = add_totals(totals, emitted.counts._asdict())
         totals |= {
             "open_rows": state.left_rows,
@@ -61,6 +59,8 @@ def run_step(
         totals["peak_rows"] = max(totals.get("peak_rows", 0), emitted.peak_rows)
         totals["peak_index_bytes"] = max(totals.get("peak_index_bytes", 0), totals["index_bytes"])
         totals["step_us"] = totals.get("step_us", 0) + (time.monotonic_ns() - began) // 1000
+        if end.ended:  # nothing is held any more: give the memory back
+            state = store.index.fresh(Times(*end.times))
         store.save(end, state, totals)
     yield from gather(config, emitted, left_rows, right_rows, schema)
 

@@ -205,6 +205,22 @@ def group_directory(root: Path, home: str, state_path: str, task: int, tasks: in
     return root / xxhash.xxh3_64_hexdigest(f"{home}\n{state_path}".encode()) / f"{task}-of-{tasks}"
 
 
+def claim_directory(group: Path, home: str) -> None:
+    """Note beside the groups of a join whose they are, for `sweep`."""
+    owner = group.parent / "home"
+    if not owner.exists():
+        group.parent.mkdir(parents=True, exist_ok=True)
+        owner.write_text(home)
+
+
+def sweep(root: Path) -> None:
+    """Remove the indexes of homes that are gone: they would hold memory for good."""
+    for owner in root.glob("*/home"):
+        home = owner.read_text()
+        if "://" not in home and not Path(home).exists():
+            shutil.rmtree(owner.parent, ignore_errors=True)
+
+
 def _boot_id() -> str:
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()

@@ -20,7 +20,7 @@ from dovetail.log.filesystem import open_store
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import JoinOffset
 from dovetail.state.arrivals import arrivals, buckets_of
-from dovetail.state.live_index import LiveIndex, group_directory, index_root
+from dovetail.state.live_index import LiveIndex, claim_directory, group_directory, index_root
 from dovetail.state.snapshot import Snapshot, read_snapshot, snapshot_totals, write_snapshot
 
 Totals = dict[str, int]
@@ -35,6 +35,7 @@ class StateStore:
         self.tasks = tasks
         root = index_root(config.index_dir)
         directory = group_directory(root, config.home, config.state_path, task, tasks)
+        claim_directory(directory, config.home)
         self.index = LiveIndex(directory, config.spec)
         self._store = open_store(config.home)
 

@@ -45,3 +45,14 @@ def test_an_index_that_was_lost_and_made_anew_is_mapped_anew(tmp_path: Path) -> 
     live_index._attached.clear()
     live_index._attached.update(mapped)
     assert attached_rows(directory, "after") == [4, 5]
+
+
+def test_indexes_of_homes_that_are_gone_are_swept(tmp_path: Path) -> None:
+    for name in ("kept", "gone"):
+        (tmp_path / name).mkdir()
+        live_index.claim_directory(tmp_path / "index" / name / "0-of-1", str(tmp_path / name))
+        saved(tmp_path / "index" / name / "0-of-1", "v", [1])
+    (tmp_path / "gone").rmdir()
+    live_index.sweep(tmp_path / "index")
+    assert attached_rows(tmp_path / "index" / "kept" / "0-of-1", "v") == [1]
+    assert not (tmp_path / "index" / "gone").exists()
