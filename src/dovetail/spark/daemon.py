@@ -6,6 +6,16 @@ start.
 
 from __future__ import annotations
 
+import gc
+
+import pandas  # noqa: F401  (PySpark's Arrow path imports it in every worker)
+import pyarrow.parquet  # noqa: F401
+import pyspark.worker  # noqa: F401
+
+import dovetail.spark.category_source
+import dovetail.spark.direct_slicer
+import dovetail.spark.join_source
+import dovetail.spark.write_rows
 import dovetail.state.join_step  # noqa: F401
 from dovetail.kernels.warm import warm
 
@@ -14,6 +24,8 @@ def main() -> None:
     from pyspark.daemon import manager
 
     warm()
+    gc.collect()
+    gc.freeze()  # what is loaded now stays: collections in the workers need not walk through it
     manager()
 
 

@@ -12,6 +12,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 import dovetail
+from dovetail.spark.worker_python import worker_python
 
 FIXED = {
     "spark.sql.session.timeZone": "UTC",
@@ -29,17 +30,28 @@ DEFAULTS = {
     "spark.driver.host": "127.0.0.1",
 }
 
+LOCAL_JVM = (
+    "-XX:Tier4InvocationThreshold=50000",
+    "-XX:Tier4MinInvocationThreshold=6000",
+    "-XX:Tier4CompileThreshold=150000",
+    "-XX:Tier4BackEdgeThreshold=400000",
+    "-XX:+UseParallelGC",
+)
+"""On a local master the JVM shares the cores with the join. Its optimizing compiler takes seconds of them in
+the first minute, for code that mostly plans and hands batches on: so it waits until code is ten times
+hotter."""
+
 
 def open_session(
     application: str, master: str, driver_memory: str, settings: Mapping[str, str], log: Path | None = None
 ) -> SparkSession:
     """A session for one application. `settings` are the user's and win over our defaults; what the JVM has to
     say on stderr goes to the file `log`, if there is one."""
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    cluster = not master.startswith("local")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable if cluster else worker_python())
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     _export_package()
     wanted = {"spark.master": master, "spark.app.name": f"dovetail {application}"}
-    cluster = not master.startswith("local")
     wanted |= {
         name: value
         for name, value in DEFAULTS.items()
@@ -48,6 +60,7 @@ def open_session(
     wanted["spark.driver.memory"] = driver_memory
     if not cluster:
         wanted["spark.sql.shuffle.partitions"] = str(_local_cores(master))
+        wanted["spark.driver.extraJavaOptions"] = " ".join(LOCAL_JVM)
     wanted |= {**settings, **FIXED}
     conf = SparkConf().setAll(list(wanted.items()))
     if SparkContext._gateway is None:
