@@ -28,9 +28,7 @@ def main(argv: list[str]) -> int:
     else:
         print(f"rows in the window    {found['rows']:>16,}")
         print(f"index bytes           {found['index_bytes']:>16,}   {found['index_bytes_per_row']:.1f} a row")
-        print(
-            f"peak resident bytes   {found['peak_rss_bytes']:>16,}   {found['base_rss_bytes']:,} before"
-        )
+        print(f"peak resident bytes   {found['peak_rss_bytes']:>16,}   {found['base_rss_bytes']:,} before")
         print(f"limit                 {LIMIT_BYTES:>16,}   {'kept' if found['fits'] else 'EXCEEDED'}")
         print(f"inserted rows/s       {found['rows_per_s']:>16,.0f}")
     return 0 if found["fits"] else 1

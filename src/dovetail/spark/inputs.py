@@ -47,7 +47,8 @@ def source_types(source: ScribeSource | FilesSource, home: str) -> Mapping[str, 
         schema = spark_schema(Category.open(home, source.category).schema, f"category {source.category}")
         return {field.name: field.dataType.simpleString() for field in schema}
     if source.format == "parquet":
-        return column_types(input_files(source)[0], source.path)
+        files = input_files(source)
+        return column_types(files[0], source.path) if files else {}
     return {}
 
 

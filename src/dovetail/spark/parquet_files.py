@@ -23,8 +23,10 @@ NANOS = "nanos"
 
 def stream_schema(files: Sequence[str], table: InputTable, place: str) -> StructType:
     """How Spark is to read the files: in their own types, and nanoseconds, which it does not have, as
-    numbers."""
-    stored = parquet_schema(files[0]) if files else pa.schema([])
+    numbers. Files on another filesystem are not looked at: there the table's types are taken."""
+    if not files:
+        return StructType.fromDDL(", ".join(f"`{c.name}` {c.type or 'STRING'}" for c in table.columns))
+    stored = parquet_schema(files[0])
     check_files(files, table.columns, stored)
     schema = StructType()
     for column in table.columns:

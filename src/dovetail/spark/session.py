@@ -26,6 +26,7 @@ DEFAULTS = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
     "spark.sql.streaming.stopTimeout": "30s",
     "spark.sql.files.ignoreMissingFiles": "true",
+    "spark.sql.legacy.parquet.nanosAsLong": "true",  # nanoseconds become timestamps in `inputs.py`
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
 }

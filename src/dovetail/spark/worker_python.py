@@ -45,4 +45,4 @@ def worker_python() -> str:
             draft.replace(script)
     except OSError:
         return sys.executable
-    return str(script)
+    return str(script) if os.access(script, os.X_OK) else sys.executable  # not on a `noexec` filesystem
