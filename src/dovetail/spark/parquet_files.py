@@ -7,6 +7,7 @@ are looked at before Spark reads a file.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -25,7 +26,8 @@ def stream_schema(files: Sequence[str], table: InputTable, place: str) -> Struct
     """How Spark is to read the files: in their own types, and nanoseconds, which it does not have, as
     numbers. Files on another filesystem are not looked at: there the table's types are taken."""
     if not files:
-        return StructType.fromDDL(", ".join(f"`{c.name}` {c.type or 'STRING'}" for c in table.columns))
+        declared = ", ".join(f"`{column.name}` {column.type or 'STRING'}" for column in table.columns)
+        return cast("StructType", StructType.fromDDL(declared))
     stored = parquet_schema(files[0])
     check_files(files, table.columns, stored)
     schema = StructType()
