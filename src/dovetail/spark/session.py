@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark import SparkConf, SparkContext
@@ -66,9 +69,23 @@ def open_session(
     conf = SparkConf().setAll(list(wanted.items()))
     if SparkContext._gateway is None:
         _start_jvm(conf, log)
-    session = SparkSession.builder.config(conf=conf).getOrCreate()
+    with _own_interrupt():
+        session = SparkSession.builder.config(conf=conf).getOrCreate()
     session.sparkContext.setLogLevel(settings.get("spark.log.level", "ERROR" if log else "OFF"))
     return session
+
+
+@contextmanager
+def _own_interrupt() -> Iterator[None]:
+    """PySpark takes Ctrl-C for itself and would end the process in the middle of a step: give it back."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _start_jvm(conf: SparkConf, log: Path | None) -> None:
