@@ -21,7 +21,7 @@ from dovetail.plan.physical import Plan
 from dovetail.spark import category_source, join_source
 from dovetail.spark.aggregate_end import write_end_row
 from dovetail.spark.building import Builder, BuiltStage
-from dovetail.spark.failures import failure_of, too_slow_to_start
+from dovetail.spark.failures import failure_of, passing
 from dovetail.spark.gates import Gates
 from dovetail.spark.starting import Failures, Mode, start
 from dovetail.state.live_index import index_root, sweep
@@ -167,10 +167,11 @@ class Run:
             if not errors:
                 continue
             self._starts[stage.name] = self._starts.get(stage.name, 1) + 1
-            if self._starts[stage.name] > STARTS or not all(map(too_slow_to_start, errors)):
+            if self._starts[stage.name] > STARTS or not all(map(passing, errors)):
                 raise self._failures.get(stage.name) or failure_of(errors[0], stage.name)
             for query in queries:
                 query.stop()
+            self._failures.pop(stage.name, None)
             self._start(stage)
 
     def _stop_queries(self) -> None:

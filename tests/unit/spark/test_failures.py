@@ -1,0 +1,51 @@
+"""Which failures are told, and which are tried again."""
+
+from __future__ import annotations
+
+import pytest
+
+from dovetail.errors import CorruptFile, InputError, RunError
+from dovetail.spark.failures import TaskError, failure_of, passing, told
+
+
+@pytest.mark.parametrize(
+    ("text", "again"),
+    [
+        ("stage a failed: java.io.OptionalDataException", True),
+        ("Python worker failed to connect back.", True),
+        ("java.util.ConcurrentModificationException at HashMap", True),
+        ("[CANNOT_READ_FILE_FOOTER] Could not read footer", False),
+        ("", False),
+    ],
+)
+def test_passing_faults(text: str, again: bool) -> None:
+    assert passing(RuntimeError(text)) is again
+
+
+def test_an_error_crosses_spark_as_itself() -> None:
+    @told
+    def task() -> None:
+        raise CorruptFile("bad bytes", where="there", expected="good ones", hint="mend them")
+
+    with pytest.raises(TaskError) as caught:
+        task()
+    back = failure_of(RuntimeError(f"Job aborted\nTraceback ...\n{caught.value}\n at java"), "a")
+    assert isinstance(back, CorruptFile)
+    assert (back.what, back.where, back.hint) == ("bad bytes", "there", "mend them")
+
+
+def test_a_generator_too() -> None:
+    @told
+    def rows() -> object:
+        yield 1
+        raise InputError("no more")
+
+    with pytest.raises(TaskError):
+        list(rows())  # type: ignore[call-overload]
+
+
+def test_anything_else_names_its_stage() -> None:
+    error = failure_of(RuntimeError("boom"), "slicer")
+    assert isinstance(error, RunError)
+    assert "slicer" in str(error)
+    assert "boom" in str(error)
