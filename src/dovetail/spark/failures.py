@@ -84,7 +84,8 @@ def failure_of(error: BaseException, stage: str) -> DovetailError:
 
 
 _PASSING = (
-    "Python worker failed to connect back",  # the machine was too busy to start a process in Spark's ten seconds
+    # the machine was too busy to start a process in the ten seconds that Spark gives it
+    "Python worker failed to connect back",
     # Spark 4.3 serializes a task while another query changes a map that both share
     "OptionalDataException",
     "ConcurrentModificationException",

@@ -97,13 +97,14 @@ def _offset_of(query: StreamingQuery) -> JoinOffset | None:
 
 
 def _rows(home: str, name: str, taken: int) -> tuple[int, int]:
-    """Rows ever written to a category, and those in commits from `taken` on."""
+    """Rows ever written to a category, and those in commits from `taken` on that are still there."""
     category = Category.open(home, name)
     stop = category.next_commit(taken)
-    if stop == 0 or stop <= category.first_commit():
+    first = max(taken, category.first_commit())
+    if stop == 0 or first > stop:
         return 0, 0
-    total = category.commit(stop - 1).next_row
-    waiting = total - category.commit(taken).first_row if taken < stop else 0
+    total = category.commit(stop - 1).next_row if stop > category.first_commit() else 0
+    waiting = total - category.commit(first).first_row if first < stop else 0
     return total, waiting
 
 
