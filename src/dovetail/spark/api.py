@@ -29,7 +29,6 @@ from dovetail.model.interval import IntervalSpec, JoinType, Match, Pick
 from dovetail.plan.interval_literal import text_us
 from dovetail.plan.options import MAX_DELAY_US, resolve
 from dovetail.plan.physical import CategoryOutput, JoinColumn, JoinStage, NoopSink, Plan, SlicerStage
-from dovetail.spark import category_source, join_source
 from dovetail.spark.application import claim, running
 from dovetail.spark.building import Builder
 from dovetail.spark.failures import failure_of
@@ -87,8 +86,6 @@ def join(
     plan = _plan(left, right, keys, spec, _us(max_delay, "max_delay"), name, buckets, tasks, suffix)
     home = absolute_home(home)
     spark = left.sparkSession
-    for source in (join_source.JoinSource, category_source.CategorySource):
-        spark.dataSource.register(source)
     _hold(home, name)
     claim(home, plan)
     tasks_by_default, index_dir = spark.sparkContext.defaultParallelism, os.environ.get("DOVETAIL_INDEX_DIR")

@@ -27,11 +27,12 @@ from dovetail.plan.physical import (
     Stage,
     Watermark,
 )
-from dovetail.spark import join_source
 from dovetail.spark.aggregate_end import with_watermark
 from dovetail.spark.arrow_types import spark_schema
 from dovetail.spark.gates import Gates
 from dovetail.spark.inputs import read_input, read_rejects
+from dovetail.spark.join_source import JoinSource
+from dovetail.spark.own_source import own_source
 from dovetail.spark.slicer import make_category, sliced
 
 
@@ -135,7 +136,7 @@ class Builder:
             kind = spark_schema(category.schema, category.name)[column.source].dataType
             schema.add(StructField(column.name, kind, True))
         joined = (
-            self.spark.readStream.format(join_source.NAME)
+            self.spark.readStream.format(own_source(self.spark, JoinSource))
             .schema(schema)
             .option("config", config.to_json())
             .load()

@@ -14,9 +14,11 @@ from dovetail.errors import InputError
 from dovetail.log.category import Category
 from dovetail.plan.physical import Column, FilesSource, InputTable, ScribeSource
 from dovetail.plan.statements import CreateInput, CreateTable, Files, Program
-from dovetail.spark import category_source, parquet_files, text_files
+from dovetail.spark import parquet_files, text_files
 from dovetail.spark.arrow_types import spark_schema
+from dovetail.spark.category_source import CategorySource
 from dovetail.spark.input_files import input_files
+from dovetail.spark.own_source import own_source
 from dovetail.spark.parquet_files import NANOS, column_types
 from dovetail.spark.text_files import CORRUPT
 
@@ -91,7 +93,7 @@ def _read_category(
     names = [column.name for column in table.columns]
     schema = spark_schema(pa.schema([category.schema.field(name) for name in names]), source.category)
     return (
-        spark.readStream.format(category_source.NAME)
+        spark.readStream.format(own_source(spark, CategorySource))
         .schema(schema)
         .options(home=home, category=source.category, reader=reader, max_rows=BATCH_ROWS, tasks=tasks)
         .load()

@@ -18,7 +18,6 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from dovetail.errors import DovetailError
 from dovetail.plan.physical import Plan
-from dovetail.spark import category_source, join_source
 from dovetail.spark.aggregate_end import write_end_row
 from dovetail.spark.building import Builder, BuiltStage
 from dovetail.spark.failures import failure_of, passing
@@ -55,8 +54,6 @@ class Run:
 
     def execute(self) -> None:
         """Run to the end: of the input, or until `stop` is set. The application must be claimed."""
-        for source in (join_source.JoinSource, category_source.CategorySource):
-            self.spark.dataSource.register(source)
         tasks = self.spark.sparkContext.defaultParallelism
         sweep(index_root(self.index_dir))
         gates = Gates()
@@ -163,9 +160,10 @@ class Run:
         """Raise what ended a query, if anything did. One that did not even begin is started again."""
         for stage in self.stages:
             queries = self.queries.get(stage.name, [])
-            errors = [error for query in queries if not query.isActive and (error := query.exception())]
-            if not errors:
+            ended = [error for query in queries if not query.isActive and (error := query.exception())]
+            if not ended:
                 continue
+            errors = [self._failures.get(stage.name) or error for error in ended]
             self._starts[stage.name] = self._starts.get(stage.name, 1) + 1
             if self._starts[stage.name] > STARTS or not all(map(passing, errors)):
                 raise self._failures.get(stage.name) or failure_of(errors[0], stage.name)

@@ -1,0 +1,21 @@
+"""Law: no two queries share a registered data source.
+
+Spark keeps one function object for each registered Python data source, with a map of environment variables in
+it. It changes that map when it starts a process for one query, and serializes it with the tasks of another:
+read back, such a task fails (OptionalDataException). So every stage registers its source under a name of its
+own.
+"""
+
+from __future__ import annotations
+
+import uuid
+
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource
+
+
+def own_source(spark: SparkSession, kind: type[DataSource]) -> str:
+    """Register a source for one query; returns the name to read it by."""
+    name = f"{kind.name()}_{uuid.uuid4().hex}"
+    spark.dataSource.register(type(kind.__name__, (kind,), {"name": classmethod(lambda cls: name)}))
+    return name
