@@ -21,7 +21,10 @@ def print_summary(summary: RunSummary, console: Console | None = None) -> None:
             ("alone", f"{join.left_alone:,} left, {join.right_alone:,} right"),
             ("late, void, rejected", f"{join.late_rows:,}, {join.void_rows:,}, {join.rejected_rows:,}"),
             ("still open, retained", f"{join.open_rows:,}, {join.retained_rows:,}"),
-            ("state", f"{join.state_bytes_per_row:.0f} bytes a buffered row at the peak"),
+            (
+                "state",
+                f"{join.index_bytes_peak:,} bytes for {join.buffered_rows_peak:,} buffered rows at the peak",
+            ),
         ):
             table.add_row(f"[dim]{label}[/dim]", value)
         console.print(table)
