@@ -20,7 +20,7 @@ from dovetail.plan.physical import CategoryOutput, FilesSource, SlicerStage
 from dovetail.plan.projection import plain_projection
 from dovetail.spark.failures import told
 from dovetail.spark.input_files import input_files, local_path
-from dovetail.spark.parquet_files import parquet_schema
+from dovetail.spark.parquet_files import parquet_schema, read_row_group
 from dovetail.spark.slicer import HASH, TIME
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class DirectSlice:
 
         file, number, _ = group
         wanted = list(dict.fromkeys([*(source for _, source in self.columns), self.time]))
-        return sliced_batch(_read(file, number, wanted), self.columns, self.keys, self.time, schema)
+        return sliced_batch(read_row_group(file, number, wanted), self.columns, self.keys, self.time, schema)
 
 
 def direct_slice(stage: SlicerStage, category: Category) -> DirectSlice | None:
@@ -128,20 +128,3 @@ def _parts(groups: list[RowGroup], tasks: int) -> list[list[RowGroup]]:
         parts[min(tasks - 1, seen * tasks // max(1, total))].append(group)
         seen += group[2]
     return [part for part in parts if part]
-
-
-def _read(file: str, number: int, columns: list[str]) -> pa.Table:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    from dovetail.errors import InputError
-
-    try:
-        return pq.ParquetFile(file).read_row_group(number, columns=columns, use_threads=False)
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(
-            f"the file cannot be read: {str(error).splitlines()[0]}",
-            where=file,
-            expected="a whole Parquet file",
-            hint="write it again (under another name, then rename it) or remove it; what was committed stays",
-        ) from error

@@ -6,7 +6,8 @@ are looked at before Spark reads a file.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import cast
 
 import pyarrow as pa
@@ -78,17 +79,31 @@ def check_files(
 
 def parquet_schema(file: str) -> pa.Schema:
     path = local_path(file)
+    with _readable(path, "the file is not a whole Parquet file"):
+        schema = pq.read_schema(path)
+    return schema
+
+
+def read_row_group(path: str, number: int, columns: list[str]) -> pa.Table:
+    with _readable(path, "the file cannot be read"):
+        rows = pq.ParquetFile(path).read_row_group(number, columns=columns, use_threads=False)
+    return rows
+
+
+@contextmanager
+def _readable(path: str, otherwise: str) -> Iterator[None]:
+    """Trouble with a file as an error that names it and says what to do."""
     try:
-        return pq.read_schema(path)
+        yield
     except FileNotFoundError as error:
         raise InputError(
             "the file is gone", where=path, hint="put it back, or run again without it"
         ) from error
     except (pa.ArrowException, OSError) as error:
         raise InputError(
-            f"the file is not a whole Parquet file: {str(error).splitlines()[0]}",
+            f"{otherwise}: {str(error).splitlines()[0]}",
             where=path,
-            expected="a Parquet file with its footer",
+            expected="a whole Parquet file with its footer",
             hint="write it again (under another name, then rename it) or remove it; what was committed stays",
         ) from error
 
