@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dovetail.kernels import pick, ring, xxhash64
+from dovetail.kernels import gather, pick, ring, xxhash64
 
 
 def warm() -> None:
@@ -36,6 +36,12 @@ def warm() -> None:
     xxhash64.hash_longs(hashes, hashes)
     xxhash64.hash_ints(tags, hashes)
     xxhash64.hash_bytes(np.empty(0, np.uint8), np.zeros(1, np.int64), hashes)
+    pieces = np.empty(0, np.int32)
+    for width in (1, 2, 4, 8):
+        gather.fixed(none, pieces, none, np.empty(0, f"u{width}"))
+    gather.validity(none, pieces, none, np.empty(0, np.uint8))
+    gather.text_ends(none, pieces, none, none)
+    gather.texts(none, none, pieces, none, none, 0)
     pick.prefer(pick.NEAREST, none, none, none, none, none, none)
 
 

@@ -142,23 +142,26 @@ def _columns(
 ) -> tuple[list[JoinColumn], list[str]]:
     """What the join source yields, and the SELECT that names it: keys once, from whichever side is there."""
     columns, select = [], []
+
+    def add(name: str, side: str, source: str) -> None:
+        columns.append(JoinColumn(name, side, source))
+        select.append(f"`{name}`")
+
     for number, (key, _) in enumerate(keys):
-        columns.append(JoinColumn(f"_l_key_{number}", "left", f"_key_{number}"))
-        source = f"`_l_key_{number}`"
         if spec.keeps_right:
-            columns.append(JoinColumn(f"_r_key_{number}", "right", f"_key_{number}"))
-            source = f"coalesce({source}, `_r_key_{number}`)"
-        select.append(f"{source} AS `{key}`")
+            both = {side: f"_{side[0]}_key_{number}" for side in ("left", "right")}
+            columns.extend(JoinColumn(name, side, f"_key_{number}") for side, name in both.items())
+            select.append(f"coalesce(`{both['left']}`, `{both['right']}`) AS `{key}`")
+        else:
+            add(key, "left", f"_key_{number}")
     taken = {key for key, _ in keys}
     for column in left.columns:
         if column not in taken:
-            columns.append(JoinColumn(f"_l_{column}", "left", column))
-            select.append(f"`_l_{column}` AS `{column}`")
+            add(column, "left", column)
     taken |= set(left.columns)
     for column in right.columns if spec.emits_pairs else []:
         if column not in {key for _, key in keys}:
-            columns.append(JoinColumn(f"_r_{column}", "right", column))
-            select.append(f"`_r_{column}` AS `{column + suffix if column in taken else column}`")
+            add(column + suffix if column in taken else column, "right", column)
     return columns, select
 
 

@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pyarrow as pa
-from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from dovetail.errors import InputError
 from dovetail.log.category import Category
+from dovetail.plan.dialect import quoted
 from dovetail.plan.physical import Column, FilesSource, InputTable, ScribeSource
 from dovetail.plan.statements import CreateInput, CreateTable, Files, Program
 from dovetail.spark import parquet_files, text_files
@@ -62,7 +62,7 @@ def read_input(spark: SparkSession, table: InputTable, home: str, reader: str, t
         rows = _read_files(spark, table, table.source)
         if CORRUPT in rows.columns:
             rows = rows.where(F.col(CORRUPT).isNull())
-    return rows.select(*(_as(rows, column) for column in table.columns))
+    return rows.selectExpr(*(_as(rows, column) for column in table.columns))
 
 
 def read_rejects(spark: SparkSession, table: InputTable) -> DataFrame | None:
@@ -111,12 +111,11 @@ def _read_files(spark: SparkSession, table: InputTable, source: FilesSource) -> 
     return spark.readStream.format(source.format).schema(schema).options(**options).load(source.path)
 
 
-def _as(rows: DataFrame, column: Column) -> SparkColumn:
-    """A column in the type the table gives it."""
-    field = rows.schema[column.name]
-    value = F.col(f"`{column.name}`")
-    if field.metadata.get(NANOS):
-        value = F.expr(f"timestamp_micros((`{column.name}` - pmod(`{column.name}`, 1000)) div 1000)")
+def _as(rows: DataFrame, column: Column) -> str:
+    """A column in the type the table gives it, as Spark SQL."""
+    name = value = quoted(column.name)
+    if rows.schema[column.name].metadata.get(NANOS):
+        value = f"timestamp_micros(({value} - pmod({value}, 1000)) div 1000)"
     if column.type is not None:
-        value = value.cast(column.type)
-    return value.alias(column.name)
+        value = f"CAST({value} AS {column.type})"
+    return f"{value} AS {name}"

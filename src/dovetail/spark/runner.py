@@ -20,6 +20,7 @@ from dovetail.errors import DovetailError
 from dovetail.plan.physical import Plan
 from dovetail.spark.aggregate_end import write_end_row
 from dovetail.spark.building import Builder, BuiltStage
+from dovetail.spark.checkpoints import write_quickly
 from dovetail.spark.failures import failure_of, passing
 from dovetail.spark.gates import Gates
 from dovetail.spark.starting import Failures, Mode, start
@@ -56,6 +57,7 @@ class Run:
         """Run to the end: of the input, or until `stop` is set. The application must be claimed."""
         tasks = self.spark.sparkContext.defaultParallelism
         sweep(index_root(self.index_dir))
+        write_quickly(self.spark, self.home)
         gates = Gates()
         builder = Builder(
             self.spark,

@@ -22,6 +22,7 @@ FIXED = {
     "spark.sql.execution.pythonUDF.arrow.enabled": "true",
     "spark.python.daemon.module": "dovetail.spark.daemon",
     "spark.python.worker.reuse": "true",
+    "spark.python.unix.domain.socket.enabled": "true",  # rows between JVM and workers skip the TCP stack
 }
 DEFAULTS = {
     "spark.ui.enabled": "false",

@@ -15,13 +15,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import TYPE_CHECKING
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
+from dovetail.plan.dialect import quoted
 from dovetail.spark.arrow_types import arrow_schema
 from dovetail.spark.failures import told
 
@@ -38,16 +38,15 @@ def sliced(rows: DataFrame, keys: Sequence[str], time: str, key_types: Sequence[
     """Rows with `_hash` and `_time` in front. Both sides' keys are cast to common types first, so that equal
     keys have equal hashes."""
     for key, kind in zip(keys, key_types, strict=True):
-        rows = rows.withColumn(key, F.col(f"`{key}`").cast(kind))
-    columns = [F.col(f"`{key}`") for key in keys]
-    void = reduce(Column.__or__, [column.isNull() for column in [*columns, F.col(f"`{time}`")]])
-    micros = F.unix_micros(F.col(f"`{time}`").cast("timestamp"))
-    payload = [F.col(f"`{name}`") for name in rows.columns if name != time and name not in keys]
-    return rows.select(
-        F.xxhash64(*columns).alias(HASH),
-        F.when(void, F.lit(NO_TIME)).otherwise(micros).alias(TIME),
-        *columns,
-        *payload,
+        if rows.schema[key].dataType != kind:
+            rows = rows.withColumn(key, F.col(f"`{key}`").cast(kind))
+    void = " OR ".join(f"{quoted(name)} IS NULL" for name in [*keys, time])
+    micros = f"unix_micros(CAST({quoted(time)} AS TIMESTAMP))"
+    payload = [name for name in rows.columns if name != time and name not in keys]
+    return rows.selectExpr(  # as text: every Column made from Python is a call into the JVM
+        f"xxhash64({', '.join(map(quoted, keys))}) AS {HASH}",
+        f"CASE WHEN {void} THEN {NO_TIME}L ELSE {micros} END AS {TIME}",
+        *map(quoted, [*keys, *payload]),
     )
 
 

@@ -25,6 +25,7 @@ from dovetail.plan.physical import (
 )
 from dovetail.spark.batch_files import files_of_batch
 from dovetail.spark.building import BuiltStage
+from dovetail.spark.checkpoints import checkpoint_of
 from dovetail.spark.direct_slicer import append_files, direct_slice
 from dovetail.spark.failures import INTERRUPTED, TaskError, failure_of, interrupted
 from dovetail.spark.parquet_files import check_files
@@ -42,8 +43,7 @@ def start(
     built: BuiltStage, home: str, application: str, mode: Mode, failures: Failures
 ) -> list[StreamingQuery]:
     """Start a stage's query, and one for each of its inputs that may hold unreadable rows."""
-    checkpoints = f"{home}/apps/{application}/checkpoints"
-    checkpoint = f"{checkpoints}/{built.name}"
+    checkpoint = checkpoint_of(home, application, built.name)
     writer = _writer(built, home, application, checkpoint, failures)
     queries = [_query(writer, checkpoint, built.name, mode)]
     for table, rows in (built.rejects or {}).items():
@@ -51,7 +51,7 @@ def start(
         name = f"{built.name}.rejects.{table}"
         append = partial(append_batch, category=category, producer=name, placement=Placement(None, None))
         writer = rows.writeStream.foreachBatch(_telling(append, built.name, failures))
-        queries.append(_query(writer, f"{checkpoints}/{name}", name, mode))
+        queries.append(_query(writer, checkpoint_of(home, application, name), name, mode))
     return queries
 
 

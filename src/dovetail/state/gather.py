@@ -8,45 +8,53 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dovetail.log.category import Category
-
-Int64s = NDArray[np.int64]
+from dovetail.state.pieces import Column, Int64s, Places
 
 
 class Rows:
-    """Rows of a category by number, out of commits `start` to `stop - 1`."""
+    """Rows of a category by number, out of commits `start` to `stop - 1`. Segments are opened when a row of
+    theirs is wanted."""
 
     def __init__(self, category: Category, start: int, stop: int) -> None:
         self._category = category
-        segments = [info for commit in category.commits(start, stop) for info in commit.segments]
-        self._first_row = segments[0].first_row if segments else 0
-        self._batches = [category.open_segment(info).batch for info in segments]
-        self._columns: dict[str, pa.ChunkedArray] = {}
+        self._segments = [info for commit in category.commits(start, stop) for info in commit.segments]
+        self._starts = np.array([info.first_row for info in self._segments], np.int64)
+        self._columns: dict[str, Column] = {}
 
-    def column(self, name: str) -> pa.ChunkedArray:
-        if name not in self._columns:
-            kind = self._category.schema.field(name).type
-            chunks = [batch.column(name) for batch in self._batches]
-            self._columns[name] = pa.chunked_array(chunks, kind)
-        return self._columns[name]
+    @property
+    def row_bytes(self) -> float:
+        """Bytes of an average row on disk."""
+        rows = sum(info.rows for info in self._segments)
+        return sum(info.bytes for info in self._segments) / max(1, rows)
 
-    def take(self, name: str, rows: pa.Array) -> pa.Array:
-        """A column's values at positions (see `positions`); null where the position is null."""
-        taken = self.column(name).take(rows)
-        return taken.combine_chunks() if isinstance(taken, pa.ChunkedArray) else taken
+    def places(self, rows: Int64s) -> Places:
+        """Where the rows lie; a negative number is no row."""
+        segment = (np.searchsorted(self._starts, rows, side="right") - 1).astype(np.int32)
+        present = np.bincount(segment + 1, minlength=len(self._starts) + 1)
+        starts = np.append(self._starts, 0)  # the last for rows that are none
+        return Places(segment, rows - starts[segment], np.flatnonzero(present[1:]))
 
-    def positions(self, rows: Int64s) -> pa.Array:
-        return pa.array(rows - self._first_row)
+    def take(self, name: str, places: Places) -> pa.Array:
+        """A column's values at places; null where there is no row."""
+        column = self._columns.get(name)
+        if column is None:
+            column = Column(self._category.schema.field(name).type, len(self._segments))
+            self._columns[name] = column
+        for segment in places.touched:
+            if not column.knows(segment):
+                opened = self._category.open_segment(self._segments[segment])
+                column.learn(segment, opened.batch.column(name))
+        return column.take(places)
 
 
 def same_keys(
     left: Rows, right: Rows, keys: tuple[str, ...], left_rows: Int64s, right_rows: Int64s
 ) -> NDArray[np.bool_]:
     """Whether all key columns are equal, pair by pair. Keys of buffered rows are never null."""
-    at_left, at_right = left.positions(left_rows), right.positions(right_rows)
+    at_left, at_right = left.places(left_rows), right.places(right_rows)
     equal = np.ones(len(left_rows), np.bool_)
     for key in keys:
-        first, second = left.take(key, at_left), right.take(key, at_right)
-        equal &= equal_values(first, second)
+        equal &= equal_values(left.take(key, at_left), right.take(key, at_right))
     return equal
 
 

@@ -23,10 +23,12 @@ from dovetail.log.category import Category
 from dovetail.model.join_config import JoinConfig, Side
 from dovetail.model.offset import JoinOffset
 from dovetail.state.arrivals import arrivals
-from dovetail.state.gather import Int64s, Rows, same_keys
+from dovetail.state.gather import Rows, same_keys
+from dovetail.state.pieces import Int64s
 from dovetail.state.store import StateStore, add_totals
 
-OUTPUT_BATCH_ROWS = 65_536
+MAX_BATCH_ROWS = 65_536
+BATCH_BYTES = 8 << 20
 
 
 def run_step(
@@ -69,29 +71,24 @@ def gather(
     config: JoinConfig, emitted: Emitted, left: Rows, right: Rows, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     """Pairs first, then lone left rows, then lone right rows; the side that is not there is null."""
-    sides: dict[Side, tuple[Rows, list[pa.Array]]] = {
-        "left": (
-            left,
-            [left.positions(emitted.left), left.positions(emitted.left_alone), _nulls(emitted.right_alone)],
+    rows: dict[Side, Rows] = {"left": left, "right": right}
+    places = {
+        "left": left.places(
+            np.concatenate([emitted.left, emitted.left_alone, _no_rows(emitted.right_alone)])
         ),
-        "right": (
-            right,
-            [
-                right.positions(emitted.right),
-                _nulls(emitted.left_alone),
-                right.positions(emitted.right_alone),
-            ],
+        "right": right.places(
+            np.concatenate([emitted.right, _no_rows(emitted.left_alone), emitted.right_alone])
         ),
     }
-    positions = {side: pa.concat_arrays(parts) for side, (_, parts) in sides.items()}
-    total = len(positions["left"])
-    for offset in range(0, total, OUTPUT_BATCH_ROWS):
+    total = len(places["left"].at)
+    batch_rows = max(1, min(MAX_BATCH_ROWS, int(BATCH_BYTES / (left.row_bytes + right.row_bytes + 1))))
+    for offset in range(0, total, batch_rows):
+        count = min(batch_rows, total - offset)
+        part = {side: found.slice(offset, count) for side, found in places.items()}
         arrays = []
         for column, field in zip(config.columns, schema, strict=True):
-            rows = sides[column.side][0]
-            taken = rows.take(column.source, positions[column.side].slice(offset, OUTPUT_BATCH_ROWS))
+            taken = rows[column.side].take(column.source, part[column.side])
             arrays.append(taken if taken.type.equals(field.type) else taken.cast(field.type))
-        count = min(OUTPUT_BATCH_ROWS, total - offset)
         yield pa.record_batch(arrays, schema=schema) if arrays else _columnless(count)
 
 
@@ -100,5 +97,5 @@ def _columnless(count: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_struct_array(pa.array([{}] * count, pa.struct([])))
 
 
-def _nulls(like: Int64s) -> pa.Array:
-    return pa.nulls(len(like), pa.from_numpy_dtype(np.int64))
+def _no_rows(like: Int64s) -> Int64s:
+    return np.full(len(like), -1, np.int64)

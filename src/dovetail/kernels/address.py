@@ -1,0 +1,35 @@
+"""Memory by its address, for kernels: what Arrow maps is reached without making an array of each piece."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
+
+def _load(typing: Any, address: Any, like: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = builder.inttoptr(arguments[0], context.get_value_type(like).as_pointer())
+        return builder.load(pointer)
+
+    return like(address, like), generate
+
+
+def _copy(typing: Any, target: Any, source: Any, count: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        byte = ir.IntType(8).as_pointer()
+        to, from_ = (builder.inttoptr(address, byte) for address in arguments[:2])
+        cgutils.raw_memcpy(builder, to, from_, arguments[2], 1)  # type: ignore[no-untyped-call]
+        return context.get_dummy_value()
+
+    return types.void(target, source, count), generate
+
+
+load = cast("Callable[[Any, Any], Any]", intrinsic(_load))
+"""`load(address, like)`: the value of the type of `like` at an address."""
+
+copy = cast("Callable[[Any, Any, Any], None]", intrinsic(_copy))
+"""`copy(target, source, count)`: that many bytes from one address to another."""
