@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,6 +18,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 import dovetail
+from dovetail.spark.hang_up import quiet_accumulators
 from dovetail.spark.worker_python import worker_python
 
 FIXED = {
@@ -22,7 +26,6 @@ FIXED = {
     "spark.sql.execution.pythonUDF.arrow.enabled": "true",
     "spark.python.daemon.module": "dovetail.spark.daemon",
     "spark.python.worker.reuse": "true",
-    "spark.python.unix.domain.socket.enabled": "true",  # rows between JVM and workers skip the TCP stack
 }
 DEFAULTS = {
     "spark.ui.enabled": "false",
@@ -46,6 +49,9 @@ LOCAL_JVM = (
 the first minute, for code that mostly plans and hands batches on: so it waits until code is ten times
 hotter."""
 
+MAX_SOCKET_FOLDER = 60
+"""A socket's path may have about a hundred characters; Spark adds forty."""
+
 
 def open_session(
     application: str, master: str, driver_memory: str, settings: Mapping[str, str], log: Path | None = None
@@ -66,14 +72,29 @@ def open_session(
     if not cluster:
         wanted["spark.sql.shuffle.partitions"] = str(_local_cores(master))
         wanted["spark.driver.extraJavaOptions"] = " ".join(LOCAL_JVM)
+        wanted |= _unix_sockets()
     wanted |= {**settings, **FIXED}
     conf = SparkConf().setAll(list(wanted.items()))
     if SparkContext._gateway is None:
         _start_jvm(conf, log)
     with _own_interrupt():
         session = SparkSession.builder.config(conf=conf).getOrCreate()
+    quiet_accumulators(session.sparkContext)
     session.sparkContext.setLogLevel(settings.get("spark.log.level", "ERROR" if log else "OFF"))
     return session
+
+
+def _unix_sockets() -> dict[str, str]:
+    """Rows between the JVM and its workers skip the TCP stack. Spark leaves some of the sockets behind: they
+    get a folder that goes with this process."""
+    folder = tempfile.mkdtemp(prefix="dovetail-sockets-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    if len(folder) > MAX_SOCKET_FOLDER:
+        return {}
+    return {
+        "spark.python.unix.domain.socket.enabled": "true",
+        "spark.python.unix.domain.socket.dir": folder,
+    }
 
 
 @contextmanager
