@@ -20,7 +20,7 @@ from bench.report import Outcome, Report
 from bench.workload import Workload, generate
 from dovetail.errors import RunError
 
-WARM_UP_ROWS, WARM_UP_FILES = 40_000, 2
+WARM_UP_ROWS, WARM_UP_FILES = 200_000, 20
 _ROOT = Path(__file__).resolve().parent.parent
 
 

@@ -29,8 +29,9 @@ from dovetail.log.schema import fit
 from dovetail.model.sketch import EventTimeSketch
 
 KIND, VERSION = b"dovetail.segment", b"1"
-MAX_ROWS = 1_000_000
-MAX_BYTES = 256 << 20
+MAX_ROWS = 1 << 18
+MAX_BYTES = 64 << 20
+"""Small enough that a writer fills the same memory again and again: fresh pages cost more than the work."""
 
 BucketOf = Callable[[pa.RecordBatch], "npt.NDArray[np.integer[Any]]"]
 TimeOf = Callable[[pa.RecordBatch], "npt.NDArray[np.int64] | None"]

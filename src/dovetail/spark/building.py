@@ -23,6 +23,7 @@ from dovetail.plan.physical import (
     Output,
     Plan,
     Relation,
+    ScribeSource,
     SlicerStage,
     Stage,
     Watermark,
@@ -52,6 +53,12 @@ class BuiltStage:
     def sinks(self) -> bool:
         """Its rows leave the application."""
         return not isinstance(self.output, CategoryOutput)
+
+    @property
+    def starts_process(self) -> bool:
+        """Its query reads a Python source: that starts a process of its own."""
+        inputs = self.stage.inputs if isinstance(self.stage, SlicerStage) else ()
+        return self.join is not None or any(isinstance(table.source, ScribeSource) for table in inputs)
 
 
 class Builder:

@@ -99,9 +99,11 @@ class Run:
             self.phase = ("draining" if self.mode == "drain" else "joining") if joining else "slicing"
             for stage in wave:
                 gates.open(stage.name)
+            early = self._early(waiting, done | {stage.name for stage in wave})
+            # What takes long to start comes first: the JVM plans the others meanwhile.
+            for stage in sorted([*wave, *early], key=lambda stage: not stage.starts_process):
                 if stage.name not in self.queries:
                     self._start(stage)
-            self._start_early(waiting, done | {stage.name for stage in wave})
             self._await(wave)
             if self.mode == "drain":
                 self._end_aggregations(wave)
@@ -110,12 +112,10 @@ class Run:
             done |= {stage.name for stage in wave}
             waiting = [stage for stage in waiting if stage.name not in done]
 
-    def _start_early(self, waiting: list[BuiltStage], soon: set[str]) -> None:
-        """Start joins that come next, to wait at their gates: as many as leave room for others to start."""
+    def _early(self, waiting: list[BuiltStage], soon: set[str]) -> list[BuiltStage]:
+        """Joins that come next, to wait at their gates: as many as leave room for others to start."""
         joins = [stage for stage in waiting if stage.join and stage.name not in self.queries]
-        ready = [stage for stage in joins if set(stage.after) <= soon]
-        for stage in ready[: STARTING_AT_ONCE - 1]:
-            self._start(stage)
+        return [stage for stage in joins if set(stage.after) <= soon][: STARTING_AT_ONCE - 1]
 
     def _end_aggregations(self, wave: list[BuiltStage]) -> None:
         """Let the watermark of aggregating stages pass their last window, and run them once more."""
@@ -133,7 +133,7 @@ class Run:
         self._await(ending)
 
     def _start(self, stage: BuiltStage) -> None:
-        while sum(map(_initialising, self._all_queries())) >= STARTING_AT_ONCE and not self.stop.is_set():
+        while self._processes_starting() >= STARTING_AT_ONCE and not self.stop.is_set():
             self._check()
             self.watch(self)
             time.sleep(WATCH_S)
@@ -173,6 +173,14 @@ class Run:
                 query.stop()
             self._failures.pop(stage.name, None)
             self._start(stage)
+
+    def _processes_starting(self) -> int:
+        return sum(
+            _initialising(query)
+            for stage in self.stages
+            if stage.starts_process
+            for query in self.queries.get(stage.name, [])
+        )
 
     def _stop_queries(self) -> None:
         for query in self._all_queries():

@@ -155,7 +155,7 @@ class _Split:
         join = self.query.args["joins"][0].copy()
         join.set("this", table(right))
         join.set("on", all_of([*equal, window]))
-        items = [named(column(c.name, inputs[c.side]), c.joined) for c in columns.carried.values()]
+        items = [named(column(c.name, inputs[c.side]), c.name) for c in columns.carried.values()]
         query = exp.Select(expressions=items, from_=exp.From(this=table(left)), joins=[join])
         return CreateView(name, query, self._options(), self.view.span)
 
