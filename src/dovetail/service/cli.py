@@ -57,6 +57,7 @@ COMMANDS = {
         Command(
             "settings", "Print every setting with its variable and default.", "settings_command:settings"
         ),
+        Command("prepare", "Make later starts quicker; done at set-up.", "prepare_command:prepare"),
         Command("version", "Print the version.", "settings_command:version"),
     )
 }

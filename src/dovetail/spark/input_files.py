@@ -43,3 +43,12 @@ def local_path(path: str) -> str:
     """A path as pyarrow and Python take it; in a URI, Spark writes a blank as `%20`."""
     parsed = urlparse(path)
     return unquote(parsed.path) if parsed.scheme == "file" else path
+
+
+def stream_path(path: str) -> str:
+    """A path as Spark's file stream takes it: a directory, or a pattern. A single file becomes one."""
+    file = Path(local_path(path))
+    if not file.is_file():
+        return path
+    name = "".join(f"\\{mark}" if mark in "{}[]*?,\\" else mark for mark in file.name)
+    return f"{file.absolute().parent}/{{{name}}}"

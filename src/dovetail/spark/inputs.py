@@ -17,7 +17,7 @@ from dovetail.plan.statements import CreateInput, CreateTable, Files, Program
 from dovetail.spark import parquet_files, text_files
 from dovetail.spark.arrow_types import spark_schema
 from dovetail.spark.category_source import CategorySource
-from dovetail.spark.input_files import input_files
+from dovetail.spark.input_files import input_files, stream_path
 from dovetail.spark.own_source import own_source
 from dovetail.spark.parquet_files import NANOS, column_types
 from dovetail.spark.text_files import CORRUPT
@@ -108,7 +108,12 @@ def _read_files(spark: SparkSession, table: InputTable, source: FilesSource) -> 
         schema, options = text_files.stream_schema(files, table, source)
     if not any(name.lower().startswith("max") and "trigger" in name.lower() for name in options):
         options["maxBytesPerTrigger"] = BATCH_BYTES
-    return spark.readStream.format(source.format).schema(schema).options(**options).load(source.path)
+    return (
+        spark.readStream.format(source.format)
+        .schema(schema)
+        .options(**options)
+        .load(stream_path(source.path))
+    )
 
 
 def _as(rows: DataFrame, column: Column) -> str:

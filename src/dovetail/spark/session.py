@@ -18,6 +18,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 import dovetail
+from dovetail.spark.class_archive import java_options
 from dovetail.spark.hang_up import quiet_accumulators
 from dovetail.spark.worker_python import worker_python
 
@@ -71,7 +72,7 @@ def open_session(
     wanted["spark.driver.memory"] = driver_memory
     if not cluster:
         wanted["spark.sql.shuffle.partitions"] = str(_local_cores(master))
-        wanted["spark.driver.extraJavaOptions"] = " ".join(LOCAL_JVM)
+        wanted["spark.driver.extraJavaOptions"] = " ".join([*LOCAL_JVM, *java_options()])
         wanted |= _unix_sockets()
     wanted |= {**settings, **FIXED}
     conf = SparkConf().setAll(list(wanted.items()))
