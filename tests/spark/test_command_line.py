@@ -88,3 +88,25 @@ def test_the_life_of_an_application(tmp_path: Path) -> None:
     expected = join_sql("full", "l.id, r.id", ON)
     assert count(db, expected) > ROWS
     assert differences(db, "FROM found", expected) == {}
+
+
+def test_console_output_and_an_error_as_json(tmp_path: Path) -> None:
+    (tmp_path / "app.pql").write_text(PQL.replace('STORAGE PARQUET(path = "out")', "STORAGE CONSOLE"))
+    feed(tmp_path, 0)
+    (segment,) = (tmp_path / ".dovetail/log/l/segments").glob("*")
+    whole = segment.read_bytes()
+    middle = len(whole) // 2
+    segment.write_bytes(whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :])
+    damaged = run("run", "app.pql", "--drain", "--json", folder=tmp_path)
+    assert damaged.returncode == 1
+    told = json.loads(damaged.stdout)["error"]
+    assert segment.name in told["where"]
+    assert told["hint"]
+    assert_no_trace(damaged.stderr)
+
+    segment.write_bytes(whole)
+    shown = run("run", "app.pql", "--drain", folder=tmp_path)
+    assert shown.returncode == 0, shown.stderr
+    assert "|l " in shown.stdout.replace("+", "|")
+    assert sum(line.startswith("|") and line.endswith("|") for line in shown.stdout.splitlines()) > 10
+    assert_no_trace(shown.stdout + shown.stderr)

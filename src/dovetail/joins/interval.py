@@ -81,7 +81,7 @@ class Counts(NamedTuple):
     pairs: int
     left_alone: int
     right_alone: int
-    left_matched: int  # left rows that found their first partner in this step
+    left_matched: int  # left rows that waited no longer after this step, and had a partner
     left_late: int  # behind their own stream's time when they came
     right_late: int
     left_void: int  # null key or time
@@ -189,7 +189,7 @@ def step(
         pairs=len(pairs_left),
         left_alone=len(lone_left),
         right_alone=len(lone_right),
-        left_matched=decision.first_matches,
+        left_matched=decision.done if done_at_match(spec) else int(np.count_nonzero(closing.matched)),
         left_late=int(np.count_nonzero(new_left.time < before.left)),
         right_late=int(np.count_nonzero(new_right.time < before.right)),
         left_void=len(void_left),

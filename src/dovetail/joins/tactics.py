@@ -60,7 +60,7 @@ class Decision(NamedTuple):
     left: Int64s
     right: Int64s
     left_alone: Int64s
-    first_matches: int
+    done: int  # left rows that have their partner and wait for nothing more
 
 
 Tactic = Callable[[IntervalSpec, Sides, Pairs], Decision]
@@ -68,14 +68,13 @@ Tactic = Callable[[IntervalSpec, Sides, Pairs], Decision]
 
 def every_pair(spec: IntervalSpec, sides: Sides, pairs: Pairs) -> Decision:
     sides.new_left.matched[pairs.new] = True
-    fresh = int(np.count_nonzero(sides.new_left.matched))
-    fresh += rings.mark(sides.left.ring, pairs.waiting)
+    rings.mark(sides.left.ring, pairs.waiting)
     if spec.keeps_right:
         rings.mark(sides.right.ring, pairs.found)
         rings.mark(sides.right.ring, sides.right_slots[pairs.came])
     left = np.concatenate([sides.new_left.row[pairs.new], pairs.waiting_rows])
     right = np.concatenate([pairs.found_rows, sides.new_right.row[pairs.came]])
-    return Decision(left, right, NONE, fresh)
+    return Decision(left, right, NONE, 0)
 
 
 def first_partner(spec: IntervalSpec, sides: Sides, pairs: Pairs) -> Decision:
@@ -103,7 +102,7 @@ def first_partner(spec: IntervalSpec, sides: Sides, pairs: Pairs) -> Decision:
 
 
 def best_partner(spec: IntervalSpec, sides: Sides, pairs: Pairs) -> Decision:
-    new = _choose_for_new(spec, sides, pairs)
+    _choose_for_new(spec, sides, pairs)
     came = pairs.came
     prefer(
         RULES[spec.pick],
@@ -114,7 +113,8 @@ def best_partner(spec: IntervalSpec, sides: Sides, pairs: Pairs) -> Decision:
         sides.left.ring.best_time,
         sides.left.ring.best_row,
     )
-    return Decision(NONE, NONE, NONE, int(np.count_nonzero(new)) + rings.mark(sides.left.ring, pairs.waiting))
+    rings.mark(sides.left.ring, pairs.waiting)
+    return Decision(NONE, NONE, NONE, 0)
 
 
 def left_row_only(spec: IntervalSpec, sides: Sides, pairs: Pairs) -> Decision:

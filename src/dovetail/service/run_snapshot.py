@@ -2,7 +2,7 @@
 view.
 
 Rows are counted since the application started this time. Times are microseconds since the epoch, UTC.
-Histories are rates, oldest first, one a snapshot.
+Histories are rates, oldest first, one a snapshot; a rate is the mean of the last few of them.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 HISTORY_LENGTH = 60
+RECENT = 10
+"""How many snapshots a rate is the mean of: micro-batches come and go, a number should be readable."""
 
 
 @dataclass(frozen=True)
@@ -63,3 +65,9 @@ class RunSnapshot:
 def extended(history: tuple[float, ...], rate: float) -> tuple[float, ...]:
     """The history with one more rate, cut to its length."""
     return (*history, rate)[-HISTORY_LENGTH:]
+
+
+def recent(history: tuple[float, ...]) -> float:
+    """The mean of the last rates."""
+    last = history[-RECENT:]
+    return sum(last) / len(last) if last else 0.0

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 
-from dovetail.service.run_snapshot import JoinSnapshot, RunSnapshot, StreamSnapshot, extended
+from dovetail.service.run_snapshot import JoinSnapshot, RunSnapshot, StreamSnapshot, extended, recent
 from dovetail.spark.monitor import JoinProgress, Monitor, StreamProgress
 from dovetail.spark.runner import Run
 from dovetail.spark.starting import describe_output
 
 
 def snapshot(run: Run, monitor: Monitor, elapsed_s: float, previous: RunSnapshot | None) -> RunSnapshot:
-    """The run now; rates are over the time since the previous snapshot."""
+    """The run now; the histories grow by the rates since the previous snapshot."""
     joins = monitor.joins(run)
     since_s = elapsed_s - previous.elapsed_s if previous else elapsed_s
     before = {(s.name, s.side): s for s in previous.streams} if previous else {}
@@ -22,6 +22,7 @@ def snapshot(run: Run, monitor: Monitor, elapsed_s: float, previous: RunSnapshot
     )
     out_rows = sum(join.out_rows for join in joins)
     out_rate = max(0.0, (out_rows - (previous.out_rows if previous else out_rows)) / max(since_s, 1e-9))
+    out_history = extended(previous.out_rate_history if previous else (), out_rate)
     return RunSnapshot(
         application=run.plan.application,
         elapsed_s=elapsed_s,
@@ -29,8 +30,8 @@ def snapshot(run: Run, monitor: Monitor, elapsed_s: float, previous: RunSnapshot
         streams=streams,
         joins=tuple(_join(join) for join in joins),
         out_rows=out_rows,
-        out_rows_per_s=out_rate,
-        out_rate_history=extended(previous.out_rate_history if previous else (), out_rate),
+        out_rows_per_s=recent(out_history),
+        out_rate_history=out_history,
         rss_bytes=_rss_bytes(),
         output=", ".join(describe_output(stage, run.home) for stage in run.stages if stage.sinks),
     )
@@ -38,15 +39,16 @@ def snapshot(run: Run, monitor: Monitor, elapsed_s: float, previous: RunSnapshot
 
 def _stream(now: StreamProgress, before: StreamSnapshot | None, since_s: float) -> StreamSnapshot:
     rate = max(0.0, (now.rows - before.rows_in) / max(since_s, 1e-9)) if before else 0.0
+    history = extended(before.rate_history if before else (), rate)
     return StreamSnapshot(
         now.name,
         now.side,
         now.rows,
-        rate,
+        recent(history),
         now.stream_time_us,
         now.backlog_rows,
         now.rejected_rows,
-        extended(before.rate_history if before else (), rate),
+        history,
     )
 
 

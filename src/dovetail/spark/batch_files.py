@@ -25,6 +25,12 @@ def files_of_batch(checkpoint: str, batch: int) -> list[str]:
     return [entry["path"] for entry in sorted(entries, key=lambda entry: (entry["timestamp"], entry["path"]))]
 
 
+def last_planned(checkpoint: str) -> int:
+    """The number of the last batch that a run before this one has planned, -1 if none: it may not be done."""
+    names = [path.name for path in (Path(checkpoint) / "offsets").glob("[0-9]*")]
+    return max((int(name) for name in names if name.isdigit()), default=-1)
+
+
 def _log_offset(root: Path, batch: int) -> int:
     lines = _lines(root / "offsets" / str(batch))
     try:

@@ -24,6 +24,9 @@ from dovetail.spark.text_files import CORRUPT
 
 BATCH_BYTES = str(512 << 20)
 BATCH_ROWS = 4_000_000
+MAX_FILE_AGE = "36500d"
+"""By default Spark leaves out files a week older than the newest it has seen, without a word: copies that
+kept their times, say."""
 
 
 def known_types(program: Program, home: str) -> dict[str, Mapping[str, str]]:
@@ -108,6 +111,8 @@ def _read_files(spark: SparkSession, table: InputTable, source: FilesSource) -> 
         schema, options = text_files.stream_schema(files, table, source)
     if not any(name.lower().startswith("max") and "trigger" in name.lower() for name in options):
         options["maxBytesPerTrigger"] = BATCH_BYTES
+    if not any(name.lower() == "maxfileage" for name in options):
+        options["maxFileAge"] = MAX_FILE_AGE
     return (
         spark.readStream.format(source.format)
         .schema(schema)

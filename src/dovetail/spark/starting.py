@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import os
 from collections.abc import Callable
 from functools import partial
 from typing import Literal
@@ -23,11 +25,12 @@ from dovetail.plan.physical import (
     ScribeSink,
     SlicerStage,
 )
-from dovetail.spark.batch_files import files_of_batch
+from dovetail.spark.batch_files import files_of_batch, last_planned
 from dovetail.spark.building import BuiltStage
 from dovetail.spark.checkpoints import checkpoint_of
 from dovetail.spark.direct_slicer import append_files, direct_slice
 from dovetail.spark.failures import INTERRUPTED, TaskError, failure_of, interrupted
+from dovetail.spark.input_files import local_path
 from dovetail.spark.parquet_files import check_files
 from dovetail.spark.slicer import HASH, TIME, Placement, append_batch, make_category
 
@@ -108,17 +111,19 @@ def _append(
     built: BuiltStage, category: Category, producer: str, placement: Placement, checkpoint: str
 ) -> Callable[[DataFrame, int], None]:
     """How a micro-batch gets into the log. New Parquet files are looked at first: a wrong one would give
-    nulls, or a puzzling error."""
+    nulls, or a puzzling error. One that ended an earlier run may have been removed since, as it was told."""
     table = _parquet_table(built)
     if table is None:
         return partial(append_batch, category=category, producer=producer, placement=placement)
     assert isinstance(built.stage, SlicerStage)
     short = direct_slice(built.stage, category)
-    first = None
+    first, planned_before = None, last_planned(checkpoint)
 
     def append(rows: DataFrame, batch: int) -> None:
         nonlocal first
         files = files_of_batch(checkpoint, batch)
+        if batch <= planned_before:
+            files = [file for file in files if not _removed(file)]
         first = check_files(files, table.columns, first)
         if short is not None:
             append_files(rows, batch, files, category, producer, short)
@@ -126,6 +131,13 @@ def _append(
             append_batch(rows, batch, category, producer, placement)
 
     return append
+
+
+def _removed(file: str) -> bool:
+    removed = not os.path.exists(local_path(file))
+    if removed:
+        logging.getLogger(__name__).warning("%s was removed before it was read: it is left out", file)
+    return removed
 
 
 def _parquet_table(built: BuiltStage) -> InputTable | None:

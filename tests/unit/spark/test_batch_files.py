@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dovetail.errors import CorruptFile
-from dovetail.spark.batch_files import files_of_batch
+from dovetail.spark.batch_files import files_of_batch, last_planned
 
 
 def entry(path: str, timestamp: int, offset: int) -> str:
@@ -49,3 +49,9 @@ def test_another_format_is_refused(checkpoint: Path, damage: str) -> None:
         files_of_batch(str(checkpoint), 2)
     assert caught.value.where is not None
     assert caught.value.where.endswith("offsets/2")
+
+
+def test_the_last_batch_that_was_planned(checkpoint: Path, tmp_path: Path) -> None:
+    (checkpoint / "offsets" / "3.tmp").touch()
+    assert last_planned(str(checkpoint)) == 2
+    assert last_planned(str(tmp_path / "none yet")) == -1

@@ -1,0 +1,64 @@
+"""Files as inputs: one file instead of a folder, and a bad one that arrives while the stream runs."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from dovetail.errors import InputError
+from dovetail.service.run_snapshot import RunSnapshot
+from spark.application import Application
+from spark.batch import database, differences, join_sql
+from spark.events import events, write_files
+
+ROWS = 2000
+ON = "l.k = r.k AND r.eventtime BETWEEN l.eventtime - INTERVAL 2 MINUTE AND l.eventtime + INTERVAL 3 MINUTE"
+PQL = """
+    CREATE APPLICATION app;
+    CREATE INPUT TABLE l (eventtime, k, id) FROM FILES("{here}/l", format = "parquet");
+    CREATE INPUT TABLE r (eventtime, k, id) FROM FILES("{here}/r", format = "parquet");
+    CREATE VIEW pairs AS SELECT l.id AS l, r.id AS r FROM l FULL JOIN r ON l.k = r.k
+        AND r.eventtime BETWEEN l.eventtime - INTERVAL '2 minutes' AND l.eventtime + INTERVAL '3 minutes';
+    CREATE TABLE t AS SELECT * FROM pairs STORAGE PARQUET(path = "{here}/out");
+"""
+
+
+def test_an_input_may_be_one_file(application: Application) -> None:
+    tables = {"l": events(ROWS, 100, 61), "r": events(ROWS, 100, 62)}
+    for name, table in tables.items():
+        pq.write_table(table, application.folder / f"{name} {{1}}[x].parquet")
+    pql = PQL
+    for name in tables:
+        pql = pql.replace(f'"{{here}}/{name}"', f'"{{here}}/{name} {{1}}[x].parquet"')
+    application.run(pql)
+    db = database(**tables, found=application.files("out"))
+    assert differences(db, "FROM found", join_sql("full", "l.id, r.id", ON)) == {}
+
+
+def test_a_bad_file_that_arrives_while_the_stream_runs(application: Application) -> None:
+    tables = {"l": events(ROWS, 100, 63), "r": events(ROWS, 100, 64)}
+    for name, table in tables.items():
+        write_files(table.slice(0, ROWS // 2), application.folder / name, 1)
+    bad = application.folder / "r" / "part-00001.parquet"
+    spoil = threading.Event()
+
+    def spoil_when_rows_came(now: RunSnapshot) -> None:
+        if not spoil.is_set() and all(stream.rows_in for stream in now.streams) and now.streams:
+            spoil.set()
+            draft = bad.with_name(".draft")
+            draft.write_bytes(b"PAR1 this was to be a table")
+            draft.rename(bad)
+
+    with pytest.raises(InputError, match="not a whole Parquet file") as raised:
+        application.run(PQL, "stream", on_snapshot=spoil_when_rows_came)
+    assert Path(str(raised.value.where)).name == bad.name
+    assert raised.value.hint
+    bad.unlink()
+    for name, table in tables.items():
+        write_files(table.slice(ROWS // 2), application.folder / name, 1, first=2)
+    application.run(PQL, "drain")
+    db = database(**tables, found=application.files("out"))
+    assert differences(db, "FROM found", join_sql("full", "l.id, r.id", ON)) == {}
