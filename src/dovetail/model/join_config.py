@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from dovetail.model.estimate_spec import EstimateSpec
 from dovetail.model.interval import IntervalSpec
 
 Side = Literal["left", "right"]
@@ -35,6 +36,7 @@ class JoinConfig:
     left_max_delay_us: int
     right_max_delay_us: int
     max_step_rows: int
+    estimate: EstimateSpec | None = None  # None: stream times are `max_delay` behind the newest rows
     index_dir: str | None = None  # None: chosen on each host
     drain: bool = False
     gate: str | None = None  # where the source waits for those before it, if it was started early
@@ -46,6 +48,7 @@ class JoinConfig:
     def from_json(cls, text: str) -> JoinConfig:
         fields: dict[str, Any] = json.loads(text)
         fields["spec"] = IntervalSpec(**fields["spec"])
+        fields["estimate"] = EstimateSpec(**fields["estimate"]) if fields["estimate"] else None
         fields["keys"] = tuple(fields["keys"])
         fields["columns"] = tuple(OutputColumn(**column) for column in fields["columns"])
         return cls(**fields)

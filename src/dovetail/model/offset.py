@@ -15,7 +15,7 @@ import xxhash
 
 from dovetail.errors import CorruptFile, UnknownVersion
 
-VERSION = 1
+VERSION = 2
 NEVER = -(2**63)
 ENDED = 2**63 - 1
 
@@ -31,6 +31,8 @@ class JoinOffset:
     right_floor: int = 0  # or a retained right row
     tasks: int = 0  # how many bucket groups the state at this offset is kept in; 0: there is none yet
     ended: bool = False  # the inputs were declared complete: everything is closed
+    left_estimate: dict[str, Any] | None = None  # what each stream time was estimated from, where it was
+    right_estimate: dict[str, Any] | None = None
 
     @property
     def times(self) -> tuple[int, int]:

@@ -107,6 +107,25 @@ class EventTimeSketch:
         bin_of_rank = int(np.searchsorted(np.cumsum(self.counts), rank))
         return max(self.min_us, ((self.min_us >> self.shift) + bin_of_rank) << self.shift)
 
+    def mean(self) -> int | None:
+        """The mean of the times, or None without times: never ahead of the true one, and less than a bin
+        behind."""
+        if self.count == 0:
+            return None
+        first = self.min_us >> self.shift
+        offset = sum(number * count for number, count in enumerate(self.counts)) * self.bin_width_us
+        return max(self.min_us, (first << self.shift) + offset // self.count)
+
+    def rows_since(self, time_us: int) -> float:
+        """About how many of the times are not before `time_us`; those of one bin count as spread evenly."""
+        if self.count == 0 or time_us <= self.min_us:
+            return float(self.count)
+        if time_us > self.max_us:
+            return 0.0
+        at = (time_us >> self.shift) - (self.min_us >> self.shift)
+        inside = (time_us & (self.bin_width_us - 1)) / self.bin_width_us
+        return sum(self.counts[at + 1 :]) + self.counts[at] * (1 - inside)
+
     def to_json(self) -> dict[str, Any]:
         return {
             "count": self.count,

@@ -155,6 +155,7 @@ def _join_stage(program: Program, join: CreateView, output: Output) -> JoinStage
         views=(),
         select="",
         output=output,
+        estimate=given.estimate,
     )
 
 

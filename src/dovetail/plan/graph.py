@@ -7,6 +7,7 @@ from typing import Literal
 
 from sqlglot import exp
 
+from dovetail.model.estimate_spec import EstimateSpec
 from dovetail.plan.dialect import pql_sql
 from dovetail.plan.functions import TIME_WINDOWS
 from dovetail.plan.interval_literal import words
@@ -154,8 +155,17 @@ def _join_lines(stage: JoinStage) -> tuple[str, ...]:
         f"type     {HOW_WORDS[spec.how]}",
         f"window   {window_words(spec.before_us, spec.after_us)}",
         f"match    {match_words(spec)}",
-        f"delay    {shown}" if shown else f"delay    left {left}, right {right}",
+        f"time     {estimate_words(stage.estimate)}"
+        if stage.estimate
+        else f"delay    {shown}"
+        if shown
+        else f"delay    left {left}, right {right}",
     )
+
+
+def estimate_words(spec: EstimateSpec) -> str:
+    what = f"percentile {spec.percentile:g}" if spec.statistic == "percentile" else "mean"
+    return f"estimated: {what} of event times"
 
 
 def _side_lines(program: Program, table: CreateTable) -> tuple[str, ...]:

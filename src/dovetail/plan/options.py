@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, cast, get_args
+from typing import Literal, TypeGuard, cast, get_args
 
 from dovetail.errors import DovetailError, PlanError
+from dovetail.model.estimate_spec import EstimateSpec, Statistic
 from dovetail.model.interval import Match, Pick
 from dovetail.plan.interval_literal import UNIT_US, words
 from dovetail.plan.nearest import did_you_mean
@@ -16,21 +17,24 @@ MAX_DELAY_US = 2 * UNIT_US["minute"]
 BUCKETS = 64
 MAX_STEP_ROWS = 4_000_000
 
-Kind = Literal["choice", "interval", "integer"]
+Kind = Literal["choice", "interval", "integer", "number"]
+Value = str | int | float
 
 
 @dataclass(frozen=True)
 class Option:
-    """One row of the table. `default` None: see the sentence."""
+    """One row of the table. `default` None: see the sentence. `needs`: the option is only for these values of
+    another."""
 
     name: str
     kind: Kind
-    default: str | int | None
+    default: Value | None
     unit: str
     sentence: str
     choices: tuple[str, ...] = ()
     low: int = 1
     high: int = 2**31 - 1
+    needs: tuple[str, tuple[str, ...]] | None = None
 
     @property
     def expected(self) -> str:
@@ -38,7 +42,7 @@ class Option:
             return " | ".join(f'"{choice}"' for choice in self.choices)
         if self.kind == "interval":
             return "an interval that is not negative, such as INTERVAL '2 minutes'"
-        return f"a whole number from {self.low} to {self.high}"
+        return f"a {'whole ' if self.kind == 'integer' else ''}number from {self.low} to {self.high}"
 
     @property
     def default_text(self) -> str:
@@ -49,6 +53,10 @@ class Option:
         return f'"{self.default}"' if self.kind == "choice" else str(self.default)
 
 
+_ESTIMATE = EstimateSpec()
+_FIXED = ("stream_time", ("fixed",))
+_ESTIMATED = ("stream_time", get_args(Statistic))
+
 OPTIONS: tuple[Option, ...] = (
     Option("match", "choice", "all", "", "Every partner of a left row, or at most one.", get_args(Match)),
     Option(
@@ -58,6 +66,15 @@ OPTIONS: tuple[Option, ...] = (
         "",
         'Which partner `match = "one"` takes: the first found, or by event time when the window closes.',
         get_args(Pick),
+        needs=("match", ("one",)),
+    ),
+    Option(
+        "stream_time",
+        "choice",
+        "fixed",
+        "",
+        "What tells a stream's time: the newest event time less `max_delay`, or a statistic of recent ones.",
+        ("fixed", *get_args(Statistic)),
     ),
     Option(
         "max_delay",
@@ -65,6 +82,7 @@ OPTIONS: tuple[Option, ...] = (
         MAX_DELAY_US,
         "time",
         "How far behind the latest event time of its stream a row may come and still be on time.",
+        needs=_FIXED,
     ),
     Option(
         "left_max_delay",
@@ -72,6 +90,7 @@ OPTIONS: tuple[Option, ...] = (
         None,
         "time",
         "The left stream's own `max_delay`; by default `max_delay`.",
+        needs=_FIXED,
     ),
     Option(
         "right_max_delay",
@@ -79,6 +98,44 @@ OPTIONS: tuple[Option, ...] = (
         None,
         "time",
         "The right stream's own `max_delay`; by default `max_delay`.",
+        needs=_FIXED,
+    ),
+    Option(
+        "percentile",
+        "number",
+        _ESTIMATE.percentile,
+        "percent",
+        "How many of a hundred rows may be behind their stream's time when they come.",
+        low=0,
+        high=100,
+        needs=("stream_time", ("percentile",)),
+    ),
+    Option(
+        "ascending",
+        "integer",
+        _ESTIMATE.ascending,
+        "values",
+        "How many values of the statistic must ascend before the newest is taken as the time.",
+        low=2,
+        high=64,
+        needs=_ESTIMATED,
+    ),
+    Option(
+        "sample_rows",
+        "integer",
+        _ESTIMATE.sample_rows,
+        "rows",
+        "Rows of one observation, at least.",
+        needs=_ESTIMATED,
+    ),
+    Option(
+        "max_window",
+        "integer",
+        _ESTIMATE.max_window,
+        "observations",
+        "How many observations a value may be taken over: 1, 2, 4, ... up to this.",
+        high=65536,
+        needs=_ESTIMATED,
     ),
     Option(
         "buckets",
@@ -118,6 +175,7 @@ class JoinOptions:
     buckets: int
     tasks: int | None
     max_step_rows: int
+    estimate: EstimateSpec | None
 
 
 def find(name: str) -> Option:
@@ -132,7 +190,7 @@ def find(name: str) -> Option:
     return option
 
 
-def checked(option: Option, value: object) -> str | int:
+def checked(option: Option, value: object) -> Value:
     """The value, if the option takes it."""
     if option.kind == "choice":
         if isinstance(value, str) and value.lower() in option.choices:
@@ -142,7 +200,7 @@ def checked(option: Option, value: object) -> str | int:
             if isinstance(value, str)
             else "put the value between quotes"
         )
-    elif isinstance(value, int) and not isinstance(value, bool):
+    elif _is_number(value, option):
         low = 0 if option.kind == "interval" else option.low
         if low <= value and (option.kind == "interval" or value <= option.high):
             return value
@@ -153,11 +211,17 @@ def checked(option: Option, value: object) -> str | int:
     raise PlanError(f"join option `{option.name}` cannot be {shown!r}", expected=option.expected, hint=hint)
 
 
+def _is_number(value: object, option: Option) -> TypeGuard[int | float]:
+    kinds = (int, float) if option.kind == "number" else (int,)
+    return isinstance(value, kinds) and not isinstance(value, bool)
+
+
 def resolve(options: Iterable[JoinOption]) -> JoinOptions:
-    """Defaults filled in; `pick` makes no sense when every partner is taken."""
+    """Defaults filled in."""
+    options = list(options)
+    for _, error in misplaced(options):
+        raise error
     given = {option.name: option.value for option in options}
-    if "pick" in given and given.get("match", "all") != "one":
-        raise pick_without_one()
     value = {option.name: given.get(option.name, option.default) for option in OPTIONS}
     delay = value["max_delay"]
     tasks = value["tasks"]
@@ -173,12 +237,39 @@ def resolve(options: Iterable[JoinOption]) -> JoinOptions:
         buckets=int(cast(int, value["buckets"])),
         tasks=None if tasks is None else int(tasks),
         max_step_rows=int(cast(int, value["max_step_rows"])),
+        estimate=_estimate(value),
     )
 
 
-def pick_without_one() -> DovetailError:
-    return PlanError(
-        '`pick` is given, but every partner is taken (match = "all")',
-        expected='`pick` together with match = "one"',
-        hint='add match = "one", or leave `pick` out',
+def _estimate(value: Mapping[str, Value | None]) -> EstimateSpec | None:
+    if value["stream_time"] == "fixed":
+        return None
+    return EstimateSpec(
+        statistic=cast(Statistic, value["stream_time"]),
+        percentile=float(cast(float, value["percentile"])),
+        ascending=int(cast(int, value["ascending"])),
+        sample_rows=int(cast(int, value["sample_rows"])),
+        max_window=int(cast(int, value["max_window"])),
     )
+
+
+def misplaced(options: Iterable[JoinOption]) -> Iterator[tuple[JoinOption, DovetailError]]:
+    """Options that have no say beside the others, each with an error."""
+    options = list(options)
+    given = {option.name: option.value for option in options}
+    for option in options:
+        needs = BY_NAME[option.name].needs
+        if needs is None:
+            continue
+        other, fitting = needs
+        value = given.get(other, BY_NAME[other].default)
+        if value not in fitting:
+            wanted = " or ".join(f'{other} = "{choice}"' for choice in fitting)
+            yield (
+                option,
+                PlanError(
+                    f'`{option.name}` is given, but has no say with {other} = "{value}"',
+                    expected=f"`{option.name}` together with {wanted}",
+                    hint=f"add {wanted}, or leave `{option.name}` out",
+                ),
+            )

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dovetail.errors import CorruptFile, DovetailError, UnknownVersion
+from dovetail.model.estimate_spec import EstimateSpec
 from dovetail.model.interval import IntervalSpec
 from dovetail.plan.plan_json import decode, encode
 
@@ -145,6 +146,7 @@ class JoinStage:
     select: str
     output: Output
     watermark: Watermark | None = None
+    estimate: EstimateSpec | None = None
 
 
 Stage = SlicerStage | JoinStage

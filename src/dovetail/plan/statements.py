@@ -65,7 +65,7 @@ class JoinOption:
     """One `name = value` of `WITH (...)`: an interval is held in microseconds."""
 
     name: str
-    value: str | int
+    value: str | int | float
     span: Span | None = field(default=None, compare=False)
 
 

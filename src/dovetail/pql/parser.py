@@ -12,6 +12,7 @@ out.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
@@ -39,6 +40,8 @@ from dovetail.plan.types import SIMPLE, spark_type
 from dovetail.pql.ends import parse_origin, parse_storage
 from dovetail.pql.select import parse_expression, parse_query
 from dovetail.pql.tokens import Cursor, depths, scan, span, split_statements, word
+
+_DECIMAL = re.compile(r"\d{1,9}\.\d{1,9}")
 
 STATEMENTS = "CREATE APPLICATION | CREATE INPUT TABLE | CREATE VIEW | CREATE TABLE"
 LONGEST_NAME = 100
@@ -277,10 +280,8 @@ def _options(cursor: Cursor) -> tuple[JoinOption, ...]:
             break
         if not cursor.accept(","):
             raise cursor.unexpected("`,` or `)`")
-    pick = next((o for o in options if o.name == "pick"), None)
-    if pick is not None and not any(o.name == "match" and o.value == "one" for o in options):
-        error = join_options.pick_without_one()
-        error.where = cursor.source.show(pick.span)
+    for option, error in join_options.misplaced(options):
+        error.where = cursor.source.show(option.span)
         raise error
     return tuple(options)
 
@@ -312,6 +313,8 @@ def _value(node: exp.Expr) -> object:
         return str(node.this)
     if isinstance(node, exp.Literal) and str(node.this).isdigit() and len(str(node.this)) < 19:
         return int(node.this)
+    if isinstance(node, exp.Literal) and _DECIMAL.fullmatch(str(node.this)):
+        return float(node.this)
     if isinstance(node, exp.Column) and not node.table:
         return node.name
     return node.sql()[:40]

@@ -13,7 +13,7 @@ import typer
 
 from dovetail.errors import InputError, SettingError
 from dovetail.service.run_snapshot import RunSnapshot
-from dovetail.service.run_summary import JoinSummary, RunSummary
+from dovetail.service.run_summary import EstimateSummary, JoinSummary, RunSummary
 from dovetail.service.settings import DRIVER_MEMORY, HOME, INDEX_DIR, MASTER
 from dovetail.service.stop_signals import stopped_by_signals
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from dovetail.plan.physical import Plan
-    from dovetail.spark.monitor import JoinProgress
+    from dovetail.spark.monitor import JoinProgress, StreamProgress
 
 Mode = Literal["stream", "available-now", "drain"]
 SNAPSHOT_S = 0.5
@@ -201,7 +201,14 @@ def _join_summary(join: JoinProgress) -> JoinSummary:
         buffered_rows_peak=count("peak_rows", 0),
         index_bytes_peak=count("peak_index_bytes", 0),
         rebuilds=count("rebuilds", 0),
+        left_estimate=_estimate_summary(left),
+        right_estimate=_estimate_summary(right),
     )
+
+
+def _estimate_summary(stream: StreamProgress) -> EstimateSummary | None:
+    estimate = stream.estimate
+    return EstimateSummary(estimate.window, estimate.accuracy) if estimate else None
 
 
 def _settings(pairs: list[str]) -> dict[str, str]:

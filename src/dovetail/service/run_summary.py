@@ -7,6 +7,15 @@ from typing import Any
 
 
 @dataclass(frozen=True)
+class EstimateSummary:
+    """An estimated stream time at the end: the window it was taken over, in observations, and the share of
+    rows that were not behind it when they came."""
+
+    window: int
+    accuracy: float | None
+
+
+@dataclass(frozen=True)
 class JoinSummary:
     """Totals of one join since its application was first started (rows), and what it held at the peak."""
 
@@ -25,6 +34,8 @@ class JoinSummary:
     buffered_rows_peak: int
     index_bytes_peak: int
     rebuilds: int
+    left_estimate: EstimateSummary | None = None
+    right_estimate: EstimateSummary | None = None
 
     @property
     def state_bytes_per_row(self) -> float:

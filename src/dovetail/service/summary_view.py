@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
-from dovetail.service.run_summary import RunSummary
+from dovetail.service.run_summary import EstimateSummary, RunSummary
 
 
 def print_summary(summary: RunSummary, console: Console | None = None) -> None:
@@ -27,6 +27,14 @@ def print_summary(summary: RunSummary, console: Console | None = None) -> None:
             ),
         ):
             table.add_row(f"[dim]{label}[/dim]", value)
+        estimates = {"left": join.left_estimate, "right": join.right_estimate}
+        shown = [f"{_share(estimate)} {side}" for side, estimate in estimates.items() if estimate]
+        if shown:
+            table.add_row("[dim]on time by estimate[/dim]", ", ".join(shown))
         console.print(table)
     for stage, place in summary.outputs.items():
         console.print(f"[dim]{stage} →[/dim] {place}", highlight=False, soft_wrap=True)
+
+
+def _share(estimate: EstimateSummary) -> str:
+    return "—" if estimate.accuracy is None else f"{estimate.accuracy:.2%}"

@@ -25,10 +25,12 @@ from pyspark.sql import functions as F
 
 from dovetail.errors import PlanError
 from dovetail.log.filesystem import absolute_home
+from dovetail.model.estimate_spec import EstimateSpec
 from dovetail.model.interval import IntervalSpec, JoinType, Match, Pick
 from dovetail.plan.interval_literal import text_us
-from dovetail.plan.options import MAX_DELAY_US, resolve
+from dovetail.plan.options import MAX_DELAY_US, checked, find, resolve
 from dovetail.plan.physical import CategoryOutput, JoinColumn, JoinStage, NoopSink, Plan, SlicerStage
+from dovetail.plan.statements import JoinOption
 from dovetail.spark.application import claim, running
 from dovetail.spark.building import Builder
 from dovetail.spark.failures import failure_of
@@ -54,7 +56,9 @@ def join(
     how: JoinType = "inner",
     match: Match = "all",
     pick: Pick = "first",
+    stream_time: Literal["fixed", "percentile", "mean"] = "fixed",
     max_delay: Duration = datetime.timedelta(microseconds=MAX_DELAY_US),
+    percentile: float = 1.0,
     name: str,
     home: str = ".dovetail",
     buckets: int = 64,
@@ -68,9 +72,11 @@ def join(
     left_time + after`. `on` names a column both have, or several, or pairs `(left, right)`. The result has
     the key columns, the other left columns, then the other right columns, those whose names are taken with
     `suffix`; semi and anti joins give left columns only. `max_delay` is how late a row may come and still be
-    matched exactly. `name` and `home` say where the join keeps its log and state: the same again goes on
-    where it stopped. With mode "available-now" or "drain" the inputs are sliced before the call returns, and
-    the result, to be run with `trigger(availableNow=True)`, covers them; "drain" also closes every window.
+    matched exactly; with `stream_time` other than "fixed" that is estimated from the rows, and `percentile`
+    of a hundred may be later. `name` and `home` say where the join keeps its log and state: the same again
+    goes on where it stopped. With mode "available-now" or "drain" the inputs are sliced before the call
+    returns, and the result, to be run with `trigger(availableNow=True)`, covers them; "drain" also closes
+    every window.
     """
     for side, rows in (("left", left), ("right", right)):
         if not rows.isStreaming:
@@ -83,7 +89,8 @@ def join(
     keys = [(key, key) if isinstance(key, str) else key for key in ([on] if isinstance(on, str) else on)]
     if not keys:
         raise PlanError("a join needs at least one key column", expected='on="key" or on=["a", "b"]')
-    plan = _plan(left, right, keys, spec, _us(max_delay, "max_delay"), name, buckets, tasks, suffix)
+    estimate = _estimate(stream_time, percentile)
+    plan = _plan(left, right, keys, spec, _us(max_delay, "max_delay"), estimate, name, buckets, tasks, suffix)
     home = absolute_home(home)
     spark = left.sparkSession
     _hold(home, name)
@@ -107,6 +114,7 @@ def _plan(
     keys: list[tuple[str, str]],
     spec: IntervalSpec,
     max_delay_us: int,
+    estimate: EstimateSpec | None,
     name: str,
     buckets: int,
     tasks: int | None,
@@ -133,8 +141,16 @@ def _plan(
         views=(),
         select=f"SELECT {', '.join(select)} FROM `{SOURCE}`",
         output=NoopSink(),
+        estimate=estimate,
     )
     return Plan(name, (*sides, joined))
+
+
+def _estimate(stream_time: str, percentile: float) -> EstimateSpec | None:
+    given = [JoinOption("stream_time", checked(find("stream_time"), stream_time))]
+    if stream_time == "percentile":
+        given.append(JoinOption("percentile", checked(find("percentile"), percentile)))
+    return resolve(given).estimate
 
 
 def _columns(

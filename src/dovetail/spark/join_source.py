@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from dovetail.log.category import Category
     from dovetail.log.commit import Commit
-    from dovetail.time.coordinator import CommitSummary
+    from dovetail.time.clock import CommitSummary
 
 NAME = "dovetail_join"
 
@@ -80,7 +80,13 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
 
         config, begin = self.config, JoinOffset.from_json(start)
         left, right = self._categories()
-        pace = Pace(config.left_max_delay_us, config.right_max_delay_us, config.max_step_rows, config.tasks)
+        pace = Pace(
+            config.left_max_delay_us,
+            config.right_max_delay_us,
+            config.max_step_rows,
+            config.tasks,
+            config.estimate,
+        )
         end = plan_step(
             begin,
             self._new(left, 0, begin.left),
@@ -116,13 +122,16 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
         )
 
     def _new(self, category: Category, side: int, start: int) -> list[CommitSummary]:
-        from dovetail.time.coordinator import CommitSummary
+        from dovetail.time.clock import CommitSummary
 
         if self._stop_at is not None:
             stop = self._stop_at[side]
         else:
             stop = self._known[side] = category.next_commit(max(self._known[side], start))
-        return [CommitSummary(commit.rows, _newest(commit)) for commit in category.commits(start, stop)]
+        return [
+            CommitSummary(commit.rows, _newest(commit), tuple(segment.sketch for segment in commit.segments))
+            for commit in category.commits(start, stop)
+        ]
 
     def _with_floors(self, end: JoinOffset, left: Category, right: Category) -> JoinOffset:
         from dovetail.time.coordinator import needed_since

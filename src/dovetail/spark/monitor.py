@@ -20,11 +20,14 @@ from dovetail.spark.building import BuiltStage
 from dovetail.spark.runner import Run
 from dovetail.spark.starting import rejects_category
 from dovetail.state.store import read_totals
+from dovetail.time.clock import saved_estimate
+from dovetail.time.estimate import Estimate
 
 
 @dataclass(frozen=True)
 class StreamProgress:
-    """One side of a join: rows in its category, how many the join has not taken yet, and its stream time."""
+    """One side of a join: rows in its category, how many the join has not taken yet, its stream time, and
+    what that was estimated from, if it was."""
 
     name: str
     side: str
@@ -32,6 +35,7 @@ class StreamProgress:
     backlog_rows: int
     stream_time_us: int | None
     rejected_rows: int
+    estimate: Estimate | None = None
 
 
 @dataclass(frozen=True)
@@ -71,11 +75,17 @@ class Monitor:
                 self._last[stage.name] = known, totals
             except (DovetailError, FileNotFoundError, ValueError):
                 pass  # the next step has already replaced it
-        left = self._stream(run, config.left, "left", known.left, known.left_time)
-        right = self._stream(run, config.right, "right", known.right, known.right_time)
+        left = self._stream(
+            run, config.left, "left", known.left, known.left_time, saved_estimate(known.left_estimate)
+        )
+        right = self._stream(
+            run, config.right, "right", known.right, known.right_time, saved_estimate(known.right_estimate)
+        )
         return JoinProgress(stage.name, (left, right), totals)
 
-    def _stream(self, run: Run, category: str, side: str, taken: int, time_us: int) -> StreamProgress:
+    def _stream(
+        self, run: Run, category: str, side: str, taken: int, time_us: int, estimate: Estimate | None
+    ) -> StreamProgress:
         rows, waiting = _rows(run.home, category, taken)
         return StreamProgress(
             _table_of(run, category),
@@ -84,6 +94,7 @@ class Monitor:
             waiting,
             None if abs(time_us) > abs(NEVER) - 2 else time_us,
             _rejected(run, category),
+            estimate,
         )
 
 

@@ -1,7 +1,7 @@
 """Law: a plan of a step takes whole commits in log order, never goes back, and always advances where there is
 input.
 
-The coordinator looks only at summaries of commits (rows, largest event time), never at data. It lets the
+The coordinator looks only at summaries of commits (rows, sketches of event times), never at data. It lets the
 stream that is behind in event time go first, so that what both sides hold overlaps; where that stream has
 nothing new, the other goes on. Pausing a stream that is ahead (section 5.2 of the paper) fits in at
 `_next_side`: not choosing a side is pausing it.
@@ -12,14 +12,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from dovetail.model.estimate_spec import EstimateSpec
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.offset import ENDED, JoinOffset
-from dovetail.time import fixed_delay
-
-
-class CommitSummary(NamedTuple):
-    rows: int
-    newest_us: int | None
+from dovetail.time.clock import Clock, CommitSummary
 
 
 class Pace(NamedTuple):
@@ -29,6 +25,7 @@ class Pace(NamedTuple):
     right_max_delay_us: int
     max_step_rows: int
     tasks: int
+    estimate: EstimateSpec | None = None
 
 
 def plan_step(
@@ -45,18 +42,18 @@ def plan_step(
     Returns `start` itself when there is nothing to do.
     """
     taken_left = taken_right = rows = 0
-    left_time, right_time = start.times
+    left_clock, right_clock = clocks(start, pace)
     while rows < pace.max_step_rows:
         has_left, has_right = taken_left < len(left), taken_right < len(right)
         if not (has_left or has_right):
             break
-        if has_left and (not has_right or left_time <= right_time):
+        if has_left and (not has_right or left_clock.time_us <= right_clock.time_us):
             commit = left[taken_left]
-            left_time = fixed_delay.advance(left_time, commit.newest_us, pace.left_max_delay_us)
+            left_clock = left_clock.after(commit)
             taken_left += 1
         else:
             commit = right[taken_right]
-            right_time = fixed_delay.advance(right_time, commit.newest_us, pace.right_max_delay_us)
+            right_clock = right_clock.after(commit)
             taken_right += 1
         rows += commit.rows
     over = final and taken_left == len(left) and taken_right == len(right)
@@ -67,10 +64,22 @@ def plan_step(
         step=start.step + 1,
         left=start.left + taken_left,
         right=start.right + taken_right,
-        left_time=ENDED if over else left_time,
-        right_time=ENDED if over else right_time,
+        left_time=ENDED if over else left_clock.time_us,
+        right_time=ENDED if over else right_clock.time_us,
+        left_estimate=left_clock.saved,
+        right_estimate=right_clock.saved,
         tasks=pace.tasks,
         ended=over,
+    )
+
+
+def clocks(start: JoinOffset, pace: Pace) -> tuple[Clock, Clock]:
+    """Both streams' clocks at an offset. After an end the streams begin anew."""
+    left_time, right_time = start.times
+    left_saved, right_saved = (None, None) if start.ended else (start.left_estimate, start.right_estimate)
+    return (
+        Clock.at(left_time, pace.left_max_delay_us, pace.estimate, left_saved),
+        Clock.at(right_time, pace.right_max_delay_us, pace.estimate, right_saved),
     )
 
 

@@ -104,3 +104,15 @@ def test_parts_that_contradict_each_other_are_refused(parts: dict[str, object]) 
 def test_a_share_outside_is_refused() -> None:
     with pytest.raises(ValueError, match="between 0 and 1"):
         of([1]).quantile(1.5)
+
+
+@given(st.lists(st.integers(-(10**12), 10**15), min_size=1, max_size=60), st.integers(-(10**12), 10**15))
+def test_mean_and_rows_since(times: list[int], since: int) -> None:
+    sketch = EventTimeSketch.of(np.array(times, np.int64))
+    mean = sketch.mean()
+    assert mean is not None
+    assert mean <= sum(times) / len(times) + 1
+    assert sum(times) / len(times) < mean + sketch.bin_width_us + 1
+    low = sum(time >= since + sketch.bin_width_us for time in times)
+    high = sum(time >= since - sketch.bin_width_us for time in times)
+    assert low <= sketch.rows_since(since) <= high

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from dovetail.errors import PlanError
+from dovetail.model.estimate_spec import EstimateSpec
 from dovetail.plan.options import BY_NAME, OPTIONS, Option, checked, find, resolve
 from dovetail.plan.statements import JoinOption
 
@@ -45,9 +46,50 @@ def test_an_unknown_option_lists_those_that_exist() -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("match", "both"), ("match", 1), ("buckets", 0), ("buckets", 4097), ("buckets", "8"), ("tasks", -1)],
+    [
+        ("match", "both"),
+        ("match", 1),
+        ("buckets", 0),
+        ("buckets", 4097),
+        ("buckets", "8"),
+        ("buckets", 8.5),
+        ("tasks", -1),
+        ("stream_time", "median"),
+        ("percentile", 120),
+        ("percentile", -0.5),
+        ("percentile", "1"),
+        ("ascending", 1),
+        ("sample_rows", 0),
+        ("max_window", 0),
+    ],
 )
 def test_values_that_an_option_does_not_take(name: str, value: object) -> None:
     with pytest.raises(PlanError) as caught:
         checked(BY_NAME[name], value)
     assert caught.value.expected == BY_NAME[name].expected
+
+
+def test_estimated_time() -> None:
+    options = resolve([JoinOption("stream_time", "percentile"), JoinOption("percentile", 2.5)])
+    assert options.estimate == EstimateSpec("percentile", 2.5)
+    assert resolve([]).estimate is None
+    mean = resolve([JoinOption("stream_time", "mean"), JoinOption("max_window", 8)]).estimate
+    assert mean is not None
+    assert (mean.statistic, mean.levels) == ("mean", 4)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        [JoinOption("percentile", 2)],
+        [JoinOption("stream_time", "mean"), JoinOption("percentile", 2)],
+        [JoinOption("stream_time", "percentile"), JoinOption("max_delay", 7)],
+        [JoinOption("sample_rows", 10)],
+        [JoinOption("pick", "latest")],
+    ],
+)
+def test_an_option_that_has_no_say_is_refused(given: list[JoinOption]) -> None:
+    with pytest.raises(PlanError, match="has no say with") as caught:
+        resolve(given)
+    assert caught.value.expected
+    assert caught.value.hint

@@ -15,7 +15,8 @@ from dovetail.model.offset import JoinOffset
 from dovetail.spark.write_rows import bucket_of, time_of
 from dovetail.state.join_step import run_step
 from dovetail.state.key_hash import hash_keys
-from dovetail.time.coordinator import CommitSummary, Pace, needed_since, plan_step
+from dovetail.time.clock import CommitSummary
+from dovetail.time.coordinator import Pace, needed_since, plan_step
 
 NO_TIME = -(2**63)
 SCHEMA = pa.schema(

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from dovetail.errors import CorruptFile, UnknownVersion
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.offset import ENDED, NEVER, JoinOffset
-from dovetail.time.coordinator import CommitSummary, Pace, needed_since, plan_step
+from dovetail.time.clock import CommitSummary
+from dovetail.time.coordinator import Pace, needed_since, plan_step
 from dovetail.time.fixed_delay import advance
 
 PACE = Pace(left_max_delay_us=10, right_max_delay_us=20, max_step_rows=100, tasks=3)

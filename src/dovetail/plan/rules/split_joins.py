@@ -161,16 +161,25 @@ class _Split:
 
     def _options(self) -> tuple[JoinOption, ...]:
         """All options, in the order of the table, without those that say nothing."""
-        given = self.options
-        values: dict[str, str | int | None] = {
+        given, estimate = self.options, self.options.estimate
+        values: dict[str, str | int | float | None] = {
             "match": given.match,
             "pick": given.pick if given.match == "one" else None,
-            "left_max_delay": given.left_max_delay_us,
-            "right_max_delay": given.right_max_delay_us,
-            "buckets": given.buckets,
-            "tasks": given.tasks,
-            "max_step_rows": given.max_step_rows,
         }
+        if estimate is None:
+            values |= {
+                "left_max_delay": given.left_max_delay_us,
+                "right_max_delay": given.right_max_delay_us,
+            }
+        else:
+            values |= {
+                "stream_time": estimate.statistic,
+                "percentile": estimate.percentile if estimate.statistic == "percentile" else None,
+                "ascending": estimate.ascending,
+                "sample_rows": estimate.sample_rows,
+                "max_window": estimate.max_window,
+            }
+        values |= {"buckets": given.buckets, "tasks": given.tasks, "max_step_rows": given.max_step_rows}
         return tuple(JoinOption(name, value) for name, value in values.items() if value is not None)
 
     def _post(

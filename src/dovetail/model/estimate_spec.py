@@ -1,0 +1,26 @@
+"""How stream time is estimated from the event times that a stream has shown (paper, section 5.3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Statistic = Literal["percentile", "mean"]
+
+
+@dataclass(frozen=True)
+class EstimateSpec:
+    """`percentile` is of event times, in percent. An observation is at least `sample_rows` rows; windows of
+    1, 2, 4, ... up to `max_window` observations are tried until the last `ascending` of their values
+    ascend."""
+
+    statistic: Statistic = "percentile"
+    percentile: float = 1.0
+    ascending: int = 4
+    sample_rows: int = 1000
+    max_window: int = 64
+
+    @property
+    def levels(self) -> int:
+        """How many window sizes there are."""
+        return self.max_window.bit_length()

@@ -1,0 +1,67 @@
+"""A stream's time as commits come in: a fixed delay behind the newest row, or estimated from all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from dovetail.errors import CorruptFile
+from dovetail.model.estimate_spec import EstimateSpec
+from dovetail.model.sketch import EventTimeSketch
+from dovetail.time import fixed_delay
+from dovetail.time.estimate import Estimate, observe
+
+
+class CommitSummary(NamedTuple):
+    """What is known of a commit without reading its rows. `sketches`: one for each run of rows, in log
+    order."""
+
+    rows: int
+    newest_us: int | None
+    sketches: tuple[EventTimeSketch, ...] = ()
+
+
+@dataclass(frozen=True)
+class Clock:
+    """`spec` None: a fixed delay."""
+
+    time_us: int
+    max_delay_us: int
+    spec: EstimateSpec | None = None
+    estimate: Estimate | None = None
+
+    @classmethod
+    def at(
+        cls, time_us: int, max_delay_us: int, spec: EstimateSpec | None, saved: Mapping[str, Any] | None
+    ) -> Clock:
+        """The clock as an offset has it."""
+        return cls(time_us, max_delay_us, spec, saved_estimate(saved) or Estimate() if spec else None)
+
+    def after(self, commit: CommitSummary) -> Clock:
+        if self.spec is None or self.estimate is None:
+            time_us = fixed_delay.advance(self.time_us, commit.newest_us, self.max_delay_us)
+            return replace(self, time_us=time_us)
+        estimate = self.estimate
+        for sketch in commit.sketches:
+            estimate = observe(estimate, self.spec, sketch)
+        return replace(self, time_us=max(self.time_us, estimate.time_us), estimate=estimate)
+
+    @property
+    def saved(self) -> dict[str, Any] | None:
+        """What an offset must keep of it beside the time."""
+        return self.estimate.to_json() if self.estimate else None
+
+
+def saved_estimate(saved: Mapping[str, Any] | None) -> Estimate | None:
+    """The estimate in an offset."""
+    if saved is None:
+        return None
+    try:
+        return Estimate.from_json(saved)
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorruptFile(
+            f"an estimate of stream time that is not one: {error}",
+            where="Spark's offset log",
+            hint="restore the application's checkpoints from a copy of the home, or start in a new home",
+        ) from error

@@ -1,0 +1,143 @@
+"""Law: an estimate never goes back, and is a function of the sequence of sketches that it was shown.
+
+Paper, section 5.3. A stream is cut into observations of some rows. A statistic of their event times (a low
+percentile, or the mean) gives a value; values that ascend tell the time, the newest of them is the stream's.
+Where they do not ascend, the window is too small for the stream's disorder: neighbours are merged, and the
+values of windows of 2, 4, 8, ... observations are looked at.
+
+    level 0   2   3   1   2   4   1   3   5   3   4   7   5   6   4   8   7     not ascending
+    level 1    2.5     1.5     2.5      4      3.5      6      5     7.5        not ascending
+    level 2        2             3.25            4.75           6.25            ascending: 6.25
+
+All levels are kept at once, each as the sketch of its unfinished window and the values of the last finished
+ones, so what is kept does not grow with the window. Beyond the paper: a level is left for the next smaller
+one only when twice as many values ascend there, as a few may do by chance; and where even the largest window
+does not ascend, the smallest of its values is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from dovetail.model.estimate_spec import EstimateSpec
+from dovetail.model.offset import NEVER
+from dovetail.model.sketch import EMPTY, EventTimeSketch
+
+
+class Level(NamedTuple):
+    """Windows of one size: the unfinished one, whether its first half is in it, and values, oldest first."""
+
+    open: EventTimeSketch = EMPTY
+    half: bool = False
+    values: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """`level` is the one in use: its windows are of `2 ** level` observations. `gathered` is on the way to
+    the next observation. Of the `seen` rows, `on_time` were not behind the estimate that they met."""
+
+    time_us: int = NEVER
+    level: int = 0
+    gathered: EventTimeSketch = EMPTY
+    levels: tuple[Level, ...] = ()
+    seen: int = 0
+    on_time: float = 0.0
+
+    @property
+    def window(self) -> int:
+        """Observations in a window."""
+        return 1 << self.level
+
+    @property
+    def accuracy(self) -> float | None:
+        """Share of rows at or above the estimate that they met."""
+        return self.on_time / self.seen if self.seen else None
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "time_us": self.time_us,
+            "level": self.level,
+            "gathered": self.gathered.to_json(),
+            "levels": [[open_.to_json(), half, list(values)] for open_, half, values in self.levels],
+            "seen": self.seen,
+            "on_time": self.on_time,
+        }
+
+    @classmethod
+    def from_json(cls, said: Mapping[str, Any]) -> Estimate:
+        """Raises ValueError, KeyError or TypeError for anything that `to_json` cannot have made."""
+        levels = tuple(
+            Level(EventTimeSketch.from_json(open_), bool(half), tuple(values))
+            for open_, half, values in said["levels"]
+        )
+        gathered = EventTimeSketch.from_json(said["gathered"])
+        return cls(said["time_us"], said["level"], gathered, levels, said["seen"], said["on_time"])
+
+
+def observe(estimate: Estimate, spec: EstimateSpec, sketch: EventTimeSketch) -> Estimate:
+    """The estimate after some more rows of the stream."""
+    if sketch.count == 0:
+        return estimate
+    gathered = estimate.gathered.merge(sketch)
+    estimate = replace(
+        estimate,
+        gathered=gathered,
+        seen=estimate.seen + sketch.count,
+        on_time=estimate.on_time + sketch.rows_since(estimate.time_us),
+    )
+    if gathered.count < spec.sample_rows:
+        return estimate
+    levels = _carried(estimate.levels or (Level(),) * spec.levels, spec, gathered)
+    level = _level(levels, estimate.level, spec)
+    time_us = max(estimate.time_us, _value(levels[level].values, spec))
+    return replace(estimate, time_us=time_us, level=level, gathered=EMPTY, levels=levels)
+
+
+def _carried(
+    levels: tuple[Level, ...], spec: EstimateSpec, observation: EventTimeSketch
+) -> tuple[Level, ...]:
+    """A new observation goes into every level, as a carry goes through the digits of a binary counter."""
+    made = list(levels)
+    for number, level in enumerate(levels):
+        window = level.open.merge(observation)
+        if number > 0 and not level.half:
+            made[number] = Level(window, True, level.values)
+            break
+        values = (*level.values, _statistic(spec, window))[-2 * spec.ascending :]
+        made[number] = Level(values=values)
+        observation = window  # full: it goes into the next larger one
+    return tuple(made)
+
+
+def _level(levels: tuple[Level, ...], level: int, spec: EstimateSpec) -> int:
+    """The level to use: up while the values in use do not ascend, down where more than enough of them do."""
+    while level + 1 < len(levels) and not _ascend(levels[level].values[-spec.ascending :]):
+        level += 1
+    while level > 0:
+        smaller = levels[level - 1].values
+        if len(smaller) < 2 * spec.ascending or not _ascend(smaller):
+            break
+        level -= 1
+    return level
+
+
+def _value(values: tuple[int, ...], spec: EstimateSpec) -> int:
+    """The newest of values that ascend, the smallest of others; nothing is said of too few."""
+    last = values[-spec.ascending :]
+    if len(last) < spec.ascending:
+        return NEVER
+    return last[-1] if _ascend(last) else min(last)
+
+
+def _ascend(values: tuple[int, ...]) -> bool:
+    return all(earlier <= later for earlier, later in pairwise(values))
+
+
+def _statistic(spec: EstimateSpec, sketch: EventTimeSketch) -> int:
+    value = sketch.mean() if spec.statistic == "mean" else sketch.quantile(spec.percentile / 100)
+    assert value is not None, "an observation has rows"
+    return value

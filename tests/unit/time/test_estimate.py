@@ -1,0 +1,136 @@
+"""The estimate of stream time: the paper's example, its laws, and how often it holds on generated streams."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from dovetail.model.estimate_spec import EstimateSpec
+from dovetail.model.offset import NEVER
+from dovetail.model.sketch import EventTimeSketch
+from dovetail.time.estimate import Estimate, observe
+
+FIGURE_7 = [2, 3, 1, 2, 4, 1, 3, 5, 3, 4, 7, 5, 6, 4, 8, 7]
+Delays = Callable[[np.random.Generator, int, float], NDArray[np.float64]]
+
+
+def sketch(*times: int) -> EventTimeSketch:
+    return EventTimeSketch.of(np.array(times, np.int64))
+
+
+def test_figure_7() -> None:
+    """Windows of 1 and 2 do not ascend, those of 4 do; a hundred times the figure's numbers, for its
+    quarters."""
+    spec = EstimateSpec("mean", ascending=4, sample_rows=1)
+    estimate = Estimate()
+    for value in FIGURE_7:
+        estimate = observe(estimate, spec, sketch(value * 100))
+    assert estimate.window == 4
+    assert estimate.levels[2].values == (200, 325, 475, 625)
+    assert estimate.time_us == 625
+
+
+def test_nothing_is_said_before_there_are_values_enough() -> None:
+    spec = EstimateSpec(ascending=4, sample_rows=10)
+    estimate = Estimate()
+    for time in range(39):
+        estimate = observe(estimate, spec, sketch(time))
+        assert estimate.time_us == NEVER
+    assert observe(estimate, spec, sketch(39)).time_us == 30
+
+
+def test_where_even_the_largest_window_does_not_ascend_the_smallest_value_is_taken() -> None:
+    spec = EstimateSpec(ascending=2, sample_rows=1, max_window=2)
+    estimate = Estimate()
+    for time in (50, 60, 40, 45, 30, 35):
+        estimate = observe(estimate, spec, sketch(time))
+    assert estimate.window == 2
+    assert estimate.time_us == 60  # the first two ascended, and time does not go back
+    assert [level.values[-2:] for level in estimate.levels] == [(30, 35), (40, 30)]
+
+
+times = st.lists(st.lists(st.integers(-1000, 10_000), max_size=8), max_size=40)
+specs = st.builds(
+    EstimateSpec,
+    st.sampled_from(["percentile", "mean"]),
+    st.floats(0, 100),
+    st.integers(2, 5),
+    st.integers(1, 10),
+    st.integers(1, 16),
+)
+
+
+@given(times, specs)
+def test_laws(stream: list[list[int]], spec: EstimateSpec) -> None:
+    """It never goes back, a restart between any two commits changes nothing, and the window stays in its
+    bounds."""
+    estimate, seen = Estimate(), [NEVER]
+    for part in stream:
+        estimate = observe(estimate, spec, sketch(*part))
+        again = Estimate.from_json(json.loads(json.dumps(estimate.to_json())))
+        assert again == estimate
+        seen.append(estimate.time_us)
+        assert 1 <= estimate.window <= spec.max_window
+    assert all(earlier <= later for earlier, later in pairwise(seen))
+    assert estimate.seen == sum(map(len, stream))
+    assert estimate.accuracy is None or 0 <= estimate.accuracy <= 1
+    flat = [time for part in stream for time in part]
+    assert estimate.time_us <= max(flat, default=NEVER)
+
+
+STREAMS: dict[str, Delays] = {
+    "ordered": lambda rng, n, now: np.zeros(n),
+    "seconds": lambda rng, n, now: rng.exponential(2, n),
+    "minutes": lambda rng, n, now: rng.exponential(300, n),
+    "clients": lambda rng, n, now: 960 + rng.exponential(600, n),
+    "long tail": lambda rng, n, now: rng.lognormal(3, 2, n),
+    "a few hours late": lambda rng, n, now: np.where(
+        rng.random(n) < 0.02, rng.uniform(0, 7200, n), rng.exponential(2, n)
+    ),
+    "swinging": lambda rng, n, now: 100 + 100 * np.sin(now / 300) + rng.exponential(5, n),
+}
+
+
+def follow(delays: Delays, percentile: float, seed: int, seconds: int = 3000) -> tuple[float, list[Estimate]]:
+    """A stream of a thousand rows a second, a commit each second: the true accuracy, and every estimate."""
+    rng, spec = np.random.default_rng(seed), EstimateSpec(percentile=percentile)
+    estimate, history = Estimate(), []
+    held = met = 0
+    for second in range(seconds):
+        rows = int(rng.poisson(1000))
+        event = second + rng.random(rows) - delays(rng, rows, second)
+        micros = (event * 1e6).astype(np.int64)
+        if estimate.time_us != NEVER:
+            held += int(np.count_nonzero(micros >= estimate.time_us))
+            met += rows
+        estimate = observe(estimate, spec, EventTimeSketch.of(micros))
+        history.append(estimate)
+    return held / met, history
+
+
+@pytest.mark.parametrize("name", STREAMS)
+@pytest.mark.parametrize("percentile", [1, 5])
+def test_accuracy(name: str, percentile: float) -> None:
+    accuracy, history = follow(STREAMS[name], percentile, seed=7)
+    assert accuracy >= 1 - percentile / 100 - 0.01
+    said = history[-1].accuracy
+    assert said is not None
+    assert abs(said - accuracy) < 0.01
+
+
+def test_the_window_follows_the_disorder_up_and_down() -> None:
+    def delays(rng: np.random.Generator, n: int, now: float) -> NDArray[np.float64]:
+        return rng.exponential(200 if 1000 <= now < 2000 else 0.5, n)
+
+    _, history = follow(delays, 1, seed=3, seconds=3000)
+    windows = [estimate.window for estimate in history]
+    assert np.median(windows[500:1000]) <= 2
+    assert np.median(windows[1500:2000]) >= 8
+    assert np.median(windows[2700:]) <= 2
