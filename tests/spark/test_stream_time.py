@@ -3,6 +3,9 @@ restart."""
 
 from __future__ import annotations
 
+import threading
+
+from dovetail.service.run_snapshot import RunSnapshot
 from spark.application import Application
 from spark.batch import count, database, differences, join_sql
 from spark.events import events, write_files
@@ -40,3 +43,36 @@ def test_estimated_time(application: Application) -> None:
     expected = join_sql("full", "l.id, r.id", ON)
     assert count(db, expected) > ROWS
     assert differences(db, "FROM found", expected) == {}
+
+
+def test_a_stream_that_is_ahead_waits(application: Application) -> None:
+    """Left stands still at first: right is read as far as its window and the slack reach, and no further."""
+    tables = {"l": events(ROWS, 2000, 73), "r": events(ROWS, 2000, 74)}
+    tables = {name: table.sort_by("eventtime") for name, table in tables.items()}
+    write_files(tables["l"].slice(0, ROWS // 10), application.folder / "l", 1)
+    write_files(tables["r"], application.folder / "r", 20)
+    pql = PQL.replace(
+        'stream_time = "percentile", percentile = 0, sample_rows = 500, ascending = 2',
+        "max_delay = INTERVAL '1 second', pacing = \"on\", idle_timeout = INTERVAL '1 hour'",
+    )
+    stop, fed = threading.Event(), threading.Event()
+    waiting: list[int] = []
+
+    def feed_while_right_waits(now: RunSnapshot) -> None:
+        left, right = now.streams or (None, None)
+        if left is None or right is None or right.rows_in < ROWS:
+            return
+        if left.rows_in < ROWS and left.backlog_rows == 0 and now.joins[0].retained_rows and not fed.is_set():
+            waiting.append(right.backlog_rows)
+            if len(waiting) >= 6 and len(set(waiting[-4:])) == 1:
+                fed.set()
+                write_files(tables["l"].slice(ROWS // 10), application.folder / "l", 9, first=1)
+        elif left.rows_in == ROWS and left.backlog_rows + right.backlog_rows == 0:
+            stop.set()
+
+    application.run(pql, "stream", stop=stop, on_snapshot=feed_while_right_waits)
+    assert waiting[-1] > ROWS // 4
+    (last,) = application.run(pql, "drain").joins
+    assert last.late_rows == 0
+    db = database(**tables, found=application.files("out"))
+    assert differences(db, "FROM found", join_sql("full", "l.id, r.id", ON)) == {}

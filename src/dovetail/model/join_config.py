@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from dovetail.model.estimate_spec import EstimateSpec
 from dovetail.model.interval import IntervalSpec
+from dovetail.model.pacing import Pacing
 
 Side = Literal["left", "right"]
 
@@ -37,6 +38,7 @@ class JoinConfig:
     right_max_delay_us: int
     max_step_rows: int
     estimate: EstimateSpec | None = None  # None: stream times are `max_delay` behind the newest rows
+    pacing: Pacing | None = None  # None: no stream waits for the other
     index_dir: str | None = None  # None: chosen on each host
     drain: bool = False
     gate: str | None = None  # where the source waits for those before it, if it was started early
@@ -49,6 +51,7 @@ class JoinConfig:
         fields: dict[str, Any] = json.loads(text)
         fields["spec"] = IntervalSpec(**fields["spec"])
         fields["estimate"] = EstimateSpec(**fields["estimate"]) if fields["estimate"] else None
+        fields["pacing"] = Pacing(**fields["pacing"]) if fields["pacing"] else None
         fields["keys"] = tuple(fields["keys"])
         fields["columns"] = tuple(OutputColumn(**column) for column in fields["columns"])
         return cls(**fields)

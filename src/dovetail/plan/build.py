@@ -156,6 +156,7 @@ def _join_stage(program: Program, join: CreateView, output: Output) -> JoinStage
         select="",
         output=output,
         estimate=given.estimate,
+        pacing=given.pacing,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Literal, TypeGuard, cast, get_args
 from dovetail.errors import DovetailError, PlanError
 from dovetail.model.estimate_spec import EstimateSpec, Statistic
 from dovetail.model.interval import Match, Pick
+from dovetail.model.pacing import Pacing
 from dovetail.plan.interval_literal import UNIT_US, words
 from dovetail.plan.nearest import did_you_mean
 from dovetail.plan.statements import JoinOption
@@ -55,6 +56,7 @@ class Option:
 
 _ESTIMATE = EstimateSpec()
 _FIXED = ("stream_time", ("fixed",))
+_PACED = ("pacing", ("on",))
 _ESTIMATED = ("stream_time", get_args(Statistic))
 
 OPTIONS: tuple[Option, ...] = (
@@ -138,6 +140,30 @@ OPTIONS: tuple[Option, ...] = (
         needs=_ESTIMATED,
     ),
     Option(
+        "pacing",
+        "choice",
+        "off",
+        "",
+        "Whether a running stream that is ahead waits for the other, so that little is held.",
+        ("on", "off"),
+    ),
+    Option(
+        "slack",
+        "interval",
+        UNIT_US["minute"],
+        "time",
+        "How far the right stream may be ahead of what the left one needs.",
+        needs=_PACED,
+    ),
+    Option(
+        "idle_timeout",
+        "interval",
+        UNIT_US["minute"],
+        "time",
+        "How long a stream without new rows may hold the other up.",
+        needs=_PACED,
+    ),
+    Option(
         "buckets",
         "integer",
         BUCKETS,
@@ -176,6 +202,7 @@ class JoinOptions:
     tasks: int | None
     max_step_rows: int
     estimate: EstimateSpec | None
+    pacing: Pacing | None
 
 
 def find(name: str) -> Option:
@@ -238,6 +265,7 @@ def resolve(options: Iterable[JoinOption]) -> JoinOptions:
         tasks=None if tasks is None else int(tasks),
         max_step_rows=int(cast(int, value["max_step_rows"])),
         estimate=_estimate(value),
+        pacing=_pacing(value),
     )
 
 
@@ -251,6 +279,12 @@ def _estimate(value: Mapping[str, Value | None]) -> EstimateSpec | None:
         sample_rows=int(cast(int, value["sample_rows"])),
         max_window=int(cast(int, value["max_window"])),
     )
+
+
+def _pacing(value: Mapping[str, Value | None]) -> Pacing | None:
+    if value["pacing"] == "off":
+        return None
+    return Pacing(int(cast(int, value["slack"])), int(cast(int, value["idle_timeout"])))
 
 
 def misplaced(options: Iterable[JoinOption]) -> Iterator[tuple[JoinOption, DovetailError]]:

@@ -14,6 +14,7 @@ from typing import Any
 from dovetail.errors import CorruptFile, DovetailError, UnknownVersion
 from dovetail.model.estimate_spec import EstimateSpec
 from dovetail.model.interval import IntervalSpec
+from dovetail.model.pacing import Pacing
 from dovetail.plan.plan_json import decode, encode
 
 PLAN_VERSION = 1
@@ -147,6 +148,7 @@ class JoinStage:
     output: Output
     watermark: Watermark | None = None
     estimate: EstimateSpec | None = None
+    pacing: Pacing | None = None
 
 
 Stage = SlicerStage | JoinStage

@@ -191,6 +191,7 @@ class Builder:
             right_max_delay_us=stage.right_max_delay_us,
             max_step_rows=stage.max_step_rows,
             estimate=stage.estimate,
+            pacing=stage.pacing,
             index_dir=self.index_dir,
             drain=self.drain,
             gate=self.gates.path(stage.name) if self.gates else None,

@@ -7,6 +7,7 @@ again (a retried task, a restarted driver) is the same step.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -53,6 +54,7 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
         self.schema = schema
         self._stop_at: tuple[int, int] | None = None
         self._known = [0, 0]
+        self._began_us = time.time_ns() // 1000
 
     # --- driver ---
 
@@ -86,13 +88,18 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
             config.max_step_rows,
             config.tasks,
             config.estimate,
+            config.pacing,
+            config.spec.after_us,
         )
+        waits = self._stop_at is None
         end = plan_step(
             begin,
             self._new(left, 0, begin.left),
             self._new(right, 1, begin.right),
             pace,
-            final=config.drain and self._stop_at is not None,
+            final=config.drain and not waits,
+            waits=waits,
+            idle=(self._idle(left, 0), self._idle(right, 1)) if waits and config.pacing else (False, False),
         )
         return end.to_json() if end is begin else self._with_floors(end, left, right).to_json()
 
@@ -132,6 +139,13 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
             CommitSummary(commit.rows, _newest(commit), tuple(segment.sketch for segment in commit.segments))
             for commit in category.commits(start, stop)
         ]
+
+    def _idle(self, category: Category, side: int) -> bool:
+        """No commit has come for long: by the log's own times, or since this process began."""
+        assert self.config.pacing is not None
+        last = self._known[side] - 1
+        silent_since_us = category.commit(last).written_at_us if last >= 0 else self._began_us
+        return time.time_ns() // 1000 - silent_since_us > self.config.pacing.idle_timeout_us
 
     def _with_floors(self, end: JoinOffset, left: Category, right: Category) -> JoinOffset:
         from dovetail.time.coordinator import needed_since

@@ -47,6 +47,10 @@ class Clock:
             estimate = observe(estimate, self.spec, sketch)
         return replace(self, time_us=max(self.time_us, estimate.time_us), estimate=estimate)
 
+    def carried(self, time_us: int) -> Clock:
+        """The clock put forward, never back."""
+        return replace(self, time_us=max(self.time_us, time_us))
+
     @property
     def saved(self) -> dict[str, Any] | None:
         """What an offset must keep of it beside the time."""

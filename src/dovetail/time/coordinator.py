@@ -1,20 +1,23 @@
-"""Law: a plan of a step takes whole commits in log order, never goes back, and always advances where there is
-input.
+"""Law: a plan of a step takes whole commits in log order, never goes back, and advances where there is input
+and nothing to wait for.
 
-The coordinator looks only at summaries of commits (rows, sketches of event times), never at data. It lets the
-stream that is behind in event time go first, so that what both sides hold overlaps; where that stream has
-nothing new, the other goes on. Pausing a stream that is ahead (section 5.2 of the paper) fits in at
-`_next_side`: not choosing a side is pausing it.
+The coordinator looks only at summaries of commits (rows, sketches of event times), never at data. Without
+pacing it lets the stream that is behind in event time go first; where that stream has nothing new, the other
+goes on. With pacing (paper, section 5.2) it aims at `T_left + after = T_right`: left waits while it is ahead
+of that, right while it is ahead by more than the slack. Both cannot be: one of them may always go on. A
+stream that is idle has its time carried forward to where it holds the other up no longer, and the offset
+records that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from dovetail.model.estimate_spec import EstimateSpec
 from dovetail.model.interval import IntervalSpec
-from dovetail.model.offset import ENDED, JoinOffset
+from dovetail.model.offset import ENDED, NEVER, JoinOffset
+from dovetail.model.pacing import Pacing
 from dovetail.time.clock import Clock, CommitSummary
 
 
@@ -26,6 +29,8 @@ class Pace(NamedTuple):
     max_step_rows: int
     tasks: int
     estimate: EstimateSpec | None = None
+    pacing: Pacing | None = None
+    after_us: int = 0
 
 
 def plan_step(
@@ -35,19 +40,24 @@ def plan_step(
     pace: Pace,
     *,
     final: bool,
+    waits: bool = False,
+    idle: tuple[bool, bool] = (False, False),
 ) -> JoinOffset:
     """How far the next step goes, given the new commits of both sides from `start` on.
 
     `final` says that nothing will come after these: the step that takes the last of them ends both streams.
-    Returns `start` itself when there is nothing to do.
+    `waits`: a stream that is ahead waits for the other's next commits; otherwise what is there is taken.
+    `idle`: which streams have been silent for long. Returns `start` itself when there is nothing to do.
     """
     taken_left = taken_right = rows = 0
     left_clock, right_clock = clocks(start, pace)
     while rows < pace.max_step_rows:
-        has_left, has_right = taken_left < len(left), taken_right < len(right)
-        if not (has_left or has_right):
+        has = (taken_left < len(left), taken_right < len(right))
+        left_clock, right_clock = _carried(pace, left_clock, right_clock, has, idle)
+        side = _next_side(pace, left_clock.time_us, right_clock.time_us, has, waits)
+        if side is None:
             break
-        if has_left and (not has_right or left_clock.time_us <= right_clock.time_us):
+        if side == "left":
             commit = left[taken_left]
             left_clock = left_clock.after(commit)
             taken_left += 1
@@ -57,7 +67,8 @@ def plan_step(
             taken_right += 1
         rows += commit.rows
     over = final and taken_left == len(left) and taken_right == len(right)
-    moved = bool(taken_left or taken_right)
+    times = left_clock.time_us, right_clock.time_us
+    moved = bool(taken_left or taken_right) or (times != start.times and start.step > 0)
     if not moved and not (over and start.step > 0 and not start.ended):
         return start
     return start.moved(
@@ -71,6 +82,40 @@ def plan_step(
         tasks=pace.tasks,
         ended=over,
     )
+
+
+def _next_side(
+    pace: Pace, left_us: int, right_us: int, has: tuple[bool, bool], waits: bool
+) -> Literal["left", "right"] | None:
+    """Whose commit comes next; None: nobody's, or it is to wait."""
+    has_left, has_right = has
+    if not (has_left or has_right):
+        return None
+    if pace.pacing is None:
+        return "left" if has_left and (not has_right or left_us <= right_us) else "right"
+    ahead_us = right_us - left_us - pace.after_us
+    left_goes = left_us == NEVER or (right_us != NEVER and ahead_us >= 0)
+    right_goes = right_us == NEVER or (left_us != NEVER and ahead_us <= pace.pacing.slack_us)
+    if has_left and left_goes:
+        return "left"
+    if has_right and right_goes:
+        return "right"
+    if waits:
+        return None
+    return "left" if has_left else "right"
+
+
+def _carried(
+    pace: Pace, left: Clock, right: Clock, has: tuple[bool, bool], idle: tuple[bool, bool]
+) -> tuple[Clock, Clock]:
+    """An idle stream without new commits takes on the time that the other goes by."""
+    if pace.pacing is None:
+        return left, right
+    if idle[1] and not has[1] and left.time_us != NEVER:
+        right = right.carried(left.time_us + pace.after_us)
+    if idle[0] and not has[0] and right.time_us != NEVER:
+        left = left.carried(right.time_us - pace.after_us - pace.pacing.slack_us)
+    return left, right
 
 
 def clocks(start: JoinOffset, pace: Pace) -> tuple[Clock, Clock]:

@@ -179,6 +179,12 @@ class _Split:
                 "sample_rows": estimate.sample_rows,
                 "max_window": estimate.max_window,
             }
+        if given.pacing is not None:
+            values |= {
+                "pacing": "on",
+                "slack": given.pacing.slack_us,
+                "idle_timeout": given.pacing.idle_timeout_us,
+            }
         values |= {"buckets": given.buckets, "tasks": given.tasks, "max_step_rows": given.max_step_rows}
         return tuple(JoinOption(name, value) for name, value in values.items() if value is not None)
 
