@@ -7,6 +7,7 @@ line is the total over all tiers, `N passed, N failed`, alone on its line; a lin
 from __future__ import annotations
 
 import subprocess
+import os
 import sys
 import tempfile
 import time
@@ -27,11 +28,13 @@ NOTHING_RAN = 5  # pytest's own status for it
 
 @dataclass(frozen=True)
 class Tier:
-    """A group of tests with its own cost. `folders` that do not exist yet are skipped; lint has none."""
+    """A group of tests with its own cost. `folders` that do not exist yet are skipped; lint has none.
+    `parallel`: as many processes as cores; what runs on Spark takes all cores as it is."""
 
     name: str
     sentence: str
     folders: tuple[str, ...] = ()
+    parallel: bool = False
 
 
 TIERS = (
@@ -40,8 +43,14 @@ TIERS = (
         "pure",
         "plain functions, golden files, the repository itself",
         ("tests/unit", "tests/golden", "tests/repo"),
+        parallel=True,
     ),
-    Tier("laws", "properties of every join, and outside witnesses", ("tests/laws", "tests/differential")),
+    Tier(
+        "laws",
+        "properties of every join, and outside witnesses",
+        ("tests/laws", "tests/differential"),
+        parallel=True,
+    ),
     Tier("spark", "end to end on Spark, and the command line", ("tests/spark", "tests/service")),
 )
 
@@ -89,7 +98,8 @@ def run_pytest(tier: Tier, root: Path, extra: Sequence[str], runner: Runner) -> 
         return Outcome(NOTHING_RAN)
     with tempfile.TemporaryDirectory() as scratch:
         report = Path(scratch) / "junit.xml"
-        command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", *folders, *extra]
+        spread = [f"--numprocesses={os.cpu_count() or 1}"] if tier.parallel else []
+        command = [sys.executable, "-m", "pytest", "-q", *spread, f"--junitxml={report}", *folders, *extra]
         return count(report, runner(command, root))
 
 
