@@ -6,8 +6,8 @@ line is the total over all tiers, `N passed, N failed`, alone on its line; a lin
 
 from __future__ import annotations
 
-import subprocess
 import os
+import subprocess
 import sys
 import tempfile
 import time
