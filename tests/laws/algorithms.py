@@ -14,7 +14,6 @@ import numpy as np
 from dovetail.joins.interval import (
     ENDED,
     NEVER,
-    NO_TIME,
     Arrivals,
     Counts,
     IntervalState,
@@ -22,6 +21,7 @@ from dovetail.joins.interval import (
     step,
 )
 from dovetail.model.interval import IntervalSpec
+from dovetail.model.time_codes import NO_TIME
 from oracle import in_order
 from streams import Mode, Row, Step, Window
 

@@ -13,11 +13,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from dovetail.joins.interval import ENDED, NEVER, NO_TIME
+from dovetail.joins.interval import ENDED, NEVER
 from dovetail.log.category import Category
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_config import JoinConfig, OutputColumn
 from dovetail.model.offset import JoinOffset
+from dovetail.model.time_codes import NO_TIME
 from dovetail.state import live_index
 from dovetail.state.join_step import run_step
 from dovetail.state.store import StateStore, drop_snapshots

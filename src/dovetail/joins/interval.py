@@ -44,14 +44,13 @@ from dovetail.joins.tactics import NONE, Pairs, Sides, done_at_match, mark_right
 from dovetail.kernels import ring as rings
 from dovetail.kernels.pick import NO_ROW
 from dovetail.model.interval import IntervalSpec
+from dovetail.model.time_codes import FIRST_TIME
 
 Int64s = NDArray[np.int64]
 SameKey = Callable[[Int64s, Int64s], NDArray[np.bool_]]
 """`same_key(left_rows, right_rows)` says, pair by pair, whether the real keys are equal: hashes may
 collide."""
 
-NO_TIME = int(np.iinfo(np.int64).min)
-"""As an event time: this row can match nothing, for its key or its time is null."""
 NEVER = int(np.iinfo(np.int64).min)
 """As a stream time: nothing has come yet."""
 ENDED = int(np.iinfo(np.int64).max)
@@ -248,7 +247,7 @@ def _evict(state: IntervalState, void: Int64s) -> Int64s:
 
 def _split(arrivals: Arrivals) -> tuple[Held, Int64s]:
     """Rows that may match, and the row numbers of those that cannot."""
-    usable = arrivals.time != NO_TIME
+    usable = arrivals.time >= FIRST_TIME
     if usable.all():
         void = np.empty(0, np.int64)
     else:

@@ -21,6 +21,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
+from dovetail.model.time_codes import NO_TIME
 from dovetail.plan.dialect import quoted
 from dovetail.spark.arrow_types import arrow_schema
 from dovetail.spark.failures import told
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
     from dovetail.log.category import Category
 
-NO_TIME = -(2**63)
 HASH, TIME = "_hash", "_time"
 
 

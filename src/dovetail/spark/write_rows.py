@@ -10,9 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from dovetail.model.time_codes import NO_TIME
 from dovetail.state.key_hash import hash_keys
-
-NO_TIME = np.iinfo(np.int64).min
 
 
 def bucket_of(column: str | None, buckets: int) -> Callable[[pa.RecordBatch], NDArray[Any]]:
@@ -31,9 +30,7 @@ def time_of(column: str | None) -> Callable[[pa.RecordBatch], NDArray[np.int64] 
             return None
         values = batch.column(column)
         if pa.types.is_timestamp(values.type):
-            values = pc.fill_null(
-                values.cast(pa.timestamp("us", values.type.tz)).cast(pa.int64()), int(NO_TIME)
-            )
+            values = pc.fill_null(values.cast(pa.timestamp("us", values.type.tz)).cast(pa.int64()), NO_TIME)
         times: NDArray[np.int64] = values.to_numpy(zero_copy_only=False)
         return times
 
@@ -51,7 +48,7 @@ def sliced_batch(
     valid = moments.is_valid()
     for key in key_columns:
         valid = pc.and_(valid, key.is_valid())
-    times = pc.if_else(valid, moments.cast(pa.int64()), pa.scalar(int(NO_TIME), pa.int64()))
+    times = pc.if_else(valid, moments.cast(pa.int64()), pa.scalar(NO_TIME, pa.int64()))
     made = {"_hash": pa.array(hash_keys(key_columns)), "_time": times, **taken}
     return pa.record_batch([made[name] for name in schema.names], schema=schema)
 

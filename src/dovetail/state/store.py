@@ -13,12 +13,13 @@ from collections.abc import Iterable
 import numpy as np
 
 from dovetail.joins.buffer import Held
-from dovetail.joins.interval import NO_TIME, IntervalState, Times, retain_bound
+from dovetail.joins.interval import IntervalState, Times, retain_bound
 from dovetail.kernels.ring import tag_of
 from dovetail.log.category import Category
 from dovetail.log.filesystem import open_store
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import JoinOffset
+from dovetail.model.time_codes import FIRST_TIME
 from dovetail.state.arrivals import arrivals, buckets_of
 from dovetail.state.live_index import LiveIndex, claim_directory, group_directory, index_root
 from dovetail.state.snapshot import Snapshot, read_snapshot, snapshot_totals, write_snapshot
@@ -84,7 +85,7 @@ class StateStore:
         bound = retain_bound(config.spec, times)
         for commit in right.commits(offset.right_floor, offset.right):
             rows = arrivals(right, [commit], low, high)
-            kept = (rows.time != NO_TIME) & (rows.time >= bound)
+            kept = rows.time >= max(bound, FIRST_TIME)
             numbers = rows.row[kept]
             flags = np.isin(numbers, np.concatenate(matched)) if config.spec.keeps_right else None
             state.right.insert(Held.fresh(tag_of(rows.hash[kept]), rows.time[kept], numbers, flags))
