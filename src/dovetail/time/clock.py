@@ -20,6 +20,7 @@ class CommitSummary(NamedTuple):
     rows: int
     newest_us: int | None
     sketches: tuple[EventTimeSketch, ...] = ()
+    written_at_us: int = 0
 
 
 @dataclass(frozen=True)

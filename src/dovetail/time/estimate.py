@@ -53,6 +53,11 @@ class Estimate:
         return 1 << self.level
 
     @property
+    def values(self) -> tuple[int, ...]:
+        """What the windows in use have said, oldest first."""
+        return self.levels[self.level].values if self.levels else ()
+
+    @property
     def accuracy(self) -> float | None:
         """Share of rows at or above the estimate that they met."""
         return self.on_time / self.seen if self.seen else None
