@@ -7,16 +7,15 @@ int64 so small that no event can have it.
 from __future__ import annotations
 
 NO_TIME = -(2**63)
-"""The key or the time is null."""
 TOO_OLD = NO_TIME + 1
-"""Further behind the clock than the horizon."""
 TOO_FAR_AHEAD = NO_TIME + 2
-"""Further ahead of the clock than the limit."""
-FIRST_TIME = NO_TIME + 3
+NULL_KEY = NO_TIME + 3
+FIRST_TIME = NO_TIME + 4
 """The smallest time that is one."""
 
 REASONS = {
-    NO_TIME: "the key or the time is null",
+    NO_TIME: "the time is null",
     TOO_OLD: "the time is older than the horizon",
     TOO_FAR_AHEAD: "the time is too far ahead of the clock",
+    NULL_KEY: "the key is null",
 }
