@@ -143,12 +143,12 @@ class IntervalState:
 
 def open_bound(spec: IntervalSpec, times: Times) -> int:
     """A left row is open iff its time is at or above this."""
-    return _minus(times.right, spec.after_us)
+    return minus(times.right, spec.after_us)
 
 
 def probe_bound(spec: IntervalSpec, times: Times) -> int:
     """A right row can be found by new left rows iff its time is at or above this."""
-    return _minus(times.left, spec.before_us)
+    return minus(times.left, spec.before_us)
 
 
 def retain_bound(spec: IntervalSpec, times: Times) -> int:
@@ -158,7 +158,7 @@ def retain_bound(spec: IntervalSpec, times: Times) -> int:
     """
     bound = probe_bound(spec, times)
     if spec.keeps_right and spec.defers_pick:
-        bound = min(bound, _minus(times.right, spec.before_us + spec.after_us))
+        bound = min(bound, minus(times.right, spec.before_us + spec.after_us))
     return bound
 
 
@@ -310,6 +310,6 @@ def _split(arrivals: Arrivals) -> tuple[Held, Int64s]:
     return held, void
 
 
-def _minus(time: int, distance_us: int) -> int:
+def minus(time: int, distance_us: int) -> int:
     """Stream times at their ends stay there."""
     return time if time in (NEVER, ENDED) else time - distance_us

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from dovetail.joins.buffer import Buffer, Held
 from dovetail.joins.caps import beyond
 from dovetail.joins.interval import IntervalState, Times, retain_bound
+from dovetail.joins.sample import Sample
 from dovetail.kernels import ring as rings
 from dovetail.kernels.ring import tag_of
 from dovetail.log.category import Category
@@ -27,7 +28,7 @@ from dovetail.model.share import HotKey, Share, Side
 from dovetail.model.time_codes import FIRST_TIME
 from dovetail.state.arrivals import Int64s, arrivals, buckets_of, mine
 from dovetail.state.gather import Rows, key_hashes
-from dovetail.state.live_index import LiveIndex, claim_directory, group_directory, index_root
+from dovetail.state.live_index import Attached, LiveIndex, claim_directory, group_directory, index_root
 from dovetail.state.snapshot import Snapshot, read_snapshot, snapshot_totals, write_snapshot
 
 Totals = dict[str, int]
@@ -45,21 +46,21 @@ class StateStore:
         self.index = LiveIndex(directory, config.spec)
         self._store = open_store(config.home)
 
-    def resume(self, offset: JoinOffset) -> tuple[IntervalState, Totals, bool]:
-        """The state at an offset, its running totals, and whether it had to be rebuilt."""
+    def resume(self, offset: JoinOffset) -> tuple[Attached, bool]:
+        """The state at an offset, and whether it had to be rebuilt; then the sample begins anew."""
         times = Times(*offset.times)
         if offset.tasks == 0:
-            return self.index.fresh(times), {}, False
+            return self.index.fresh(times), False
         if offset.tasks == self.share.tasks:
             live = self.index.attach(offset.version, times)
             if live is not None:
                 moved = {key.hash for key in set(offset.hot_keys) ^ set(self.share.hot)}
                 if moved:
-                    self._deal_again(live[0], offset, moved)
-                return *live, False
-        return *self._rebuild(offset, times), True
+                    self._deal_again(live.state, offset, moved)
+                return live, False
+        return self._rebuild(offset, times), True
 
-    def save(self, offset: JoinOffset, state: IntervalState, totals: Totals) -> int:
+    def save(self, offset: JoinOffset, state: IntervalState, sample: Sample, totals: Totals) -> int:
         """Make this the state at an offset. Snapshots older than the one before are no longer needed."""
         matched = np.empty(0, np.int64)
         if self.config.spec.keeps_right:
@@ -68,11 +69,12 @@ class StateStore:
         path = snapshot_path(self.config, offset.version, self.share.task, self.share.tasks)
         self._store.make_folder(self.config.state_path)
         written = write_snapshot(self._store, path, Snapshot(state.left.held(), matched, totals))
-        self.index.save(offset.version, totals)
+        self.index.save(offset.version, totals, sample)
         return written
 
-    def _rebuild(self, offset: JoinOffset, times: Times) -> tuple[IntervalState, Totals]:
-        state, share = self.index.fresh(times), self.share
+    def _rebuild(self, offset: JoinOffset, times: Times) -> Attached:
+        fresh, share = self.index.fresh(times), self.share
+        state = fresh.state
         same_tasks = offset.tasks == share.tasks
         if same_tasks and offset.hot_keys == share.hot:
             snapshots = [self._snapshot(offset, share.task)]
@@ -83,11 +85,11 @@ class StateStore:
         matched = np.concatenate([snapshot.right_matched for snapshot in snapshots])
         self._replay_right(state, offset, matched)
         if same_tasks:
-            return state, snapshots[share.task if len(snapshots) > 1 else 0].totals
+            return fresh._replace(totals=snapshots[share.task if len(snapshots) > 1 else 0].totals)
         totals: Totals = {}
         for snapshot in snapshots if share.task == 0 else []:
             totals = add_totals(totals, snapshot.totals)
-        return state, totals
+        return fresh._replace(totals=totals)
 
     def _deal_again(self, state: IntervalState, offset: JoinOffset, keys: set[int]) -> None:
         """Give the rows of these keys to whom they belong now; all others stay where they are."""
