@@ -108,12 +108,17 @@ def _join(join: JoinSnapshot, widths: _Widths) -> RenderableType:
         ("right alone", units.count(join.right_alone)),
         ("open", units.count(join.open_rows)),
         ("retained", units.count(join.retained_rows)),
-        ("late", _noticed(join.late_rows)),
         ("index", units.size(join.index_bytes)),
+        ("late", _noticed(join.late_rows)),
+        ("missed", _noticed(join.missed)),
+        ("invalid", _noticed(join.invalid_rows)),
+        ("capped", _noticed(join.capped_rows)),
+        ("left waited", units.share(join.waited[0])),
+        ("right waited", units.share(join.waited[1])),
     )
     grid = Table.grid(padding=(0, 1, 0, 0))
     for _ in range(3):
-        grid.add_column(width=11, style=_LABEL)
+        grid.add_column(width=12, style=_LABEL)
         grid.add_column(width=8, justify="right")
         grid.add_column(width=2)
     for start in range(0, len(cells), 3):
@@ -123,6 +128,7 @@ def _join(join: JoinSnapshot, widths: _Widths) -> RenderableType:
         Text.assemble(("join  ", _LABEL), join.name),
         rate.append_text(_bar(join.match_rate or 0.0, widths.bar)),
         grid,
+        *(Text.assemble(("advice  ", _ACCENT), words, overflow="ellipsis") for words in join.advice),
     )
 
 
@@ -150,6 +156,8 @@ def plain_line(snapshot: RunSnapshot) -> str:
         fields.append(
             f"join[{join.name}] open={join.open_rows} retained={join.retained_rows} matches={join.matches} "
             f"left_alone={join.left_alone} right_alone={join.right_alone} late={join.late_rows} "
+            f"missed={join.missed} invalid={join.invalid_rows} capped={join.capped_rows} "
+            f"waited={join.waited[0]:.2f},{join.waited[1]:.2f} "
             f"match_rate={rate} index={units.size(join.index_bytes).replace(' ', '')}"
         )
     fields.append(

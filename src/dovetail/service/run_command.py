@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from dovetail.plan.physical import Plan
+    from dovetail.service.metrics import Measured
+    from dovetail.service.metrics_reporter import Reporter
     from dovetail.spark.monitor import JoinProgress, StreamProgress
 
 Mode = Literal["stream", "available-now", "drain"]
@@ -40,6 +42,9 @@ def run(
     master: Annotated[str | None, typer.Option(help=MASTER.sentence)] = None,
     setting: Annotated[
         list[str] | None, typer.Option("--set", help="key=value: any setting of Spark.", metavar="KEY=VALUE")
+    ] = None,
+    metrics_port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Serve Prometheus metrics on this port of loopback.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
@@ -61,6 +66,7 @@ def run(
             settings=_settings(setting or []),
             on_snapshot=view.update,
             stop=stop,
+            metrics_port=metrics_port,
         )
     if as_json:
         print(json.dumps(summary.to_json()))
@@ -80,9 +86,11 @@ def run_application(
     on_snapshot: Callable[[RunSnapshot], None] | None = None,
     stop: threading.Event | None = None,
     spark: SparkSession | None = None,
+    metrics_port: int | None = None,
 ) -> RunSummary:
     """Compile, run, and say how it went. Uses the given session, or opens one and closes it again."""
     from dovetail.log.filesystem import absolute_home
+    from dovetail.service.metrics_reporter import Reporter
     from dovetail.spark.application import claimed
     from dovetail.spark.monitor import Monitor
     from dovetail.spark.runner import Run
@@ -98,7 +106,8 @@ def run_application(
             plan.application, master, DRIVER_MEMORY.read(), settings, _spark_log(home, plan.application)
         )
         monitor = Monitor()
-        view = _Snapshots(began, on_snapshot)
+        reporter = Reporter(home, plan, metrics_port)
+        view = _Snapshots(began, on_snapshot, reporter)
 
         def watch(run: Run) -> None:
             view.take(run, monitor)
@@ -106,8 +115,9 @@ def run_application(
         index = INDEX_DIR.read() or None
         run = Run(session, plan, home, mode, index, stop or threading.Event(), watch, started_s=began)
         try:
-            run.execute()
-            return _summary(run, monitor, began)
+            with reporter:
+                run.execute()
+            return _summary(run, monitor, began, reporter.last)
         finally:
             if spark is None:
                 session.stop()
@@ -143,8 +153,11 @@ def read_pql(path: Path) -> str:
 class _Snapshots:
     """Turns progress into snapshots, at most one in SNAPSHOT_S seconds, with rates between them."""
 
-    def __init__(self, began: float, on_snapshot: Callable[[RunSnapshot], None] | None) -> None:
+    def __init__(
+        self, began: float, on_snapshot: Callable[[RunSnapshot], None] | None, reporter: Reporter
+    ) -> None:
         self._began = began
+        self._reporter = reporter
         self._on_snapshot = on_snapshot
         self._last_s = 0.0
         self._previous: RunSnapshot | None = None
@@ -160,29 +173,31 @@ class _Snapshots:
         if self._on_snapshot is None or (now - self._last_s < SNAPSHOT_S and run.phase != "stopped"):
             return
         self._last_s = now
-        self._previous = snapshot(run, monitor, now - self._began, self._previous)
+        self._previous = snapshot(run, monitor, now - self._began, self._previous, self._reporter.last)
         self._on_snapshot(self._previous)
 
 
-def _summary(run: object, monitor: object, began: float) -> RunSummary:
+def _summary(run: object, monitor: object, began: float, measured: Measured | None) -> RunSummary:
     from dovetail.spark.monitor import Monitor, first_result_s
     from dovetail.spark.runner import Run
     from dovetail.spark.starting import describe_output
 
     assert isinstance(run, Run)
     assert isinstance(monitor, Monitor)
+    joins = measured.joins if measured else ()
+    advice = {join.measure.name: tuple(one.words for one in join.advice) for join in joins}
     return RunSummary(
         application=run.plan.application,
         mode=run.mode,
         elapsed_s=time.monotonic() - began,
         phases_s=run.phases_s,
         first_result_s=first_result_s(run),
-        joins=tuple(_join_summary(join) for join in monitor.joins(run)),
+        joins=tuple(_join_summary(join, advice.get(join.name, ())) for join in monitor.joins(run)),
         outputs={stage.name: describe_output(stage, run.home) for stage in run.stages if stage.sinks},
     )
 
 
-def _join_summary(join: JoinProgress) -> JoinSummary:
+def _join_summary(join: JoinProgress, advice: tuple[str, ...]) -> JoinSummary:
     left, right = join.streams
     count = join.totals.get
     return JoinSummary(
@@ -205,6 +220,8 @@ def _join_summary(join: JoinProgress) -> JoinSummary:
         rebuilds=count("rebuilds", 0),
         left_estimate=_estimate_summary(left),
         right_estimate=_estimate_summary(right),
+        missed=count("missed", 0),
+        advice=advice,
     )
 
 

@@ -32,7 +32,9 @@ class StreamSnapshot:
 class JoinSnapshot:
     """One join: what it holds now (open left rows, retained right rows) and what it has given so far.
 
-    `match_rate` is the share of decided left rows that have a partner; None while none is decided.
+    `match_rate` is the share of decided left rows that have a partner; None while none is decided. `waited`:
+    the share of the last minutes in which the left and the right stream had to wait for the other. `advice`
+    says what could be set better.
     """
 
     name: str
@@ -44,6 +46,11 @@ class JoinSnapshot:
     late_rows: int = 0
     match_rate: float | None = None
     index_bytes: int = 0
+    missed: int = 0
+    invalid_rows: int = 0
+    capped_rows: int = 0
+    waited: tuple[float, float] = (0.0, 0.0)
+    advice: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

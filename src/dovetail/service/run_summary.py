@@ -38,6 +38,8 @@ class JoinSummary:
     rebuilds: int
     left_estimate: EstimateSummary | None = None
     right_estimate: EstimateSummary | None = None
+    missed: int = 0
+    advice: tuple[str, ...] = ()
 
     @property
     def state_bytes_per_row(self) -> float:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import os
 
+from dovetail.service.metrics import Measured, MeasuredJoin
 from dovetail.service.run_snapshot import JoinSnapshot, RunSnapshot, StreamSnapshot, extended, recent
 from dovetail.spark.monitor import JoinProgress, Monitor, StreamProgress
 from dovetail.spark.runner import Run
 from dovetail.spark.starting import describe_output
 
 
-def snapshot(run: Run, monitor: Monitor, elapsed_s: float, previous: RunSnapshot | None) -> RunSnapshot:
-    """The run now; the histories grow by the rates since the previous snapshot."""
+def snapshot(
+    run: Run, monitor: Monitor, elapsed_s: float, previous: RunSnapshot | None, measured: Measured | None
+) -> RunSnapshot:
+    """The run now; the histories grow by the rates since the previous snapshot. `measured` is what takes
+    longer to find out, and may be some seconds old."""
+    known = {join.measure.name: join for join in measured.joins} if measured else {}
     joins = monitor.joins(run)
     since_s = elapsed_s - previous.elapsed_s if previous else elapsed_s
     before = {(s.name, s.side): s for s in previous.streams} if previous else {}
@@ -28,7 +33,7 @@ def snapshot(run: Run, monitor: Monitor, elapsed_s: float, previous: RunSnapshot
         elapsed_s=elapsed_s,
         phase=run.phase,
         streams=streams,
-        joins=tuple(_join(join) for join in joins),
+        joins=tuple(_join(join, known.get(join.name)) for join in joins),
         out_rows=out_rows,
         out_rows_per_s=recent(out_history),
         out_rate_history=out_history,
@@ -52,7 +57,7 @@ def _stream(now: StreamProgress, before: StreamSnapshot | None, since_s: float) 
     )
 
 
-def _join(join: JoinProgress) -> JoinSnapshot:
+def _join(join: JoinProgress, measured: MeasuredJoin | None) -> JoinSnapshot:
     count = join.totals.get
     return JoinSnapshot(
         join.name,
@@ -64,6 +69,15 @@ def _join(join: JoinProgress) -> JoinSnapshot:
         count("left_late", 0) + count("right_late", 0),
         join.match_rate,
         count("index_bytes", 0),
+        missed=count("missed", 0),
+        invalid_rows=count("left_invalid", 0) + count("right_invalid", 0),
+        capped_rows=count("left_capped", 0) + count("right_capped", 0),
+        waited=(
+            (measured.measure.left.paused_share, measured.measure.right.paused_share)
+            if measured
+            else (0.0, 0.0)
+        ),
+        advice=tuple(advice.words for advice in measured.advice) if measured else (),
     )
 
 

@@ -20,6 +20,7 @@ def print_summary(summary: RunSummary, console: Console | None = None) -> None:
             ("matches", f"{join.matches:,} ({rate} of left rows matched)"),
             ("alone", f"{join.left_alone:,} left, {join.right_alone:,} right"),
             ("late, capped", f"{join.late_rows:,}, {join.capped_rows:,}"),
+            ("missed, estimated", f"{join.missed:,}"),
             ("null keys, no valid time", f"{join.void_rows:,}, {join.invalid_rows:,}"),
             ("rejected", f"{join.rejected_rows:,}"),
             ("still open, retained", f"{join.open_rows:,}, {join.retained_rows:,}"),
@@ -33,6 +34,8 @@ def print_summary(summary: RunSummary, console: Console | None = None) -> None:
         shown = [f"{_share(estimate)} {side}" for side, estimate in estimates.items() if estimate]
         if shown:
             table.add_row("[dim]on time by estimate[/dim]", ", ".join(shown))
+        for words in join.advice:
+            table.add_row("[dim]advice[/dim]", words)
         console.print(table)
     for stage, place in summary.outputs.items():
         console.print(f"[dim]{stage} →[/dim] {place}", highlight=False, soft_wrap=True)

@@ -46,6 +46,22 @@ def instant(time_us: int | None) -> str:
         return "out of range"
 
 
+def span(us: int | None) -> str:
+    """A length of time in its two largest units, or a dash where it is not known: 2 h 05 min."""
+    if us is None:
+        return "—"
+    sign, seconds = "-" if us < 0 else "", abs(us) / 1e6
+    if seconds < 60:
+        return f"{sign}{seconds:.{1 if seconds < 10 else 0}f} s"
+    minutes, second = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{sign}{minutes} min {second:02d} s"
+    hours, minute = divmod(minutes, 60)
+    if hours < 48:
+        return f"{sign}{hours} h {minute:02d} min"
+    return f"{sign}{hours // 24} d {hours % 24:02d} h"
+
+
 def share(rate: float | None) -> str:
     return "—" if rate is None else f"{rate * 100:.2f} %"
 

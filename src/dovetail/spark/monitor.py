@@ -16,9 +16,10 @@ from dovetail.log.category import Category, list_categories
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import NEVER, JoinOffset
 from dovetail.plan.physical import SlicerStage
+from dovetail.plan.rejects import rejects_category
 from dovetail.spark.building import BuiltStage
 from dovetail.spark.runner import Run
-from dovetail.spark.starting import rejects_category
+from dovetail.state.measure import match_rate
 from dovetail.state.store import read_totals
 from dovetail.time.clock import saved_estimate
 from dovetail.time.estimate import Estimate
@@ -51,9 +52,7 @@ class JoinProgress:
     @property
     def match_rate(self) -> float | None:
         """Share of left rows with a partner, among those that are no longer waiting for one."""
-        settled = self.totals.get("left_in", 0) - self.totals.get("open_rows", 0)
-        matched = self.totals.get("left_matched", 0)
-        return min(1.0, matched / settled) if settled > 0 else None
+        return match_rate(self.totals)
 
 
 class Monitor:

@@ -25,6 +25,7 @@ from dovetail.plan.physical import (
     ScribeSink,
     SlicerStage,
 )
+from dovetail.plan.rejects import rejects_category
 from dovetail.spark.batch_files import files_of_batch, last_planned
 from dovetail.spark.building import BuiltStage
 from dovetail.spark.checkpoints import checkpoint_of
@@ -56,11 +57,6 @@ def start(
         writer = rows.writeStream.foreachBatch(_telling(append, built.name, failures))
         queries.append(_query(writer, checkpoint_of(home, application, name), name, mode))
     return queries
-
-
-def rejects_category(application: str, table: str) -> str:
-    """Where the unreadable rows of an input table are kept."""
-    return f"{application}.rejects.{table}"
 
 
 def describe_output(built: BuiltStage, home: str) -> str:

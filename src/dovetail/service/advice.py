@@ -1,0 +1,130 @@
+"""What to do about a join's window, in words (paper, section 6.5): from what the join has seen, not guessed.
+
+The sample of the join says where right rows lie around left ones, inside the window and beyond it. Beyond a
+bound: what widening it would gain. Inside: what narrowing it would lose. What it costs or saves is reckoned
+from how many rows a second of event time each stream has: an open left row is held as long as `after` says
+(with pacing the right stream is read so far ahead instead), a right row as long as `before` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dovetail.joins.tactics import done_at_match
+from dovetail.model.interval import IntervalSpec
+from dovetail.model.match_offsets import BEYOND, INSIDE, MatchOffsets, histogram
+from dovetail.plan.interval_literal import UNIT_US, words
+from dovetail.state.measure import JoinMeasure
+
+Int64s = NDArray[np.int64]
+Bound = Literal["before", "after"]
+FEWEST_MATCHES = 200
+WORTH_GAINING = 0.002
+"""A wider bound is spoken of from this share of more matches on, and reaches nine tenths of what there is."""
+WORTH_LOSING = 0.001
+"""A narrower bound may lose this share of the matches, and is spoken of if it is a quarter shorter."""
+
+
+_PARTS = {"day": 24, "hour": 12, "minute": 6, "second": 10}
+
+
+@dataclass(frozen=True)
+class Advice:
+    """`matches`: more matches (less, if negative) as a share; `memory`: times the rows that are held now."""
+
+    bound: Bound
+    from_us: int
+    to_us: int
+    matches: float
+    memory: float | None
+
+    @property
+    def words(self) -> str:
+        cost = "" if self.memory is None else f", costs {self.memory:.1f} times the memory"
+        if self.matches > 0:
+            gain = f"gains an estimated {100 * self.matches:.1f} % of matches"
+            return f"widen {self.bound} to about {words(self.to_us)}: {gain}{cost}"
+        loss = f"loses at most an estimated {-100 * self.matches:.2f} % of matches"
+        saved = "" if self.memory is None else f", needs {self.memory:.2f} times the memory"
+        return f"{self.bound} could be {words(self.to_us)}: {loss}{saved}"
+
+
+@dataclass(frozen=True)
+class Distances:
+    """How far matches lie from a bound of the window, inside it: three percentiles, in microseconds."""
+
+    p01: int
+    p50: int
+    p99: int
+
+
+def distances(spec: IntervalSpec, measured: JoinMeasure) -> dict[Bound, Distances] | None:
+    """From both bounds; None while there are no matches."""
+    scale, counts = MatchOffsets.of(spec), histogram(measured.totals)[BEYOND : BEYOND + INSIDE]
+    if not counts.sum():
+        return None
+    return {"before": _percentiles(counts, scale.bin_us), "after": _percentiles(counts[::-1], scale.bin_us)}
+
+
+def advise(spec: IntervalSpec, paced: bool, measured: JoinMeasure) -> list[Advice]:
+    counts = histogram(measured.totals)
+    if counts[BEYOND : BEYOND + INSIDE].sum() < FEWEST_MATCHES:
+        return []
+    return [
+        *_about("after", spec.after_us, spec, counts, paced, measured),
+        *_about("before", spec.before_us, spec, counts[::-1], paced, measured),
+    ]
+
+
+def _about(
+    bound: Bound, now_us: int, spec: IntervalSpec, counts: Int64s, paced: bool, measured: JoinMeasure
+) -> Iterator[Advice]:
+    """`counts` begin far inside and end far beyond the bound."""
+    inside, beyond = counts[BEYOND : BEYOND + INSIDE], counts[BEYOND + INSIDE :]
+    bin_us, matches = MatchOffsets.of(spec).bin_us, int(inside.sum())
+    if beyond.sum() / matches >= WORTH_GAINING:
+        bins = int(np.searchsorted(np.cumsum(beyond), 0.9 * beyond.sum())) + 1
+        to_us = _rounded_up(now_us + bins * bin_us)
+        reached = min(len(beyond), -(-(to_us - now_us) // bin_us))
+        gain = float(beyond[:reached].sum()) / matches
+        yield Advice(bound, now_us, to_us, gain, _memory(bound, to_us - now_us, spec, paced, measured))
+        return
+    outermost_first = np.cumsum(inside[::-1])
+    spare = int(np.searchsorted(outermost_first, WORTH_LOSING * matches, side="right"))
+    to_us = _rounded_up(now_us - spare * bin_us)
+    if now_us > 0 and 0 <= to_us <= 0.75 * now_us:
+        lost = float(outermost_first[spare - 1]) / matches
+        yield Advice(bound, now_us, to_us, -lost, _memory(bound, to_us - now_us, spec, paced, measured))
+
+
+def _memory(
+    bound: Bound, more_us: int, spec: IntervalSpec, paced: bool, measured: JoinMeasure
+) -> float | None:
+    opens = bound == "after" and not paced
+    stream = measured.left if opens else measured.right
+    held = measured.totals.get("peak_rows", 0)
+    if stream.rows_per_event_s is None or not held:
+        return None
+    staying = 1.0
+    if opens and done_at_match(spec):  # a left row that has its partner is open no longer
+        staying -= measured.match_rate or 0.0
+    return max(0.0, held + staying * stream.rows_per_event_s * more_us / 1e6) / held
+
+
+def _percentiles(counts: Int64s, bin_us: int) -> Distances:
+    """Of bins that begin at the bound: the middle of the bin in which each percentile lies."""
+    reached = np.cumsum(counts)
+    bins = (int(np.searchsorted(reached, share * reached[-1])) for share in (0.01, 0.5, 0.99))
+    return Distances(*(place * bin_us + bin_us // 2 for place in bins))
+
+
+def _rounded_up(time_us: int) -> int:
+    """To a part of the unit that people would say it in."""
+    unit = next((unit for unit in ("day", "hour", "minute", "second") if abs(time_us) >= UNIT_US[unit]), None)
+    grain = UNIT_US[unit] // _PARTS[unit] if unit else 1
+    return -(-time_us // grain) * grain

@@ -1,0 +1,208 @@
+"""An application's measures as JSON for programs and as Prometheus metrics; one table says what there is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from dovetail.log.category import Category, list_categories
+from dovetail.model.interval import IntervalSpec
+from dovetail.plan.application_file import read_application
+from dovetail.plan.configure import join_config
+from dovetail.plan.physical import JoinStage, Plan
+from dovetail.plan.rejects import rejects_category
+from dovetail.service.advice import Advice, Bound, Distances, advise, distances
+from dovetail.state.measure import JoinMeasure, StreamMeasure, measure
+
+
+@dataclass(frozen=True)
+class MeasuredJoin:
+    """A join's measures and what they advise."""
+
+    measure: JoinMeasure
+    spec: IntervalSpec
+    distances: dict[Bound, Distances] | None
+    advice: tuple[Advice, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        made = {**asdict(self.measure), "match_rate": self.measure.match_rate}
+        made["totals"] = {
+            name: count for name, count in self.measure.totals.items() if not name.startswith("offset:")
+        }
+        made["match_distance_us"] = (
+            {bound: asdict(found) for bound, found in self.distances.items()} if self.distances else None
+        )
+        made["advice"] = [{**asdict(advice), "words": advice.words} for advice in self.advice]
+        return made
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A whole application at one moment. `rejected`: rows that could not be read, by input table."""
+
+    application: str
+    measured_at_us: int
+    joins: tuple[MeasuredJoin, ...]
+    rejected: dict[str, int]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "application": self.application,
+            "measured_at_us": self.measured_at_us,
+            "joins": [join.to_json() for join in self.joins],
+            "rejected": self.rejected,
+        }
+
+
+def measured(home: str, application: str) -> Measured:
+    """Of an application that was started in this home."""
+    plan = read_application(home, application)
+    return measured_plan(home, plan)
+
+
+def measured_plan(home: str, plan: Plan) -> Measured:
+    now_us = time.time_ns() // 1000
+    joins = tuple(_join(home, plan, stage, now_us) for stage in plan.joins)
+    return Measured(plan.application, now_us, joins, _rejected(home, plan))
+
+
+def _join(home: str, plan: Plan, stage: JoinStage, now_us: int) -> MeasuredJoin:
+    found = measure(join_config(plan, stage, home, tasks=1), now_us)
+    advice = tuple(advise(stage.spec, stage.pacing is not None, found))
+    return MeasuredJoin(found, stage.spec, distances(stage.spec, found), advice)
+
+
+def _rejected(home: str, plan: Plan) -> dict[str, int]:
+    known = set(list_categories(home))
+    names = {
+        table.name: rejects_category(plan.application, table.name)
+        for slicer in plan.slicers
+        for table in slicer.inputs
+    }
+    return {table: _rows(home, name) for table, name in names.items() if name in known}
+
+
+def _rows(home: str, name: str) -> int:
+    category = Category.open(home, name)
+    stop = category.next_commit()
+    return category.commit(stop - 1).next_row if stop > category.first_commit() else 0
+
+
+class _Row(NamedTuple):
+    """One metric. `value` None: nothing to say yet."""
+
+    name: str
+    help: str
+    counts: bool
+    value: Callable[[Any], float | None]
+
+
+def _seconds(us: int | None) -> float | None:
+    return None if us is None else us / 1e6
+
+
+STREAM: tuple[_Row, ...] = (
+    _Row("rows", "Rows that the slicer has written.", True, lambda s: s.rows),
+    _Row("rows_per_second", "Rows a second over the last minute.", False, lambda s: s.rows_per_s),
+    _Row("backlog_rows", "Rows that the join has not taken yet.", False, lambda s: s.backlog_rows),
+    _Row("backlog_seconds", "Event time of the backlog.", False, lambda s: _seconds(s.backlog_us)),
+    _Row("time_seconds", "Stream time, since 1970.", False, lambda s: _seconds(s.time_us)),
+    _Row("delay_seconds", "Stream time behind the clock.", False, lambda s: _seconds(s.behind_us)),
+    _Row("paused_ratio", "Share of the time spent waiting for the other.", False, lambda s: s.paused_share),
+    _Row("late_rows", "Rows behind their stream's time when they came.", True, lambda s: s.late),
+    _Row("null_key_rows", "Rows whose key is null.", True, lambda s: s.null_keys),
+    _Row("invalid_rows", "Rows without a time, or one that is not believed.", True, lambda s: s.invalid),
+    _Row("capped_rows", "Rows that had to make room for others of their key.", True, lambda s: s.capped),
+    _Row("held_rows", "Open left rows, or retained right rows.", False, lambda s: s.held_rows),
+    _Row("log_bytes", "Bytes in the log that the join still needs.", False, lambda s: s.log_bytes),
+    _Row("estimate_window", "Observations that the estimate is taken over.", False, lambda s: s.window),
+    _Row("estimate_accuracy_ratio", "Rows at or above the estimate.", False, lambda s: s.accuracy),
+)
+JOIN: tuple[_Row, ...] = (
+    _Row("steps", "Steps that were planned.", True, lambda j: j.step),
+    _Row("matches", "Pairs that came out.", True, lambda j: j.totals.get("pairs", 0)),
+    _Row("left_alone_rows", "Left rows left alone.", True, lambda j: j.totals.get("left_alone", 0)),
+    _Row("right_alone_rows", "Right rows left alone.", True, lambda j: j.totals.get("right_alone", 0)),
+    _Row("missed_matches", "Pairs lost to lateness, estimated.", True, lambda j: j.totals.get("missed", 0)),
+    _Row("match_ratio", "Settled left rows with a partner.", False, lambda j: j.match_rate),
+    _Row("index_bytes", "Bytes of the join's index.", False, lambda j: j.totals.get("index_bytes", 0)),
+)
+
+
+def to_prometheus(found: Measured) -> bytes:
+    registry = CollectorRegistry()
+    registry.register(_Once(list(families(found))))
+    return generate_latest(registry)
+
+
+class _Once(Collector):
+    def __init__(self, families: list[Metric]) -> None:
+        self._families = families
+
+    def collect(self) -> list[Metric]:
+        return self._families
+
+
+def families(found: Measured) -> Iterator[Metric]:
+    joins = [join.measure for join in found.joins]
+    streams = [(join, stream) for join in joins for stream in join.streams]
+    for row in STREAM:
+        family = _family(f"dovetail_stream_{row.name}", row, ["application", "join", "side"])
+        for join, stream in streams:
+            _add(family, [found.application, join.name, stream.side], row.value(stream))
+        yield family
+    for row in JOIN:
+        family = _family(f"dovetail_join_{row.name}", row, ["application", "join"])
+        for join in joins:
+            _add(family, [found.application, join.name], row.value(join))
+        yield family
+    yield _key_shares(found, streams)
+    yield _distances(found)
+    rejected = CounterMetricFamily(
+        "dovetail_input_rejected_rows", "Rows that could not be read.", labels=["application", "table"]
+    )
+    for table, rows in found.rejected.items():
+        rejected.add_metric([found.application, table], rows)
+    yield rejected
+
+
+def _family(name: str, row: _Row, labels: list[str]) -> CounterMetricFamily | GaugeMetricFamily:
+    kind = CounterMetricFamily if row.counts else GaugeMetricFamily
+    return kind(name, row.help, labels=labels)
+
+
+def _add(family: CounterMetricFamily | GaugeMetricFamily, labels: list[str], value: float | None) -> None:
+    if value is not None:
+        family.add_metric(labels, value)
+
+
+def _key_shares(found: Measured, streams: list[tuple[JoinMeasure, StreamMeasure]]) -> Metric:
+    family = GaugeMetricFamily(
+        "dovetail_stream_key_ratio",
+        "Share of recent rows that have a frequent key.",
+        labels=["application", "join", "side", "key"],
+    )
+    for join, stream in streams:
+        for key in stream.frequent:
+            family.add_metric([found.application, join.name, stream.side, ", ".join(key.key)], key.share)
+    return family
+
+
+def _distances(found: Measured) -> Metric:
+    family = GaugeMetricFamily(
+        "dovetail_join_match_distance_seconds",
+        "Distance of matches from a bound of the window.",
+        labels=["application", "join", "bound", "quantile"],
+    )
+    for join in found.joins:
+        for bound, at in (join.distances or {}).items():
+            for quantile, us in (("0.01", at.p01), ("0.5", at.p50), ("0.99", at.p99)):
+                family.add_metric([found.application, join.measure.name, bound, quantile], us / 1e6)
+    return family
