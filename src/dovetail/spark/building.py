@@ -15,7 +15,8 @@ from pyspark.sql.types import DataType, StructField, StructType
 
 from dovetail.errors import PlanError
 from dovetail.log.category import Category
-from dovetail.model.join_config import JoinConfig, OutputColumn
+from dovetail.model.join_config import JoinConfig
+from dovetail.plan.configure import join_config
 from dovetail.plan.physical import (
     CategoryOutput,
     FilesSource,
@@ -164,34 +165,17 @@ class Builder:
             self._common_type(sides[0].rows.schema[a].dataType, sides[1].rows.schema[b].dataType, stage.name)
             for a, b in zip(*keys, strict=True)
         ]
-        buckets = 0
         for side, output in zip(sides, outputs, strict=True):
             assert isinstance(output, CategoryOutput)
             assert output.time is not None
             self._require_time(side.rows, output.time, side.name)
             side.rows = sliced(side.rows, output.keys, output.time, types)
             make_category(side.rows, self.home, output.category, output.buckets)
-            buckets = output.buckets
-        tasks = min(stage.tasks or self.tasks, buckets)
-        return JoinConfig(
-            home=self.home,
-            application=self.plan.application,
-            join=stage.name,
-            left=stage.left,
-            right=stage.right,
-            keys=keys[0],
-            spec=stage.spec,
-            columns=tuple(
-                OutputColumn(column.name, "left" if column.side == "left" else "right", column.source)
-                for column in stage.columns
-            ),
-            buckets=buckets,
-            tasks=tasks,
-            left_max_delay_us=stage.left_max_delay_us,
-            right_max_delay_us=stage.right_max_delay_us,
-            max_step_rows=stage.max_step_rows,
-            estimate=stage.estimate,
-            pacing=stage.pacing,
+        return join_config(
+            self.plan,
+            stage,
+            self.home,
+            tasks=self.tasks,
             index_dir=self.index_dir,
             drain=self.drain,
             gate=self.gates.path(stage.name) if self.gates else None,
