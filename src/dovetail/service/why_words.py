@@ -8,7 +8,7 @@ from typing import Any
 from dovetail.model.offset import ENDED, NEVER
 from dovetail.model.time_words import unusable
 from dovetail.service.log_output import cell, iso_time, plain
-from dovetail.service.units import span
+from dovetail.service.units import instant, span
 from dovetail.state.fate import At, Fate, Known, Miss
 from dovetail.state.key_rows import KeyRow, KeyRows
 from dovetail.state.why import Answer
@@ -57,7 +57,8 @@ def _what(fate: Fate, known: Known) -> Iterator[str]:
     if fate.closed is None:
         yield _open(fate, known)
     elif fate.miss is not None:
-        yield f"it came in {_at(fate.taken)}, closed in {_at(fate.closed)}, and {_leaving(known)}"
+        came = f"it came in {_at(fate.taken)}, " if fate.taken != fate.closed else "it came and "
+        yield f"{came}closed in {_at(fate.closed)}, and {_leaving(known)}"
     elif known.spec.how == "anti":
         yield "so it does not come out: the join is an anti join"
 
@@ -118,7 +119,7 @@ def _doubt(doubt: str, known: Known) -> str:
             f"not certain: the steps before {known.records[0].step} are no longer on record, "
             "so what was there when this row came is not known"
         )
-    return f"not certain: {_gone(known.right)} of the right stream, and a partner may have been there"
+    return f"not certain: {_gone(known.right, 'right')}; a partner may have been there"
 
 
 def nothing_lines(answer: Answer) -> Iterator[str]:
@@ -126,7 +127,7 @@ def nothing_lines(answer: Answer) -> Iterator[str]:
     known = answer.known
     yield "no left row with this key is in the log"
     if known.left.first_commit:
-        yield f"it may have been there: {_gone(known.left)} of the left stream"
+        yield f"it may have been there: {_gone(known.left, 'left')}"
     count = len(known.right.rows)
     if count:
         yield f"right rows with this key: {count}, the last {row_words(known.right.rows[-1])}"
@@ -136,9 +137,9 @@ def nothing_lines(answer: Answer) -> Iterator[str]:
         yield f"left keys look like this: {' | '.join(', '.join(map(cell, key)) for key in answer.similar)}"
 
 
-def _gone(rows: KeyRows) -> str:
-    since = f", what is left was written since {iso_time(rows.since_us)}" if rows.since_us else ""
-    return f"retention has removed commits below {rows.first_commit}{since}"
+def _gone(rows: KeyRows, side: str) -> str:
+    since = f", written before {instant(rows.since_us)}" if rows.since_us else ""
+    return f"retention has removed commits below {rows.first_commit} of the {side} stream{since}"
 
 
 def _stream_time(known: Known) -> str:
@@ -149,7 +150,7 @@ def _stream_time(known: Known) -> str:
 
 
 def _at(at: At | None) -> str:
-    return f"step {at.step} ({iso_time(at.planned_at_us)})" if at else "no step"
+    return f"step {at.step} (planned {instant(at.planned_at_us)})" if at else "no step"
 
 
 def _payload(row: KeyRow) -> dict[str, Any]:
