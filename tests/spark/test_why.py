@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 from dovetail.log.category import Category
 from dovetail.service import cli
+from dovetail.service.checkout import checkout_root
 from spark.application import Application
 from spark.batch import database
 from spark.events import events, write_files
@@ -40,11 +42,8 @@ def late(table: pa.Table, seed: int) -> pa.Table:
 
 
 def asked(application: Application, key: int, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
-    capsys.readouterr()
-    with pytest.raises(SystemExit) as ended:
-        cli.main(["why", "app", "--key", str(key), "--home", application.home, "--json"])
-    assert not ended.value.code
-    said: dict[str, Any] = json.loads(capsys.readouterr().out.splitlines()[-1])
+    shown = printed(capsys, "why", "app", "--key", str(key), "--home", application.home, "--json")
+    said: dict[str, Any] = json.loads(shown)
     return said
 
 
@@ -90,3 +89,27 @@ def fate_of(row: dict[str, Any]) -> set[int | None]:
     """The partners that the application must have written for a row; None: it came out alone."""
     assert row["status"] in ("matched", "unmatched")
     return {match["right"]["values"]["id"] for match in row["matches"]} or {None}
+
+
+def test_the_page_shows_what_is_printed(application: Application, capsys: pytest.CaptureFixture[str]) -> None:
+    """But for the time at which the step was planned."""
+    examples = checkout_root() / "examples"
+    for name in ("clicks", "impressions"):
+        printed(capsys, "log", "append", name, str(examples / f"{name}.jsonl"), "--home", application.home)
+    application.run((examples / "first.pql").read_text().replace('"clicked"', '"{here}/clicked"'))
+    page = (checkout_root() / "docs/how-to/explain-a-row.md").read_text()
+    for key in ("2", "3"):
+        shown = printed(capsys, "why", "clicks", "--key", key, "--home", application.home)
+        assert timeless(shown) in timeless(page)
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as ended:
+        cli.main(arguments)
+    assert not ended.value.code
+    return capsys.readouterr().out
+
+
+def timeless(text: str) -> str:
+    return re.sub(r"planned [\d-]+ [\d:]+", "planned", text)

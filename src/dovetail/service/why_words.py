@@ -79,7 +79,8 @@ def _why(fate: Fate, miss: Miss, known: Known) -> Iterator[str]:
         case "invalid_time":
             yield f"{fate.invalid}"
         case "no_right_row":
-            yield f"no right row has this key; {window}"
+            yield "no right row has this key"
+            yield window
         case "right_invalid_time":
             assert miss.right is not None
             yield f"the right rows with this key can match nothing: {unusable(miss.right.time_us)}"
@@ -87,7 +88,8 @@ def _why(fate: Fate, miss: Miss, known: Known) -> Iterator[str]:
             assert miss.by_us is not None
             side = "before" if miss.by_us < 0 else "after"
             yield f"the nearest right row with this key is {span(miss.by_us)} outside the window, {side} it"
-            yield f"nearest: {about}; {window}"
+            yield f"nearest: {about}"
+            yield window
         case "right_late":
             assert miss.by_us is not None
             if miss.by_us >= 0:
