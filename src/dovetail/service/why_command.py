@@ -25,6 +25,7 @@ def why(
         str | None,
         typer.Option("--time", help="Only left rows within a second of this time (ISO 8601), or nearest it."),
     ] = None,
+    limit: Annotated[int, typer.Option(min=1, help="At most so many left rows, the newest.")] = 20,
     join: Annotated[str | None, typer.Option("--join", help="Which join, if there are several.")] = None,
     home: Annotated[str | None, typer.Option("--home", envvar=HOME.variable, help=HOME.sentence)] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
@@ -41,7 +42,7 @@ def why(
     place = absolute_home(HOME.read(home))
     plan = read_application(place, application)
     config = join_config(plan, _join(plan, join), place, tasks=1)
-    answer = ask(config, key, instant_us(time, "--time") if time else None)
+    answer = ask(config, key, instant_us(time, "--time") if time else None, limit)
     if as_json:
         print_json(to_json(answer, application))
     else:
@@ -63,7 +64,7 @@ def _print(answer: Answer, application: str) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    from dovetail.service.why_words import SHOWN_ROWS, fate_lines, heading, nothing_lines, row_words, verdict
+    from dovetail.service.why_words import fate_lines, heading, preface, row_words, verdict
 
     console = Console()
 
@@ -71,14 +72,10 @@ def _print(answer: Answer, application: str) -> None:
         console.print(Text(" " * indent).append(text), soft_wrap=True, highlight=False)
 
     line(Text(heading(answer, application), style="bold"))
-    if not answer.fates:
-        for text in nothing_lines(answer):
-            line(text)
-    hidden = max(0, len(answer.fates) - SHOWN_ROWS)
-    if hidden:
-        line(f"the last {SHOWN_ROWS} of {len(answer.fates)} left rows; --time asks for one of them")
+    for text in preface(answer):
+        line(text)
     styles = {"matched": "green", "unmatched": "red", "open": "yellow", "not_taken": "yellow"}
-    for fate in answer.fates[hidden:]:
+    for fate in answer.fates:
         line(f"left row {row_words(fate.left)}")
         line(Text(verdict(fate), style=styles[fate.status]), 2)
         for text in fate_lines(fate, answer.known):

@@ -13,13 +13,22 @@ from dovetail.state.fate import At, Fate, Known, Miss
 from dovetail.state.key_rows import KeyRow, KeyRows
 from dovetail.state.why import Answer
 
-SHOWN_ROWS = 20
 SHOWN_CHARACTERS = 120
 SHOWN_MATCHES = 5
 
 
 def heading(answer: Answer, application: str) -> str:
     return f"{application} · join {answer.join} · key {', '.join(map(cell, answer.key))}"
+
+
+def preface(answer: Answer) -> Iterator[str]:
+    """What is to be known before the rows."""
+    if not answer.fates:
+        yield from _nothing(answer)
+    elif answer.known.sure_since is not None:
+        yield f"certain for rows that came after {_at(answer.known.sure_since)}: nothing older is on record"
+    if len(answer.fates) < answer.asked:
+        yield f"the newest {len(answer.fates)} of {answer.asked} left rows; --time asks for others"
 
 
 def row_words(row: KeyRow) -> str:
@@ -46,7 +55,9 @@ def fate_lines(fate: Fate, known: Known) -> list[str]:
 
 def _what(fate: Fate, known: Known) -> Iterator[str]:
     if fate.taken is None:
-        yield f"it is in the log since {iso_time(fate.left.written_at_us)}; the join has not come to it"
+        yield f"it is in the log since {instant(fate.left.written_at_us)}; " + (
+            "the join has not come to it" if known.records else "no step of the join is on record"
+        )
         return
     for match in fate.matches[:SHOWN_MATCHES]:
         yield f"with {row_words(match.right)}  in {_at(match.at)}"
@@ -104,8 +115,10 @@ def _why(fate: Fate, miss: Miss, known: Known) -> Iterator[str]:
             late = "after the streams had ended" if miss.by_us is None else f"{span(miss.by_us)} late"
             yield f"it came {late}: the right row in its window had been let go in {_at(miss.at)}"
             yield f"let go: {about}"
-        case "capped":
-            yield "a right row in its window was there, but one of the two had to make room: the cap per key"
+        case "left_capped":
+            yield "it had to make room for newer left rows before its window was over: the cap per key"
+        case "right_capped":
+            yield "a right row in its window had made room for newer right rows: the cap per key"
             yield f"missed: {about}"
 
 
@@ -117,15 +130,11 @@ def _leaving(known: Known) -> str:
 
 def _doubt(doubt: str, known: Known) -> str:
     if doubt == "steps_gone":
-        return (
-            f"not certain: the steps before {known.records[0].step} are no longer on record, "
-            "so what was there when this row came is not known"
-        )
+        return "not certain: the step in which it came is no longer on record, nor what it met then"
     return f"not certain: {_gone(known.right, 'right')}; a partner may have been there"
 
 
-def nothing_lines(answer: Answer) -> Iterator[str]:
-    """Why there is no left row to speak of."""
+def _nothing(answer: Answer) -> Iterator[str]:
     known = answer.known
     yield "no left row with this key is in the log"
     if known.left.first_commit:
@@ -152,7 +161,9 @@ def _stream_time(known: Known) -> str:
 
 
 def _at(at: At | None) -> str:
-    return f"step {at.step} (planned {instant(at.planned_at_us)})" if at else "no step"
+    if at is None:
+        return "no step"
+    return f"step {at.step}{' or before' if at.or_before else ''} (planned {instant(at.planned_at_us)})"
 
 
 def _payload(row: KeyRow) -> dict[str, Any]:
@@ -169,9 +180,10 @@ def to_json(answer: Answer, application: str) -> dict[str, Any]:
         "application": application,
         "join": answer.join,
         "key": plain(answer.key),
-        "left_rows": answer.left_rows,
+        "left_rows": len(known.left.rows),
         "right_rows": len(known.right.rows),
-        "first_step": known.records[0].step if known.records else None,
+        "asked_rows": answer.asked,
+        "sure_since": _at_json(known.sure_since),
         "last_step": last.step if last else None,
         "left_time": _time_json(last.left.time_us) if last else None,
         "right_time": _time_json(last.right.time_us) if last else None,
@@ -217,7 +229,9 @@ def _row_json(row: KeyRow) -> dict[str, Any]:
 
 
 def _at_json(at: At | None) -> dict[str, Any] | None:
-    return {"step": at.step, "planned_at": iso_time(at.planned_at_us)} if at else None
+    if at is None:
+        return None
+    return {"step": at.step, "planned_at": iso_time(at.planned_at_us), "or_before": at.or_before}
 
 
 def _time_json(time_us: int) -> str | None:

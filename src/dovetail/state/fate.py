@@ -8,9 +8,10 @@ that, a doubt says so.
     l is a miss.  A right row of its key in its window ...    then
     ... came when l was closed                                it came too late
     ... was evicted when l came                               l came too late
-    ... was there, and l too                                  a cap: one of them had to make room
+    ... was there, and l too                                  r had to make room: the cap per key
     there is none in the window, but one outside              outside the window: the nearest is told
     there is none with a time, or none at all                 nothing to match
+    l was closed before its time                              l had to make room: the cap per key
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from dovetail.joins.interval import ENDED, Times, probe_bound
+from dovetail.joins.interval import ENDED, Times, open_bound, probe_bound
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.step_record import StepRecord
 from dovetail.model.time_words import unusable
@@ -31,7 +32,8 @@ Reason = Literal[
     "invalid_time",
     "right_late",
     "left_late",
-    "capped",
+    "right_capped",
+    "left_capped",
     "outside_window",
     "right_invalid_time",
     "no_right_row",
@@ -42,10 +44,11 @@ removed right rows that may have been partners."""
 
 
 class At(NamedTuple):
-    """A step, and when it was planned."""
+    """A step, and when it was planned; or one before it that is no longer on record."""
 
     step: int
     planned_at_us: int
+    or_before: bool = False
 
 
 class Match(NamedTuple):
@@ -93,14 +96,17 @@ class Known(NamedTuple):
     right: KeyRows
 
     @property
-    def whole(self) -> bool:
-        """No row that the log has came before the first record."""
-        first = self.records[0] if self.records else None
-        return (
-            first is None
-            or first.step == 1
-            or (first.left.start <= self.left.first_commit and first.right.start <= self.right.first_commit)
-        )
+    def begins_late(self) -> bool:
+        """The log has rows that came before the first record."""
+        if not self.records or self.records[0].step == 1:
+            return False
+        first = self.records[0]
+        return first.left.start > self.left.first_commit or first.right.start > self.right.first_commit
+
+    @property
+    def sure_since(self) -> At | None:
+        """Of rows that came after this step it is known what they met; None: of all that the log has."""
+        return At(self.records[0].step, self.records[0].planned_at_us) if self.begins_late else None
 
     def window(self, left: KeyRow) -> tuple[int, int]:
         return left.time_us - self.spec.before_us, left.time_us + self.spec.after_us
@@ -108,28 +114,34 @@ class Known(NamedTuple):
     def times(self, at: int) -> Times:
         return Times(self.records[at].left.time_us, self.records[at].right.time_us)
 
-    def at(self, at: int | None) -> At | None:
-        return None if at is None else At(self.records[at].step, self.records[at].planned_at_us)
+    def at(self, at: int) -> At:
+        return At(self.records[at].step, self.records[at].planned_at_us, at == 0 and self.begins_late)
 
 
-def fates(known: Known) -> list[Fate]:
-    """The fate of every left row of the key, in log order."""
-    outcomes = replay(known.spec, known.records, known.left.rows, known.right.rows)
-    right = {row.row: row for row in known.right.rows}
-    stops = [record.right.stop for record in known.records]
-    came = list(zip(known.right.rows, steps_taken(known.right.rows, stops), strict=True))
-    return [_fate(known, row, outcomes[row.row], right, came) for row in known.left.rows]
+class Gone(NamedTuple):
+    """Right commits that retention has removed: the newest time on record in them, and whether there are some
+    that are not on record."""
+
+    newest_us: int | None
+    unrecorded: bool
 
 
 Came = Sequence[tuple[KeyRow, int | None]]
 """Right rows, each with the step that took it."""
 
 
-def _fate(known: Known, left: KeyRow, outcome: Outcome, right: dict[int, KeyRow], came: Came) -> Fate:
-    matches = tuple(
-        Match(right[row], At(known.records[at].step, known.records[at].planned_at_us))
-        for row, at in outcome.partners
-    )
+def fates(known: Known, wanted: Sequence[KeyRow]) -> list[Fate]:
+    """The fate of some of the left rows of the key."""
+    outcomes = replay(known.spec, known.records, known.left.rows, known.right.rows)
+    stops = [record.right.stop for record in known.records]
+    came = list(zip(known.right.rows, steps_taken(known.right.rows, stops), strict=True))
+    gone = _gone(known)
+    return [_fate(known, row, outcomes[row.row], came, gone) for row in wanted]
+
+
+def _fate(known: Known, left: KeyRow, outcome: Outcome, came: Came, gone: Gone) -> Fate:
+    right = {row.row: row for row, _ in came} if outcome.partners else {}
+    matches = tuple(Match(right[row], known.at(at)) for row, at in outcome.partners)
     if outcome.taken is None:
         status: Status = "not_taken"
     elif matches:
@@ -141,18 +153,21 @@ def _fate(known: Known, left: KeyRow, outcome: Outcome, right: dict[int, KeyRow]
     return Fate(
         left,
         status,
-        known.at(outcome.taken),
-        known.at(outcome.closed),
+        None if outcome.taken is None else known.at(outcome.taken),
+        None if outcome.closed is None else known.at(outcome.closed),
         matches,
         sum(at is not None for _, at in inside),
         _miss(known, left, outcome, inside, timed, came) if status == "unmatched" else None,
-        tuple(_doubts(known, left, outcome)),
+        tuple(_doubts(known, left, outcome, gone)),
     )
 
 
 def _miss(known: Known, left: KeyRow, outcome: Outcome, inside: Came, timed: Came, came: Came) -> Miss:
     if unusable(left.time_us):
         return Miss("invalid_time")
+    assert outcome.closed is not None
+    if left.time_us >= open_bound(known.spec, known.times(outcome.closed)):
+        return Miss("left_capped", *(inside[0][:1] if inside else ()))
     if inside:
         return _missed(known, left, outcome, *inside[0])
     if timed:
@@ -167,10 +182,10 @@ def _missed(known: Known, left: KeyRow, outcome: Outcome, right: KeyRow, at: int
     assert outcome.closed is not None
     if at is None or at > outcome.closed:
         late_us = right.written_at_us - known.records[outcome.closed].planned_at_us
-        return Miss("right_late", right, late_us, known.at(at))
+        return Miss("right_late", right, late_us, None if at is None else known.at(at))
     evicted = _evicted(known, right, at, outcome.taken)
     if evicted is None:
-        return Miss("capped", right, None, known.at(at))
+        return Miss("right_capped", right, None, known.at(at))
     stream_us = known.times(outcome.taken - 1).left
     return Miss(
         "left_late", right, stream_us - left.time_us if stream_us != ENDED else None, known.at(evicted)
@@ -189,19 +204,27 @@ def _evicted(known: Known, right: KeyRow, taken: int, before: int) -> int | None
     return next((at for at in steps if right.time_us < probe_bound(known.spec, known.times(at))), None)
 
 
-def _doubts(known: Known, left: KeyRow, outcome: Outcome) -> Iterator[Doubt]:
-    if outcome.taken == 0 and not known.whole:
+def _doubts(known: Known, left: KeyRow, outcome: Outcome, gone: Gone) -> Iterator[Doubt]:
+    if outcome.taken == 0 and known.begins_late:
         yield "steps_gone"
-    if outcome.taken is not None and not unusable(left.time_us) and _partner_gone(known, left):
+    if outcome.taken is not None and not unusable(left.time_us) and _partner_gone(known, left, gone):
         yield "right_rows_gone"
 
 
-def _partner_gone(known: Known, left: KeyRow) -> bool:
+def _gone(known: Known) -> Gone:
+    first = known.right.first_commit
+    taken = {one.commit: one.newest_us for record in known.records for one in record.right.taken}
+    recorded = [newest_us for commit, newest_us in taken.items() if commit < first]
+    return Gone(
+        max((newest_us for newest_us in recorded if newest_us is not None), default=None),
+        len(recorded) < first,
+    )
+
+
+def _partner_gone(known: Known, left: KeyRow, gone: Gone) -> bool:
     """Whether a right commit that retention has removed may have held a row in this window."""
-    gone, low = known.right.first_commit, known.window(left)[0]
-    newest = {one.commit: one.newest_us for record in known.records for one in record.right.taken}
-    recorded = [time_us for commit, time_us in newest.items() if commit < gone]
-    if any(time_us is not None and time_us >= low for time_us in recorded):
+    low, _ = known.window(left)
+    if gone.newest_us is not None and gone.newest_us >= low:
         return True
-    # Of the others it is known that no left row to come could reach them.
-    return len(recorded) < gone and probe_bound(known.spec, known.times(-1)) > low
+    # Of what is not on record it is known that no left row to come could reach it.
+    return gone.unrecorded and probe_bound(known.spec, known.times(-1)) > low

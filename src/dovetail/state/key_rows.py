@@ -53,7 +53,7 @@ def key_rows(category: Category, names: Sequence[str], key: Key) -> KeyRows:
     for attempt in range(_ATTEMPTS):
         first = category.first_commit()
         try:
-            commits = category.commits(first, category.next_commit(first))
+            commits = category.commits(first, category.next_commit())
             rows = tuple(row for commit in commits for row in _rows(category, commit, names, key))
         except LogTruncated:  # removed while it was being read
             if attempt + 1 == _ATTEMPTS:

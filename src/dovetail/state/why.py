@@ -11,7 +11,7 @@ from dovetail.log.category import Category
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.step_record import StepRecord
 from dovetail.state.fate import Fate, Known, fates
-from dovetail.state.key_rows import key_rows, similar_keys
+from dovetail.state.key_rows import KeyRow, key_rows, similar_keys
 from dovetail.state.literals import value_of
 from dovetail.state.step_log import read_records
 
@@ -21,23 +21,22 @@ SIMILAR = 5
 
 @dataclass(frozen=True)
 class Answer:
-    """`fates` are those asked for, of the `left_rows` of the key. `similar`: keys that left rows have,
+    """`fates` are of the `asked` left rows, or the newest of them. `similar`: keys that left rows have,
     where none has this one."""
 
     join: str
     key: tuple[Any, ...]
     known: Known
+    asked: int
     fates: tuple[Fate, ...]
     similar: tuple[tuple[Any, ...], ...]
 
-    @property
-    def left_rows(self) -> int:
-        return len(self.known.left.rows)
 
-
-def why(config: JoinConfig, key: Sequence[str], time_us: int | None = None) -> Answer:
-    """What became of the left rows with a key; with a time, of those within a second of it, or nearest to
-    it."""
+def why(
+    config: JoinConfig, key: Sequence[str], time_us: int | None = None, limit: int | None = None
+) -> Answer:
+    """What became of the left rows with a key; with a time, of those within a second of it, or nearest to it.
+    At most `limit` of them are told, the newest."""
     left, right = Category.open(config.home, config.left), Category.open(config.home, config.right)
     kinds = [left.schema.field(name).type for name in config.keys]
     if len(key) != len(kinds):
@@ -52,9 +51,11 @@ def why(config: JoinConfig, key: Sequence[str], time_us: int | None = None) -> A
     records = _unbroken(read_records(config))
     rows = key_rows(left, config.keys, values), key_rows(right, config.keys, values)
     known = Known(config.spec, records, *rows)
-    found = tuple(_near(fates(known), time_us))
+    asked = _near(rows[0].rows, time_us)
+    told = fates(known, asked if limit is None else asked[max(0, len(asked) - limit) :])
     similar = () if rows[0].rows else tuple(similar_keys(left, config.keys, values, SIMILAR))
-    return Answer(config.join, tuple(value[0].as_py() for value in values), known, found, similar)
+    typed = tuple(value[0].as_py() for value in values)
+    return Answer(config.join, typed, known, len(asked), tuple(told), similar)
 
 
 def _unbroken(records: Sequence[StepRecord]) -> list[StepRecord]:
@@ -65,9 +66,9 @@ def _unbroken(records: Sequence[StepRecord]) -> list[StepRecord]:
     return list(records[max(0, start) :])
 
 
-def _near(found: Sequence[Fate], time_us: int | None) -> list[Fate]:
+def _near(rows: Sequence[KeyRow], time_us: int | None) -> list[KeyRow]:
     if time_us is None:
-        return list(found)
-    away = {fate.left.row: abs(fate.left.time_us - time_us) for fate in found}
-    within = max(NEAR_US, min(away.values(), default=0))
-    return [fate for fate in found if away[fate.left.row] <= within]
+        return list(rows)
+    away = [abs(row.time_us - time_us) for row in rows]
+    within = max(NEAR_US, min(away, default=0))
+    return [row for row, far in zip(rows, away, strict=True) if far <= within]

@@ -8,16 +8,18 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
 from dovetail.errors import InputError
+from dovetail.joins.buffer import Buffer
+from dovetail.joins.interval import IntervalState
 from dovetail.model.interval import IntervalSpec, JoinType
-from dovetail.service.why_words import fate_lines, nothing_lines, to_json
-from dovetail.state import step_log
-from dovetail.state.fate import Fate
-from dovetail.state.why import Answer
+from dovetail.service.why_words import fate_lines, preface, to_json
+from dovetail.state import replay, step_log
+from dovetail.state.fate import At, Fate
+from dovetail.state.why import Answer, why
 from unit.state.stepping import Driven, ids
 
 SPEC = IntervalSpec(30, 40, "left")
@@ -48,7 +50,7 @@ def test_matched_with_whom_and_in_which_step(join: Driven) -> None:
     assert (fate.status, fate.doubts) == ("matched", ())
     (match,) = fate.matches
     assert match.right.values["id"] == 0
-    assert match.at == (2, 5_000_000)
+    assert match.at == At(2, 5_000_000)
     assert fate.taken is not None
     assert fate.taken.step == 1
     assert "with 1970-01-01T00:00:00.000120Z  id=0  in step 2 (planned 1970-01-01 00:00:05)" in said(
@@ -157,7 +159,7 @@ def test_the_left_row_came_after_the_right_row_was_let_go(join: Driven) -> None:
     join.step()
     miss = only(join.why("a")).miss
     assert miss is not None
-    assert (miss.reason, miss.by_us, miss.at) == ("left_late", 400, (1, 0))
+    assert (miss.reason, miss.by_us, miss.at) == ("left_late", 400, At(1, 0))
     assert "it came 400 µs late" in said(join.why("a"))
 
 
@@ -190,12 +192,10 @@ def test_right_rows_without_a_time(join: Driven) -> None:
     assert "can match nothing" in said(join.why("a"))
 
 
-def test_what_is_neither_late_nor_outside_had_to_make_room(
+def test_a_right_row_that_is_neither_late_nor_outside_had_to_make_room(
     join: Driven, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where the join lets go of rows for another reason than time, that is the cap."""
-    from dovetail.state import replay
-
     join.append("left", ("a", 100))
     join.append("right", ("a", 120))
     join.step(final=True)
@@ -205,14 +205,38 @@ def test_what_is_neither_late_nor_outside_had_to_make_room(
     )
     miss = only(join.why("a")).miss
     assert miss is not None
-    assert miss.reason == "capped"
+    assert miss.reason == "right_capped"
     assert "cap per key" in said(join.why("a"))
+
+
+def test_a_left_row_that_was_closed_before_its_time_had_to_make_room(
+    join: Driven, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    join.append("left", ("a", 100))
+    join.step()
+    join.append("right", ("a", 120))
+    join.step()
+    real = replay.step
+
+    def closing(state: IntervalState, *new: Any) -> Any:
+        emitted = real(state, *new)
+        state.left = Buffer.empty("left", False)
+        return emitted
+
+    monkeypatch.setattr(replay, "step", closing)
+    fate = only(join.why("a"))
+    assert fate.miss is not None
+    assert (fate.miss.reason, fate.closed) == ("left_capped", At(1, 0))
+    assert "before its window was over: the cap per key" in said(join.why("a"))
 
 
 def test_not_taken_yet(join: Driven) -> None:
     join.append("left", ("a", 100))
     assert only(join.why("a")).status == "not_taken"
-    assert "has not come to it" in said(join.why("a"))
+    assert "no step of the join is on record" in said(join.why("a"))
+    join.step()
+    join.append("left", ("b", 100))
+    assert "has not come to it" in said(join.why("b"))
 
 
 def test_no_such_left_row(join: Driven) -> None:
@@ -222,11 +246,11 @@ def test_no_such_left_row(join: Driven) -> None:
     answer = join.why("aple")
     assert answer.fates == ()
     assert answer.similar == (("apple",), ("pear",))
-    text = "\n".join(nothing_lines(answer))
+    text = "\n".join(preface(answer))
     assert "no left row with this key" in text
     assert "right rows with this key: 1" in text
     assert "apple | pear" in text
-    assert "no right row has it either" in "\n".join(nothing_lines(join.why("plum")))
+    assert "no right row has it either" in "\n".join(preface(join.why("plum")))
 
 
 def test_a_left_row_that_retention_has_removed(join: Driven) -> None:
@@ -234,7 +258,7 @@ def test_a_left_row_that_retention_has_removed(join: Driven) -> None:
     join.append("left", ("b", 100))
     join.step(final=True)
     join.retain("left", 1)
-    text = "\n".join(nothing_lines(join.why("a")))
+    text = "\n".join(preface(join.why("a")))
     assert "it may have been there: retention has removed commits below 1" in text
 
 
@@ -262,9 +286,10 @@ def test_where_records_are_gone_the_answer_says_so(join: Driven, monkeypatch: py
     assert [fate.status for fate in fates] == ["matched"] * 4
     assert fates[-1].taken is not None
     assert fates[-1].taken.step == 4
-    assert "the steps before 3 are no longer on record" in "\n".join(
-        fate_lines(fates[0], join.why("a").known)
-    )
+    text = "\n".join(fate_lines(fates[0], join.why("a").known))
+    assert "in step 3 or before" in text
+    assert "not certain: the step in which it came is no longer on record" in text
+    assert next(preface(join.why("a"))).startswith("certain for rows that came after step 3 (planned")
 
 
 def test_a_time_narrows_to_what_is_near_or_nearest(join: Driven) -> None:
@@ -274,11 +299,12 @@ def test_a_time_narrows_to_what_is_near_or_nearest(join: Driven) -> None:
     assert ids([fate.left for fate in join.why("a", 10 * second + 700_000).fates]) == [0, 1]
     assert ids([fate.left for fate in join.why("a", 16 * second).fates]) == [2]
     assert len(join.why("a").fates) == 4
+    some = why(join.config, ["a"], limit=1)
+    assert ids([fate.left for fate in some.fates]) == [3]
+    assert list(preface(some)) == ["the newest 1 of 4 left rows; --time asks for others"]
 
 
 def test_the_wrong_number_of_key_values(join: Driven) -> None:
-    from dovetail.state.why import why
-
     with pytest.raises(InputError, match="2 key values for a key of 1") as raised:
         why(join.config, ["a", "b"])
     assert "string" in (raised.value.expected or "")
@@ -312,7 +338,7 @@ def test_what_is_said_is_what_came_out(
             statuses.add(fate.status)
             assert fate.doubts == ()
             assert (fate.miss is not None) == (fate.status == "unmatched")
-            assert fate.miss is None or fate.miss.reason != "capped"
+            assert fate.miss is None or "capped" not in fate.miss.reason
             pairs |= {(fate.left.values["id"], match_.right.values["id"]) for match_ in fate.matches}
             unmatched |= {fate.left.values["id"]} if fate.status == "unmatched" else set()
     assert {"matched", "unmatched"} <= statuses
