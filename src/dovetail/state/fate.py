@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from dovetail.joins.interval import ENDED, Times, open_bound, probe_bound
+from dovetail.joins.interval import Times, open_bound, probe_bound
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.step_record import StepRecord
 from dovetail.model.time_words import unusable
@@ -118,14 +118,6 @@ class Known(NamedTuple):
         return At(self.records[at].step, self.records[at].planned_at_us, at == 0 and self.begins_late)
 
 
-class Gone(NamedTuple):
-    """Right commits that retention has removed: the newest time on record in them, and whether there are some
-    that are not on record."""
-
-    newest_us: int | None
-    unrecorded: bool
-
-
 Came = Sequence[tuple[KeyRow, int | None]]
 """Right rows, each with the step that took it."""
 
@@ -135,11 +127,11 @@ def fates(known: Known, wanted: Sequence[KeyRow]) -> list[Fate]:
     outcomes = replay(known.spec, known.records, known.left.rows, known.right.rows)
     stops = [record.right.stop for record in known.records]
     came = list(zip(known.right.rows, steps_taken(known.right.rows, stops), strict=True))
-    gone = _gone(known)
-    return [_fate(known, row, outcomes[row.row], came, gone) for row in wanted]
+    gone_us = _gone_us(known)
+    return [_fate(known, row, outcomes[row.row], came, gone_us) for row in wanted]
 
 
-def _fate(known: Known, left: KeyRow, outcome: Outcome, came: Came, gone: Gone) -> Fate:
+def _fate(known: Known, left: KeyRow, outcome: Outcome, came: Came, gone_us: int | None) -> Fate:
     right = {row.row: row for row, _ in came} if outcome.partners else {}
     matches = tuple(Match(right[row], known.at(at)) for row, at in outcome.partners)
     if outcome.taken is None:
@@ -158,7 +150,7 @@ def _fate(known: Known, left: KeyRow, outcome: Outcome, came: Came, gone: Gone) 
         matches,
         sum(at is not None for _, at in inside),
         _miss(known, left, outcome, inside, timed, came) if status == "unmatched" else None,
-        tuple(_doubts(known, left, outcome, gone)),
+        tuple(_doubts(known, left, outcome, gone_us)),
     )
 
 
@@ -186,10 +178,9 @@ def _missed(known: Known, left: KeyRow, outcome: Outcome, right: KeyRow, at: int
     evicted = _evicted(known, right, at, outcome.taken)
     if evicted is None:
         return Miss("right_capped", right, None, known.at(at))
-    stream_us = known.times(outcome.taken - 1).left
-    return Miss(
-        "left_late", right, stream_us - left.time_us if stream_us != ENDED else None, known.at(evicted)
-    )
+    ended = any(record.ended for record in known.records[evicted : outcome.taken])
+    behind_us = None if ended else known.times(outcome.taken - 1).left - left.time_us
+    return Miss("left_late", right, behind_us, known.at(evicted))
 
 
 def _beyond(known: Known, left: KeyRow, right: KeyRow) -> int:
@@ -204,27 +195,24 @@ def _evicted(known: Known, right: KeyRow, taken: int, before: int) -> int | None
     return next((at for at in steps if right.time_us < probe_bound(known.spec, known.times(at))), None)
 
 
-def _doubts(known: Known, left: KeyRow, outcome: Outcome, gone: Gone) -> Iterator[Doubt]:
+def _doubts(known: Known, left: KeyRow, outcome: Outcome, gone_us: int | None) -> Iterator[Doubt]:
+    if outcome.taken is None:
+        return
     if outcome.taken == 0 and known.begins_late:
         yield "steps_gone"
-    if outcome.taken is not None and not unusable(left.time_us) and _partner_gone(known, left, gone):
+    if gone_us is not None and not unusable(left.time_us) and gone_us >= known.window(left)[0]:
         yield "right_rows_gone"
 
 
-def _gone(known: Known) -> Gone:
+def _gone_us(known: Known) -> int | None:
+    """No right row that retention has removed was newer than this; None: it has removed none.
+
+    Of commits on record the newest time is known, of others that no left row to come could reach them.
+    """
     first = known.right.first_commit
     taken = {one.commit: one.newest_us for record in known.records for one in record.right.taken}
     recorded = [newest_us for commit, newest_us in taken.items() if commit < first]
-    return Gone(
-        max((newest_us for newest_us in recorded if newest_us is not None), default=None),
-        len(recorded) < first,
-    )
-
-
-def _partner_gone(known: Known, left: KeyRow, gone: Gone) -> bool:
-    """Whether a right commit that retention has removed may have held a row in this window."""
-    low, _ = known.window(left)
-    if gone.newest_us is not None and gone.newest_us >= low:
-        return True
-    # Of what is not on record it is known that no left row to come could reach it.
-    return gone.unrecorded and probe_bound(known.spec, known.times(-1)) > low
+    bounds = [newest_us for newest_us in recorded if newest_us is not None]
+    if len(recorded) < first:
+        bounds += [probe_bound(known.spec, known.times(at)) - 1 for at in range(len(known.records))]
+    return max(bounds, default=None)

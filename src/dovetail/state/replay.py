@@ -79,6 +79,8 @@ def _telling(spec: IntervalSpec) -> IntervalSpec:
 
 def _due(state: IntervalState, until: Times) -> bool:
     """A row closes or is evicted when time comes to `until`: other steps change nothing."""
+    if not (state.left_rows or state.right_rows):
+        return False
     left, right = state.left.held().time, state.right.held().time
     return bool(
         (left < open_bound(state.spec, until)).any() or (right < retain_bound(state.spec, until)).any()
