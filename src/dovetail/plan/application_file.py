@@ -8,12 +8,13 @@ from dovetail.errors import CorruptFile, StateError
 from dovetail.log import document
 from dovetail.log.filesystem import open_store
 from dovetail.plan.nearest import did_you_mean
-from dovetail.plan.physical import Plan
+from dovetail.plan.physical import JoinStage, Plan
 
 KIND, VERSION = "dovetail.application", 1
-_TUNING: dict[str, Any] = {"tasks": None, "max_step_rows": 1, "warnings": []}
-"""Parts of a plan that may change from run to run, for they do not touch the state; and what stands in their
-place when it is read back."""
+_TUNING = {"tasks", "max_step_rows", "warnings", "pacing", "validity", "splits_hot_keys"}
+"""Parts of a plan that may change from run to run: they do not touch the state."""
+_STAND_INS = {"tasks": None, "max_step_rows": 1}
+"""What takes the place of those that a join cannot be without, when a plan is read back."""
 _REMEDY = "restore it from a copy of the home, or start the application in a new home"
 
 
@@ -52,7 +53,10 @@ def read_application(home: str, application: str) -> Plan:
         ) from None
     found = decode(data, where=where)
     try:
-        stages = [{**_tuning(stage["kind"]), **stage} for stage in found["stages"]]
+        stages = [
+            {**_STAND_INS, **stage} if stage["kind"] == JoinStage.__name__ else stage
+            for stage in found["stages"]
+        ]
         return Plan.from_json({**found, "stages": stages})
     except (KeyError, TypeError) as error:
         raise CorruptFile(f"this is not a plan: {error}", where=where, hint=_REMEDY) from None
@@ -64,7 +68,3 @@ def _without_tuning(value: Any) -> Any:
     if isinstance(value, list):
         return [_without_tuning(part) for part in value]
     return value
-
-
-def _tuning(kind: str) -> dict[str, Any]:
-    return {name: _TUNING[name] for name in ("tasks", "max_step_rows")} if kind == "JoinStage" else {}

@@ -37,6 +37,7 @@ def join_config(
         max_step_rows=stage.max_step_rows,
         estimate=stage.estimate,
         pacing=stage.pacing,
+        splits_hot_keys=stage.splits_hot_keys,
         index_dir=index_dir,
         drain=drain,
         gate=gate,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from dovetail.model.offset import ENDED, NEVER
-from dovetail.model.time_words import unusable
+from dovetail.model.time_codes import unusable
 from dovetail.service.log_output import cell, iso_time, plain
 from dovetail.service.units import instant, span
 from dovetail.state.fate import At, Fate, Known, Miss
@@ -88,7 +88,7 @@ def _why(fate: Fate, miss: Miss, known: Known) -> Iterator[str]:
     about = row_words(miss.right) if miss.right else ""
     match miss.reason:
         case "invalid_time":
-            yield f"{fate.invalid}"
+            yield f"it can match nothing: {fate.invalid}"
         case "no_right_row":
             yield "no right row has this key"
             yield window

@@ -16,6 +16,7 @@ from pyspark.sql.types import DataType, StructField, StructType
 from dovetail.errors import PlanError
 from dovetail.log.category import Category
 from dovetail.model.join_config import JoinConfig
+from dovetail.model.validity import Validity
 from dovetail.plan.configure import join_config
 from dovetail.plan.physical import (
     CategoryOutput,
@@ -49,6 +50,7 @@ class BuiltStage:
     stage: Stage
     join: JoinConfig | None = None
     rejects: dict[str, DataFrame] | None = None
+    validity: Validity | None = None  # of a join's side: which event times are believed
 
     @property
     def sinks(self) -> bool:
@@ -170,6 +172,7 @@ class Builder:
             assert output.time is not None
             self._require_time(side.rows, output.time, side.name)
             side.rows = sliced(side.rows, output.keys, output.time, types)
+            side.validity = stage.validity
             make_category(side.rows, self.home, output.category, output.buckets)
         return join_config(
             self.plan,

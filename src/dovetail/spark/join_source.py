@@ -93,6 +93,7 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
             config.estimate,
             config.pacing,
             config.spec.after_us,
+            config.spec if config.splits_hot_keys else None,
         )
         waits = self._stop_at is None
         new = self._new(left, 0, begin.left), self._new(right, 1, begin.right)
@@ -112,7 +113,8 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         if start == end:
             return []
-        return [BucketGroup(task, start, end) for task in range(end["tasks"])]
+        begin, stop = (JoinOffset.from_json(offset).slim().to_json() for offset in (start, end))
+        return [BucketGroup(task, begin, stop) for task in range(end["tasks"])]
 
     @told
     def commit(self, end: dict[str, Any]) -> None:
@@ -147,6 +149,7 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
                 _newest(commit),
                 tuple(segment.sketch for segment in commit.segments),
                 commit.written_at_us,
+                tuple(key for segment in commit.segments for key in segment.frequent),
             )
             for commit in category.commits(start, stop)
         ]

@@ -23,7 +23,7 @@ from typing import Literal, NamedTuple
 from dovetail.joins.interval import Times, open_bound, probe_bound
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.step_record import StepRecord
-from dovetail.model.time_words import unusable
+from dovetail.model.time_codes import unusable
 from dovetail.state.key_rows import KeyRow, KeyRows
 from dovetail.state.replay import Outcome, replay, steps_taken
 

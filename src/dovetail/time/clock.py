@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from dovetail.errors import CorruptFile
 from dovetail.model.estimate_spec import EstimateSpec
+from dovetail.model.frequent_key import FrequentKey
 from dovetail.model.sketch import EventTimeSketch
 from dovetail.time import fixed_delay
 from dovetail.time.estimate import Estimate, observe
@@ -21,6 +22,7 @@ class CommitSummary(NamedTuple):
     newest_us: int | None
     sketches: tuple[EventTimeSketch, ...] = ()
     written_at_us: int = 0
+    frequent: tuple[FrequentKey, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,15 @@ records that.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from dovetail.model.estimate_spec import EstimateSpec
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.offset import ENDED, NEVER, JoinOffset
 from dovetail.model.pacing import Pacing
+from dovetail.model.share import HotKey
 from dovetail.time.clock import Clock, CommitSummary
+from dovetail.time.hot_keys import Heat, hot_keys, warmed
 
 
 class Pace(NamedTuple):
@@ -31,6 +33,7 @@ class Pace(NamedTuple):
     estimate: EstimateSpec | None = None
     pacing: Pacing | None = None
     after_us: int = 0
+    splits: IntervalSpec | None = None  # hot keys of this join are split over the tasks; None: of none
 
 
 class Planned(NamedTuple):
@@ -108,6 +111,7 @@ def plan(
     moved = bool(left_clocks or right_clocks) or (times != start.times and start.step > 0)
     if not moved and not (over and start.step > 0 and not start.ended):
         return Planned(start)
+    heat, hot = _hot(start, pace, left[: len(left_clocks)], right[: len(right_clocks)])
     end = start.moved(
         step=start.step + 1,
         left=start.left + len(left_clocks),
@@ -116,6 +120,8 @@ def plan(
         right_time=ENDED if over else right_clock.time_us,
         left_estimate=left_clock.saved,
         right_estimate=right_clock.saved,
+        hot=[list(key) for key in hot],
+        heat=heat,
         tasks=pace.tasks,
         ended=over,
     )
@@ -168,6 +174,21 @@ def _carried(
     if idle[0] and not has[0] and right.time_us != NEVER:
         left = left.carried(right.time_us - pace.after_us - pace.pacing.slack_us)
     return left, right
+
+
+def _hot(
+    start: JoinOffset, pace: Pace, left: Sequence[CommitSummary], right: Sequence[CommitSummary]
+) -> tuple[dict[str, Any] | None, tuple[HotKey, ...]]:
+    if pace.splits is None:
+        return None, ()
+    heat = warmed(
+        Heat.from_json(start.heat),
+        sum(commit.rows for commit in (*left, *right)),
+        [key for commit in left for key in commit.frequent],
+        [key for commit in right for key in commit.frequent],
+    )
+    known = start.hot_keys if start.tasks == pace.tasks else ()
+    return heat.to_json(), hot_keys(heat, known, pace.splits, pace.tasks)
 
 
 def clocks(start: JoinOffset, pace: Pace) -> tuple[Clock, Clock]:

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from dovetail.errors import CategoryMismatch, CategoryNotFound, InputError
 from dovetail.log.category import Category, list_categories
 from dovetail.log.commit import SegmentInfo
-from dovetail.model.sketch import NO_TIME, EventTimeSketch
+from dovetail.model.sketch import EventTimeSketch
+from dovetail.model.time_codes import NO_TIME
 
 UTC = datetime.UTC
 COLUMNS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
