@@ -12,13 +12,16 @@ from typing import Any
 
 @dataclass(frozen=True)
 class CommitTaken:
-    """A commit and the stream's time after it. That time was `behind_us` the clock when the commit was
-    written (None: nothing was known of the time yet). `window` and `values`: the window it was estimated
-    over, in observations, and what the last windows said; `accuracy`: the share of rows so far that were not
-    behind the estimate that they met. All three say nothing where the time is a fixed delay behind the newest
-    row."""
+    """A commit, its newest event time (None: it has none), and the stream's time after it.
+
+    That time was `behind_us` the clock when the commit was written (None: nothing was known of the time yet).
+    `window` and `values`: the window it was estimated over, in observations, and what the last windows said;
+    `accuracy`: the share of rows so far that were not behind the estimate that they met. All three say
+    nothing where the time is a fixed delay behind the newest row.
+    """
 
     commit: int
+    newest_us: int | None
     time_us: int
     behind_us: int | None
     window: int | None = None

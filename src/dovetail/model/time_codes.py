@@ -19,3 +19,8 @@ REASONS = {
     TOO_FAR_AHEAD: "the time is too far ahead of the clock",
     NULL_KEY: "the key is null",
 }
+
+
+def unusable(time_us: int) -> str | None:
+    """Why a row with this `_time` can match nothing; None: it can."""
+    return REASONS.get(time_us)

@@ -53,6 +53,7 @@ COMMANDS = {
         Command("check", "Find the mistakes in a PQL file without running it.", "plan_commands:check"),
         Command("plan", "Show how a PQL file will be run.", "plan_commands:plan"),
         Command("log", "List, read, append to and follow categories of the log.", "log_commands:app"),
+        Command("why", "Say what became of the rows with a key, and why.", "why_command:why"),
         Command("bench", "Measure: bare, lists the benchmarks.", "bench_command:app"),
         Command("test", "Run the project's own tests, by tier.", "test_command:app"),
         Command(
@@ -70,6 +71,7 @@ EXAMPLES = "\n\n".join(
         "dovetail log append left rows.parquet  fill a category from a file",
         "dovetail plan app.pql                  see the operators of a query",
         "dovetail run app.pql --drain           join all there is, then stop",
+        "dovetail why clicks --key 3            ask what became of a row",
         "dovetail bench interval                compare with Spark's own join",
     )
 )

@@ -57,8 +57,8 @@ def category_facts(category: Category) -> dict[str, Any]:
         "bytes": sum(commit.bytes for commit in commits),
         "buckets": category.buckets,
         "time_column": category.time_column,
-        "first_event_time": _time(times.min_us) if times.count else None,
-        "last_event_time": _time(times.max_us) if times.count else None,
+        "first_event_time": iso_time(times.min_us) if times.count else None,
+        "last_event_time": iso_time(times.max_us) if times.count else None,
         "columns": {field.name: str(field.type) for field in category.schema},
     }
 
@@ -85,7 +85,7 @@ def categories_table(facts: list[dict[str, Any]]) -> Table:
 class _JsonLines:
     def rows(self, batch: pa.RecordBatch) -> None:
         for row in batch.to_pylist():
-            sys.stdout.write(json.dumps(_plain(row), ensure_ascii=False) + "\n")
+            sys.stdout.write(json.dumps(plain(row), ensure_ascii=False) + "\n")
 
     def end(self) -> None:
         sys.stdout.flush()
@@ -98,7 +98,7 @@ class _Csv:
 
     def rows(self, batch: pa.RecordBatch) -> None:
         for row in batch.to_pylist():
-            self._writer.writerow(_cell(value) for value in row.values())
+            self._writer.writerow(cell(value) for value in row.values())
 
     def end(self) -> None:
         sys.stdout.flush()
@@ -114,26 +114,26 @@ class _Table:
 
     def rows(self, batch: pa.RecordBatch) -> None:
         for row in batch.to_pylist():
-            self._table.add_row(*(Text(_cell(value)) for value in row.values()))
+            self._table.add_row(*(Text(cell(value)) for value in row.values()))
 
     def end(self) -> None:
         Console().print(self._table)
 
 
-def _cell(value: Any) -> str:
-    plain = _plain(value)
-    if plain is None:
+def cell(value: Any) -> str:
+    shown = plain(value)
+    if shown is None:
         return ""
-    return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
+    return shown if isinstance(shown, str) else json.dumps(shown, ensure_ascii=False)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """The value in JSON's types: times as ISO 8601, decimals as text, bytes in base64, no number as null."""
     match value:
         case dict():
-            return {str(key): _plain(item) for key, item in value.items()}
+            return {str(key): plain(item) for key, item in value.items()}
         case list() | tuple():
-            return [_plain(item) for item in value]
+            return [plain(item) for item in value]
         case datetime.datetime():
             text = value.astimezone(datetime.UTC).isoformat() if value.tzinfo else value.isoformat()
             return text.replace("+00:00", "Z")
@@ -150,7 +150,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _time(time_us: int) -> str:
+def iso_time(time_us: int) -> str:
     """ISO 8601, or the bare number of microseconds where the calendar does not reach."""
     try:
         moment = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC) + datetime.timedelta(microseconds=time_us)

@@ -34,6 +34,23 @@ def duration(seconds: float) -> str:
     return f"{hours:02d}:{minute:02d}:{second:02d}"
 
 
+def span(length_us: int) -> str:
+    """A length of time in its two largest units: 13 min 30 s, 2 d 4 h, 1.25 s, 300 µs."""
+    seconds = abs(length_us) / 1e6
+    if seconds < 1e-3:
+        return f"{abs(length_us)} µs"
+    if seconds < 1:
+        return f"{seconds * 1e3:.4g} ms"
+    if seconds < 60:
+        return f"{seconds:.4g} s"
+    parts: list[tuple[int, str]] = []
+    rest = round(seconds)
+    for unit, size_s in (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1)):
+        whole, rest = divmod(rest, size_s)
+        parts += [(whole, unit)] if whole or parts else []
+    return " ".join(f"{whole} {unit}" for whole, unit in parts[:2] if whole)
+
+
 def instant(time_us: int | None) -> str:
     """A stream time, UTC, or a dash before the first row. int64 extremes (never, ended) have their words."""
     if time_us is None or time_us <= -(1 << 62):

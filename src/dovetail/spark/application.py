@@ -14,14 +14,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from dovetail.errors import HomeError, StateError
-from dovetail.log import document
 from dovetail.log.category import Category, list_categories
 from dovetail.log.filesystem import Store, open_store
+from dovetail.plan.application_file import application_path, decode, encode, stable
 from dovetail.plan.physical import Plan
-
-KIND, VERSION = "dovetail.application", 1
-_TUNING = {"tasks", "max_step_rows", "warnings", "pacing", "validity", "splits_hot_keys"}
-"""Parts of a plan that may change from run to run: they do not touch the state."""
 
 
 @contextmanager
@@ -35,30 +31,22 @@ def claimed(home: str, plan: Plan) -> Iterator[None]:
 def claim(home: str, plan: Plan) -> None:
     """Make the application's directory, or check that it is this plan's."""
     store = open_store(home)
-    path = f"apps/{plan.application}/application.json"
+    path = application_path(plan.application)
     store.make_folder(f"apps/{plan.application}")
-    wanted = _stable(plan.to_json())
-    body = {"application": plan.application, "plan": wanted}
-    if store.create(path, document.encode(KIND, VERSION, body)):
+    if store.create(path, encode(plan)):
         return
     where = f"{store.root}/{path}"
-    found = document.decode(
-        store.read(path),
-        KIND,
-        VERSION,
-        where=where,
-        remedy="restore it from a copy of the home, or start the application in a new home",
-    )
-    if found.get("plan") == wanted:
+    found, wanted = decode(store.read(path), where=where), stable(plan)
+    if found == wanted:
         return
     if not _has_run(store, plan.application):
         _forget_categories(home, plan.application)
-        store.replace(path, document.encode(KIND, VERSION, body))
+        store.replace(path, encode(plan))
     else:
         raise StateError(
             f"application {plan.application} was started with another query",
             where=where,
-            expected=f"the same query: {_difference(found.get('plan'), wanted)}",
+            expected=f"the same query: {_difference(found, wanted)}",
             hint="give the changed application another name, or start it in another home (--home)",
         )
 
@@ -103,14 +91,6 @@ def running(home: str, application: str) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
-
-
-def _stable(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _stable(part) for name, part in value.items() if name not in _TUNING}
-    if isinstance(value, list):
-        return [_stable(part) for part in value]
-    return value
 
 
 def _difference(found: Any, wanted: Any, path: str = "plan") -> str:

@@ -15,8 +15,9 @@ from pyspark.sql.types import DataType, StructField, StructType
 
 from dovetail.errors import PlanError
 from dovetail.log.category import Category
-from dovetail.model.join_config import JoinConfig, OutputColumn
+from dovetail.model.join_config import JoinConfig
 from dovetail.model.validity import Validity
+from dovetail.plan.configure import join_config
 from dovetail.plan.physical import (
     CategoryOutput,
     FilesSource,
@@ -166,7 +167,6 @@ class Builder:
             self._common_type(sides[0].rows.schema[a].dataType, sides[1].rows.schema[b].dataType, stage.name)
             for a, b in zip(*keys, strict=True)
         ]
-        buckets = 0
         for side, output in zip(sides, outputs, strict=True):
             assert isinstance(output, CategoryOutput)
             assert output.time is not None
@@ -174,28 +174,11 @@ class Builder:
             side.rows = sliced(side.rows, output.keys, output.time, types)
             side.validity = stage.validity
             make_category(side.rows, self.home, output.category, output.buckets)
-            buckets = output.buckets
-        tasks = min(stage.tasks or self.tasks, buckets)
-        return JoinConfig(
-            home=self.home,
-            application=self.plan.application,
-            join=stage.name,
-            left=stage.left,
-            right=stage.right,
-            keys=keys[0],
-            spec=stage.spec,
-            columns=tuple(
-                OutputColumn(column.name, "left" if column.side == "left" else "right", column.source)
-                for column in stage.columns
-            ),
-            buckets=buckets,
-            tasks=tasks,
-            left_max_delay_us=stage.left_max_delay_us,
-            right_max_delay_us=stage.right_max_delay_us,
-            max_step_rows=stage.max_step_rows,
-            estimate=stage.estimate,
-            pacing=stage.pacing,
-            splits_hot_keys=stage.splits_hot_keys,
+        return join_config(
+            self.plan,
+            stage,
+            self.home,
+            tasks=self.tasks,
             index_dir=self.index_dir,
             drain=self.drain,
             gate=self.gates.path(stage.name) if self.gates else None,

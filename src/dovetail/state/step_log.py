@@ -9,6 +9,7 @@ without them, so a chunk that cannot be read does not stop the writer, only thos
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,16 +46,21 @@ class StepLog:
         self._store.replace(self._path(self._first), document.encode(KIND, VERSION, {"steps": self._chunk}))
 
     def read(self, since_step: int = 0) -> list[StepRecord]:
-        """The records that are there from a step on."""
-        chunks = self._chunks()
-        older = [first for first in chunks if first <= since_step][:-1]
-        records: list[StepRecord] = []
-        for first in chunks[len(older) :]:
+        """The records that are there from a step on, oldest first."""
+        found: list[StepRecord] = []
+        for chunk in self.newest_first():
+            found[:0] = [record for record in chunk if record.step >= since_step]
+            if chunk[0].step <= since_step:
+                break
+        return found
+
+    def newest_first(self) -> Iterator[list[StepRecord]]:
+        """Chunk by chunk back in time; the records of a chunk are oldest first."""
+        for first in reversed(self._chunks()):
             try:
-                records += self._read(first)
+                yield self._read(first)
             except FileNotFoundError:
-                continue  # dropped meanwhile
-        return [record for record in records if record.step >= since_step]
+                return  # dropped meanwhile, as is all that is older
 
     @property
     def _store(self) -> Store:

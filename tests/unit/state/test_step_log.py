@@ -16,7 +16,7 @@ from dovetail.state import step_log
 from dovetail.state.step_log import StepLog, read_records
 from unit.state.workload import config as make_config
 
-SIDE = SideRecord(3, 4, 1000, 10, 2, 20, 500, True, False, (CommitTaken(3, 1000, 7, 2, (1, 2), 0.5),))
+SIDE = SideRecord(3, 4, 1000, 10, 2, 20, 500, True, False, (CommitTaken(3, 1007, 1000, 7, 2, (1, 2), 0.5),))
 
 
 @pytest.fixture

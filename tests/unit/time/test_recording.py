@@ -35,7 +35,7 @@ def test_commits_rows_and_backlog_of_both_sides() -> None:
         580,
         60,
     )
-    assert record.right.taken == (CommitTaken(9, 580, 120),)
+    assert record.right.taken == (CommitTaken(9, 600, 580, 120),)
     assert (record.right.backlog_commits, record.right.backlog_rows, record.right.backlog_us) == (0, 0, None)
     assert (record.left.start, record.left.stop, record.left.time_us, record.left.rows) == (4, 5, 990, 60)
     assert (record.left.backlog_commits, record.left.backlog_rows) == (2, 75)

@@ -1,0 +1,51 @@
+"""What a join operator is told, from the plan and the place it runs in."""
+
+from __future__ import annotations
+
+from dovetail.model.join_config import JoinConfig, OutputColumn
+from dovetail.plan.physical import CategoryOutput, JoinStage, Plan
+
+
+def join_config(
+    plan: Plan,
+    stage: JoinStage,
+    home: str,
+    *,
+    tasks: int,
+    index_dir: str | None = None,
+    drain: bool = False,
+    gate: str | None = None,
+) -> JoinConfig:
+    """The configuration of one join of a plan; `tasks` where the plan does not say."""
+    sliced = _side(plan, stage.left)
+    return JoinConfig(
+        home=home,
+        application=plan.application,
+        join=stage.name,
+        left=stage.left,
+        right=stage.right,
+        keys=sliced.keys,
+        spec=stage.spec,
+        columns=tuple(
+            OutputColumn(column.name, "left" if column.side == "left" else "right", column.source)
+            for column in stage.columns
+        ),
+        buckets=sliced.buckets,
+        tasks=min(stage.tasks or tasks, sliced.buckets),
+        left_max_delay_us=stage.left_max_delay_us,
+        right_max_delay_us=stage.right_max_delay_us,
+        max_step_rows=stage.max_step_rows,
+        estimate=stage.estimate,
+        pacing=stage.pacing,
+        splits_hot_keys=stage.splits_hot_keys,
+        index_dir=index_dir,
+        drain=drain,
+        gate=gate,
+    )
+
+
+def _side(plan: Plan, category: str) -> CategoryOutput:
+    outputs = [stage.output for stage in plan.stages]
+    return next(
+        output for output in outputs if isinstance(output, CategoryOutput) and output.category == category
+    )

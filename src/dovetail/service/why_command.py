@@ -1,0 +1,82 @@
+"""`dovetail why`: what became of the left rows with a key. It reads the log and the records of steps only, so
+it needs no Spark, and the application may be running."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dovetail.errors import InputError
+from dovetail.service.settings import HOME
+
+if TYPE_CHECKING:
+    from dovetail.plan.physical import JoinStage, Plan
+    from dovetail.state.why import Answer
+
+
+def why(
+    application: Annotated[str, typer.Argument(metavar="APP", help="Name of the application.")],
+    key: Annotated[
+        list[str], typer.Option("--key", help="Value of the join key; again for each further key column.")
+    ],
+    *,
+    time: Annotated[
+        str | None,
+        typer.Option("--time", help="Only left rows within a second of this time (ISO 8601), or nearest it."),
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, help="At most so many left rows, the newest.")] = 20,
+    join: Annotated[str | None, typer.Option("--join", help="Which join, if there are several.")] = None,
+    home: Annotated[str | None, typer.Option("--home", envvar=HOME.variable, help=HOME.sentence)] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+) -> None:
+    """Say what became of the left rows with a key: with whom and when, open until when, or why not."""
+    from dovetail.log.filesystem import absolute_home
+    from dovetail.plan.application_file import read_application
+    from dovetail.plan.configure import join_config
+    from dovetail.service.log_output import print_json
+    from dovetail.service.why_words import to_json
+    from dovetail.state.literals import instant_us
+    from dovetail.state.why import why as ask
+
+    place = absolute_home(HOME.read(home))
+    plan = read_application(place, application)
+    config = join_config(plan, _join(plan, join), place, tasks=1)
+    answer = ask(config, key, instant_us(time, "--time") if time else None, limit)
+    if as_json:
+        print_json(to_json(answer, application))
+    else:
+        _print(answer, application)
+
+
+def _join(plan: Plan, name: str | None) -> JoinStage:
+    named = [stage for stage in plan.joins if name in (None, stage.name)]
+    if len(named) == 1:
+        return named[0]
+    names = ", ".join(stage.name for stage in plan.joins) or "none"
+    raise InputError(
+        f"there is no join {name}" if name else f"application {plan.application} has {len(plan.joins)} joins",
+        expected=f"--join with one of: {names}",
+    )
+
+
+def _print(answer: Answer, application: str) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    from dovetail.service.why_words import fate_lines, heading, preface, row_words, verdict
+
+    console = Console()
+
+    def line(text: str | Text, indent: int = 0) -> None:
+        console.print(Text(" " * indent).append(text), soft_wrap=True, highlight=False)
+
+    line(Text(heading(answer, application), style="bold"))
+    for text in preface(answer):
+        line(text)
+    styles = {"matched": "green", "unmatched": "red", "open": "yellow", "not_taken": "yellow"}
+    for fate in answer.fates:
+        line(f"left row {row_words(fate.left)}")
+        line(Text(verdict(fate), style=styles[fate.status]), 2)
+        for text in fate_lines(fate, answer.known):
+            line(text, 4)

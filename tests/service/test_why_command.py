@@ -1,0 +1,118 @@
+"""`dovetail why` about an application that was driven by hand: what it prints, refuses and loads."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dovetail.log.filesystem import open_store
+from dovetail.model.interval import IntervalSpec
+from dovetail.plan.application_file import application_path, encode, read_application
+from dovetail.plan.physical import CategoryOutput, JoinStage, NoopSink, Plan, SlicerStage
+from dovetail.service import cli
+from unit.state.stepping import Driven
+
+SPEC = IntervalSpec(30, 40, "left")
+
+
+def plan(*joins: str) -> Plan:
+    slicers = tuple(
+        SlicerStage(side, (), (), "", CategoryOutput(side, ("_key_0",), "_time", 4))
+        for side in ("left", "right")
+    )
+    made = tuple(
+        JoinStage(name, "left", "right", SPEC, 0, 0, 77, 3, "source", (), (), "", NoopSink())
+        for name in joins
+    )
+    return Plan("app", (*slicers, *made), ("a warning",))
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> str:
+    join = Driven.make(tmp_path, SPEC)
+    join.append("left", ("a", 100), ("b", 100))
+    join.append("right", ("a", 120))
+    join.step(final=True)
+    return started(join.config.home, plan("view"))
+
+
+def started(home: str, made: Plan) -> str:
+    store = open_store(home)
+    store.make_folder("apps/app")
+    store.replace(application_path("app"), encode(made))
+    return home
+
+
+def run(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["why", *arguments])
+    return int(ended.value.code or 0)
+
+
+def test_a_plan_is_read_back_but_for_its_tuning(home: str) -> None:
+    found = read_application(home, "app")
+    (join,) = found.joins
+    assert (join.name, join.spec, join.tasks) == ("view", SPEC, None)
+    assert found.slicers == plan("view").slicers
+
+
+def test_what_is_printed(home: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("app", "--key", "a", "--home", home) == 0
+    out = capsys.readouterr().out
+    assert "app · join view · key a" in out
+    assert "  matched\n    with 1970-01-01T00:00:00.000120Z" in out
+    assert run("app", "--key", "b", "--home", home) == 0
+    assert "not matched\n    no right row has this key" in capsys.readouterr().out
+    assert run("app", "--key", "zz", "--home", home) == 0
+    assert "no left row with this key" in capsys.readouterr().out
+
+
+def test_as_data(home: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("app", "--key", "b", "--home", home, "--json") == 0
+    said = json.loads(capsys.readouterr().out)
+    (row,) = said["rows"]
+    assert (said["key"], said["last_step"], said["right_time"]) == (["b"], 1, "ended")
+    assert (row["status"], row["miss"]["reason"], row["left"]["values"]) == (
+        "unmatched",
+        "no_right_row",
+        {"id": 1},
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["ap", "--key", "a"], "there is no application ap"),
+        (["app", "--key", "a", "--key", "b"], "2 key values for a key of 1 columns"),
+        (["app", "--key", "a", "--time", "noon"], "'noon' is not a time"),
+        (["app", "--key", "a", "--join", "other"], "there is no join other"),
+    ],
+)
+def test_what_is_refused(
+    home: str, arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(*arguments, "--home", home) == cli.EXIT_ERROR
+    assert words in capsys.readouterr().err
+
+
+def test_one_of_several_joins_must_be_named(home: str, capsys: pytest.CaptureFixture[str]) -> None:
+    started(home, plan("view", "other"))
+    assert run("app", "--key", "a", "--home", home) == cli.EXIT_ERROR
+    assert "--join with one of: view, other" in capsys.readouterr().err
+    assert run("app", "--key", "a", "--join", "view", "--home", home) == 0
+    assert "matched" in capsys.readouterr().out
+
+
+def test_it_needs_no_spark(home: str) -> None:
+    code = (
+        "import sys\nfrom dovetail.service.cli import main\n"
+        f"try:\n    main(['why', 'app', '--key', 'a', '--home', {home!r}])\n"
+        "except SystemExit as end:\n    assert not end.code\n"
+        "print([name for name in ('pyspark', 'sqlglot') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
