@@ -1,4 +1,4 @@
-"""`application.json`: the plan that an application was started with, without what may change between runs."""
+"""`application.json`: the plan that an application was last run with, and what of it may not change."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from dovetail.errors import CorruptFile, StateError
 from dovetail.log import document
 from dovetail.log.filesystem import open_store
 from dovetail.plan.nearest import did_you_mean
-from dovetail.plan.physical import JoinStage, Plan
+from dovetail.plan.physical import Plan
 
-KIND, VERSION = "dovetail.application", 1
+KIND, VERSION = "dovetail.application", 2
 _TUNING = {"tasks", "max_step_rows", "warnings", "pacing", "validity", "splits_hot_keys"}
 """Parts of a plan that may change from run to run: they do not touch the state."""
-_STAND_INS = {"tasks": None, "max_step_rows": 1}
-"""What takes the place of those that a join cannot be without, when a plan is read back."""
 _REMEDY = "restore it from a copy of the home, or start the application in a new home"
 
 
@@ -29,12 +27,16 @@ def stable(plan: Plan) -> dict[str, Any]:
 
 
 def encode(plan: Plan) -> bytes:
-    return document.encode(KIND, VERSION, {"application": plan.application, "plan": stable(plan)})
+    return document.encode(KIND, VERSION, {"application": plan.application, "plan": plan.to_json()})
 
 
-def decode(data: bytes, *, where: str) -> Any:
-    """The stable part of the plan in a file's bytes."""
-    return document.decode(data, KIND, VERSION, where=where, remedy=_REMEDY).get("plan")
+def decode(data: bytes, *, where: str) -> Plan:
+    """The plan in a file's bytes: that of the last run."""
+    body = document.decode(data, KIND, VERSION, where=where, remedy=_REMEDY)
+    try:
+        return Plan.from_json(body.get("plan"))
+    except CorruptFile as error:
+        raise CorruptFile(error.what, where=where, hint=_REMEDY) from None
 
 
 def read_application(home: str, application: str) -> Plan:
@@ -51,15 +53,7 @@ def read_application(home: str, application: str) -> Plan:
             expected=f"one that was started in this home: {', '.join(there) or 'none yet'}",
             hint=did_you_mean(application, there, listed=True) or "--home or DOVETAIL_HOME chooses the home",
         ) from None
-    found = decode(data, where=where)
-    try:
-        stages = [
-            {**_STAND_INS, **stage} if stage["kind"] == JoinStage.__name__ else stage
-            for stage in found["stages"]
-        ]
-        return Plan.from_json({**found, "stages": stages})
-    except (KeyError, TypeError) as error:
-        raise CorruptFile(f"this is not a plan: {error}", where=where, hint=_REMEDY) from None
+    return decode(data, where=where)
 
 
 def _without_tuning(value: Any) -> Any:

@@ -3,6 +3,7 @@ application may run on another machine, or not at all."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from dovetail.service.metrics import Measured, MeasuredJoin
+    from dovetail.state.measure import StreamMeasure
 
 
 def status(
@@ -64,7 +66,7 @@ def _streams(join: MeasuredJoin) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bright_black")
     for name in ("", "left", "right"):
         table.add_column(name, justify="left" if not name else "right")
-    rows = {
+    rows: dict[str, Callable[[StreamMeasure], str]] = {
         "rows": lambda s: f"{s.rows:,}",
         "rows/s, last minute": lambda s: units.count(round(s.rows_per_s)),
         "backlog": lambda s: f"{s.backlog_rows:,}",

@@ -34,8 +34,10 @@ def duration(seconds: float) -> str:
     return f"{hours:02d}:{minute:02d}:{second:02d}"
 
 
-def span(length_us: int) -> str:
-    """A length of time in its two largest units: 13 min 30 s, 2 d 4 h, 1.25 s, 300 µs."""
+def span(length_us: int | None) -> str:
+    """A length of time in its two largest units: 13 min 30 s, 2 d 4 h, 1.25 s, 300 µs; a dash if unknown."""
+    if length_us is None:
+        return "—"
     seconds = abs(length_us) / 1e6
     if seconds < 1e-3:
         return f"{abs(length_us)} µs"
@@ -61,22 +63,6 @@ def instant(time_us: int | None) -> str:
         return datetime.fromtimestamp(time_us / 1e6, tz=UTC).strftime("%Y-%m-%d %H:%M:%S")
     except (ValueError, OverflowError, OSError):
         return "out of range"
-
-
-def span(us: int | None) -> str:
-    """A length of time in its two largest units, or a dash where it is not known: 2 h 05 min."""
-    if us is None:
-        return "—"
-    sign, seconds = "-" if us < 0 else "", abs(us) / 1e6
-    if seconds < 60:
-        return f"{sign}{seconds:.{1 if seconds < 10 else 0}f} s"
-    minutes, second = divmod(round(seconds), 60)
-    if minutes < 60:
-        return f"{sign}{minutes} min {second:02d} s"
-    hours, minute = divmod(minutes, 60)
-    if hours < 48:
-        return f"{sign}{hours} h {minute:02d} min"
-    return f"{sign}{hours // 24} d {hours % 24:02d} h"
 
 
 def share(rate: float | None) -> str:

@@ -36,8 +36,11 @@ def claim(home: str, plan: Plan) -> None:
     if store.create(path, encode(plan)):
         return
     where = f"{store.root}/{path}"
-    found, wanted = decode(store.read(path), where=where), stable(plan)
+    known = decode(store.read(path), where=where)
+    found, wanted = stable(known), stable(plan)
     if found == wanted:
+        if known != plan:
+            store.replace(path, encode(plan))
         return
     if not _has_run(store, plan.application):
         _forget_categories(home, plan.application)

@@ -1,0 +1,108 @@
+"""Metrics of a run, through the whole of Spark: as files, over HTTP while it runs, and by `dovetail status`."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import urllib.request
+
+import pyarrow as pa
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from dovetail.service import cli, metrics_reporter
+from dovetail.service.run_command import run_application
+from dovetail.service.run_snapshot import RunSnapshot
+from spark.application import Application
+from spark.events import events, write_files
+from spark.test_skew import skewed
+
+ROWS = 20_000
+PQL = """
+    CREATE APPLICATION app;
+    CREATE INPUT TABLE l (eventtime, k, id) FROM FILES("{here}/l", format = "parquet");
+    CREATE INPUT TABLE r (eventtime, k, id) FROM FILES("{here}/r", format = "parquet");
+    CREATE VIEW pairs AS SELECT l.id AS l, r.id AS r FROM l LEFT JOIN r ON l.k = r.k
+        AND r.eventtime BETWEEN l.eventtime - INTERVAL '2 minutes' AND l.eventtime + INTERVAL '3 minutes'
+        WITH (stream_time = "percentile", sample_rows = 500);
+    CREATE TABLE t AS SELECT * FROM pairs STORAGE NOOP;
+"""
+Samples = dict[tuple[str, ...], float]
+
+
+def samples(text: str) -> Samples:
+    """Values by metric and labels."""
+    families = text_string_to_metric_families(text)
+    return {
+        (
+            sample.name,
+            *(sample.labels[name] for name in sorted(sample.labels) if name != "application"),
+        ): value
+        for family in families
+        for sample in family.samples
+        for value in [sample.value]
+    }
+
+
+def test_files_and_status(application: Application, capsys: pytest.CaptureFixture[str]) -> None:
+    tables: dict[str, pa.Table] = {"l": skewed(61, 0.3).slice(0, ROWS), "r": events(ROWS, 2000, 62)}
+    for name, table in tables.items():
+        write_files(table, application.folder / name, 5)
+    (join,) = application.run(PQL, "available-now").joins
+    folder = application.folder / "home/apps/app"
+    told = json.loads((folder / "metrics.json").read_text())["joins"][0]
+    assert told["totals"]["pairs"] == join.matches > 0
+    assert told["match_rate"] == join.match_rate
+    assert (told["left"]["rows"], told["left"]["backlog_rows"]) == (ROWS, 0)
+    assert told["left"]["held_rows"] == join.open_rows
+    assert told["left"]["frequent"][0]["key"] == ["7"]
+    assert told["left"]["frequent"][0]["share"] == pytest.approx(0.3, abs=0.02)
+    assert told["right"]["accuracy"] > 0.9
+    assert told["match_distance_us"]["after"]["p99"] <= 300_000_000
+    found = samples((folder / "metrics.prom").read_text())
+    assert found["dovetail_join_matches_total", "pairs"] == join.matches
+    assert found["dovetail_stream_rows_total", "pairs", "right"] == ROWS
+    assert found["dovetail_stream_key_ratio", "pairs", "7", "left"] == pytest.approx(0.3, abs=0.02)
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["status", "app", "--home", application.home])
+    assert not ended.value.code
+    said = capsys.readouterr().out
+    assert f"matches {join.matches:,}" in said
+    assert "frequent keys, left: 7 (" in said
+    with pytest.raises(SystemExit):
+        cli.main(["status", "app", "--home", application.home, "--prometheus"])
+    assert samples(capsys.readouterr().out).keys() == found.keys()
+
+
+def test_served_while_it_runs(application: Application, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics_reporter, "EVERY_S", 0.2)
+    for name, seed in (("l", 63), ("r", 64)):
+        write_files(events(ROWS, 2000, seed), application.folder / name, 4)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    stop, fetched = threading.Event(), []
+
+    def look(now: RunSnapshot) -> None:
+        if now.joins and now.joins[0].matches:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+                fetched.append(samples(answer.read().decode()))
+            if fetched[-1].get(("dovetail_join_matches_total", "pairs"), 0) > 0:
+                stop.set()
+
+    path = application.folder / "app.pql"
+    path.write_text(PQL.replace("{here}", str(application.folder)))
+    run_application(
+        path,
+        home=application.home,
+        master="local[2]",
+        mode="stream",
+        settings={},
+        on_snapshot=look,
+        stop=stop,
+        spark=application.spark,
+        metrics_port=port,
+    )
+    assert 0 <= fetched[-1]["dovetail_join_match_ratio", "pairs"] <= 1
+    assert fetched[-1]["dovetail_stream_delay_seconds", "pairs", "left"] > 0
