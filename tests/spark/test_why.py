@@ -27,7 +27,7 @@ PQL = """
         FROM FILES("{here}/r", format = "parquet", maxFilesPerTrigger = "1");
     CREATE VIEW pairs AS SELECT l.k AS k, l.id AS l, r.id AS r FROM l LEFT JOIN r ON l.k = r.k
         AND r.eventtime BETWEEN l.eventtime - INTERVAL '2 minutes' AND l.eventtime + INTERVAL '3 minutes'
-        WITH (max_delay = INTERVAL '10 seconds', max_step_rows = 600);
+        WITH (max_delay = INTERVAL '10 seconds', max_step_rows = 600, history = INTERVAL '0 seconds');
     CREATE TABLE t AS SELECT * FROM pairs STORAGE PARQUET(path = "{here}/out");
 """
 

@@ -12,6 +12,8 @@ from dovetail.model.offset import JoinOffset
 from dovetail.model.pacing import Pacing
 from dovetail.model.share import Share, Side
 
+HISTORY_US = 60 * 60 * 1_000_000
+
 
 @dataclass(frozen=True)
 class OutputColumn:
@@ -39,6 +41,7 @@ class JoinConfig:
     max_step_rows: int
     estimate: EstimateSpec | None = None  # None: stream times are `max_delay` behind the newest rows
     splits_hot_keys: bool = True
+    history_us: int = HISTORY_US  # how long the log keeps what the join no longer needs
     pacing: Pacing | None = None  # None: no stream waits for the other
     index_dir: str | None = None  # None: chosen on each host
     drain: bool = False

@@ -167,6 +167,7 @@ def _join_stage(program: Program, join: CreateView, output: Output) -> JoinStage
         pacing=given.pacing,
         validity=given.validity,
         splits_hot_keys=given.splits_hot_keys,
+        history_us=given.history_us,
     )
 
 

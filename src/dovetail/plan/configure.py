@@ -38,6 +38,7 @@ def join_config(
         estimate=stage.estimate,
         pacing=stage.pacing,
         splits_hot_keys=stage.splits_hot_keys,
+        history_us=stage.history_us,
         index_dir=index_dir,
         drain=drain,
         gate=gate,

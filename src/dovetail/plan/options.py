@@ -9,6 +9,7 @@ from typing import Literal, TypeGuard, cast, get_args
 from dovetail.errors import DovetailError, PlanError
 from dovetail.model.estimate_spec import EstimateSpec, Statistic
 from dovetail.model.interval import Match, Pick
+from dovetail.model.join_config import HISTORY_US
 from dovetail.model.pacing import Pacing
 from dovetail.model.validity import Validity
 from dovetail.plan.interval_literal import UNIT_US, words
@@ -201,6 +202,13 @@ OPTIONS: tuple[Option, ...] = (
         ("split", "together"),
     ),
     Option(
+        "history",
+        "interval",
+        HISTORY_US,
+        "time",
+        "How long rows that the join no longer needs stay in its log, for `dovetail why` to explain.",
+    ),
+    Option(
         "buckets",
         "integer",
         BUCKETS,
@@ -244,6 +252,7 @@ class JoinOptions:
     left_cap: int | None
     right_cap: int | None
     splits_hot_keys: bool
+    history_us: int
 
 
 def find(name: str) -> Option:
@@ -310,6 +319,7 @@ def resolve(options: Iterable[JoinOption]) -> JoinOptions:
         left_cap=_whole(value["left_cap"]),
         right_cap=_whole(value["right_cap"]),
         splits_hot_keys=value["hot_keys"] == "split",
+        history_us=int(cast(int, value["history"])),
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from dovetail.errors import CorruptFile, DovetailError, UnknownVersion
 from dovetail.model.estimate_spec import EstimateSpec
 from dovetail.model.interval import IntervalSpec
+from dovetail.model.join_config import HISTORY_US
 from dovetail.model.pacing import Pacing
 from dovetail.model.validity import Validity
 from dovetail.plan.plan_json import decode, encode
@@ -152,6 +153,7 @@ class JoinStage:
     pacing: Pacing | None = None
     validity: Validity = field(default_factory=Validity)
     splits_hot_keys: bool = True
+    history_us: int = HISTORY_US
 
 
 Stage = SlicerStage | JoinStage

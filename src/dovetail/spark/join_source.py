@@ -124,9 +124,17 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
         offset = JoinOffset.from_json(end)
         left, right = self._categories()
         for category, floor in ((left, offset.left_floor), (right, offset.right_floor)):
-            category.set_reader(self.config.reader, floor)
+            category.set_reader(self.config.reader, min(floor, self._history(category, floor)))
             category.retain()
         drop_snapshots(self.config, keep=[offset.version])
+
+    def _history(self, category: Category, floor: int) -> int:
+        """The first commit, up to `floor`, that is young enough to be kept for those who ask why."""
+        since_us = _now_us() - self.config.history_us
+        young = category.first_commit()
+        while young < floor and category.commit(young).written_at_us < since_us:
+            young += 1
+        return young
 
     def _categories(self) -> tuple[Category, Category]:
         from dovetail.log.category import Category

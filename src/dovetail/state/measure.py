@@ -19,7 +19,7 @@ from dovetail.model.offset import ENDED, NEVER
 from dovetail.model.share import Side
 from dovetail.model.step_record import SideRecord, StepRecord
 from dovetail.state.snapshot import snapshot_totals
-from dovetail.state.step_log import read_records
+from dovetail.state.step_log import StepLog
 from dovetail.state.store import Totals, add_totals
 
 RECENT_US = 60 * 1_000_000
@@ -91,7 +91,7 @@ def match_rate(totals: Totals) -> float | None:
 
 
 def measure(config: JoinConfig, now_us: int) -> JoinMeasure:
-    records = read_records(config)[-RECENT_STEPS:]
+    records = StepLog(config.home, config.state_path).recent(RECENT_STEPS)
     totals = latest_totals(config)
     return JoinMeasure(
         config.join,

@@ -20,9 +20,9 @@ from dovetail.model.join_config import JoinConfig
 from dovetail.model.step_record import StepRecord
 
 KIND, VERSION = "dovetail.steps", 1
-CHUNK_STEPS, CHUNK_COMMITS = 256, 1_000
+CHUNK_STEPS, CHUNK_COMMITS = 64, 256
 """A chunk is full at so many steps, or so many commits that they took."""
-KEPT_CHUNKS = 400
+KEPT_CHUNKS = 1_600
 
 _CHUNK = re.compile(r"(\d{12})\.json")
 
@@ -51,6 +51,15 @@ class StepLog:
         for chunk in self.newest_first():
             found[:0] = [record for record in chunk if record.step >= since_step]
             if chunk[0].step <= since_step:
+                break
+        return found
+
+    def recent(self, steps: int) -> list[StepRecord]:
+        """The newest records, oldest first: at least so many, where there are."""
+        found: list[StepRecord] = []
+        for chunk in self.newest_first():
+            found[:0] = chunk
+            if len(found) >= steps:
                 break
         return found
 

@@ -106,7 +106,7 @@ def test_a_sound_file_with_a_senseless_body(
 ) -> None:
     path = sorted(Path(filled.where).glob(pattern))[0]
     content = json.loads(path.read_bytes())
-    path.write_bytes(document.encode(content["format"], 1, body))
+    path.write_bytes(document.encode(content["format"], content["version"], body))
     forget()
     with pytest.raises(CorruptFile):
         everything(filled.home)
