@@ -13,17 +13,19 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from dovetail.errors import CategoryMismatch, CategoryNotFound, CorruptFile
-from dovetail.log import appending, definition, history, rejected, retention
+from dovetail.log import appending, definition, dictionary, history, rejected, retention
 from dovetail.log import segment as segment_format
 from dovetail.log.cache import SEGMENTS, VERIFIED
 from dovetail.log.commit import Commit, PlacedSegment, RejectedRows, SegmentInfo
 from dovetail.log.definition import Definition, folder_of
 from dovetail.log.filesystem import Store, absolute_home, open_store
+from dovetail.log.packer import Packer
+from dovetail.log.packing import Compression
 from dovetail.log.schema import log_schema
 from dovetail.log.segment import MAX_BYTES, MAX_ROWS, BucketOf, Segment, TimeOf
 
@@ -37,10 +39,19 @@ class Category:
 
     @classmethod
     def create(
-        cls, home: str, name: str, schema: pa.Schema, *, buckets: int = 64, time_column: str | None = None
+        cls,
+        home: str,
+        name: str,
+        schema: pa.Schema,
+        *,
+        buckets: int = 64,
+        time_column: str | None = None,
+        compression: Compression = "auto",
     ) -> Category:
         """Make a category, or open the one that is there if it is the same."""
-        wanted = cls.draft(home, name, schema, buckets=buckets, time_column=time_column)
+        wanted = cls.draft(
+            home, name, schema, buckets=buckets, time_column=time_column, compression=compression
+        )
         path = f"{wanted.folder}/category.json"
         if wanted.store.size(path) is None:
             wanted.make_folders()
@@ -58,12 +69,19 @@ class Category:
 
     @classmethod
     def draft(
-        cls, home: str, name: str, schema: pa.Schema, *, buckets: int = 64, time_column: str | None = None
+        cls,
+        home: str,
+        name: str,
+        schema: pa.Schema,
+        *,
+        buckets: int = 64,
+        time_column: str | None = None,
+        compression: Compression = "auto",
     ) -> Category:
         """A category that is not made yet. After `make_folders` segments may be written for it, and appended
         after `create`: so a first file that turns out to be unreadable leaves no category behind."""
         schema = log_schema(schema, where=f"category {name}")
-        made = Definition(name, uuid.uuid4().hex, schema, buckets, time_column)
+        made = Definition(name, uuid.uuid4().hex, schema, buckets, time_column, compression)
         folder_of(name)
         return cls(absolute_home(home), made)
 
@@ -157,10 +175,16 @@ class Category:
         pieces = segment_format.chunks(
             batches, self.schema, max_rows=max_rows, max_bytes=max_bytes, where=f"category {self.name}"
         )
-        folder = f"{self.folder}/segments"
+        folder, packer = f"{self.folder}/segments", Packer(self)
         return [
             segment_format.write_segment(
-                self.store, folder, piece, bucket=bucket_of(piece), buckets=self.buckets, times=time_of(piece)
+                self.store,
+                folder,
+                piece,
+                bucket=bucket_of(piece),
+                buckets=self.buckets,
+                times=time_of(piece),
+                pack=packer.pack,
             )
             for piece in pieces
         ]
@@ -192,7 +216,7 @@ class Category:
         """The rows of a segment, mapped where the home is local, and checked once per process."""
         cached = SEGMENTS.get(info.name)
         if cached is not None:
-            return Segment(info, cached.batch, cached.starts)
+            return replace(cached, info=info)
         path = f"{self.folder}/segments/{info.name}"
         where = f"{self.store.root}/{path}"
         try:
@@ -207,7 +231,14 @@ class Category:
                 hint="restore it from a copy; without it readers can only start after its commit",
             ) from None
         verified = VERIFIED.get(info.name) or False
-        found = segment_format.read_segment(buffer, info, self.schema, where=where, verified=verified)
+        found = segment_format.read_segment(
+            buffer,
+            info,
+            self.schema,
+            codec_of=lambda id_: dictionary.codec_of(self, id_),
+            where=where,
+            verified=verified,
+        )
         VERIFIED.put(info.name, True)
         SEGMENTS.put(info.name, found, 0 if self.store.local else info.bytes)
         return found

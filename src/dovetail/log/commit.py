@@ -13,6 +13,7 @@ from typing import Any
 
 from dovetail.errors import CorruptFile
 from dovetail.log import document
+from dovetail.log.packing import Packing
 from dovetail.model.sketch import EventTimeSketch, merge_sketches
 
 KIND, VERSION = "dovetail.commit", 1
@@ -28,6 +29,7 @@ class SegmentInfo:
     checksum: str
     rows_per_bucket: tuple[int, ...]
     sketch: EventTimeSketch
+    packing: Packing | None
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -37,6 +39,7 @@ class SegmentInfo:
             "checksum": self.checksum,
             "rows_per_bucket": list(self.rows_per_bucket),
             "sketch": self.sketch.to_json(),
+            "packing": self.packing.to_json() if self.packing else None,
         }
 
     @classmethod
@@ -177,4 +180,5 @@ def _segment_fields(value: Mapping[str, Any]) -> dict[str, Any]:
         "checksum": value["checksum"],
         "rows_per_bucket": counts,
         "sketch": EventTimeSketch.from_json(value["sketch"]),
+        "packing": Packing.from_json(value.get("packing")),
     }

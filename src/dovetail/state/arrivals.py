@@ -23,8 +23,8 @@ def arrivals(category: Category, commits: Sequence[Commit], low: int, high: int)
             start, stop = segment.bucket_range(low, high)
             if start == stop:
                 continue
-            hashes.append(segment.batch.column(HASH).to_numpy()[start:stop])
-            times.append(segment.batch.column(TIME).to_numpy()[start:stop])
+            hashes.append(segment.mapped.column(HASH).to_numpy()[start:stop])
+            times.append(segment.mapped.column(TIME).to_numpy()[start:stop])
             rows.append(np.arange(info.first_row + start, info.first_row + stop, dtype=np.int64))
     if not rows:
         empty = np.empty(0, np.int64)
