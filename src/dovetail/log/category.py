@@ -25,9 +25,9 @@ from dovetail.log.commit import Commit, PlacedSegment, RejectedRows, SegmentInfo
 from dovetail.log.definition import Definition, folder_of
 from dovetail.log.filesystem import Store, absolute_home, open_store
 from dovetail.log.packer import Packer
-from dovetail.log.packing import Compression
 from dovetail.log.schema import log_schema
 from dovetail.log.segment import MAX_BYTES, MAX_ROWS, BucketOf, Segment, TimeOf
+from dovetail.model.compression import Compression
 
 
 @dataclass(frozen=True)

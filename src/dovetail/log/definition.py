@@ -15,8 +15,8 @@ import pyarrow as pa
 from dovetail.errors import CorruptFile, InputError
 from dovetail.kernels.grouping import MAX_BUCKETS
 from dovetail.log import document
-from dovetail.log.packing import COMPRESSIONS, Compression
 from dovetail.log.schema import describe
+from dovetail.model.compression import COMPRESSIONS, Compression
 
 KIND, VERSION = "dovetail.category", 1
 

@@ -48,11 +48,7 @@ def path_of(category: Category, id_: str) -> str:
 
 
 def write(category: Category, dictionary: Dictionary) -> None:
-    body = {
-        "category": category.id,
-        "ratio": dictionary.ratio,
-        "content": base64.b64encode(dictionary.content).decode(),
-    }
+    body = {"ratio": dictionary.ratio, "content": base64.b64encode(dictionary.content).decode()}
     category.store.make_folder(f"{category.folder}/{FOLDER}")
     category.store.create(path_of(category, dictionary.id), document.encode(KIND, VERSION, body))
 
@@ -88,7 +84,7 @@ def _read(category: Category, id_: str) -> Dictionary:
     body = document.decode(data, KIND, VERSION, where=where, remedy=_REMEDY)
     try:
         found = Dictionary(base64.b64decode(body["content"], validate=True), float(body["ratio"]))
-        sound = body["category"] == category.id and found.id == id_
+        sound = found.id == id_
     except (KeyError, TypeError, ValueError):
         sound = False
     if not sound:

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, get_args
-
-Compression = Literal["auto", "zstd", "none"]
-"""auto: where rows are wide and it pays; zstd: always; none: never."""
-
-COMPRESSIONS: tuple[Compression, ...] = get_args(Compression)
+from typing import Any
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeGuard, cast, get_args
 
 from dovetail.errors import DovetailError, PlanError
+from dovetail.model.compression import COMPRESSIONS, Compression
 from dovetail.model.estimate_spec import EstimateSpec, Statistic
 from dovetail.model.interval import Match, Pick
 from dovetail.model.pacing import Pacing
@@ -172,6 +173,14 @@ OPTIONS: tuple[Option, ...] = (
         high=4096,
     ),
     Option(
+        "compression",
+        "choice",
+        "auto",
+        "",
+        "Payload in the two intermediate categories: where rows are wide and it pays, always, or never.",
+        COMPRESSIONS,
+    ),
+    Option(
         "tasks",
         "integer",
         None,
@@ -199,6 +208,7 @@ class JoinOptions:
     left_max_delay_us: int
     right_max_delay_us: int
     buckets: int
+    compression: Compression
     tasks: int | None
     max_step_rows: int
     estimate: EstimateSpec | None
@@ -262,6 +272,7 @@ def resolve(options: Iterable[JoinOption]) -> JoinOptions:
             cast(int, delay if value["right_max_delay"] is None else value["right_max_delay"])
         ),
         buckets=int(cast(int, value["buckets"])),
+        compression=cast(Compression, value["compression"]),
         tasks=None if tasks is None else int(tasks),
         max_step_rows=int(cast(int, value["max_step_rows"])),
         estimate=_estimate(value),

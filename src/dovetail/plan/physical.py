@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dovetail.errors import CorruptFile, DovetailError, UnknownVersion
+from dovetail.model.compression import Compression
 from dovetail.model.estimate_spec import EstimateSpec
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.pacing import Pacing
@@ -63,6 +64,7 @@ class CategoryOutput:
     keys: tuple[str, ...]
     time: str | None
     buckets: int
+    compression: Compression = "auto"
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,7 @@ class ScribeSink:
     category: str
     shard: str | None = None
     buckets: int | None = None
+    compression: Compression = "auto"
 
 
 @dataclass(frozen=True)
