@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -38,15 +39,20 @@ WIDE_BYTES = 128
 MIN_RATIO = 1.5
 DRIFT = 0.8
 """A dictionary is old when the last segments reach less than this part of the ratio it had when new."""
-DRIFT_SEGMENTS, RECENT_COMMITS = 4, 16
+DRIFT_SEGMENTS = 4
+RECENT_COMMITS, SAMPLED_COMMITS = 16, 256
+"""How far back a dictionary is looked for; and rows to train one on."""
 TRIAL_BLOCKS = 16
-MIN_SAMPLE_BYTES, MAX_SAMPLE_BYTES = 512 << 10, 2 << 20
+MIN_SAMPLE_BYTES, MAX_SAMPLE_BYTES = 256 << 10, 2 << 20
 DICTIONARY_BYTES = 64 << 10
 
 
 class _Block(NamedTuple):
+    """`recent`: of a segment like those that drift is told by, which may be smaller than older ones."""
+
     data: bytes
     raw_bytes: int
+    recent: bool = True
 
 
 class Packer:
@@ -57,7 +63,6 @@ class Packer:
         self._payload = payload_schema(category.schema).names
         self._looked = False
         self._dictionary: Dictionary | None = None
-        self._recent: deque[SegmentInfo] = deque(maxlen=RECENT_COMMITS)
         self._packings: deque[Packing] = deque(maxlen=DRIFT_SEGMENTS)  # of this dictionary
 
     def pack(self, batch: pa.RecordBatch) -> Packed | None:
@@ -87,17 +92,26 @@ class Packer:
         if self._looked:
             return
         self._looked = True
+        named = [
+            info.packing
+            for info in self._last_segments(RECENT_COMMITS)
+            if info.packing and info.packing.dictionary
+        ]
+        if named and named[0].dictionary:
+            with suppress(DovetailError):
+                self._dictionary = dictionaries.read(self._category, named[0].dictionary)
+                same = [packing for packing in named if packing.dictionary == self._dictionary.id]
+                self._packings.extend(reversed(same[:DRIFT_SEGMENTS]))
+
+    def _last_segments(self, commits: int) -> list[SegmentInfo]:
+        """The newest first."""
         category = self._category
         try:
             end = category.next_commit()
-            commits = category.commits(max(category.first_commit(), end - RECENT_COMMITS), end)
-            self._recent.extend(info for commit in commits for info in commit.segments)
-            packings = [info.packing for info in self._recent if info.packing and info.packing.dictionary]
-            if packings and packings[-1].dictionary:
-                self._dictionary = dictionaries.read(category, packings[-1].dictionary)
-                self._packings.extend(p for p in packings if p.dictionary == self._dictionary.id)
+            last = category.commits(max(category.first_commit(), end - commits), end)
         except DovetailError:
-            pass
+            return []
+        return [info for commit in reversed(last) for info in reversed(commit.segments)]
 
     def _drifted(self) -> bool:
         if self._dictionary is None or len(self._packings) < DRIFT_SEGMENTS:
@@ -108,28 +122,37 @@ class Packer:
 
     def _train(self, payload: pa.RecordBatch, ends: Int64s, *, always: bool) -> bool:
         """Train on every other block, and take the others to see what the dictionary is worth."""
-        blocks = list(_upto(self._sample(payload, ends), MAX_SAMPLE_BYTES))
+        older = self._last_segments(SAMPLED_COMMITS) if payload.nbytes < MAX_SAMPLE_BYTES else []
+        if payload.nbytes + sum(map(_raw_bytes, older)) < MIN_SAMPLE_BYTES:
+            return False
+        blocks = list(_upto(self._sample(payload, ends, older), MAX_SAMPLE_BYTES))
         size = sum(block.raw_bytes for block in blocks)
         if size < MIN_SAMPLE_BYTES or not (always or _ratio(blocks[:TRIAL_BLOCKS], Codec()) >= MIN_RATIO):
             return False
         content = train([block.data for block in blocks[::2]], min(DICTIONARY_BYTES, size // 16))
         if content is None:
             return False
-        made = Dictionary(content, _ratio(blocks[1::2], Codec(content)))
+        ratio = _ratio((block for block in blocks[1::2] if block.recent), Codec(content))
+        made = Dictionary(content, ratio)
         dictionaries.write(self._category, made)
         self._dictionary = made
         self._packings.clear()
         return True
 
-    def _sample(self, payload: pa.RecordBatch, ends: Int64s) -> Iterator[_Block]:
-        """Blocks of this segment, then of the last ones, as they are or would have been cut."""
+    def _sample(self, payload: pa.RecordBatch, ends: Int64s, older: list[SegmentInfo]) -> Iterator[_Block]:
+        """Blocks of this segment, then of older ones, as they are or would have been cut."""
         yield from _some(payload, ends, max(1, MAX_SAMPLE_BYTES * len(ends) // max(1, payload.nbytes)))
-        for info in reversed(self._recent):
+        for number, info in enumerate(older):
             try:
-                older = self._category.open_segment(info).batch.select(self._payload)
+                rows = self._category.open_segment(info).batch.select(self._payload)
             except DovetailError:
                 return
-            yield from _some(older, cut(older), len(older))
+            for block in _some(rows, cut(rows), rows.num_rows):
+                yield block._replace(recent=number < DRIFT_SEGMENTS)
+
+
+def _raw_bytes(info: SegmentInfo) -> int:
+    return info.packing.raw_bytes if info.packing else info.bytes
 
 
 def _some(payload: pa.RecordBatch, ends: Int64s, count: int) -> Iterator[_Block]:
