@@ -36,9 +36,10 @@ class Unpacked:
         packed = np.array([segment.blocks is not None for segment in touched], np.bool_)[owner]
 
         lengths = np.where(packed, np.append(edges[1:], first[-1])[used] - edges[used], 0)
+        laid_at = np.where(packed, np.cumsum(lengths) - lengths, 0)
         piece, at = np.full(len(there), -1, np.int32), np.zeros(len(there), np.int64)
         piece[there] = np.where(packed, 0, np.cumsum(~packed))[nth]
-        at[there] = (np.cumsum(lengths) - lengths - edges[used])[nth] + position
+        at[there] = (laid_at - edges[used])[nth] + position
         self._places = Places(piece, at, np.unique(piece[there]).astype(np.int64))
         within = used - np.searchsorted(edges, first[owner])
         self._blocks = [
