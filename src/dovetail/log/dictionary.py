@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from dovetail.errors import CorruptFile
 from dovetail.log import document
 from dovetail.log.cache import DICTIONARIES
-from dovetail.log.codec import Codec
+from dovetail.log.codec import PLAIN, Codec
 from dovetail.log.document import checksum
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def read(category: Category, id_: str) -> Dictionary:
 
 def codec_of(category: Category, id_: str | None) -> Codec:
     """What unpacks a segment that names this dictionary, or none."""
-    return _PLAIN if id_ is None else read(category, id_).codec
+    return PLAIN if id_ is None else read(category, id_).codec
 
 
 def _read(category: Category, id_: str) -> Dictionary:
@@ -92,6 +92,3 @@ def _read(category: Category, id_: str) -> Dictionary:
             "the file is a dictionary, but not this one", where=where, expected=expected, hint=_REMEDY
         )
     return found
-
-
-_PLAIN = Codec()

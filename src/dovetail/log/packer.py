@@ -26,7 +26,7 @@ import pyarrow as pa
 from dovetail.errors import DovetailError
 from dovetail.log import dictionary as dictionaries
 from dovetail.log.blocks import Int64s, Packed, cut, payload_schema, serialized
-from dovetail.log.codec import Codec, train
+from dovetail.log.codec import PLAIN, Codec, train
 from dovetail.log.commit import SegmentInfo
 from dovetail.log.dictionary import Dictionary
 from dovetail.log.packing import Packing
@@ -75,11 +75,9 @@ class Packer:
             return None
         self._look()
         ends = cut(payload)
-        if self._dictionary is None or self._drifted():
-            trained = self._train(payload, ends, always=chosen == "zstd")
-        else:
-            trained = False
-        codec = self._dictionary.codec if self._dictionary else Codec()
+        outdated = self._dictionary is None or self._drifted()
+        trained = outdated and self._train(payload, ends, always=chosen == "zstd")
+        codec = self._dictionary.codec if self._dictionary else PLAIN
         if chosen == "auto" and not trained and _ratio(_some(payload, ends, TRIAL_BLOCKS), codec) < MIN_RATIO:
             return None
         frames = [codec.compress(block) for block in serialized(payload, ends)]
@@ -114,6 +112,7 @@ class Packer:
         return [info for commit in reversed(last) for info in reversed(commit.segments)]
 
     def _drifted(self) -> bool:
+        """The last segments together fall short of what the dictionary promised."""
         if self._dictionary is None or len(self._packings) < DRIFT_SEGMENTS:
             return False
         raw = sum(packing.raw_bytes for packing in self._packings)
@@ -127,15 +126,14 @@ class Packer:
             return False
         blocks = list(_upto(self._sample(payload, ends, older), MAX_SAMPLE_BYTES))
         size = sum(block.raw_bytes for block in blocks)
-        if size < MIN_SAMPLE_BYTES or not (always or _ratio(blocks[:TRIAL_BLOCKS], Codec()) >= MIN_RATIO):
+        if size < MIN_SAMPLE_BYTES or not (always or _ratio(blocks[:TRIAL_BLOCKS], PLAIN) >= MIN_RATIO):
             return False
         content = train([block.data for block in blocks[::2]], min(DICTIONARY_BYTES, size // 16))
         if content is None:
             return False
         ratio = _ratio((block for block in blocks[1::2] if block.recent), Codec(content))
-        made = Dictionary(content, ratio)
-        dictionaries.write(self._category, made)
-        self._dictionary = made
+        self._dictionary = Dictionary(content, ratio)
+        dictionaries.write(self._category, self._dictionary)
         self._packings.clear()
         return True
 

@@ -25,16 +25,17 @@ class Unpacked:
 
     def __init__(self, segments: dict[int, Segment], schema: pa.Schema, places: Places) -> None:
         self._schema = schema
+        # Which block each row is in: touched segments laid end to end, and their blocks numbered through.
         there = places.piece >= 0
         numbers, rank = np.unique(places.piece[there], return_inverse=True)
         touched = [segments[number] for number in numbers.tolist()]
         starts = [_starts(segment) for segment in touched]
-        edges, first = _numbered_through(starts, [segment.mapped.num_rows for segment in touched])
+        edges, first = _numbered_through(starts, [segment.info.rows for segment in touched])
         position = first[rank] + places.at[there]
         used, nth = np.unique(np.searchsorted(edges, position, side="right") - 1, return_inverse=True)
         owner = np.searchsorted(first, edges[used], side="right") - 1
         packed = np.array([segment.blocks is not None for segment in touched], np.bool_)[owner]
-
+        # Where each used block will be: its piece, and its first row there.
         lengths = np.where(packed, np.append(edges[1:], first[-1])[used] - edges[used], 0)
         laid_at = np.where(packed, np.cumsum(lengths) - lengths, 0)
         piece, at = np.full(len(there), -1, np.int32), np.zeros(len(there), np.int64)
