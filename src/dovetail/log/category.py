@@ -21,6 +21,7 @@ from dovetail.errors import CategoryMismatch, CategoryNotFound, CorruptFile
 from dovetail.log import appending, definition, dictionary, history, rejected, retention
 from dovetail.log import segment as segment_format
 from dovetail.log.cache import SEGMENTS, VERIFIED
+from dovetail.log.codec import Codec
 from dovetail.log.commit import Commit, PlacedSegment, RejectedRows, SegmentInfo
 from dovetail.log.definition import Definition, folder_of
 from dovetail.log.filesystem import Store, absolute_home, open_store
@@ -222,8 +223,7 @@ class Category:
         try:
             buffer = self.store.buffer(path)
         except FileNotFoundError:
-            if isinstance(info, PlacedSegment) and info.commit < (first := self.first_commit()):
-                raise history.truncated(self, info.commit, first) from None
+            self._refuse_if_trimmed(info)
             raise CorruptFile(
                 "a segment is missing",
                 where=where,
@@ -235,13 +235,24 @@ class Category:
             buffer,
             info,
             self.schema,
-            codec_of=lambda id_: dictionary.codec_of(self, id_),
+            codec_of=lambda id_: self._codec(info, id_),
             where=where,
             verified=verified,
         )
         VERIFIED.put(info.name, True)
         SEGMENTS.put(info.name, found, 0 if self.store.local else info.bytes)
         return found
+
+    def _codec(self, info: SegmentInfo, dictionary_id: str | None) -> Codec:
+        try:
+            return dictionary.codec_of(self, dictionary_id)
+        except CorruptFile:
+            self._refuse_if_trimmed(info)
+            raise
+
+    def _refuse_if_trimmed(self, info: SegmentInfo) -> None:
+        if isinstance(info, PlacedSegment) and info.commit < (first := self.first_commit()):
+            raise history.truncated(self, info.commit, first) from None
 
     def set_reader(self, reader: str, needs_commit: int) -> None:
         """Record that `reader` still needs commit `needs_commit` and all after it."""

@@ -74,7 +74,7 @@ def retain(category: Category) -> int:
         for number in gone:
             _delete_commit(category, number)
         if gone:
-            _delete_dictionaries(category)
+            _delete_dictionaries(category, GRACE_S)
         return len(gone)
 
 
@@ -93,8 +93,10 @@ def remove_orphans(category: Category, *, grace_s: float = GRACE_S) -> int:
         if time.time() - entry.modified_s > grace_s
         and (part in ("segments", "rejected") or entry.name.startswith(TEMPORARY))
     ]
+    with locked(category):
+        dictionaries = _delete_dictionaries(category, grace_s)
     if not candidates:
-        return 0
+        return dictionaries
     named = set()
     for commit in category.commits(category.first_commit(), category.next_commit()):
         named |= {f"segments/{segment.name}" for segment in commit.segments}
@@ -102,7 +104,7 @@ def remove_orphans(category: Category, *, grace_s: float = GRACE_S) -> int:
     orphans = [path for path in candidates if path not in named]
     for path in orphans:
         category.store.delete(f"{category.folder}/{path.removeprefix('./')}")
-    return len(orphans)
+    return len(orphans) + dictionaries
 
 
 def _lowest_needed(category: Category, old: int) -> int:
@@ -141,19 +143,20 @@ def _delete_commit(category: Category, number: int) -> None:
     category.store.delete(path)
 
 
-def _delete_dictionaries(category: Category) -> None:
+def _delete_dictionaries(category: Category, grace_s: float) -> int:
     """Those that no commit names; a young one may be on its way into a commit."""
     old = {
         entry.name
         for entry in category.store.files(f"{category.folder}/{dictionary.FOLDER}")
-        if time.time() - entry.modified_s > GRACE_S
+        if time.time() - entry.modified_s > grace_s
     }
     if not old:
-        return
+        return 0
     for commit in category.commits(category.first_commit(), category.next_commit()):
         old -= {f"{info.packing.dictionary}.json" for info in commit.segments if info.packing}
     for name in old:
         category.store.delete(f"{category.folder}/{dictionary.FOLDER}/{name}")
+    return len(old)
 
 
 def _reader_path(category: Category, reader: str) -> str:

@@ -75,9 +75,9 @@ def join(
     the key columns, the other left columns, then the other right columns, those whose names are taken with
     `suffix`; semi and anti joins give left columns only. `max_delay` is how late a row may come and still be
     matched exactly; with `stream_time` other than "fixed" that is estimated from the rows, and `percentile`
-    of a hundred may be later. `compression` is what happens to payload in the log. `name` and `home` say where
-    the join keeps its log and state: the same again goes on where it stopped. With mode "available-now" or
-    "drain" the inputs are sliced before the call returns, and the result, to be run with
+    of a hundred may be later. `compression` is what happens to payload in the log. `name` and `home` say
+    where the join keeps its log and state: the same again goes on where it stopped. With mode "available-now"
+    or "drain" the inputs are sliced before the call returns, and the result, to be run with
     `trigger(availableNow=True)`, covers them; "drain" also closes every window.
     """
     for side, rows in (("left", left), ("right", right)):

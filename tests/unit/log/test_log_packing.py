@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from wide_rows import SCHEMA, noise, put, wide_rows
 
-from dovetail.errors import CategoryMismatch, CorruptFile, InputError
+from dovetail.errors import CategoryMismatch, CorruptFile, InputError, LogTruncated
 from dovetail.log import blocks
 from dovetail.log.blocks import BLOCK_BYTES, cut
 from dovetail.log.cache import BLOCKS
 from dovetail.log.category import Category
 from dovetail.log.commit import SegmentInfo
 from dovetail.log.packing import Packing
+from wide_rows import SCHEMA, noise, put, wide_rows
 
 
 @pytest.fixture
@@ -252,6 +252,33 @@ def test_retention_removes_dictionaries_that_no_segment_names(make: Any) -> None
     category.retain()
     assert [path.stem for path in dictionaries(category)] == [new.dictionary]
     assert len(rows_of(category)) == 2500
+
+
+def test_trimming_removes_dictionaries_that_never_came_into_a_commit(make: Any) -> None:
+    category = make()
+    put(category, wide_rows(3000))
+    stray = Path(category.where, "dictionaries", "0123456789abcdef.json")
+    stray.write_bytes(b"{}")
+    assert category.remove_orphans() == 0
+    age(stray)
+    assert category.remove_orphans() == 1
+    assert not stray.exists()
+    assert len(rows_of(category)) == 3000
+
+
+def test_a_segment_that_was_trimmed_before_it_was_unpacked(make: Any, forget: Callable[[], None]) -> None:
+    category = make()
+    for flavour in ("shop", "hotels"):
+        for seed in range(6):
+            put(category, wide_rows(2500, seed, flavour=flavour))
+    forget()
+    segment = category.open_segment(category.commit(0).segments[0])
+    for path in dictionaries(category):
+        age(path)
+    category.set_reader("reader", 11)
+    category.retain()
+    with pytest.raises(LogTruncated):
+        assert segment.batch
 
 
 def test_a_young_dictionary_stays_for_a_commit_to_come(make: Any) -> None:
