@@ -83,6 +83,70 @@ def streaming_join(steps, before, after, how, match="all", pick="first"):
     return [in_order(rows) for rows in emitted]
 
 
+def capped_join(steps, before, after, how, match, pick, left_cap, right_cap):
+    """As `streaming_join`, with at most so many rows of a key held on a side: beyond it the one with the
+    smallest time, of those the smallest id, goes as if its time had come. Also how many went so, by side."""
+    waiting, held, taken, emitted, capped = [], [], set(), [], [0, 0]
+    seen_until = NEVER
+    for lefts, rights, (left_time, right_time) in steps:
+        came = [r for r in rights if None not in r[:2]]
+        visible = [r for r in held if r[1] >= seen_until - before] + came
+        out = [(l[2], None) for l in lefts if None in l[:2] and how in ("left", "full", "anti")]
+        out += [(None, r[2]) for r in rights if None in r[:2] and how in ("right", "full")]
+        meetings = [(l, met, came) for l, met in waiting]
+        meetings += [(l, [], visible) for l in lefts if None not in l[:2]]
+        waiting = []
+        for l, met, there in meetings:
+            found = sorted((r for r in there if matches(l, r, before, after)), key=lambda r: r[2])
+            if how in ("semi", "anti"):
+                done = bool(found)
+                out += [(l[2], None)] if found and how == "semi" else []
+            elif defers_pick(how, match, pick):
+                done = False
+            else:
+                done = match == "one" and bool(found)
+                out += [(l[2], r[2]) for r in (found[:1] if match == "one" else found)]
+                taken |= {r[2] for r in (found[:1] if match == "one" else found)}
+            if not done:
+                waiting.append((l, met + found))
+        resolved = [(l, met) for l, met in waiting if right_time > l[1] + after]
+        waiting = [(l, met) for l, met in waiting if not right_time > l[1] + after]
+        surplus = oldest_beyond([l for l, _ in waiting], left_cap)
+        capped[0] += len(surplus)
+        resolved += [(l, met) for l, met in waiting if l in surplus]
+        waiting = [(l, met) for l, met in waiting if l not in surplus]
+        for l, met in resolved:
+            if met and defers_pick(how, match, pick):
+                best = min(met, key=lambda r: ORDER[pick](l, r))
+                out.append((l[2], best[2]))
+                taken.add(best[2])
+            elif not met and how in ("left", "full", "anti"):
+                out.append((l[2], None))
+        held += came
+        late = how in ("right", "full") and defers_pick(how, match, pick)
+        evicted = [
+            r for r in held if r[1] < left_time - before and (not late or right_time > r[1] + before + after)
+        ]
+        held = [r for r in held if r not in evicted]
+        surplus = oldest_beyond(held, right_cap)
+        capped[1] += len(surplus)
+        held = [r for r in held if r not in surplus]
+        if how in ("right", "full"):
+            out += [(None, r[2]) for r in evicted + surplus if r[2] not in taken]
+        seen_until = left_time
+        emitted.append(in_order(out))
+    return emitted, tuple(capped)
+
+
+def oldest_beyond(rows, cap):
+    """Of each key the rows that are more than `cap`, oldest first; None: no cap."""
+    found = []
+    for key in {row[0] for row in rows}:
+        ordered = sorted((row for row in rows if row[0] == key), key=lambda row: (row[1], row[2]))
+        found += ordered[: max(0, len(ordered) - cap)] if cap is not None else []
+    return found
+
+
 def waiting(steps, before, after, how, match="all", pick="first"):
     """After each step: (left rows that wait, right rows that may yet be found or picked). A left row waits
     while it is open, but one that wants a single partner no longer than until it has met one."""

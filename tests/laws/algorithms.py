@@ -14,7 +14,6 @@ import numpy as np
 from dovetail.joins.interval import (
     ENDED,
     NEVER,
-    NO_TIME,
     Arrivals,
     Counts,
     IntervalState,
@@ -22,10 +21,15 @@ from dovetail.joins.interval import (
     step,
 )
 from dovetail.model.interval import IntervalSpec
+from dovetail.model.time_codes import NO_TIME, NULL_KEY
 from oracle import in_order
 from streams import Mode, Row, Step, Window
 
 INT64 = np.iinfo(np.int64)
+
+
+Caps = tuple[int | None, int | None]
+NO_CAPS: Caps = (None, None)
 
 
 class Hashing(NamedTuple):
@@ -64,8 +68,8 @@ class Algorithm(NamedTuple):
 class IntervalStep:
     """The Facebook operator over its in-memory state."""
 
-    def __init__(self, window: Window, mode: Mode, hashing: Hashing) -> None:
-        self.state = IntervalState.empty(IntervalSpec(*window, *mode))
+    def __init__(self, window: Window, mode: Mode, hashing: Hashing, caps: Caps = NO_CAPS) -> None:
+        self.state = IntervalState.empty(IntervalSpec(*window, *mode, *caps))
         self.hashing = hashing
         self.keys: tuple[dict[int, int | None], dict[int, int | None]] = ({}, {})
         self.counts: Counts | None = None
@@ -74,8 +78,8 @@ class IntervalStep:
         for keys, rows in zip(self.keys, (new.left, new.right), strict=True):
             keys.update((row.id, row.key) for row in rows)
         until = Times(*(int(max(INT64.min, min(INT64.max, time))) for time in new.until))
-        same_key = None if self.hashing.exact else self._same_key
-        out = step(self.state, self._arrivals(new.left), self._arrivals(new.right), until, same_key)
+        real = (None, None) if self.hashing.exact else (self._same_key, self._key_labels)
+        out = step(self.state, self._arrivals(new.left), self._arrivals(new.right), until, *real)
         self.counts = out.counts
         rows = list(zip(out.left.tolist(), out.right.tolist(), strict=True))
         rows += [(row, None) for row in out.left_alone.tolist()]
@@ -88,7 +92,7 @@ class IntervalStep:
 
     def _arrivals(self, rows: Iterable[Row]) -> Arrivals:
         columns = [
-            (self.hashing.of(key or 0), NO_TIME if key is None or time is None else time, row)
+            (self.hashing.of(key or 0), NULL_KEY if key is None else NO_TIME if time is None else time, row)
             for key, time, row in rows
         ]
         return Arrivals(*np.array(columns, np.int64).reshape(-1, 3).T)
@@ -97,6 +101,10 @@ class IntervalStep:
         """Called on rows that have arrived, and that have a key: any other row number is a KeyError."""
         keys = zip((self.keys[0][row] for row in left), (self.keys[1][row] for row in right), strict=True)
         return np.array([a == b for a, b in keys], np.bool_)
+
+    def _key_labels(self, side: str, rows: np.ndarray) -> np.ndarray:
+        keys = self.keys[("left", "right").index(side)]
+        return np.array([keys[row] for row in rows], np.int64)
 
 
 assert (INT64.max, INT64.min) == (ENDED, NEVER), "clipping turns the oracle's infinities into the product's"

@@ -7,22 +7,24 @@ to the next. An accident strikes before or while a step runs; then the step is r
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
-from dovetail.joins.interval import ENDED, NEVER, NO_TIME
+from dovetail.joins.interval import ENDED, NEVER
 from dovetail.log.category import Category
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_config import JoinConfig, OutputColumn
 from dovetail.model.offset import JoinOffset
+from dovetail.model.share import HotKey
+from dovetail.model.time_codes import NO_TIME
 from dovetail.state import live_index
 from dovetail.state.join_step import run_step
 from dovetail.state.store import StateStore, drop_snapshots
 from dovetail.time.coordinator import needed_since
-from laws.algorithms import Hashing
+from laws.algorithms import NO_CAPS, Caps, Hashing
 from oracle import in_order
 from streams import Mode, Row, Step, Window
 
@@ -56,7 +58,9 @@ def in_log_order(steps: list[Step], hashing: Hashing) -> list[Step]:
 
 
 class RecoveringJoin:
-    def __init__(self, home: Path, window: Window, mode: Mode, hashing: Hashing) -> None:
+    def __init__(
+        self, home: Path, window: Window, mode: Mode, hashing: Hashing, caps: Caps = NO_CAPS
+    ) -> None:
         self.index = home / "index"
         self.hashing = hashing
         self.sides = [Category.create(str(home), name, SCHEMA, buckets=BUCKETS) for name in ("left", "right")]
@@ -67,7 +71,7 @@ class RecoveringJoin:
             left="left",
             right="right",
             keys=("_key_0",),
-            spec=IntervalSpec(*window, *mode),
+            spec=IntervalSpec(*window, *mode, *caps),
             columns=(OutputColumn("left_id", "left", "id"), OutputColumn("right_id", "right", "id")),
             buckets=BUCKETS,
             tasks=1,
@@ -79,8 +83,10 @@ class RecoveringJoin:
         self.offset = JoinOffset()
         self.newest: tuple[list[int], list[int]] = ([], [])  # of each commit: its largest time
 
-    def step(self, step: Step, tasks: int, accident: str) -> list[tuple[int | None, int | None]]:
-        start, end = self.offset, self._append(step, tasks)
+    def step(
+        self, step: Step, tasks: int, accident: str, hot: Sequence[HotKey] = ()
+    ) -> list[tuple[int | None, int | None]]:
+        start, end = self.offset, self._append(step, tasks).moved(hot=[list(key) for key in hot])
         if accident == "the index is lost":
             live_index._attached.clear()
             shutil.rmtree(self.index, ignore_errors=True)

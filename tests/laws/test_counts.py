@@ -28,8 +28,11 @@ def test_counts(steps, window):
             usable = [[row for row in side if None not in row] for side in step[:2]]
             late = tuple(sum(row.time < before[side] for row in usable[side]) for side in (0, 1))
             assert (counts.left_late, counts.right_late) == late
-            void = (len(step.left) - len(usable[0]), len(step.right) - len(usable[1]))
+            void = tuple(sum(row.key is None for row in side) for side in step[:2])
             assert (counts.left_void, counts.right_void) == void
+            lost = (len(step.left) - len(usable[0]), len(step.right) - len(usable[1]))
+            assert (void[0] + counts.left_invalid, void[1] + counts.right_invalid) == lost
+            assert (counts.left_capped, counts.right_capped) == (0, 0)
             assert counts.collisions == 0
             before = step.until
 

@@ -8,12 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oracle
+from dovetail.model.share import HotKey
+from dovetail.state.store import read_totals
 from laws.algorithms import HASHINGS
 from laws.effort import examples
 from laws.recovering import RecoveringJoin, in_log_order
 from oracle import ENDED
 from streams import MODES, Mode, Row, Step, Window, wild_schedules, windows
 
+DISTINCT = [hashing for hashing in HASHINGS if hashing.name not in ("two values", "one value")]
 ACCIDENTS = ("none", "the index is lost", "the workers are new", "the output is lost", "a worker dies")
 
 
@@ -35,6 +38,58 @@ def test_recoverable(data, schedule, window, mode, hashing):
             tasks = data.draw(st.sampled_from((tasks, tasks, 1, 2, 3)))
             accident = data.draw(st.sampled_from(ACCIDENTS))
             assert join.step(step, tasks, accident) == expected[n], (n, tasks, accident)
+
+
+@examples(usual=40, thorough=1000)
+@given(
+    data=st.data(),
+    schedule=wild_schedules(),
+    window=windows(),
+    mode=st.sampled_from(MODES),
+    hashing=st.sampled_from(DISTINCT),
+    caps=st.tuples(st.integers(1, 3), st.none() | st.integers(1, 3)),
+)
+def test_recoverable_with_caps(data, schedule, window, mode, hashing, caps):
+    if mode.how in ("right", "full") and oracle.defers_pick(*mode):
+        caps = (caps[0], None)
+    steps = in_log_order([*schedule, Step((), (), (ENDED, ENDED))], hashing)
+    expected, _ = oracle.capped_join(steps, *window, *mode, *caps)
+    with tempfile.TemporaryDirectory() as home:
+        join = RecoveringJoin(Path(home), window, mode, hashing, caps)
+        for n, step in enumerate(steps):
+            tasks, accident = data.draw(st.sampled_from((1, 2, 3))), data.draw(st.sampled_from(ACCIDENTS))
+            assert join.step(step, tasks, accident) == expected[n], (n, tasks, accident)
+
+
+@examples(usual=60, thorough=2000)
+@given(
+    data=st.data(),
+    schedule=wild_schedules(),
+    window=windows(),
+    mode=st.sampled_from([mode for mode in MODES if mode.how not in ("right", "full")]),
+    hashing=st.sampled_from(HASHINGS),
+)
+def test_hot_keys_are_split_and_nothing_changes(data, schedule, window, mode, hashing):
+    """Keys become hot and cool down at any step, rows of either side are dealt out, tasks come and go,
+    accidents happen: what comes out is the same, and every row is counted once."""
+    steps = in_log_order([*schedule, Step((), (), (ENDED, ENDED))], hashing)
+    expected = oracle.streaming_join(steps, *window, *mode)
+    sides = ("left", "right") if (mode.how, mode.match) == ("inner", "all") else ("left",)
+    keys = [HotKey(hash, side) for hash in sorted({hashing.of(key) for key in range(3)}) for side in sides]
+    hot_sets = st.lists(st.sampled_from(keys), max_size=3, unique_by=lambda key: key.hash)
+    with tempfile.TemporaryDirectory() as home:
+        join = RecoveringJoin(Path(home), window, mode, hashing)
+        tasks, hot = 1, []
+        for n, step in enumerate(steps):
+            tasks = data.draw(st.sampled_from((tasks, tasks, 1, 2, 3)))
+            hot = data.draw(st.sampled_from((hot, None)))
+            hot = data.draw(hot_sets) if hot is None else hot
+            accident = data.draw(st.sampled_from(ACCIDENTS))
+            assert join.step(step, tasks, accident, hot) == expected[n], (n, tasks, accident, hot)
+        if hashing.exact:
+            totals = read_totals(join.config, join.offset)
+            assert totals["left_in"] == sum(len(step.left) for step in steps)
+            assert totals["right_in"] == sum(len(step.right) for step in steps)
 
 
 def test_scaling_back_after_the_index_has_grown():

@@ -4,8 +4,11 @@ restart."""
 from __future__ import annotations
 
 import threading
+from itertools import pairwise
 
 from dovetail.service.run_snapshot import RunSnapshot
+from dovetail.service.run_summary import JoinSummary
+from dovetail.state.step_log import StepLog
 from spark.application import Application
 from spark.batch import count, database, differences, join_sql
 from spark.events import events, write_files
@@ -39,10 +42,32 @@ def test_estimated_time(application: Application) -> None:
         write_files(table.slice(ROWS // 2), application.folder / name, 5, first=5)
     (last,) = application.run(PQL, "drain").joins
     assert last.late_rows == 0
+    agree(application, last)
     db = database(**tables, found=application.files("out"))
     expected = join_sql("full", "l.id, r.id", ON)
     assert count(db, expected) > ROWS
     assert differences(db, "FROM found", expected) == {}
+
+
+def agree(application: Application, summary: JoinSummary) -> None:
+    """Every step of both runs is on record, and the records say what the summary says."""
+    records = StepLog(application.home, f"apps/app/state/{summary.name}").read()
+    assert [record.step for record in records] == list(range(1, len(records) + 1))
+    assert [record.ended for record in records] == [False] * (len(records) - 1) + [True]
+    for side, rows, estimate in (
+        ("left", summary.left_rows, summary.left_estimate),
+        ("right", summary.right_rows, summary.right_estimate),
+    ):
+        steps = [getattr(record, side) for record in records]
+        assert sum(step.rows for step in steps) == rows
+        assert all(earlier.stop == later.start for earlier, later in pairwise(steps))
+        assert steps[-1].backlog_commits == 0
+        taken = [commit for step in steps for commit in step.taken]
+        assert [commit.commit for commit in taken] == list(range(steps[-1].stop))
+        assert estimate is not None
+        assert (taken[-1].window, taken[-1].accuracy) == (estimate.window, estimate.accuracy)
+        assert taken[-1].behind_us is not None
+        assert taken[-1].behind_us > 0
 
 
 def test_a_stream_that_is_ahead_waits(application: Application) -> None:
@@ -72,6 +97,8 @@ def test_a_stream_that_is_ahead_waits(application: Application) -> None:
 
     application.run(pql, "stream", stop=stop, on_snapshot=feed_while_right_waits)
     assert waiting[-1] > ROWS // 4
+    records = StepLog(application.home, "apps/app/state/pairs").read()
+    assert any(record.right.paused and record.right.backlog_us for record in records)
     (last,) = application.run(pql, "drain").joins
     assert last.late_rows == 0
     db = database(**tables, found=application.files("out"))

@@ -34,24 +34,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.joins.buffer import Allocate, Buffer, Held, in_memory
+from dovetail.joins.caps import KeyLabels, beyond
 from dovetail.joins.tactics import NONE, Pairs, Sides, done_at_match, mark_right_rows, tactic_for
 from dovetail.kernels import ring as rings
 from dovetail.kernels.pick import NO_ROW
 from dovetail.model.interval import IntervalSpec
+from dovetail.model.time_codes import FIRST_TIME, NULL_KEY
 
 Int64s = NDArray[np.int64]
 SameKey = Callable[[Int64s, Int64s], NDArray[np.bool_]]
 """`same_key(left_rows, right_rows)` says, pair by pair, whether the real keys are equal: hashes may
 collide."""
 
-NO_TIME = int(np.iinfo(np.int64).min)
-"""As an event time: this row can match nothing, for its key or its time is null."""
 NEVER = int(np.iinfo(np.int64).min)
 """As a stream time: nothing has come yet."""
 ENDED = int(np.iinfo(np.int64).max)
@@ -84,9 +85,21 @@ class Counts(NamedTuple):
     left_matched: int  # left rows that waited no longer after this step, and had a partner
     left_late: int  # behind their own stream's time when they came
     right_late: int
-    left_void: int  # null key or time
+    left_void: int  # null key
     right_void: int
+    left_invalid: int  # no time, or one that is not believed
+    right_invalid: int
+    left_capped: int  # resolved before their time, for too many rows of their key were open
+    right_capped: int
     collisions: int  # equal tags, different keys
+
+
+class Copies(NamedTuple):
+    left: NDArray[np.uint32]
+    right: NDArray[np.uint32]
+
+
+NO_COPIES = Copies(np.empty(0, np.uint32), np.empty(0, np.uint32))
 
 
 class Emitted(NamedTuple):
@@ -130,12 +143,12 @@ class IntervalState:
 
 def open_bound(spec: IntervalSpec, times: Times) -> int:
     """A left row is open iff its time is at or above this."""
-    return _minus(times.right, spec.after_us)
+    return minus(times.right, spec.after_us)
 
 
 def probe_bound(spec: IntervalSpec, times: Times) -> int:
     """A right row can be found by new left rows iff its time is at or above this."""
-    return _minus(times.left, spec.before_us)
+    return minus(times.left, spec.before_us)
 
 
 def retain_bound(spec: IntervalSpec, times: Times) -> int:
@@ -145,16 +158,24 @@ def retain_bound(spec: IntervalSpec, times: Times) -> int:
     """
     bound = probe_bound(spec, times)
     if spec.keeps_right and spec.defers_pick:
-        bound = min(bound, _minus(times.right, spec.before_us + spec.after_us))
+        bound = min(bound, minus(times.right, spec.before_us + spec.after_us))
     return bound
 
 
 def step(
-    state: IntervalState, left: Arrivals, right: Arrivals, until: Times, same_key: SameKey | None = None
+    state: IntervalState,
+    left: Arrivals,
+    right: Arrivals,
+    until: Times,
+    same_key: SameKey | None = None,
+    key_labels: KeyLabels | None = None,
+    copies: Copies = NO_COPIES,
 ) -> Emitted:
     """Take in new rows, let the stream times pass to `until`, and say what comes out.
 
-    Without `same_key` two rows count as having equal keys if the upper halves of their hashes are equal.
+    `copies` names rows by their tags, on each side, that other states have too: they are not counted here.
+    Without `same_key` and `key_labels` two rows count as having equal keys if the upper halves of their
+    hashes are equal.
     """
     spec, before = state.spec, state.times
     until = Times(max(until.left, before.left), max(until.right, before.right))
@@ -170,7 +191,7 @@ def step(
 
     # 2. Time passes: left rows close, those that are new and still open stay, right rows are evicted.
     state.times = until
-    closing = _close(state, new_left)
+    closing, left_capped = _close(state, new_left, key_labels)
     lone_left = decision.left_alone
     if spec.keeps_left:
         lone_left = np.concatenate([closing.row[~closing.matched], void_left])
@@ -181,19 +202,27 @@ def step(
         if spec.keeps_right:
             mark_right_rows(state.right, picked.tag, picked.best_row)
     peak_rows = max(peak_rows, state.left_rows + state.right_rows)
-    lone_right = _evict(state, void_right)
+    lone_right, right_capped = _evict(state, new_right, void_right, key_labels)
 
+    own_left, own_right = _counted(new_left, copies.left), _counted(new_right, copies.right)
+    matched = decision.done
+    if not done_at_match(spec):
+        matched = int(np.count_nonzero(_counted(closing, copies.left).matched))
     counts = Counts(
-        left_in=len(left.row),
-        right_in=len(right.row),
+        left_in=len(own_left.row) + len(void_left),
+        right_in=len(own_right.row) + len(void_right),
         pairs=len(pairs_left),
         left_alone=len(lone_left),
         right_alone=len(lone_right),
-        left_matched=decision.done if done_at_match(spec) else int(np.count_nonzero(closing.matched)),
-        left_late=int(np.count_nonzero(new_left.time < before.left)),
-        right_late=int(np.count_nonzero(new_right.time < before.right)),
-        left_void=len(void_left),
-        right_void=len(void_right),
+        left_matched=matched,
+        left_late=int(np.count_nonzero(own_left.time < before.left)),
+        right_late=int(np.count_nonzero(own_right.time < before.right)),
+        left_void=int(np.count_nonzero(left.time == NULL_KEY)),
+        right_void=int(np.count_nonzero(right.time == NULL_KEY)),
+        left_invalid=len(void_left) - int(np.count_nonzero(left.time == NULL_KEY)),
+        right_invalid=len(void_right) - int(np.count_nonzero(right.time == NULL_KEY)),
+        left_capped=left_capped,
+        right_capped=right_capped,
         collisions=len(candidates.new) + len(candidates.waiting) - len(pairs.new) - len(pairs.waiting),
     )
     return Emitted(pairs_left, pairs_right, lone_left, lone_right, counts, peak_rows)
@@ -224,8 +253,9 @@ def _verified(pairs: Pairs, sides: Sides, same_key: SameKey) -> Pairs:
     return pairs if new.all() and waiting.all() else pairs.where(new, waiting)
 
 
-def _close(state: IntervalState, new_left: Held) -> Held:
-    """Take out the left rows whose window is over, old ones and new ones; buffer new ones that stay open."""
+def _close(state: IntervalState, new_left: Held, key_labels: KeyLabels | None) -> tuple[Held, int]:
+    """Take out the left rows whose window is over, old ones and new ones; buffer new ones that stay open.
+    Also those that are too many of their key, and how many that were."""
     bound = open_bound(state.spec, state.times)
     expired = state.left.held_at(rings.expire(state.left.ring, bound))
     open_ = new_left.time >= bound
@@ -233,22 +263,36 @@ def _close(state: IntervalState, new_left: Held) -> Held:
     if done_at_match(state.spec):
         open_ &= ~new_left.matched
         over = over.where(~over.matched)
-    state.left.insert(new_left.where(open_))
-    return over if not len(expired.row) else expired.joined(over)
+    staying = new_left.where(open_)
+    state.left.insert(staying)
+    crowded = beyond(state.left, staying.tag, state.spec.left_cap, key_labels)
+    capped = state.left.held_at(crowded)
+    rings.kill(state.left.ring, crowded)
+    leaving = [held for held in (expired, over, capped) if len(held.row)]
+    return reduce(Held.joined, leaving) if leaving else over, len(crowded)
 
 
-def _evict(state: IntervalState, void: Int64s) -> Int64s:
-    """Take out right rows that no left row can reach any more; gives those that must come out alone."""
-    evicted = rings.expire(state.right.ring, retain_bound(state.spec, state.times))
-    if not state.spec.keeps_right:
-        return NONE
-    rows, _, matched = rings.rows_at(state.right.ring, evicted)
-    return np.concatenate([rows[~matched], void])
+def _evict(
+    state: IntervalState, new_right: Held, void: Int64s, key_labels: KeyLabels | None
+) -> tuple[Int64s, int]:
+    """Take out right rows that no left row can reach any more, and those that are too many of their key.
+    Gives the rows that must come out alone, and how many were too many."""
+    spec, ring = state.spec, state.right.ring
+    evicted = rings.expire(ring, retain_bound(spec, state.times))
+    crowded = rings.kill(ring, beyond(state.right, new_right.tag, spec.right_cap, key_labels))
+    if not spec.keeps_right:
+        return NONE, len(crowded)
+    rows, _, matched = rings.rows_at(ring, np.concatenate([evicted, crowded]))
+    return np.concatenate([rows[~matched], void]), len(crowded)
+
+
+def _counted(held: Held, copies: NDArray[np.uint32]) -> Held:
+    return held.where(~np.isin(held.tag, copies)) if len(copies) else held
 
 
 def _split(arrivals: Arrivals) -> tuple[Held, Int64s]:
     """Rows that may match, and the row numbers of those that cannot."""
-    usable = arrivals.time != NO_TIME
+    usable = arrivals.time >= FIRST_TIME
     if usable.all():
         void = np.empty(0, np.int64)
     else:
@@ -266,6 +310,6 @@ def _split(arrivals: Arrivals) -> tuple[Held, Int64s]:
     return held, void
 
 
-def _minus(time: int, distance_us: int) -> int:
+def minus(time: int, distance_us: int) -> int:
     """Stream times at their ends stay there."""
     return time if time in (NEVER, ENDED) else time - distance_us

@@ -201,6 +201,41 @@ def find(ring: Ring, tags: UInt32s, rows: Int64s) -> Int64s:
 
 
 @kernel
+def crowded(ring: Ring, tags: UInt32s, most: int) -> tuple[Int64s, Int64s]:
+    """Of each of these tags (no two the same) that more than `most` live entries have: all their slots, and
+    the position of the tag."""
+    capacity = np.int64(len(ring.entries))
+    mask = np.uint32(len(ring.heads) - 1)
+    tail = ring.meta[TAIL]
+    slots = np.empty(1024, np.int64)
+    which = np.empty(1024, np.int64)
+    found = 0
+    for i in range(len(tags)):
+        before = found
+        slot = ring.heads[tags[i] & mask]
+        newest = ring.meta[USED]
+        while slot != NO_SLOT:
+            age = np.int64(slot) - tail
+            if age < 0:
+                age += capacity
+            if age >= newest:
+                break
+            newest = age
+            entry = ring.entries[slot]
+            if entry["tag"] == tags[i] and entry["time"] != DEAD:
+                if found == len(slots):
+                    slots = _grown(slots, 2 * found)
+                    which = _grown(which, 2 * found)
+                slots[found] = slot
+                which[found] = i
+                found += 1
+            slot = entry["next"]
+        if found - before <= most:
+            found = before
+    return slots[:found], which[:found]
+
+
+@kernel
 def expire(ring: Ring, bound: int) -> Int64s:
     """Mark every live entry with a time below the bound dead; returns their slots, oldest arrival first."""
     capacity = len(ring.entries)

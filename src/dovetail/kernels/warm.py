@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dovetail.kernels import gather, pick, ring, xxhash64
+from dovetail.kernels import frequent, gather, pick, ring, xxhash64
 
 
 def warm() -> None:
@@ -25,6 +25,7 @@ def warm() -> None:
     ring.insert(arrays, tags, none, none, flags)
     ring.probe(arrays, tags, none, -1, 1)
     ring.find(arrays, tags, none)
+    ring.crowded(arrays, tags, 1)
     ring.expire(arrays, 0)
     ring.kill(arrays, none)
     ring.mark(arrays, none)
@@ -36,6 +37,7 @@ def warm() -> None:
     xxhash64.hash_longs(hashes, hashes)
     xxhash64.hash_ints(tags, hashes)
     xxhash64.hash_bytes(np.empty(0, np.uint8), np.zeros(1, np.int64), hashes)
+    frequent.frequent(none)
     pieces = np.empty(0, np.int32)
     for width in (1, 2, 4, 8):
         gather.fixed(none, pieces, none, np.empty(0, f"u{width}"))

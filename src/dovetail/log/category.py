@@ -27,7 +27,7 @@ from dovetail.log.definition import Definition, folder_of
 from dovetail.log.filesystem import Store, absolute_home, open_store
 from dovetail.log.packer import Packer
 from dovetail.log.schema import log_schema
-from dovetail.log.segment import MAX_BYTES, MAX_ROWS, BucketOf, Segment, TimeOf
+from dovetail.log.segment import MAX_BYTES, MAX_ROWS, BucketOf, HashOf, Segment, TimeOf
 from dovetail.model.compression import Compression
 
 
@@ -165,13 +165,15 @@ class Category:
         bucket_of: BucketOf,
         time_of: TimeOf,
         *,
+        hash_of: HashOf | None = None,
         max_rows: int = MAX_ROWS,
         max_bytes: int = MAX_BYTES,
     ) -> list[SegmentInfo]:
         """Write rows as segments, each a chunk of the batches sorted by bucket, for `append` to name later.
 
         `bucket_of` and `time_of` are given whole chunks in the category's schema. `time_of` gives int64
-        microseconds with `NO_TIME` where there is none, or None if the rows have no event times.
+        microseconds, codes for no time among them, or None if the rows have no event times. With `hash_of`
+        a segment names its frequent keys.
         """
         pieces = segment_format.chunks(
             batches, self.schema, max_rows=max_rows, max_bytes=max_bytes, where=f"category {self.name}"
@@ -185,6 +187,7 @@ class Category:
                 bucket=bucket_of(piece),
                 buckets=self.buckets,
                 times=time_of(piece),
+                hashes=hash_of(piece) if hash_of else None,
                 pack=packer.pack,
             )
             for piece in pieces

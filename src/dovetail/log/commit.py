@@ -14,9 +14,10 @@ from typing import Any
 from dovetail.errors import CorruptFile
 from dovetail.log import document
 from dovetail.log.packing import Packing
+from dovetail.model.frequent_key import FrequentKey
 from dovetail.model.sketch import EventTimeSketch, merge_sketches
 
-KIND, VERSION = "dovetail.commit", 1
+KIND, VERSION = "dovetail.commit", 2
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,8 @@ class SegmentInfo:
     checksum: str
     rows_per_bucket: tuple[int, ...]
     sketch: EventTimeSketch
-    packing: Packing | None
+    frequent: tuple[FrequentKey, ...] = ()
+    packing: Packing | None = None
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -39,6 +41,7 @@ class SegmentInfo:
             "checksum": self.checksum,
             "rows_per_bucket": list(self.rows_per_bucket),
             "sketch": self.sketch.to_json(),
+            "frequent": [list(key) for key in self.frequent],
             "packing": self.packing.to_json() if self.packing else None,
         }
 
@@ -51,8 +54,8 @@ class SegmentInfo:
 class PlacedSegment(SegmentInfo):
     """A segment that a commit names: its rows have numbers, from `first_row` on."""
 
-    first_row: int
-    commit: int
+    first_row: int = 0
+    commit: int = 0
 
 
 @dataclass(frozen=True)
@@ -157,7 +160,7 @@ def decode(data: bytes, number: int, category_id: str, *, where: str) -> Commit:
             written_at_us=body["written_at_us"],
         )
         sound = (commit.number, body["category"], body["rows"]) == (number, category_id, commit.rows)
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         sound = False
     if not sound:
         raise CorruptFile(
@@ -180,5 +183,6 @@ def _segment_fields(value: Mapping[str, Any]) -> dict[str, Any]:
         "checksum": value["checksum"],
         "rows_per_bucket": counts,
         "sketch": EventTimeSketch.from_json(value["sketch"]),
+        "frequent": tuple(FrequentKey(*map(int, key)) for key in value["frequent"]),
         "packing": Packing.from_json(value.get("packing")),
     }

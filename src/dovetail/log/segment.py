@@ -23,6 +23,7 @@ import pyarrow as pa
 import xxhash
 
 from dovetail.errors import CorruptFile, UnknownVersion
+from dovetail.kernels.frequent import frequent
 from dovetail.kernels.grouping import group_by_bucket
 from dovetail.log.blocks import COLUMN, Blocks, Packed, mapped_schema, payload_schema
 from dovetail.log.codec import Codec
@@ -31,7 +32,9 @@ from dovetail.log.document import checksum
 from dovetail.log.filesystem import Output, Store
 from dovetail.log.packing import Packing
 from dovetail.log.schema import fit
+from dovetail.model.frequent_key import FrequentKey, most_frequent
 from dovetail.model.sketch import EventTimeSketch
+from dovetail.model.time_codes import FIRST_TIME
 
 KIND, PLAIN, PACKED = b"dovetail.segment", b"1", b"2"
 """The format, and its version without and with compressed payload."""
@@ -39,9 +42,12 @@ KIND, PLAIN, PACKED = b"dovetail.segment", b"1", b"2"
 MAX_ROWS = 1 << 18
 MAX_BYTES = 64 << 20
 """Small enough that a writer fills the same memory again and again: fresh pages cost more than the work."""
+FREQUENT_SHARE = 0.01
+FREQUENT_KEYS = 8
 
 BucketOf = Callable[[pa.RecordBatch], "npt.NDArray[np.integer[Any]]"]
 TimeOf = Callable[[pa.RecordBatch], "npt.NDArray[np.int64] | None"]
+HashOf = Callable[[pa.RecordBatch], "npt.NDArray[np.int64]"]
 Pack = Callable[[pa.RecordBatch], Packed | None]
 CodecOf = Callable[[str | None], Codec]
 
@@ -121,6 +127,7 @@ def write_segment(
     bucket: npt.NDArray[np.integer[Any]],
     buckets: int,
     times: npt.NDArray[np.int64] | None,
+    hashes: npt.NDArray[np.int64] | None = None,
     pack: Pack = lambda batch: None,
 ) -> SegmentInfo:
     """Write rows as one file, sorted by bucket; its checksum is taken of the bytes on their way out. `pack`
@@ -151,7 +158,29 @@ def write_segment(
 
     store.write(f"{folder}/{name}", fill)
     sketch = EventTimeSketch.without_times(rows) if times is None else EventTimeSketch.of(times)
-    return SegmentInfo(name, rows, tally.bytes, tally.hash.hexdigest(), rows_per_bucket, sketch, packing)
+    often = () if hashes is None else _frequent(hashes, times, order)
+    digest = tally.hash.hexdigest()
+    return SegmentInfo(name, rows, tally.bytes, digest, rows_per_bucket, sketch, often, packing)
+
+
+def _frequent(
+    hashes: npt.NDArray[np.int64],
+    times: npt.NDArray[np.int64] | None,
+    order: npt.NDArray[np.int64] | None,
+) -> tuple[FrequentKey, ...]:
+    """Keys with a share of the rows that is worth a line in a commit; rows without a time do not count. The
+    positions are those in the segment, after the rows were brought into `order`."""
+    usable = hashes if times is None or times.min(initial=0) >= FIRST_TIME else hashes[times >= FIRST_TIME]
+    values, counts = frequent(usable)
+    often = counts >= max(2, len(hashes) * FREQUENT_SHARE)
+    if not often.any():
+        return ()
+    placed = hashes if order is None else hashes[order]
+    found = [
+        FrequentKey(int(value), int(count), int(np.argmax(placed == value)))
+        for value, count in zip(values[often], counts[often], strict=True)
+    ]
+    return tuple(most_frequent(found, FREQUENT_KEYS))
 
 
 class _Tally:

@@ -21,6 +21,11 @@ class EstimateSpec:
     max_window: int = 64
 
     @property
+    def share(self) -> float:
+        """Up to which quantile event times must be known well."""
+        return self.percentile / 100 if self.statistic == "percentile" else 0.0
+
+    @property
     def levels(self) -> int:
         """How many window sizes there are."""
         return self.max_window.bit_length()

@@ -24,13 +24,15 @@ Pick = Literal["first", "nearest", "earliest", "latest"]
 
 @dataclass(frozen=True)
 class IntervalSpec:
-    """Bounds, join type and match mode of one interval join; it cannot be built with an empty window."""
+    """Bounds, join type, match mode and caps of one interval join; an empty window is refused."""
 
     before_us: int
     after_us: int
     how: JoinType
     match: Match = "all"
     pick: Pick = "first"
+    left_cap: int | None = None  # rows of one key held at most; None: any number
+    right_cap: int | None = None
 
     def __post_init__(self) -> None:
         for field, allowed in (("how", JoinType), ("match", Match), ("pick", Pick)):
@@ -39,6 +41,17 @@ class IntervalSpec:
                     f"unknown {field} {getattr(self, field)!r} of an interval join",
                     expected=" | ".join(get_args(allowed)),
                 )
+        for side, cap in (("left", self.left_cap), ("right", self.right_cap)):
+            if cap is not None and cap < 1:
+                raise PlanError(
+                    f"{side}_cap cannot be {cap}", expected="a whole number from 1 on, or none at all"
+                )
+        if self.right_cap is not None and self.keeps_right and self.defers_pick:
+            raise PlanError(
+                f"right_cap has no meaning in a {self.how} join with pick = {self.pick!r}",
+                expected="right_cap with inner, left, semi and anti joins, or with other match modes",
+                hint="a right row must stay until every left row that may pick it has closed: leave it out",
+            )
         if self.before_us + self.after_us < 0:
             raise PlanError(
                 f"the join window is empty: it ends {-(self.before_us + self.after_us)} µs before it starts",
@@ -65,5 +78,5 @@ class IntervalSpec:
         """The partner is chosen when the window closes, not when it is found."""
         return self.emits_pairs and self.match == "one" and self.pick != "first"
 
-    def to_json(self) -> dict[str, int | str]:
+    def to_json(self) -> dict[str, int | str | None]:
         return asdict(self)

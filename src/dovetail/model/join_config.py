@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any
 
 from dovetail.model.estimate_spec import EstimateSpec
 from dovetail.model.interval import IntervalSpec
+from dovetail.model.offset import JoinOffset
 from dovetail.model.pacing import Pacing
-
-Side = Literal["left", "right"]
+from dovetail.model.share import Share, Side
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,7 @@ class JoinConfig:
     right_max_delay_us: int
     max_step_rows: int
     estimate: EstimateSpec | None = None  # None: stream times are `max_delay` behind the newest rows
+    splits_hot_keys: bool = True
     pacing: Pacing | None = None  # None: no stream waits for the other
     index_dir: str | None = None  # None: chosen on each host
     drain: bool = False
@@ -66,6 +67,6 @@ class JoinConfig:
         """The name under which the join holds back retention."""
         return f"{self.application}.{self.join}"
 
-    def bucket_range(self, task: int, tasks: int) -> tuple[int, int]:
-        """The buckets of one task: neighbours, so that a segment gives them as one slice."""
-        return task * self.buckets // tasks, (task + 1) * self.buckets // tasks
+    def share(self, task: int, offset: JoinOffset) -> Share:
+        """What is a task's in the step that ends at an offset."""
+        return Share(task, offset.tasks, self.buckets, offset.hot_keys)

@@ -8,14 +8,15 @@ version of the state.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import xxhash
 
 from dovetail.errors import CorruptFile, UnknownVersion
+from dovetail.model.share import HotKey
 
-VERSION = 2
+VERSION = 3
 NEVER = -(2**63)
 ENDED = 2**63 - 1
 
@@ -33,6 +34,8 @@ class JoinOffset:
     ended: bool = False  # the inputs were declared complete: everything is closed
     left_estimate: dict[str, Any] | None = None  # what each stream time was estimated from, where it was
     right_estimate: dict[str, Any] | None = None
+    hot: list[list[Any]] = field(default_factory=list)  # keys that are split over the tasks (HotKey)
+    heat: dict[str, Any] | None = None  # what that was decided from
 
     @property
     def times(self) -> tuple[int, int]:
@@ -41,8 +44,16 @@ class JoinOffset:
 
     @property
     def version(self) -> str:
-        digest = xxhash.xxh3_64_hexdigest(json.dumps(self.to_json(), sort_keys=True).encode())
+        digest = xxhash.xxh3_64_hexdigest(json.dumps(self.slim().to_json(), sort_keys=True).encode())
         return f"{self.step:012d}-{digest}"
+
+    @property
+    def hot_keys(self) -> tuple[HotKey, ...]:
+        return tuple(HotKey(*key) for key in self.hot)
+
+    def slim(self) -> JoinOffset:
+        """All that a task must know: not what the coordinator plans by."""
+        return replace(self, left_estimate=None, right_estimate=None, heat=None)
 
     def to_json(self) -> dict[str, Any]:
         return {"version": VERSION, **asdict(self)}

@@ -1,130 +1,149 @@
-"""A small mergeable summary of event times: how many, how many missing, from when to when, and a histogram.
+"""A small mergeable summary of event times: how many, how many missing, from when to when, and how they are
+spread.
 
-Law: the sketch is a function of the *multiset* of times alone. So for every split of the times,
-`EventTimeSketch.of(a + b) == EventTimeSketch.of(a).merge(EventTimeSketch.of(b))`, and `merge` is associative
-and commutative with `EMPTY` as its unit.
+The times are kept as groups of neighbours: a mean and a weight. A group may hold about a 32nd of what lies
+below it, so the lowest times stand alone, and a low quantile, which is what a stream's time is taken from, is
+known to within a small share of its own rank. Groups follow ranks, not values: one row dated next year is one
+group more and changes nothing for the others, as it would in a histogram of equal bins.
 
-Why that holds: bin `k` of width `2**shift` covers the times `t` with `t >> shift == k`, and `shift` is the
-smallest one with which the range from the minimum to the maximum touches at most 256 bins. A wider range
-never needs a smaller shift, and a bin of twice the width is two bins joined: nothing is ever interpolated.
+    ranks     0 1 2 .. 31 | 32 33 .. 63 | 64-65 66-67 .. | 128-131 .. | 256-263 ..
 
-    times 0..255 µs      256 bins of 1 µs
-    and one of 300 µs    151 bins of 2 µs, of which bins 128..149 are empty and bin 150 holds the new one
+Law. Merging loses no row: counts add up, the smallest and the largest time stay exact, and the mean to the
+rounding. `quantile(p)` has a true rank within `RANK_ERROR` of `p * count` for each merge that it went
+through, in practice well inside. What comes out depends only on what went in and its order.
+
+Published relatives: t-digest (groups by rank, means as centres), biased quantiles (the lower, the finer). The
+libraries that keep them are random or serialise to bytes that no one can read in a commit.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-NO_TIME = int(np.iinfo(np.int64).min)
-"""Stands for "no event time" among int64 microseconds."""
+from dovetail.model.time_codes import FIRST_TIME
 
-MAX_BINS = 256
+Int64s = npt.NDArray[np.int64]
+
+OCTAVE = 32
+"""Groups between a rank and its double."""
+RANK_ERROR = 2 / OCTAVE
+"""A group's own weight and that of the last one to enter it, as a share of what lies below."""
+
+_SORTED_ROWS = 4096
+_BIN_BITS = 12
 
 
 @dataclass(frozen=True)
 class EventTimeSketch:
-    """`count` times from `min_us` to `max_us` (both 0 if there are none), and `nulls` rows without a time."""
+    """`count` times from `min_us` to `max_us` (both 0 if there are none), `nulls` rows without a usable one.
+    `means` ascend, counted from `min_us`; `weights` add up to `count`."""
 
     count: int = 0
     nulls: int = 0
     min_us: int = 0
     max_us: int = 0
-    counts: tuple[int, ...] = ()
+    means: tuple[int, ...] = ()
+    weights: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if self.count == 0:
-            consistent = self.min_us == self.max_us == 0 and not self.counts
+            consistent = self.min_us == self.max_us == 0 and not self.means and not self.weights
         else:
-            bins = (self.max_us >> self.shift) - (self.min_us >> self.shift) + 1
             consistent = (
-                NO_TIME < self.min_us <= self.max_us < -NO_TIME
-                and len(self.counts) == bins
-                and sum(self.counts) == self.count
-                and self.counts[0] > 0
-                and self.counts[-1] > 0
-                and min(self.counts) >= 0
+                FIRST_TIME <= self.min_us <= self.max_us < 2**63
+                and len(self.means) == len(self.weights) > 0
+                and min(self.weights) > 0
+                and sum(self.weights) == self.count
+                and self.means[0] >= 0
+                and self.means[-1] <= self.max_us - self.min_us
+                and all(one <= other for one, other in pairwise(self.means))
             )
         if not consistent or self.count < 0 or self.nulls < 0:
             raise ValueError("the parts of the event-time sketch contradict each other")
 
     @classmethod
-    def of(cls, times: npt.NDArray[np.int64]) -> EventTimeSketch:
-        """The sketch of an array of microseconds, `NO_TIME` where there is none."""
+    def of(cls, times: Int64s) -> EventTimeSketch:
+        """The sketch of an array of microseconds; codes (`model/time_codes.py`) stand for no usable time."""
         if times.size == 0:
             return EMPTY
-        low = int(times.min())
-        nulls = 0
-        if low == NO_TIME:
-            known = times[times != NO_TIME]
+        low, nulls = int(times.min()), 0
+        if low < FIRST_TIME:
+            known = times[times >= FIRST_TIME]
             nulls = times.size - known.size
             if known.size == 0:
                 return cls(nulls=nulls)
             times, low = known, int(known.min())
-        high = int(times.max())
-        shift = _shift(low, high)
-        counts = np.bincount((times >> shift) - (low >> shift))
-        return cls(times.size, nulls, low, high, tuple(counts.tolist()))
+        points, weights = _points(times)
+        return cls._grouped(nulls, low, int(times.max()), points, weights)
 
     @classmethod
     def without_times(cls, rows: int) -> EventTimeSketch:
         """The sketch of rows of which none has a time."""
         return cls(nulls=rows)
 
+    @classmethod
+    def _grouped(
+        cls,
+        nulls: int,
+        low: int,
+        high: int,
+        points: npt.NDArray[np.float64],
+        weights: Int64s,
+        fine_ranks: float = np.inf,
+    ) -> EventTimeSketch:
+        means, weights = _groups(points, weights, fine_ranks)
+        span = high - low  # in Python's integers: floats may round to more than it
+        inside = tuple(min(span, max(0, round(mean))) for mean in means.tolist())
+        return cls(int(weights.sum()), nulls, low, high, inside, tuple(weights.tolist()))
+
     def merge(self, other: EventTimeSketch) -> EventTimeSketch:
         return merge_sketches((self, other))
 
-    @property
-    def shift(self) -> int:
-        return _shift(self.min_us, self.max_us)
+    def focused(self, share: float) -> EventTimeSketch:
+        """The same times for quantiles up to `share` only: what lies well above is kept in few groups."""
+        if not self.count:
+            return self
+        points = np.array(self.means, np.float64)
+        weights = np.array(self.weights, np.int64)
+        return self._grouped(self.nulls, self.min_us, self.max_us, points, weights, 4 * share * self.count)
 
-    @property
-    def bin_width_us(self) -> int:
-        """The error bound of `quantile`."""
-        return 1 << self.shift
-
-    def quantile(self, p: float) -> int | None:
-        """The time below which a share `p` of the times lies (nearest rank), or None without times.
-
-        Never ahead of the true one `v`, and less than a bin behind: `q <= v < q + bin_width_us`. The lowest
-        and the highest rank are exact.
-        """
-        if not 0 <= p <= 1:
-            raise ValueError(f"a share between 0 and 1 was expected, not {p}")
+    def quantile(self, share: float) -> int | None:
+        """The time below which a share of the times lies, or None without times; 0 and 1 are exact."""
+        if not 0 <= share <= 1:
+            raise ValueError(f"a share between 0 and 1 was expected, not {share}")
         if self.count == 0:
             return None
-        rank = max(1, math.ceil(p * self.count))
-        if rank == 1:
-            return self.min_us
-        if rank >= self.count:
+        if share == 1:
             return self.max_us
-        bin_of_rank = int(np.searchsorted(np.cumsum(self.counts), rank))
-        return max(self.min_us, ((self.min_us >> self.shift) + bin_of_rank) << self.shift)
-
-    def mean(self) -> int | None:
-        """The mean of the times, or None without times: never ahead of the true one, and less than a bin
-        behind."""
-        if self.count == 0:
-            return None
-        first = self.min_us >> self.shift
-        offset = sum(number * count for number, count in enumerate(self.counts)) * self.bin_width_us
-        return max(self.min_us, (first << self.shift) + offset // self.count)
+        ranks, offsets = self._curve()
+        return min(self.max_us, self.min_us + int(np.interp(share * self.count, ranks, offsets)))
 
     def rows_since(self, time_us: int) -> float:
-        """About how many of the times are not before `time_us`; those of one bin count as spread evenly."""
+        """About how many of the times are at or after a moment."""
         if self.count == 0 or time_us <= self.min_us:
             return float(self.count)
         if time_us > self.max_us:
             return 0.0
-        at = (time_us >> self.shift) - (self.min_us >> self.shift)
-        inside = (time_us & (self.bin_width_us - 1)) / self.bin_width_us
-        return sum(self.counts[at + 1 :]) + self.counts[at] * (1 - inside)
+        ranks, offsets = self._curve()
+        return self.count - float(np.interp(time_us - self.min_us, offsets, ranks))
+
+    def mean(self) -> int | None:
+        if self.count == 0:
+            return None
+        return self.min_us + int(np.average(np.array(self.means, np.float64), weights=self.weights))
+
+    def _curve(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Ranks and times (from `min_us`) between which to interpolate: a group's mean is at its middle."""
+        weights = np.array(self.weights, np.float64)
+        middles = np.cumsum(weights) - weights / 2
+        span = float(self.max_us - self.min_us)
+        return np.concatenate([[0.0], middles, [self.count]]), np.concatenate([[0.0], self.means, [span]])
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -132,14 +151,15 @@ class EventTimeSketch:
             "nulls": self.nulls,
             "min_us": self.min_us,
             "max_us": self.max_us,
-            "counts": list(self.counts),
+            "means": list(self.means),
+            "weights": list(self.weights),
         }
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> EventTimeSketch:
-        """Raises ValueError, KeyError or TypeError for anything that `to_json` cannot have made."""
+        """Raises ValueError, KeyError, TypeError or OverflowError for what `to_json` cannot have made."""
         numbers = {key: value[key] for key in ("count", "nulls", "min_us", "max_us")}
-        return cls(**numbers, counts=tuple(value["counts"]))
+        return cls(**numbers, means=tuple(value["means"]), weights=tuple(value["weights"]))
 
 
 EMPTY = EventTimeSketch()
@@ -152,21 +172,61 @@ def merge_sketches(sketches: Iterable[EventTimeSketch]) -> EventTimeSketch:
     timed = [sketch for sketch in given if sketch.count]
     if not timed:
         return EventTimeSketch(nulls=nulls)
+    if len(timed) == 1:
+        (only,) = timed
+        return only if only.nulls == nulls else EventTimeSketch(**{**vars(only), "nulls": nulls})
     low, high = min(s.min_us for s in timed), max(s.max_us for s in timed)
-    shift = _shift(low, high)
-    counts = np.zeros((high >> shift) - (low >> shift) + 1, np.int64)
-    for sketch in timed:
-        # In Python's integers: bin k of the fine sketch is bin (k >> difference) of the coarse one.
-        first, coarser = sketch.min_us >> sketch.shift, shift - sketch.shift
-        base, inside = (first >> coarser) - (low >> shift), first & ((1 << coarser) - 1)
-        bins = (np.arange(len(sketch.counts), dtype=np.uint64) + np.uint64(inside)) >> np.uint64(coarser)
-        np.add.at(counts, base + bins.astype(np.int64), np.array(sketch.counts, np.int64))
-    return EventTimeSketch(sum(s.count for s in timed), nulls, low, high, tuple(counts.tolist()))
+    points = np.concatenate([np.array(s.means, np.float64) + (s.min_us - low) for s in timed])
+    weights = np.concatenate([np.array(s.weights, np.int64) for s in timed])
+    order = np.argsort(points, kind="stable")
+    return EventTimeSketch._grouped(nulls, low, high, points[order], weights[order])
 
 
-def _shift(low: int, high: int) -> int:
-    """The smallest shift with which `low..high` touches at most `MAX_BINS` bins."""
-    shift = max(0, (high - low).bit_length() - MAX_BINS.bit_length())
-    while (high >> shift) - (low >> shift) >= MAX_BINS:
-        shift += 1
-    return shift
+def _groups(
+    points: npt.NDArray[np.float64], weights: Int64s, fine_ranks: float
+) -> tuple[npt.NDArray[np.float64], Int64s]:
+    """Neighbours whose ranks begin in the same cell become one: cells are as a float's steps are, `OCTAVE` of
+    them between a rank and its double, two where ranks are not fine."""
+    below = (np.cumsum(weights) - weights).astype(np.float64)
+    fraction, exponent = np.frexp(np.maximum(below, 1))
+    steps = np.where(below < fine_ranks, OCTAVE, 2)
+    cell = np.where(
+        below < OCTAVE, below, OCTAVE * (1 + exponent.astype(np.float64)) + np.floor(2 * fraction * steps)
+    )
+    starts = np.flatnonzero(np.concatenate([[True], cell[1:] != cell[:-1]]))
+    grouped: Int64s = np.add.reduceat(weights, starts)
+    return np.add.reduceat(points * weights, starts) / grouped, grouped
+
+
+def _points(times: Int64s) -> tuple[npt.NDArray[np.float64], Int64s]:
+    """Times counted from the smallest, ascending, with how many there are of each; in large arrays
+    neighbouring times may be one point, but none that outweighs a group."""
+    low = int(times.min())
+    span = int(times.max()) - low
+    shift = max(0, span.bit_length() - _BIN_BITS)
+    if times.size < _SORTED_ROWS or span >= 2**63:
+        found, counts = np.unique(times, return_counts=True)
+        # Two's complement: the difference of any two times fits into 64 bits without a sign.
+        return (found.view(np.uint64) - np.uint64(low % 2**64)).astype(np.float64), counts.astype(np.int64)
+    offsets = times - low
+    bins = offsets >> shift
+    counts = np.bincount(bins)
+    below = np.cumsum(counts) - counts
+    heavy = counts > np.maximum(1, below // OCTAVE)
+    light = np.flatnonzero((counts > 0) & ~heavy) if shift else np.flatnonzero(counts)
+    points = ((light << shift) + (((1 << shift) - 1) / 2)).astype(np.float64)
+    weights = counts[light].astype(np.int64)
+    if shift and heavy.any():
+        inside = offsets[heavy[bins]]
+        finer = (inside.max() - inside.min()) >> (_BIN_BITS // 2) < span >> _BIN_BITS
+        more, more_weights = _points(inside) if finer else _sorted(inside)
+        points = np.concatenate([points, more + (float(inside.min()) if finer else 0.0)])
+        weights = np.concatenate([weights, more_weights])
+        order = np.argsort(points, kind="stable")
+        points, weights = points[order], weights[order]
+    return points, weights
+
+
+def _sorted(times: Int64s) -> tuple[npt.NDArray[np.float64], Int64s]:
+    found, counts = np.unique(times, return_counts=True)
+    return found.astype(np.float64), counts.astype(np.int64)

@@ -150,7 +150,15 @@ def _join_stage(program: Program, join: CreateView, output: Output) -> JoinStage
         name=categories[0].removeprefix(f"{program.application}.").removesuffix(".left"),
         left=categories[0],
         right=categories[1],
-        spec=IntervalSpec(condition.before_us, condition.after_us, join_type(query), given.match, given.pick),
+        spec=IntervalSpec(
+            condition.before_us,
+            condition.after_us,
+            join_type(query),
+            given.match,
+            given.pick,
+            given.left_cap,
+            given.right_cap,
+        ),
         left_max_delay_us=given.left_max_delay_us,
         right_max_delay_us=given.right_max_delay_us,
         max_step_rows=given.max_step_rows,
@@ -162,6 +170,8 @@ def _join_stage(program: Program, join: CreateView, output: Output) -> JoinStage
         output=output,
         estimate=given.estimate,
         pacing=given.pacing,
+        validity=given.validity,
+        splits_hot_keys=given.splits_hot_keys,
     )
 
 

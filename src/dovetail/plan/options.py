@@ -11,6 +11,7 @@ from dovetail.model.compression import COMPRESSIONS, Compression
 from dovetail.model.estimate_spec import EstimateSpec, Statistic
 from dovetail.model.interval import Match, Pick
 from dovetail.model.pacing import Pacing
+from dovetail.model.validity import Validity
 from dovetail.plan.interval_literal import UNIT_US, words
 from dovetail.plan.nearest import did_you_mean
 from dovetail.plan.statements import JoinOption
@@ -165,6 +166,42 @@ OPTIONS: tuple[Option, ...] = (
         needs=_PACED,
     ),
     Option(
+        "horizon",
+        "interval",
+        None,
+        "time",
+        "How far behind the clock an event time is believed; by default any is.",
+    ),
+    Option(
+        "max_ahead",
+        "interval",
+        Validity().max_ahead_us,
+        "time",
+        "How far ahead of the clock an event time is believed.",
+    ),
+    Option(
+        "left_cap",
+        "integer",
+        None,
+        "rows",
+        "Left rows of one key that are held at most: beyond it the oldest is resolved at once.",
+    ),
+    Option(
+        "right_cap",
+        "integer",
+        None,
+        "rows",
+        "Right rows of one key that are held at most: beyond it the oldest is evicted.",
+    ),
+    Option(
+        "hot_keys",
+        "choice",
+        "split",
+        "",
+        "Whether a key that makes up much of a stream is split over the tasks, or stays in one.",
+        ("split", "together"),
+    ),
+    Option(
         "buckets",
         "integer",
         BUCKETS,
@@ -213,6 +250,10 @@ class JoinOptions:
     max_step_rows: int
     estimate: EstimateSpec | None
     pacing: Pacing | None
+    validity: Validity
+    left_cap: int | None
+    right_cap: int | None
+    splits_hot_keys: bool
 
 
 def find(name: str) -> Option:
@@ -261,7 +302,6 @@ def resolve(options: Iterable[JoinOption]) -> JoinOptions:
     given = {option.name: option.value for option in options}
     value = {option.name: given.get(option.name, option.default) for option in OPTIONS}
     delay = value["max_delay"]
-    tasks = value["tasks"]
     return JoinOptions(
         match=cast(Match, value["match"]),
         pick=cast(Pick, value["pick"]),
@@ -273,10 +313,30 @@ def resolve(options: Iterable[JoinOption]) -> JoinOptions:
         ),
         buckets=int(cast(int, value["buckets"])),
         compression=cast(Compression, value["compression"]),
-        tasks=None if tasks is None else int(tasks),
+        tasks=_whole(value["tasks"]),
         max_step_rows=int(cast(int, value["max_step_rows"])),
         estimate=_estimate(value),
         pacing=_pacing(value),
+        validity=_validity(value),
+        left_cap=_whole(value["left_cap"]),
+        right_cap=_whole(value["right_cap"]),
+        splits_hot_keys=value["hot_keys"] == "split",
+    )
+
+
+def spelled_out(options: Iterable[JoinOption]) -> tuple[JoinOption, ...]:
+    """The same options with the defaults of the others, in the order of the table, without those that have
+    no say or no default; each side has its own delay."""
+    given = {option.name: option.value for option in options}
+    value = {option.name: given.get(option.name, option.default) for option in OPTIONS}
+    for side in ("left_max_delay", "right_max_delay"):
+        value[side] = value["max_delay"] if value[side] is None else value[side]
+    value["max_delay"] = None
+    return tuple(
+        JoinOption(option.name, said)
+        for option in OPTIONS
+        if (said := value[option.name]) is not None
+        and (option.needs is None or value[option.needs[0]] in option.needs[1])
     )
 
 
@@ -296,6 +356,14 @@ def _pacing(value: Mapping[str, Value | None]) -> Pacing | None:
     if value["pacing"] == "off":
         return None
     return Pacing(int(cast(int, value["slack"])), int(cast(int, value["idle_timeout"])))
+
+
+def _validity(value: Mapping[str, Value | None]) -> Validity:
+    return Validity(_whole(value["horizon"]), int(cast(int, value["max_ahead"])))
+
+
+def _whole(value: Value | None) -> int | None:
+    return None if value is None else int(value)
 
 
 def misplaced(options: Iterable[JoinOption]) -> Iterator[tuple[JoinOption, DovetailError]]:

@@ -8,7 +8,7 @@ then its views).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from dovetail.errors import CorruptFile, DovetailError, UnknownVersion
@@ -16,6 +16,7 @@ from dovetail.model.compression import Compression
 from dovetail.model.estimate_spec import EstimateSpec
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.pacing import Pacing
+from dovetail.model.validity import Validity
 from dovetail.plan.plan_json import decode, encode
 
 PLAN_VERSION = 1
@@ -152,6 +153,8 @@ class JoinStage:
     watermark: Watermark | None = None
     estimate: EstimateSpec | None = None
     pacing: Pacing | None = None
+    validity: Validity = field(default_factory=Validity)
+    splits_hot_keys: bool = True
 
 
 Stage = SlicerStage | JoinStage

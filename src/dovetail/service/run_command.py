@@ -195,6 +195,8 @@ def _join_summary(join: JoinProgress) -> JoinSummary:
         match_rate=join.match_rate,
         late_rows=count("left_late", 0) + count("right_late", 0),
         void_rows=count("left_void", 0) + count("right_void", 0),
+        invalid_rows=count("left_invalid", 0) + count("right_invalid", 0),
+        capped_rows=count("left_capped", 0) + count("right_capped", 0),
         rejected_rows=left.rejected_rows + right.rejected_rows,
         open_rows=count("open_rows", 0),
         retained_rows=count("retained_rows", 0),

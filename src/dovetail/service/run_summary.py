@@ -28,6 +28,8 @@ class JoinSummary:
     match_rate: float | None
     late_rows: int
     void_rows: int
+    invalid_rows: int
+    capped_rows: int
     rejected_rows: int
     open_rows: int
     retained_rows: int

@@ -19,7 +19,9 @@ def print_summary(summary: RunSummary, console: Console | None = None) -> None:
             ("rows in", f"{join.left_rows:,} left, {join.right_rows:,} right"),
             ("matches", f"{join.matches:,} ({rate} of left rows matched)"),
             ("alone", f"{join.left_alone:,} left, {join.right_alone:,} right"),
-            ("late, void, rejected", f"{join.late_rows:,}, {join.void_rows:,}, {join.rejected_rows:,}"),
+            ("late, capped", f"{join.late_rows:,}, {join.capped_rows:,}"),
+            ("null keys, no valid time", f"{join.void_rows:,}, {join.invalid_rows:,}"),
+            ("rejected", f"{join.rejected_rows:,}"),
             ("still open, retained", f"{join.open_rows:,}, {join.retained_rows:,}"),
             (
                 "state",

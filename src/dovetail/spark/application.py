@@ -20,7 +20,7 @@ from dovetail.log.filesystem import Store, open_store
 from dovetail.plan.physical import Plan
 
 KIND, VERSION = "dovetail.application", 1
-_TUNING = {"tasks", "max_step_rows", "warnings"}
+_TUNING = {"tasks", "max_step_rows", "warnings", "pacing", "validity", "splits_hot_keys"}
 """Parts of a plan that may change from run to run: they do not touch the state."""
 
 

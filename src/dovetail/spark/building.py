@@ -16,6 +16,7 @@ from pyspark.sql.types import DataType, StructField, StructType
 from dovetail.errors import PlanError
 from dovetail.log.category import Category
 from dovetail.model.join_config import JoinConfig, OutputColumn
+from dovetail.model.validity import Validity
 from dovetail.plan.physical import (
     CategoryOutput,
     FilesSource,
@@ -48,6 +49,7 @@ class BuiltStage:
     stage: Stage
     join: JoinConfig | None = None
     rejects: dict[str, DataFrame] | None = None
+    validity: Validity | None = None  # of a join's side: which event times are believed
 
     @property
     def sinks(self) -> bool:
@@ -171,6 +173,7 @@ class Builder:
             assert output.time is not None
             self._require_time(side.rows, output.time, side.name)
             side.rows = sliced(side.rows, output.keys, output.time, types)
+            side.validity = stage.validity
             make_category(side.rows, self.home, output.category, output.buckets, output.compression)
             buckets = output.buckets
         tasks = min(stage.tasks or self.tasks, buckets)
@@ -193,6 +196,7 @@ class Builder:
             max_step_rows=stage.max_step_rows,
             estimate=stage.estimate,
             pacing=stage.pacing,
+            splits_hot_keys=stage.splits_hot_keys,
             index_dir=self.index_dir,
             drain=self.drain,
             gate=self.gates.path(stage.name) if self.gates else None,

@@ -9,13 +9,13 @@ may change from one to the other between two runs.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame
 
+from dovetail.model.validity import Validity
 from dovetail.plan.physical import CategoryOutput, FilesSource, SlicerStage
 from dovetail.plan.projection import plain_projection
 from dovetail.spark.failures import told
@@ -41,17 +41,16 @@ class DirectSlice:
     columns: tuple[tuple[str, str], ...]  # of the category, of the file
     keys: tuple[str, ...]  # of the category
     time: str  # of the file
+    validity: Validity
 
     @told
     def __call__(self, groups: Iterable[list[RowGroup]]) -> Iterator[str]:
         from dovetail.log.category import Category
-        from dovetail.spark.write_rows import bucket_of, time_of
+        from dovetail.spark.sides import write_side
 
         category = Category.open(self.home, self.category)
         batches = (self._sliced(group, category.schema) for part in groups for group in part)
-        infos = category.write_segments(batches, bucket_of(HASH, category.buckets), time_of(TIME))
-        for info in infos:
-            yield json.dumps(info.to_json())
+        yield write_side(category, batches, self.validity).to_json()
 
     def _sliced(self, group: RowGroup, schema: pa.Schema) -> pa.RecordBatch:
         from dovetail.spark.write_rows import sliced_batch
@@ -61,7 +60,7 @@ class DirectSlice:
         return sliced_batch(read_row_group(file, number, wanted), self.columns, self.keys, self.time, schema)
 
 
-def direct_slice(stage: SlicerStage, category: Category) -> DirectSlice | None:
+def direct_slice(stage: SlicerStage, category: Category, validity: Validity) -> DirectSlice | None:
     """The short way of a stage, if it has one: Parquet files on a local path, nothing computed, keys that
     Arrow and the category agree on."""
     import pyarrow as pa
@@ -88,22 +87,21 @@ def direct_slice(stage: SlicerStage, category: Category) -> DirectSlice | None:
         return None
     if not pa.types.is_timestamp(stored.field(projection[output.time]).type):
         return None
-    return DirectSlice(category.home, category.name, columns, output.keys, projection[output.time])
+    return DirectSlice(category.home, category.name, columns, output.keys, projection[output.time], validity)
 
 
 def append_files(
     rows: DataFrame, batch: int, files: Sequence[str], category: Category, producer: str, slice_: DirectSlice
 ) -> None:
     """One micro-batch of files, in the order they came, into the log. To be called from `foreachBatch`."""
-    from dovetail.log.commit import SegmentInfo
+    from dovetail.spark.sides import append_written
 
     context = rows.sparkSession.sparkContext
     parts = _parts(_row_groups(files), context.defaultParallelism)
     if not parts:
         return
     written = context.parallelize(parts, len(parts)).mapPartitions(slice_).collect()
-    infos = [SegmentInfo.from_json(json.loads(text)) for text in written]
-    category.append(infos, producer=producer, batch=batch)
+    append_written(category, written, producer, batch)
 
 
 def _row_groups(files: Sequence[str]) -> list[RowGroup]:

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
     from dovetail.log.category import Category
     from dovetail.log.commit import Commit
+    from dovetail.state.step_log import StepLog
     from dovetail.time.clock import CommitSummary
+    from dovetail.time.coordinator import Planned
 
 NAME = "dovetail_join"
 
@@ -54,7 +56,8 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
         self.schema = schema
         self._stop_at: tuple[int, int] | None = None
         self._known = [0, 0]
-        self._began_us = time.time_ns() // 1000
+        self._began_us = _now_us()
+        self._step_log: StepLog | None = None
 
     # --- driver ---
 
@@ -78,7 +81,7 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
 
     @told
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        from dovetail.time.coordinator import Pace, plan_step
+        from dovetail.time.coordinator import Pace, plan
 
         config, begin = self.config, JoinOffset.from_json(start)
         left, right = self._categories()
@@ -90,23 +93,28 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
             config.estimate,
             config.pacing,
             config.spec.after_us,
+            config.spec if config.splits_hot_keys else None,
         )
         waits = self._stop_at is None
-        end = plan_step(
+        new = self._new(left, 0, begin.left), self._new(right, 1, begin.right)
+        planned = plan(
             begin,
-            self._new(left, 0, begin.left),
-            self._new(right, 1, begin.right),
+            *new,
             pace,
             final=config.drain and not waits,
             waits=waits,
             idle=(self._idle(left, 0), self._idle(right, 1)) if waits and config.pacing else (False, False),
         )
-        return end.to_json() if end is begin else self._with_floors(end, left, right).to_json()
+        if planned.end is begin:
+            return start
+        self._record(begin, planned, *new)
+        return self._with_floors(planned.end, left, right).to_json()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         if start == end:
             return []
-        return [BucketGroup(task, start, end) for task in range(end["tasks"])]
+        begin, stop = (JoinOffset.from_json(offset).slim().to_json() for offset in (start, end))
+        return [BucketGroup(task, begin, stop) for task in range(end["tasks"])]
 
     @told
     def commit(self, end: dict[str, Any]) -> None:
@@ -136,16 +144,33 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
         else:
             stop = self._known[side] = category.next_commit(max(self._known[side], start))
         return [
-            CommitSummary(commit.rows, _newest(commit), tuple(segment.sketch for segment in commit.segments))
+            CommitSummary(
+                commit.rows,
+                _newest(commit),
+                tuple(segment.sketch for segment in commit.segments),
+                commit.written_at_us,
+                tuple(key for segment in commit.segments for key in segment.frequent),
+            )
             for commit in category.commits(start, stop)
         ]
+
+    def _record(
+        self, start: JoinOffset, planned: Planned, left: list[CommitSummary], right: list[CommitSummary]
+    ) -> None:
+        """Before Spark has the offset: a step that runs is one that was written down."""
+        from dovetail.state.step_log import StepLog
+        from dovetail.time.recording import record_of
+
+        if self._step_log is None:
+            self._step_log = StepLog(self.config.home, self.config.state_path)
+        self._step_log.write(record_of(start, planned, left, right, _now_us()))
 
     def _idle(self, category: Category, side: int) -> bool:
         """No commit has come for long: by the log's own times, or since this process began."""
         assert self.config.pacing is not None
         last = self._known[side] - 1
         silent_since_us = category.commit(last).written_at_us if last >= 0 else self._began_us
-        return time.time_ns() // 1000 - silent_since_us > self.config.pacing.idle_timeout_us
+        return _now_us() - silent_since_us > self.config.pacing.idle_timeout_us
 
     def _with_floors(self, end: JoinOffset, left: Category, right: Category) -> JoinOffset:
         from dovetail.time.coordinator import needed_since
@@ -166,6 +191,10 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
         assert isinstance(partition, BucketGroup)
         start, end = JoinOffset.from_json(partition.start), JoinOffset.from_json(partition.end)
         yield from run_step(self.config, partition.task, start, end, arrow_schema(self.schema))
+
+
+def _now_us() -> int:
+    return time.time_ns() // 1000
 
 
 def _newest(commit: Commit) -> int | None:

@@ -5,14 +5,13 @@ written inside the tasks; the driver then makes them exist with one commit. A mi
 finds its commit there and changes nothing: Spark's batch number is the producer's batch number.
 
     _hash   xxhash64 of the key columns
-    _time   microseconds since the epoch; NO_TIME where a key or the time is null: it matches nothing
+    _time   microseconds since the epoch, or why there is none (`model/time_codes.py`)
     _key_i  the key columns, to tell equal keys from equal hashes
     ...     payload
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -21,6 +20,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
+from dovetail.model.time_codes import NO_TIME, NULL_KEY
+from dovetail.model.validity import Validity
 from dovetail.plan.dialect import quoted
 from dovetail.spark.arrow_types import arrow_schema
 from dovetail.spark.failures import told
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from dovetail.log.category import Category
     from dovetail.model.compression import Compression
 
-NO_TIME = -(2**63)
 HASH, TIME = "_hash", "_time"
 
 
@@ -41,23 +41,30 @@ def sliced(rows: DataFrame, keys: Sequence[str], time: str, key_types: Sequence[
     for key, kind in zip(keys, key_types, strict=True):
         if rows.schema[key].dataType != kind:
             rows = rows.withColumn(key, F.col(f"`{key}`").cast(kind))
-    void = " OR ".join(f"{quoted(name)} IS NULL" for name in [*keys, time])
+    no_key = " OR ".join(f"{quoted(key)} IS NULL" for key in keys)
     micros = f"unix_micros(CAST({quoted(time)} AS TIMESTAMP))"
     payload = [name for name in rows.columns if name != time and name not in keys]
     return rows.selectExpr(  # as text: every Column made from Python is a call into the JVM
         f"xxhash64({', '.join(map(quoted, keys))}) AS {HASH}",
-        f"CASE WHEN {void} THEN {NO_TIME}L ELSE {micros} END AS {TIME}",
+        f"CASE WHEN {no_key} THEN {_literal(NULL_KEY)} ELSE coalesce({micros}, {_literal(NO_TIME)}) END"
+        f" AS {TIME}",
         *map(quoted, [*keys, *payload]),
     )
+
+
+def _literal(number: int) -> str:
+    """A BIGINT in SQL; the smallest has no positive counterpart to put a minus before."""
+    return f"CAST('{number}' AS BIGINT)"
 
 
 @dataclass(frozen=True)
 class Placement:
     """Which columns say where rows go: the bucket by a hash (None: one bucket), the commit's sketch by a
-    time."""
+    time. With `validity` the rows are a join's side, and their times are judged."""
 
     hash: str | None
     time: str | None
+    validity: Validity | None = None
 
 
 @dataclass(frozen=True)
@@ -73,29 +80,27 @@ class WriteSegments:
         import pyarrow as pa
 
         from dovetail.log.category import Category
+        from dovetail.spark.sides import Written, write_side
         from dovetail.spark.write_rows import bucket_of, time_of
 
-        category = Category.open(self.home, self.category)
-        infos = category.write_segments(
-            batches,
-            bucket_of(self.placement.hash, category.buckets),
-            time_of(self.placement.time),
-        )
-        yield pa.record_batch(
-            {"segment": pa.array([json.dumps(info.to_json()) for info in infos], pa.string())}
-        )
+        category, placement = Category.open(self.home, self.category), self.placement
+        if placement.validity is not None:
+            written = write_side(category, batches, placement.validity)
+        else:
+            bucket = bucket_of(placement.hash, category.buckets)
+            written = Written(category.write_segments(batches, bucket, time_of(placement.time)))
+        yield pa.record_batch({"written": [written.to_json()]})
 
 
 def append_batch(
     rows: DataFrame, batch: int, category: Category, producer: str, placement: Placement
 ) -> None:
     """One micro-batch into the log. To be called from `foreachBatch`."""
-    from dovetail.log.commit import SegmentInfo
+    from dovetail.spark.sides import append_written
 
     write = WriteSegments(category.home, category.name, placement)
-    written = rows.mapInArrow(write, "segment string").collect()
-    infos = [SegmentInfo.from_json(json.loads(row[0])) for row in written]
-    category.append(infos, producer=producer, batch=batch)
+    written = [row[0] for row in rows.mapInArrow(write, "written string").collect()]
+    append_written(category, written, producer, batch)
 
 
 def make_category(

@@ -90,7 +90,9 @@ def _writer(
     match built.output:
         case CategoryOutput(category=name, keys=keys):
             category = Category.open(home, name)
-            placement = Placement(HASH, TIME) if keys else Placement(None, _first_timestamp(rows))
+            placement = (
+                Placement(HASH, TIME, built.validity) if keys else Placement(None, _first_timestamp(rows))
+            )
         case ScribeSink(category=name, shard=shard, buckets=buckets, compression=compression):
             if shard:  # the hash stays with the rows: a reader can tell the bucket by it
                 rows = rows.select(F.xxhash64(F.expr(shard)).alias(HASH), "*")
@@ -116,7 +118,8 @@ def _append(
     if table is None:
         return partial(append_batch, category=category, producer=producer, placement=placement)
     assert isinstance(built.stage, SlicerStage)
-    short = direct_slice(built.stage, category)
+    validity = placement.validity
+    short = direct_slice(built.stage, category, validity) if validity else None
     first, planned_before = None, last_planned(checkpoint)
 
     def append(rows: DataFrame, batch: int) -> None:

@@ -10,9 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from dovetail.model.time_codes import NO_TIME, NULL_KEY
 from dovetail.state.key_hash import hash_keys
-
-NO_TIME = np.iinfo(np.int64).min
 
 
 def bucket_of(column: str | None, buckets: int) -> Callable[[pa.RecordBatch], NDArray[Any]]:
@@ -25,15 +24,21 @@ def bucket_of(column: str | None, buckets: int) -> Callable[[pa.RecordBatch], ND
     return choose
 
 
+def hash_of(column: str) -> Callable[[pa.RecordBatch], NDArray[np.int64]]:
+    def read(batch: pa.RecordBatch) -> NDArray[np.int64]:
+        hashes: NDArray[np.int64] = batch.column(column).to_numpy()
+        return hashes
+
+    return read
+
+
 def time_of(column: str | None) -> Callable[[pa.RecordBatch], NDArray[np.int64] | None]:
     def read(batch: pa.RecordBatch) -> NDArray[np.int64] | None:
         if column is None:
             return None
         values = batch.column(column)
         if pa.types.is_timestamp(values.type):
-            values = pc.fill_null(
-                values.cast(pa.timestamp("us", values.type.tz)).cast(pa.int64()), int(NO_TIME)
-            )
+            values = pc.fill_null(values.cast(pa.timestamp("us", values.type.tz)).cast(pa.int64()), NO_TIME)
         times: NDArray[np.int64] = values.to_numpy(zero_copy_only=False)
         return times
 
@@ -48,10 +53,10 @@ def sliced_batch(
     taken = {name: _one(rows, source, schema.field(name).type) for name, source in columns}
     moments = _one(rows, time, pa.timestamp("us", "UTC"))
     key_columns = [taken[key] for key in keys]
-    valid = moments.is_valid()
+    times = pc.fill_null(moments.cast(pa.int64()), NO_TIME)
     for key in key_columns:
-        valid = pc.and_(valid, key.is_valid())
-    times = pc.if_else(valid, moments.cast(pa.int64()), pa.scalar(int(NO_TIME), pa.int64()))
+        if key.null_count:
+            times = pc.if_else(key.is_valid(), times, pa.scalar(NULL_KEY, pa.int64()))
     made = {"_hash": pa.array(hash_keys(key_columns)), "_time": times, **taken}
     return pa.record_batch([made[name] for name in schema.names], schema=schema)
 

@@ -1,38 +1,92 @@
-"""Law: what a bucket group reads of a commit is its buckets' rows, in log order, without touching payload."""
+"""Law: what a task reads of a commit is its share of the rows, in log order, without touching payload; rows
+of hot keys that live in other tasks' buckets come after its own."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dovetail.joins.buffer import Held
 from dovetail.joins.interval import Arrivals
+from dovetail.kernels.ring import tag_of
 from dovetail.log.category import Category
 from dovetail.log.commit import Commit
+from dovetail.log.segment import Segment
+from dovetail.model.share import Share, Side
+from dovetail.model.time_codes import FIRST_TIME
 
 HASH, TIME = "_hash", "_time"
+Int64s = NDArray[np.int64]
 
 
-def arrivals(category: Category, commits: Sequence[Commit], low: int, high: int) -> Arrivals:
-    """Hash, time and row number of the rows of buckets `low` to `high - 1`."""
-    hashes, times, rows = [], [], []
-    for commit in commits:
-        for info in commit.segments:
-            segment = category.open_segment(info)
-            start, stop = segment.bucket_range(low, high)
-            if start == stop:
-                continue
-            hashes.append(segment.mapped.column(HASH).to_numpy()[start:stop])
-            times.append(segment.mapped.column(TIME).to_numpy()[start:stop])
-            rows.append(np.arange(info.first_row + start, info.first_row + stop, dtype=np.int64))
-    if not rows:
+def arrivals(category: Category, commits: Sequence[Commit], share: Share, side: Side) -> Arrivals:
+    """Hash, time and row number of the rows of a side that are a task's."""
+    segments = [category.open_segment(info) for commit in commits for info in commit.segments]
+    own = [part for segment in segments for part in _own(segment, share, side)]
+    lent = [part for segment in segments for part in _lent(segment, share, side)]
+    parts = own + lent
+    if not parts:
         empty = np.empty(0, np.int64)
         return Arrivals(empty, empty, empty)
-    return Arrivals(np.concatenate(hashes), np.concatenate(times), np.concatenate(rows))
+    return Arrivals(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
-def buckets_of(category: Category, start: int, stop: int, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+def mine(share: Share, side: Side, held: Held, buckets: Int64s) -> NDArray[np.bool_]:
+    """Which rows of a side, given their buckets, are a task's."""
+    chosen: NDArray[np.bool_] = (buckets >= share.low) & (buckets < share.high)
+    for key in share.hot:
+        here = (held.tag == key.tag) & (buckets == key.hash % share.buckets)
+        chosen[here] = held.row[here] % share.tasks == share.task if key.dealt == side else True
+    return chosen
+
+
+def copied_tags(share: Share, side: Side) -> NDArray[np.uint32]:
+    """Tags of hot keys whose rows on a side are copies here: another task counts them."""
+    tags = [key.tag for key in share.hot if key.dealt != side and not share.is_home(key)]
+    return np.array(tags, np.uint32)
+
+
+def _own(segment: Segment, share: Share, side: Side) -> Iterator[Arrivals]:
+    """Rows of the task's buckets, but for those of hot keys that were dealt to others."""
+    rows = _between(segment, share.low, share.high)
+    if not len(rows.row):
+        return
+    dealt = [key for key in share.hot if key.dealt == side and share.is_home(key)]
+    if dealt:
+        tags, buckets = tag_of(rows.hash), rows.hash % share.buckets
+        hot = np.zeros(len(tags), np.bool_)
+        for key in dealt:  # another key may have the tag, in another bucket
+            hot |= (tags == key.tag) & (buckets == key.hash % share.buckets)
+        kept = ~hot | (rows.row % share.tasks == share.task)
+        rows = Arrivals(*(column[kept] for column in rows))
+    yield rows
+
+
+def _lent(segment: Segment, share: Share, side: Side) -> Iterator[Arrivals]:
+    for key in share.hot:
+        if share.is_home(key):
+            continue
+        bucket = key.hash % share.buckets
+        rows = _between(segment, bucket, bucket + 1)
+        taken = tag_of(rows.hash) == key.tag
+        if key.dealt == side:
+            taken &= rows.row % share.tasks == share.task
+        else:  # what can match nothing needs no copies
+            taken &= rows.time >= FIRST_TIME
+        if taken.any():
+            yield Arrivals(*(column[taken] for column in rows))
+
+
+def _between(segment: Segment, low: int, high: int) -> Arrivals:
+    start, stop = segment.bucket_range(low, high)
+    rows = np.arange(segment.first_row + start, segment.first_row + stop, dtype=np.int64)
+    hashes, times = (segment.mapped.column(name).to_numpy()[start:stop] for name in (HASH, TIME))
+    return Arrivals(hashes, times, rows)
+
+
+def buckets_of(category: Category, start: int, stop: int, rows: Int64s) -> Int64s:
     """The bucket of each row, by its number; the rows lie in commits `start` to `stop - 1`."""
     edges = []  # first row of every bucket of every segment, ascending: one binary search a row
     for commit in category.commits(start, stop):

@@ -18,12 +18,15 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from dovetail.joins.interval import Emitted, Times, step
+from dovetail.joins.interval import Copies, Emitted, Times, step
+from dovetail.joins.sample import look
 from dovetail.log.category import Category
-from dovetail.model.join_config import JoinConfig, Side
+from dovetail.model.join_config import JoinConfig
+from dovetail.model.match_offsets import labelled
 from dovetail.model.offset import JoinOffset
-from dovetail.state.arrivals import arrivals
-from dovetail.state.gather import Batch, Rows, same_keys
+from dovetail.model.share import Side
+from dovetail.state.arrivals import arrivals, copied_tags
+from dovetail.state.gather import Batch, Rows, key_hashes, same_keys
 from dovetail.state.pieces import Int64s, Places
 from dovetail.state.store import StateStore, add_totals
 
@@ -37,23 +40,30 @@ def run_step(
     config: JoinConfig, task: int, start: JoinOffset, end: JoinOffset, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     """The joined rows of one bucket group between two offsets, in the columns of `schema`."""
-    low, high = config.bucket_range(task, end.tasks)
+    share = config.share(task, end)
     left = Category.open(config.home, config.left)
     right = Category.open(config.home, config.right)
     left_rows = Rows(left, start.left_floor, end.left)
     right_rows = Rows(right, start.right_floor, end.right)
     began = time.monotonic_ns()
-    store = StateStore(config, task, end.tasks)
+    store = StateStore(config, share)
     with store.index.exclusively():
-        state, totals, rebuilt = store.resume(start)
+        (state, sample, totals), rebuilt = store.resume(start)
+        before = state.times
+        new_left = arrivals(left, left.commits(start.left, end.left), share, "left")
+        new_right = arrivals(right, right.commits(start.right, end.right), share, "right")
         emitted = step(
             state,
-            arrivals(left, left.commits(start.left, end.left), low, high),
-            arrivals(right, right.commits(start.right, end.right), low, high),
+            new_left,
+            new_right,
             Times(end.left_time, end.right_time),
             lambda a, b: same_keys(left_rows, right_rows, config.keys, a, b),
+            lambda side, rows: key_hashes(left_rows, right_rows, side, rows),
+            Copies(copied_tags(share, "left"), copied_tags(share, "right")),
         )
+        seen = look(sample, config.spec, new_left, new_right, before, state.times)
         totals = add_totals(totals, emitted.counts._asdict())
+        totals = add_totals(totals, {"missed": seen.missed, **labelled(seen.offsets)})
         totals |= {
             "open_rows": state.left_rows,
             "retained_rows": state.right_rows,
@@ -64,8 +74,8 @@ def run_step(
         totals["peak_index_bytes"] = max(totals.get("peak_index_bytes", 0), totals["index_bytes"])
         totals["step_us"] = totals.get("step_us", 0) + (time.monotonic_ns() - began) // 1000
         if end.ended:  # nothing is held any more: give the memory back
-            state = store.index.fresh(Times(*end.times))
-        store.save(end, state, totals)
+            state, sample, _ = store.index.fresh(Times(*end.times))
+        store.save(end, state, sample, totals)
     yield from gather(config, emitted, left_rows, right_rows, schema)
 
 

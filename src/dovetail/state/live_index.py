@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import xxhash
@@ -30,16 +30,28 @@ import xxhash
 from dovetail.errors import StateError
 from dovetail.joins.buffer import Buffer
 from dovetail.joins.interval import IntervalState, Times
+from dovetail.joins.sample import Sample
 from dovetail.kernels import ring as rings
 from dovetail.kernels.ring import BLOCK_ROWS, ENTRY, Ring
 from dovetail.model.interval import IntervalSpec
 
-FORMAT = 1
+FORMAT = 2
 _TMPFS = Path("/dev/shm")
 _ROOM_BYTES = 1 << 30
 
 _attached: dict[str, tuple[str, Ring]] = {}
 """Rings this process has mapped, by ring directory and side: mapping anew would fault every page in again."""
+
+
+RINGS = ("left", "right", "sampled_left", "sampled_right")
+
+
+class Attached(NamedTuple):
+    """What lies in an index: the join's state, its sample and its running totals."""
+
+    state: IntervalState
+    sample: Sample
+    totals: dict[str, int]
 
 
 @dataclass
@@ -59,14 +71,14 @@ class LiveIndex:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
-    def attach(self, version: str, times: Times) -> tuple[IntervalState, dict[str, int]] | None:
+    def attach(self, version: str, times: Times) -> Attached | None:
         """The state at that version with its running totals, or None. From here on the index is dirty."""
         header = self._take_header()
         if header is None or header.get("state") != version or header.get("spec") != self.spec.to_json():
             self._forget()
             return None
         buffers = {}
-        for side in ("left", "right"):
+        for side in RINGS:
             name, capacity, with_best = header["rings"][side]
             ring = self._map(side, name, capacity, with_best)
             if ring is None:
@@ -75,17 +87,19 @@ class LiveIndex:
             self._files[side] = (name, capacity, with_best)
             buffers[side] = Buffer(side, ring, self.allocate)
         self._generation = header["generation"]
-        return IntervalState(self.spec, buffers["left"], buffers["right"], times), dict(header["totals"])
+        state = IntervalState(self.spec, buffers["left"], buffers["right"], times)
+        sample = Sample(buffers["sampled_left"], buffers["sampled_right"], header["halvings"])
+        return Attached(state, sample, dict(header["totals"]))
 
-    def fresh(self, times: Times) -> IntervalState:
+    def fresh(self, times: Times) -> Attached:
         """An empty state with its rings in this index. What was there before is gone from here on."""
         self._take_header()
         self._forget()
         state = IntervalState.empty(self.spec, self.allocate)
         state.times = times
-        return state
+        return Attached(state, Sample.empty(self.allocate), {})
 
-    def save(self, version: str, totals: dict[str, int]) -> None:
+    def save(self, version: str, totals: dict[str, int], sample: Sample) -> None:
         """Declare the mapped rings to be the state of that version."""
         header = {
             "format": FORMAT,
@@ -94,6 +108,7 @@ class LiveIndex:
             "spec": self.spec.to_json(),
             "generation": self._generation,
             "rings": self._files,
+            "halvings": sample.halvings,
             "totals": totals,
         }
         with tempfile.NamedTemporaryFile("w", dir=self.directory, delete=False) as temporary:
@@ -166,7 +181,7 @@ class LiveIndex:
 
     def _forget(self) -> None:
         self._files.clear()
-        for side in ("left", "right"):
+        for side in RINGS:
             _attached.pop(f"{self.directory}/{side}", None)
         for file in self.directory.glob("*.ring"):
             file.unlink(missing_ok=True)

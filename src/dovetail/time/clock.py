@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from dovetail.errors import CorruptFile
 from dovetail.model.estimate_spec import EstimateSpec
+from dovetail.model.frequent_key import FrequentKey
 from dovetail.model.sketch import EventTimeSketch
 from dovetail.time import fixed_delay
 from dovetail.time.estimate import Estimate, observe
@@ -20,6 +21,8 @@ class CommitSummary(NamedTuple):
     rows: int
     newest_us: int | None
     sketches: tuple[EventTimeSketch, ...] = ()
+    written_at_us: int = 0
+    frequent: tuple[FrequentKey, ...] = ()
 
 
 @dataclass(frozen=True)

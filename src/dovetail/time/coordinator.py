@@ -12,13 +12,15 @@ records that.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from dovetail.model.estimate_spec import EstimateSpec
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.offset import ENDED, NEVER, JoinOffset
 from dovetail.model.pacing import Pacing
+from dovetail.model.share import HotKey
 from dovetail.time.clock import Clock, CommitSummary
+from dovetail.time.hot_keys import Heat, hot_keys, warmed
 
 
 class Pace(NamedTuple):
@@ -31,6 +33,20 @@ class Pace(NamedTuple):
     estimate: EstimateSpec | None = None
     pacing: Pacing | None = None
     after_us: int = 0
+    splits: IntervalSpec | None = None  # hot keys of this join are split over the tasks; None: of none
+
+
+class Planned(NamedTuple):
+    """Where a step ends, and how it came to that; pairs are of left and right.
+
+    `clocks`: the stream's clock after each commit taken. `paused`: there was more, and it had to wait for the
+    other stream. `carried`: the stream was idle, and its time was put forward.
+    """
+
+    end: JoinOffset
+    clocks: tuple[tuple[Clock, ...], tuple[Clock, ...]] = ((), ())
+    paused: tuple[bool, bool] = (False, False)
+    carried: tuple[bool, bool] = (False, False)
 
 
 def plan_step(
@@ -43,45 +59,78 @@ def plan_step(
     waits: bool = False,
     idle: tuple[bool, bool] = (False, False),
 ) -> JoinOffset:
+    """Where `plan` ends."""
+    return plan(start, left, right, pace, final=final, waits=waits, idle=idle).end
+
+
+def plan(
+    start: JoinOffset,
+    left: Sequence[CommitSummary],
+    right: Sequence[CommitSummary],
+    pace: Pace,
+    *,
+    final: bool,
+    waits: bool = False,
+    idle: tuple[bool, bool] = (False, False),
+) -> Planned:
     """How far the next step goes, given the new commits of both sides from `start` on.
 
     `final` says that nothing will come after these: the step that takes the last of them ends both streams.
     `waits`: a stream that is ahead waits for the other's next commits; otherwise what is there is taken.
-    `idle`: which streams have been silent for long. Returns `start` itself when there is nothing to do.
+    `idle`: which streams have been silent for long. Ends at `start` itself when there is nothing to do.
     """
-    taken_left = taken_right = rows = 0
     left_clock, right_clock = clocks(start, pace)
-    while rows < pace.max_step_rows:
-        has = (taken_left < len(left), taken_right < len(right))
+    left_clocks: list[Clock] = []
+    right_clocks: list[Clock] = []
+    carried = (False, False)
+    rows = 0
+    while True:
+        has = (len(left_clocks) < len(left), len(right_clocks) < len(right))
+        if rows >= pace.max_step_rows:
+            break
+        before = left_clock.time_us, right_clock.time_us
         left_clock, right_clock = _carried(pace, left_clock, right_clock, has, idle)
+        carried = (
+            carried[0] or left_clock.time_us > before[0],
+            carried[1] or right_clock.time_us > before[1],
+        )
         side = _next_side(pace, left_clock.time_us, right_clock.time_us, has, waits)
         if side is None:
             break
         if side == "left":
-            commit = left[taken_left]
+            commit = left[len(left_clocks)]
             left_clock = left_clock.after(commit)
-            taken_left += 1
+            left_clocks.append(left_clock)
         else:
-            commit = right[taken_right]
+            commit = right[len(right_clocks)]
             right_clock = right_clock.after(commit)
-            taken_right += 1
+            right_clocks.append(right_clock)
         rows += commit.rows
-    over = final and taken_left == len(left) and taken_right == len(right)
+    over = final and not any(has)
     times = left_clock.time_us, right_clock.time_us
-    moved = bool(taken_left or taken_right) or (times != start.times and start.step > 0)
+    moved = bool(left_clocks or right_clocks) or (times != start.times and start.step > 0)
     if not moved and not (over and start.step > 0 and not start.ended):
-        return start
-    return start.moved(
+        return Planned(start)
+    heat, hot = _hot(start, pace, left[: len(left_clocks)], right[: len(right_clocks)])
+    end = start.moved(
         step=start.step + 1,
-        left=start.left + taken_left,
-        right=start.right + taken_right,
+        left=start.left + len(left_clocks),
+        right=start.right + len(right_clocks),
         left_time=ENDED if over else left_clock.time_us,
         right_time=ENDED if over else right_clock.time_us,
         left_estimate=left_clock.saved,
         right_estimate=right_clock.saved,
+        hot=[list(key) for key in hot],
+        heat=heat,
         tasks=pace.tasks,
         ended=over,
     )
+    left_goes, right_goes = _may_go(pace, *times)
+    paused = (
+        has[0] and not left_goes and (waits or has[1]),
+        has[1] and not right_goes and (waits or has[0]),
+    )
+    return Planned(end, (tuple(left_clocks), tuple(right_clocks)), paused, carried)
 
 
 def _next_side(
@@ -93,9 +142,7 @@ def _next_side(
         return None
     if pace.pacing is None:
         return "left" if has_left and (not has_right or left_us <= right_us) else "right"
-    ahead_us = right_us - left_us - pace.after_us
-    left_goes = left_us == NEVER or (right_us != NEVER and ahead_us >= 0)
-    right_goes = right_us == NEVER or (left_us != NEVER and ahead_us <= pace.pacing.slack_us)
+    left_goes, right_goes = _may_go(pace, left_us, right_us)
     if has_left and left_goes:
         return "left"
     if has_right and right_goes:
@@ -103,6 +150,17 @@ def _next_side(
     if waits:
         return None
     return "left" if has_left else "right"
+
+
+def _may_go(pace: Pace, left_us: int, right_us: int) -> tuple[bool, bool]:
+    """Which streams the other's time lets go on."""
+    if pace.pacing is None:
+        return True, True
+    ahead_us = right_us - left_us - pace.after_us
+    return (
+        left_us == NEVER or (right_us != NEVER and ahead_us >= 0),
+        right_us == NEVER or (left_us != NEVER and ahead_us <= pace.pacing.slack_us),
+    )
 
 
 def _carried(
@@ -116,6 +174,21 @@ def _carried(
     if idle[0] and not has[0] and right.time_us != NEVER:
         left = left.carried(right.time_us - pace.after_us - pace.pacing.slack_us)
     return left, right
+
+
+def _hot(
+    start: JoinOffset, pace: Pace, left: Sequence[CommitSummary], right: Sequence[CommitSummary]
+) -> tuple[dict[str, Any] | None, tuple[HotKey, ...]]:
+    if pace.splits is None:
+        return None, ()
+    heat = warmed(
+        Heat.from_json(start.heat),
+        sum(commit.rows for commit in (*left, *right)),
+        [key for commit in left for key in commit.frequent],
+        [key for commit in right for key in commit.frequent],
+    )
+    known = start.hot_keys if start.tasks == pace.tasks else ()
+    return heat.to_json(), hot_keys(heat, known, pace.splits, pace.tasks)
 
 
 def clocks(start: JoinOffset, pace: Pace) -> tuple[Clock, Clock]:

@@ -53,6 +53,11 @@ class Estimate:
         return 1 << self.level
 
     @property
+    def values(self) -> tuple[int, ...]:
+        """What the windows in use have said, oldest first."""
+        return self.levels[self.level].values if self.levels else ()
+
+    @property
     def accuracy(self) -> float | None:
         """Share of rows at or above the estimate that they met."""
         return self.on_time / self.seen if self.seen else None
@@ -91,7 +96,7 @@ def observe(estimate: Estimate, spec: EstimateSpec, sketch: EventTimeSketch) -> 
     )
     if gathered.count < spec.sample_rows:
         return estimate
-    levels = _carried(estimate.levels or (Level(),) * spec.levels, spec, gathered)
+    levels = _carried(estimate.levels or (Level(),) * spec.levels, spec, gathered.focused(spec.share))
     level = _level(levels, estimate.level, spec)
     time_us = max(estimate.time_us, _value(levels[level].values, spec))
     return replace(estimate, time_us=time_us, level=level, gathered=EMPTY, levels=levels)
@@ -105,7 +110,7 @@ def _carried(
     for number, level in enumerate(levels):
         window = level.open.merge(observation)
         if number > 0 and not level.half:
-            made[number] = Level(window, True, level.values)
+            made[number] = Level(window.focused(spec.share), True, level.values)
             break
         values = (*level.values, _statistic(spec, window))[-2 * spec.ascending :]
         made[number] = Level(values=values)

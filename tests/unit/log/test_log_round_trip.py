@@ -16,7 +16,8 @@ from dovetail.errors import CategoryMismatch, CategoryNotFound, InputError
 from dovetail.log import blocks
 from dovetail.log.category import Category, list_categories
 from dovetail.log.commit import SegmentInfo
-from dovetail.model.sketch import NO_TIME, EventTimeSketch
+from dovetail.model.sketch import EventTimeSketch
+from dovetail.model.time_codes import NO_TIME
 
 UTC = datetime.UTC
 COLUMNS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {

@@ -22,16 +22,16 @@ def saved(directory: Path, version: str, rows: list[int]) -> None:
     """A worker makes an index that holds these left rows."""
     directory.mkdir()
     index = LiveIndex(directory, SPEC)
-    state = index.fresh(TIMES)
+    state, sample, _ = index.fresh(TIMES)
     numbers = np.array(rows, np.int64)
     state.left.insert(Held.fresh(tag_of(numbers * 7919), numbers, numbers, None))
-    index.save(version, {})
+    index.save(version, {}, sample)
 
 
 def attached_rows(directory: Path, version: str) -> list[int]:
     found = LiveIndex(directory, SPEC).attach(version, TIMES)
     assert found is not None
-    return sorted(found[0].left.held().row.tolist())
+    return sorted(found.state.left.held().row.tolist())
 
 
 def test_an_index_that_was_lost_and_made_anew_is_mapped_anew(tmp_path: Path) -> None:

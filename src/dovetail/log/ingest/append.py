@@ -24,7 +24,7 @@ from dovetail.log.ingest.source import InputFile, Progress
 from dovetail.log.schema import describe
 from dovetail.log.segment import TimeOf
 from dovetail.model.compression import Compression
-from dovetail.model.sketch import NO_TIME
+from dovetail.model.time_codes import NO_TIME
 
 _USUAL_NAMES = ("eventtime", "event_time", "timestamp", "time")
 _REJECTED_AT_ONCE = 100_000

@@ -32,7 +32,6 @@ from dovetail.plan.statements import (
     CreateInput,
     CreateTable,
     CreateView,
-    JoinOption,
     Program,
     Scribe,
     Statement,
@@ -167,41 +166,7 @@ class _Split:
         join.set("on", all_of([*equal, window]))
         items = [named(column(c.name, inputs[c.side]), c.name) for c in columns.carried.values()]
         query = exp.Select(expressions=items, from_=exp.From(this=table(left)), joins=[join])
-        return CreateView(name, query, self._options(), self.view.span)
-
-    def _options(self) -> tuple[JoinOption, ...]:
-        """All options, in the order of the table, without those that say nothing."""
-        given, estimate = self.options, self.options.estimate
-        values: dict[str, str | int | float | None] = {
-            "match": given.match,
-            "pick": given.pick if given.match == "one" else None,
-        }
-        if estimate is None:
-            values |= {
-                "left_max_delay": given.left_max_delay_us,
-                "right_max_delay": given.right_max_delay_us,
-            }
-        else:
-            values |= {
-                "stream_time": estimate.statistic,
-                "percentile": estimate.percentile if estimate.statistic == "percentile" else None,
-                "ascending": estimate.ascending,
-                "sample_rows": estimate.sample_rows,
-                "max_window": estimate.max_window,
-            }
-        if given.pacing is not None:
-            values |= {
-                "pacing": "on",
-                "slack": given.pacing.slack_us,
-                "idle_timeout": given.pacing.idle_timeout_us,
-            }
-        values |= {
-            "buckets": given.buckets,
-            "compression": self._compression,
-            "tasks": given.tasks,
-            "max_step_rows": given.max_step_rows,
-        }
-        return tuple(JoinOption(name, value) for name, value in values.items() if value is not None)
+        return CreateView(name, query, join_options.spelled_out(self.view.options), self.view.span)
 
     def _post(
         self, joined: str, items: list[exp.Alias], conditions: list[exp.Expr], fused: bool

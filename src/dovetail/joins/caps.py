@@ -1,0 +1,38 @@
+"""Per-key caps (paper, section 6.6): beyond so many rows of one key the oldest must go.
+
+Differs. The oldest is the one with the smallest event time, and of those the smallest row number; the paper
+does not say. So what stays of a key is a function of the rows that came, not of how they were cut into steps:
+the newest `cap` of those that the window holds. Replaying the log gives the same rows again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dovetail.joins.buffer import Buffer
+from dovetail.kernels import ring as rings
+
+Int64s = NDArray[np.int64]
+KeyLabels = Callable[[str, Int64s], Int64s]
+"""`key_labels(side, rows)` gives rows of one side numbers, equal where their real keys are."""
+
+
+def beyond(
+    buffer: Buffer, tags: NDArray[np.uint32], cap: int | None, key_labels: KeyLabels | None = None
+) -> Int64s:
+    """Slots of the rows that are too many, of the keys that have one of these tags."""
+    if cap is None or not len(tags):
+        return np.empty(0, np.int64)
+    slots, key = rings.crowded(buffer.ring, np.unique(tags), cap)
+    if not len(slots):
+        return slots
+    rows, times, _ = rings.rows_at(buffer.ring, slots)
+    if key_labels is not None:  # equal tags may be different keys
+        _, key = np.unique(np.stack([key, key_labels(buffer.side, rows)]), axis=1, return_inverse=True)
+    newest_first = np.lexsort((-rows, -times, key))
+    ordered = key[newest_first]
+    place = np.arange(len(ordered)) - np.searchsorted(ordered, ordered, side="left")
+    return slots[newest_first[place >= cap]]

@@ -1,0 +1,112 @@
+"""A second, wider look at a sample of the keys: what the join misses, and what another window would find.
+
+Law: the sample sees a pair that the join could have seen only later rows or a wider window for; what it
+counts, times `weight`, estimates the whole stream.
+
+Idea. Some keys, chosen by bits of their hash that nothing else uses, are joined once more beside the join,
+with bounds three times as far on either side, and only to be counted: where the right row lay, from the left
+one's point of view (a histogram), and whether the join itself could see the pair. Rows stay in the sample
+longer than in the join, so a right row that comes after its left row was closed still meets it here: such a
+pair is **missed**. When the sample grows past a limit, every other of its keys is dropped and the weight
+doubles: small joins are looked at as a whole, large ones cost the same.
+
+Published relative: section 6.5 of the Facebook paper exports how near matches are to the bounds. That tells
+that a window is too wide, but not what a wider one would gain.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dovetail.joins.buffer import Allocate, Buffer, Held, in_memory
+from dovetail.joins.interval import Arrivals, Times, minus, open_bound, probe_bound
+from dovetail.kernels import ring as rings
+from dovetail.model.interval import IntervalSpec
+from dovetail.model.match_offsets import MatchOffsets
+from dovetail.model.time_codes import FIRST_TIME
+
+Int64s = NDArray[np.int64]
+MOST_ROWS = 1 << 16
+_FIRST_BIT = 16
+"""Bits of the hash below this choose the bucket, those from 32 on are the tag."""
+
+
+class Seen(NamedTuple):
+    """What one step has shown, already multiplied by the weight."""
+
+    offsets: Int64s
+    missed: int
+
+
+@dataclass
+class Sample:
+    """Rows of the sampled keys on both sides; `halvings` of them were dropped to keep it small."""
+
+    left: Buffer
+    right: Buffer
+    halvings: int = 0
+
+    @classmethod
+    def empty(cls, allocate: Allocate = in_memory) -> Sample:
+        return cls(
+            Buffer.empty("sampled_left", False, allocate), Buffer.empty("sampled_right", False, allocate)
+        )
+
+    @property
+    def weight(self) -> int:
+        return 1 << self.halvings
+
+
+def look(
+    sample: Sample, spec: IntervalSpec, left: Arrivals, right: Arrivals, before: Times, until: Times
+) -> Seen:
+    """Take in the sampled ones of a step's new rows; the stream times go from `before` to `until`."""
+    scale = MatchOffsets.of(spec)
+    new_left, new_right = _sampled(sample, left), _sampled(sample, right)
+    new_slots = sample.right.insert(new_right)
+    ring = sample.right.ring
+    mine, found = rings.probe(ring, new_left.tag, new_left.time, -scale.before_us, scale.after_us)
+    _, found_times, _ = rings.rows_at(ring, found)
+    came, waiting = rings.probe(
+        sample.left.ring, new_right.tag, new_right.time, -scale.after_us, scale.before_us
+    )
+    _, waiting_times, _ = rings.rows_at(sample.left.ring, waiting)
+    offsets = np.concatenate([found_times - new_left.time[mine], new_right.time[came] - waiting_times])
+    seen = np.concatenate(
+        [
+            np.isin(found, new_slots) | (found_times >= probe_bound(spec, before)),
+            waiting_times >= open_bound(spec, before),
+        ]
+    )
+    inside = (offsets >= -spec.before_us) & (offsets <= spec.after_us)
+    weight = sample.weight
+    told = Seen(weight * scale.counted(offsets), weight * int(np.count_nonzero(inside & ~seen)))
+    sample.left.insert(new_left)
+    rings.expire(sample.left.ring, minus(until.right, scale.after_us))
+    rings.expire(ring, minus(until.left, scale.before_us))
+    while sample.left.rows + sample.right.rows > MOST_ROWS:
+        _halve(sample)
+    return told
+
+
+def _sampled(sample: Sample, rows: Arrivals) -> Held:
+    """The new rows of sampled keys; the lower half of the hash takes the row number's place."""
+    low_half = rows.hash & 0xFFFFFFFF
+    chosen = (rows.time >= FIRST_TIME) & _kept(low_half, sample.halvings)
+    return Held.fresh(rings.tag_of(rows.hash[chosen]), rows.time[chosen], low_half[chosen])
+
+
+def _kept(low_half: Int64s, halvings: int) -> NDArray[np.bool_]:
+    kept: NDArray[np.bool_] = (low_half >> _FIRST_BIT) & ((1 << halvings) - 1) == 0
+    return kept
+
+
+def _halve(sample: Sample) -> None:
+    sample.halvings += 1
+    for buffer in (sample.left, sample.right):
+        slots = rings.live_slots(buffer.ring)
+        rings.kill(buffer.ring, slots[~_kept(buffer.held_at(slots).row, sample.halvings)])

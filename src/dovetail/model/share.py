@@ -1,0 +1,51 @@
+"""Which rows of a join are whose: a task has a range of buckets, and its part of the hot keys.
+
+A hot key would keep one task busy while the others wait. Its rows on one side are dealt out to all tasks by
+row number, and its rows on the other side go to every task, so that each pair still meets in exactly one.
+
+        left    ●●●●●●  dealt out            task 0   ● ●    × ▲▲
+        right   ▲▲      copied to all   ─►   task 1    ● ●   × ▲▲
+                                             task 2     ● ●  × ▲▲
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+Side = Literal["left", "right"]
+
+
+class HotKey(NamedTuple):
+    """A key by its hash, and the side whose rows are dealt out."""
+
+    hash: int
+    dealt: Side
+
+    @property
+    def tag(self) -> int:
+        """The upper half of the hash, as rings keep it."""
+        return (self.hash >> 32) & 0xFFFFFFFF
+
+
+@dataclass(frozen=True)
+class Share:
+    """The share of one task: buckets `low` to `high - 1`, and its part of hot keys."""
+
+    task: int
+    tasks: int
+    buckets: int
+    hot: tuple[HotKey, ...] = ()
+
+    @property
+    def low(self) -> int:
+        """Neighbouring buckets, so that a segment gives them as one slice."""
+        return self.task * self.buckets // self.tasks
+
+    @property
+    def high(self) -> int:
+        return (self.task + 1) * self.buckets // self.tasks
+
+    def is_home(self, key: HotKey) -> bool:
+        """The key would be this task's if it were not hot."""
+        return self.low <= key.hash % self.buckets < self.high
