@@ -2,6 +2,7 @@
 
 Rows are inserted through the join's own step, in batches, so growth of the index is part of what is measured.
 The process's largest resident size is taken before and after; payload stays in the log and is no part of it.
+What payload takes there, plain and compressed, is measured by `wide.py` on fewer rows.
 """
 
 from __future__ import annotations
@@ -10,8 +11,11 @@ import argparse
 import json
 import resource
 import time
+from typing import Any
 
 import numpy as np
+
+from bench import wide
 
 BATCH_ROWS = 1_000_000
 LIMIT_BYTES = 4_000_000_000
@@ -20,9 +24,12 @@ LIMIT_BYTES = 4_000_000_000
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="dovetail bench memory", description=__doc__)
     parser.add_argument("--rows", type=int, default=50_000_000, help="rows in the window")
+    parser.add_argument("--wide-rows", type=int, default=200_000, help="wide rows in the log; 0: none")
     parser.add_argument("--json", action="store_true", help="print JSON")
     arguments = parser.parse_args(argv)
-    found = measure(arguments.rows)
+    found: dict[str, Any] = measure(arguments.rows)
+    if arguments.wide_rows:
+        found["wide"] = wide.measure(arguments.wide_rows)
     if arguments.json:
         print(json.dumps(found))
     else:
@@ -31,6 +38,8 @@ def main(argv: list[str]) -> int:
         print(f"peak resident bytes   {found['peak_rss_bytes']:>16,}   {found['base_rss_bytes']:,} before")
         print(f"limit                 {LIMIT_BYTES:>16,}   {'kept' if found['fits'] else 'EXCEEDED'}")
         print(f"inserted rows/s       {found['rows_per_s']:>16,.0f}")
+        if arguments.wide_rows:
+            print("", *wide.lines(found["wide"]), sep="\n")
     return 0 if found["fits"] else 1
 
 

@@ -16,7 +16,7 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from dovetail.errors import CategoryNotFound, DovetailError, InputError
+from dovetail.errors import CategoryMismatch, CategoryNotFound, DovetailError, InputError
 from dovetail.log.category import Category
 from dovetail.service.log_commands import app
 
@@ -105,6 +105,10 @@ def test_ls_tells_what_is_there(filled: Shell) -> None:
         "rows": 3,
         "rejected": 1,
         "commits": 2,
+        "compression": "auto",
+        "compressed_from_bytes": 0,
+        "compressed_to_bytes": 0,
+        "ratio": None,
         "buckets": 1,
         "time_column": "eventtime",
         "first_event_time": "2024-01-31T12:00:00Z",
@@ -114,6 +118,35 @@ def test_ls_tells_what_is_there(filled: Shell) -> None:
     table = filled.run("ls").stdout
     for text in ("left", "2024-01-31T12:00:00Z", "2024-01-31T13:00:00Z", "id int64", "tags list"):
         assert text in table
+
+
+def test_the_ratio_of_a_compressed_category(shell: Shell) -> None:
+    rows = "".join(f'{{"id": {n}, "text": "{"the same again and again " * 8}{n}"}}\n' for n in range(3000))
+    path = shell.file("wide.json", rows)
+    shell.run("append", "wide", path)
+    shell.run("append", "plain", path, "--compression", "none")
+    plain, wide = shell.json("ls")["categories"]
+    assert (plain["compression"], plain["ratio"]) == ("none", None)
+    assert wide["ratio"] == round(wide["compressed_from_bytes"] / wide["compressed_to_bytes"], 2)
+    assert wide["ratio"] > 5
+    assert wide["bytes"] < plain["bytes"] / 3
+    assert f" {wide['ratio']:.1f} " in shell.run("ls").stdout
+    for words in (("cat", "--limit", "5"), ("tail", "--no-follow")):
+        wide_text, plain_text = (
+            shell.run(words[0], name, *words[1:], "--format", "json").stdout for name in ("wide", "plain")
+        )
+        assert wide_text == plain_text
+        assert "again" in wide_text
+
+
+def test_a_categorys_compression_is_chosen_once(shell: Shell) -> None:
+    path = shell.file("a.json", '{"id": 1}\n')
+    shell.run("append", "a", path, "--compression", "zstd")
+    shell.run("append", "a", path)
+    with pytest.raises(CategoryMismatch, match="compression zstd, and keeps it"):
+        shell.run("append", "a", path, "--compression", "none")
+    with pytest.raises(InputError, match="'gzip'"):
+        shell.run("append", "b", path, "--compression", "gzip")
 
 
 def test_ls_of_nothing_says_how_to_begin(shell: Shell) -> None:

@@ -10,16 +10,19 @@ the commit just before it. Whoever loses the number reads again, and then finds 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from dovetail.errors import CorruptFile
 from dovetail.log import commit as commit_format
-from dovetail.log import history
+from dovetail.log import dictionary, history, retention
 from dovetail.log.commit import Commit, RejectedRows, SegmentInfo, place
 
 if TYPE_CHECKING:
     from dovetail.log.category import Category
+
+_WRITE_AGAIN = "all writers must see the same home, and nothing else may delete from it; write again"
 
 
 def append(
@@ -60,8 +63,9 @@ def append(
             written_at_us=time.time_ns() // 1000,
         )
         path = history.commit_path(category, number)
-        if not category.store.create(path, commit_format.encode(commit, category.id)):
-            continue  # another writer was faster
+        with _dictionaries_kept(category, segments):
+            if not category.store.create(path, commit_format.encode(commit, category.id)):
+                continue  # another writer was faster
         if number >= history.first_commit(category):
             return commit
         # So late that this number was used, read by all and trimmed meanwhile: the file names nothing.
@@ -93,5 +97,25 @@ def _check_written(
                 "cannot commit: a file is missing" if found is None else "cannot commit: a file is cut short",
                 where=f"{category.where}/{path}",
                 expected=f"{size} bytes, not {found or 0}",
-                hint="all writers must see the same home, and nothing else may delete from it; write again",
+                hint=_WRITE_AGAIN,
             )
+
+
+@contextmanager
+def _dictionaries_kept(category: Category, segments: Sequence[SegmentInfo]) -> Iterator[None]:
+    """While a commit names dictionaries, retention, which deletes those that none names, waits: a slow writer
+    may have used one that was the newest when it began."""
+    used = {info.packing.dictionary for info in segments if info.packing} - {None}
+    if not used:
+        yield
+        return
+    with retention.locked(category):
+        for id_ in used:
+            path = dictionary.path_of(category, str(id_))
+            if category.store.size(path) is None:
+                raise CorruptFile(
+                    "cannot commit: a dictionary is missing that segments were compressed with",
+                    where=f"{category.store.root}/{path}",
+                    hint=_WRITE_AGAIN,
+                )
+        yield

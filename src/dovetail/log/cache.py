@@ -9,10 +9,14 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from dovetail.log.commit import Commit
-from dovetail.log.segment import Segment
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from dovetail.log.commit import Commit
+    from dovetail.log.dictionary import Dictionary
+    from dovetail.log.segment import Segment
 
 Value = TypeVar("Value")
 
@@ -54,3 +58,8 @@ COMMITS: Cache[Commit] = Cache(max_entries=4096, max_bytes=0)
 SEGMENTS: Cache[Segment] = Cache(max_entries=1024, max_bytes=1 << 30)
 VERIFIED: Cache[bool] = Cache(max_entries=1 << 20, max_bytes=0)
 """Segments whose checksum this process has seen match."""
+DICTIONARIES: Cache[Dictionary] = Cache(max_entries=64, max_bytes=0)
+BLOCKS: Cache[pa.RecordBatch] = Cache(max_entries=1 << 16, max_bytes=64 << 20)
+"""Unpacked blocks of compressed payload."""
+
+CACHES: tuple[Cache[Any], ...] = (COMMITS, SEGMENTS, VERIFIED, DICTIONARIES, BLOCKS)

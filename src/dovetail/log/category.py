@@ -13,19 +13,22 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from dovetail.errors import CategoryMismatch, CategoryNotFound, CorruptFile
-from dovetail.log import appending, definition, history, rejected, retention
+from dovetail.log import appending, definition, dictionary, history, rejected, retention
 from dovetail.log import segment as segment_format
 from dovetail.log.cache import SEGMENTS, VERIFIED
+from dovetail.log.codec import Codec
 from dovetail.log.commit import Commit, PlacedSegment, RejectedRows, SegmentInfo
 from dovetail.log.definition import Definition, folder_of
 from dovetail.log.filesystem import Store, absolute_home, open_store
+from dovetail.log.packer import Packer
 from dovetail.log.schema import log_schema
 from dovetail.log.segment import MAX_BYTES, MAX_ROWS, BucketOf, HashOf, Segment, TimeOf
+from dovetail.model.compression import Compression
 
 
 @dataclass(frozen=True)
@@ -37,10 +40,19 @@ class Category:
 
     @classmethod
     def create(
-        cls, home: str, name: str, schema: pa.Schema, *, buckets: int = 64, time_column: str | None = None
+        cls,
+        home: str,
+        name: str,
+        schema: pa.Schema,
+        *,
+        buckets: int = 64,
+        time_column: str | None = None,
+        compression: Compression = "auto",
     ) -> Category:
         """Make a category, or open the one that is there if it is the same."""
-        wanted = cls.draft(home, name, schema, buckets=buckets, time_column=time_column)
+        wanted = cls.draft(
+            home, name, schema, buckets=buckets, time_column=time_column, compression=compression
+        )
         path = f"{wanted.folder}/category.json"
         if wanted.store.size(path) is None:
             wanted.make_folders()
@@ -58,12 +70,19 @@ class Category:
 
     @classmethod
     def draft(
-        cls, home: str, name: str, schema: pa.Schema, *, buckets: int = 64, time_column: str | None = None
+        cls,
+        home: str,
+        name: str,
+        schema: pa.Schema,
+        *,
+        buckets: int = 64,
+        time_column: str | None = None,
+        compression: Compression = "auto",
     ) -> Category:
         """A category that is not made yet. After `make_folders` segments may be written for it, and appended
         after `create`: so a first file that turns out to be unreadable leaves no category behind."""
         schema = log_schema(schema, where=f"category {name}")
-        made = Definition(name, uuid.uuid4().hex, schema, buckets, time_column)
+        made = Definition(name, uuid.uuid4().hex, schema, buckets, time_column, compression)
         folder_of(name)
         return cls(absolute_home(home), made)
 
@@ -159,7 +178,7 @@ class Category:
         pieces = segment_format.chunks(
             batches, self.schema, max_rows=max_rows, max_bytes=max_bytes, where=f"category {self.name}"
         )
-        folder = f"{self.folder}/segments"
+        folder, packer = f"{self.folder}/segments", Packer(self)
         return [
             segment_format.write_segment(
                 self.store,
@@ -169,6 +188,7 @@ class Category:
                 buckets=self.buckets,
                 times=time_of(piece),
                 hashes=hash_of(piece) if hash_of else None,
+                pack=packer.pack,
             )
             for piece in pieces
         ]
@@ -200,14 +220,13 @@ class Category:
         """The rows of a segment, mapped where the home is local, and checked once per process."""
         cached = SEGMENTS.get(info.name)
         if cached is not None:
-            return Segment(info, cached.batch, cached.starts)
+            return replace(cached, info=info)
         path = f"{self.folder}/segments/{info.name}"
         where = f"{self.store.root}/{path}"
         try:
             buffer = self.store.buffer(path)
         except FileNotFoundError:
-            if isinstance(info, PlacedSegment) and info.commit < (first := self.first_commit()):
-                raise history.truncated(self, info.commit, first) from None
+            self._refuse_if_trimmed(info)
             raise CorruptFile(
                 "a segment is missing",
                 where=where,
@@ -215,10 +234,28 @@ class Category:
                 hint="restore it from a copy; without it readers can only start after its commit",
             ) from None
         verified = VERIFIED.get(info.name) or False
-        found = segment_format.read_segment(buffer, info, self.schema, where=where, verified=verified)
+        found = segment_format.read_segment(
+            buffer,
+            info,
+            self.schema,
+            codec_of=lambda id_: self._codec(info, id_),
+            where=where,
+            verified=verified,
+        )
         VERIFIED.put(info.name, True)
         SEGMENTS.put(info.name, found, 0 if self.store.local else info.bytes)
         return found
+
+    def _codec(self, info: SegmentInfo, dictionary_id: str | None) -> Codec:
+        try:
+            return dictionary.codec_of(self, dictionary_id)
+        except CorruptFile:
+            self._refuse_if_trimmed(info)
+            raise
+
+    def _refuse_if_trimmed(self, info: SegmentInfo) -> None:
+        if isinstance(info, PlacedSegment) and info.commit < (first := self.first_commit()):
+            raise history.truncated(self, info.commit, first) from None
 
     def set_reader(self, reader: str, needs_commit: int) -> None:
         """Record that `reader` still needs commit `needs_commit` and all after it."""

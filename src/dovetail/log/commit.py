@@ -13,6 +13,7 @@ from typing import Any
 
 from dovetail.errors import CorruptFile
 from dovetail.log import document
+from dovetail.log.packing import Packing
 from dovetail.model.frequent_key import FrequentKey
 from dovetail.model.sketch import EventTimeSketch, merge_sketches
 
@@ -30,6 +31,7 @@ class SegmentInfo:
     rows_per_bucket: tuple[int, ...]
     sketch: EventTimeSketch
     frequent: tuple[FrequentKey, ...] = ()
+    packing: Packing | None = None
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -40,6 +42,7 @@ class SegmentInfo:
             "rows_per_bucket": list(self.rows_per_bucket),
             "sketch": self.sketch.to_json(),
             "frequent": [list(key) for key in self.frequent],
+            "packing": self.packing.to_json() if self.packing else None,
         }
 
     @classmethod
@@ -181,4 +184,5 @@ def _segment_fields(value: Mapping[str, Any]) -> dict[str, Any]:
         "rows_per_bucket": counts,
         "sketch": EventTimeSketch.from_json(value["sketch"]),
         "frequent": tuple(FrequentKey(*map(int, key)) for key in value["frequent"]),
+        "packing": Packing.from_json(value.get("packing")),
     }

@@ -16,6 +16,7 @@ from dovetail.errors import CorruptFile, InputError
 from dovetail.kernels.grouping import MAX_BUCKETS
 from dovetail.log import document
 from dovetail.log.schema import describe
+from dovetail.model.compression import COMPRESSIONS, Compression
 
 KIND, VERSION = "dovetail.category", 1
 
@@ -25,17 +26,23 @@ _REMEDY = "restore the file from a copy; the rows of the category are not touche
 
 @dataclass(frozen=True)
 class Definition:
-    """`time_column` is where the event times of rows that people append come from, if anywhere."""
+    """`time_column` is where the event times of rows that people append come from, if anywhere;
+    `compression` is what writers do with payload."""
 
     name: str
     id: str
     schema: pa.Schema
     buckets: int
     time_column: str | None
+    compression: Compression = "auto"
 
     def __post_init__(self) -> None:
         if not 1 <= self.buckets <= MAX_BUCKETS:
             raise InputError(f"a category cannot have {self.buckets} buckets", expected=f"1 to {MAX_BUCKETS}")
+        if self.compression not in COMPRESSIONS:
+            raise InputError(
+                f"a category's compression cannot be {self.compression!r}", expected=", ".join(COMPRESSIONS)
+            )
         if self.time_column is not None and self.time_column not in self.schema.names:
             raise InputError(
                 f"there is no column {self.time_column} to take event times from",
@@ -45,7 +52,9 @@ class Definition:
 
     def __str__(self) -> str:
         timed = f", event time in {self.time_column}" if self.time_column else ""
-        return f"{self.buckets} buckets{timed}, columns {describe(self.schema)}"
+        return (
+            f"{self.buckets} buckets{timed}, compression {self.compression}, columns {describe(self.schema)}"
+        )
 
     def serves(self, wanted: Definition) -> bool:
         """A writer that wants `wanted` may write here."""
@@ -53,6 +62,7 @@ class Definition:
             self.schema.equals(wanted.schema)
             and self.buckets == wanted.buckets
             and wanted.time_column in (None, self.time_column)
+            and wanted.compression in ("auto", self.compression)
         )
 
 
@@ -72,6 +82,7 @@ def encode(definition: Definition) -> bytes:
         "id": definition.id,
         "buckets": definition.buckets,
         "time_column": definition.time_column,
+        "compression": definition.compression,
         "columns": describe(definition.schema),
         "schema": base64.b64encode(definition.schema.serialize()).decode(),
     }
@@ -83,7 +94,10 @@ def decode(data: bytes, name: str, *, where: str) -> Definition:
     body = document.decode(data, KIND, VERSION, where=where, remedy=_REMEDY)
     try:
         schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(body["schema"])))
-        found = Definition(body["name"], body["id"], schema, body["buckets"], body["time_column"])
+        compression = body.get("compression", "auto")
+        found = Definition(
+            body["name"], body["id"], schema, body["buckets"], body["time_column"], compression
+        )
     except (pa.ArrowException, KeyError, ValueError, TypeError) as error:
         raise CorruptFile(f"the file defines no category: {error}", where=where, hint=_REMEDY) from error
     if found.name != name:

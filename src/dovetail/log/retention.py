@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import time
 import urllib.parse
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from dovetail.errors import CorruptFile, DovetailError
 from dovetail.log import commit as commit_format
-from dovetail.log import document, history
+from dovetail.log import dictionary, document, history
 from dovetail.log.filesystem import TEMPORARY
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def readers(category: Category) -> dict[str, int]:
 
 def retain(category: Category) -> int:
     """Delete what no reader needs; returns how many commits went."""
-    with category.store.lock(f"{category.folder}/retain.lock"):
+    with locked(category):
         old = _first_or_repaired(category)
         first = _lowest_needed(category, old)
         if first > old:
@@ -72,7 +73,14 @@ def retain(category: Category) -> int:
         gone = sorted(number for number in history.listed(category) if number < first)
         for number in gone:
             _delete_commit(category, number)
+        if gone:
+            _delete_dictionaries(category, GRACE_S)
         return len(gone)
+
+
+def locked(category: Category) -> AbstractContextManager[None]:
+    """While this is held, retention deletes nothing."""
+    return category.store.lock(f"{category.folder}/retain.lock")
 
 
 def remove_orphans(category: Category, *, grace_s: float = GRACE_S) -> int:
@@ -85,8 +93,10 @@ def remove_orphans(category: Category, *, grace_s: float = GRACE_S) -> int:
         if time.time() - entry.modified_s > grace_s
         and (part in ("segments", "rejected") or entry.name.startswith(TEMPORARY))
     ]
+    with locked(category):
+        dictionaries = _delete_dictionaries(category, grace_s)
     if not candidates:
-        return 0
+        return dictionaries
     named = set()
     for commit in category.commits(category.first_commit(), category.next_commit()):
         named |= {f"segments/{segment.name}" for segment in commit.segments}
@@ -94,7 +104,7 @@ def remove_orphans(category: Category, *, grace_s: float = GRACE_S) -> int:
     orphans = [path for path in candidates if path not in named]
     for path in orphans:
         category.store.delete(f"{category.folder}/{path.removeprefix('./')}")
-    return len(orphans)
+    return len(orphans) + dictionaries
 
 
 def _lowest_needed(category: Category, old: int) -> int:
@@ -131,6 +141,22 @@ def _delete_commit(category: Category, number: int) -> None:
         for rejected in commit.rejected:
             category.store.delete(f"{category.folder}/rejected/{rejected.file}")
     category.store.delete(path)
+
+
+def _delete_dictionaries(category: Category, grace_s: float) -> int:
+    """Those that no commit names; a young one may be on its way into a commit."""
+    old = {
+        entry.name
+        for entry in category.store.files(f"{category.folder}/{dictionary.FOLDER}")
+        if time.time() - entry.modified_s > grace_s
+    }
+    if not old:
+        return 0
+    for commit in category.commits(category.first_commit(), category.next_commit()):
+        old -= {f"{info.packing.dictionary}.json" for info in commit.segments if info.packing}
+    for name in old:
+        category.store.delete(f"{category.folder}/{dictionary.FOLDER}/{name}")
+    return len(old)
 
 
 def _reader_path(category: Category, reader: str) -> str:

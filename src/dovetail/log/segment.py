@@ -1,10 +1,12 @@
-"""A segment: one Arrow IPC file with one uncompressed record batch, its rows grouped by bucket.
+"""A segment: one Arrow IPC file with one record batch, its rows grouped by bucket.
 
 Law: a segment is immutable, and what is read back is byte for byte what was written: the whole file is
 checked against the checksum in its commit, once per process. Reading maps the file and slices: it parses
-nothing and copies nothing.
+nothing and copies nothing, but for payload that was compressed (`blocks.py`), which is unpacked block by
+block.
 
-The schema's metadata carries `dovetail.format`, `dovetail.version` and `dovetail.rows_per_bucket` (JSON).
+The schema's metadata carries `dovetail.format`, `dovetail.version`, `dovetail.rows_per_bucket` (JSON) and,
+where payload is compressed, `dovetail.dictionary`.
 """
 
 from __future__ import annotations
@@ -23,15 +25,20 @@ import xxhash
 from dovetail.errors import CorruptFile, UnknownVersion
 from dovetail.kernels.frequent import frequent
 from dovetail.kernels.grouping import group_by_bucket
+from dovetail.log.blocks import COLUMN, Blocks, Packed, mapped_schema, payload_schema
+from dovetail.log.codec import Codec
 from dovetail.log.commit import PlacedSegment, SegmentInfo
 from dovetail.log.document import checksum
 from dovetail.log.filesystem import Output, Store
+from dovetail.log.packing import Packing
 from dovetail.log.schema import fit
 from dovetail.model.frequent_key import FrequentKey, most_frequent
 from dovetail.model.sketch import EventTimeSketch
 from dovetail.model.time_codes import FIRST_TIME
 
-KIND, VERSION = b"dovetail.segment", b"1"
+KIND, PLAIN, PACKED = b"dovetail.segment", b"1", b"2"
+"""The format, and its version without and with compressed payload."""
+
 MAX_ROWS = 1 << 18
 MAX_BYTES = 64 << 20
 """Small enough that a writer fills the same memory again and again: fresh pages cost more than the work."""
@@ -41,15 +48,34 @@ FREQUENT_KEYS = 8
 BucketOf = Callable[[pa.RecordBatch], "npt.NDArray[np.integer[Any]]"]
 TimeOf = Callable[[pa.RecordBatch], "npt.NDArray[np.int64] | None"]
 HashOf = Callable[[pa.RecordBatch], "npt.NDArray[np.int64]"]
+Pack = Callable[[pa.RecordBatch], Packed | None]
+CodecOf = Callable[[str | None], Codec]
 
 
 @dataclass(frozen=True)
 class Segment:
-    """An open segment. `first_row` is the number of its first row in the category (0 while uncommitted)."""
+    """An open segment. `mapped` has the columns that lie in the file as they are: all of them, unless the
+    payload is in `blocks`. `first_row` is the number of its first row in the category (0 while
+    uncommitted)."""
 
     info: SegmentInfo
-    batch: pa.RecordBatch
+    mapped: pa.RecordBatch
     starts: npt.NDArray[np.int64]
+    schema: pa.Schema
+    blocks: Blocks | None = None
+
+    @property
+    def batch(self) -> pa.RecordBatch:
+        """All rows in all columns. Payload in blocks is unpacked for each call."""
+        if self.blocks is None:
+            return self.mapped
+        parts = self.mapped, self.blocks.all()
+        columns = {
+            name: column
+            for part in parts
+            for name, column in zip(part.schema.names, part.columns, strict=True)
+        }
+        return pa.RecordBatch.from_arrays([columns[name] for name in self.schema.names], schema=self.schema)
 
     @property
     def first_row(self) -> int:
@@ -102,17 +128,26 @@ def write_segment(
     buckets: int,
     times: npt.NDArray[np.int64] | None,
     hashes: npt.NDArray[np.int64] | None = None,
+    pack: Pack = lambda batch: None,
 ) -> SegmentInfo:
-    """Write rows as one file, sorted by bucket; its checksum is taken of the bytes on their way out."""
+    """Write rows as one file, sorted by bucket; its checksum is taken of the bytes on their way out. `pack`
+    is given the sorted rows, and may compress their payload."""
     order, counts = group_by_bucket(bucket, buckets)
     if order is not None:
         batch = batch.take(pa.array(order))
-    rows_per_bucket = tuple(counts.tolist())
+    rows, rows_per_bucket = batch.num_rows, tuple(counts.tolist())
     metadata = {
         "dovetail.format": KIND,
-        "dovetail.version": VERSION,
+        "dovetail.version": PLAIN,
         "dovetail.rows_per_bucket": json.dumps(rows_per_bucket, separators=(",", ":")),
     }
+    packing = None
+    if (packed := pack(batch)) is not None:
+        metadata |= {"dovetail.version": PACKED, "dovetail.dictionary": packed.dictionary or ""}
+        packing = Packing(packed.raw_bytes, sum(map(len, packed.frames)), packed.dictionary)
+        schema = mapped_schema(batch.schema)
+        columns = [batch.column(name) for name in schema.names]
+        batch = pa.RecordBatch.from_arrays([*columns, packed.column()], schema=schema.append(COLUMN))
     name, tally = f"{uuid.uuid4().hex}.arrow", _Tally()
 
     def fill(output: Output) -> None:
@@ -122,10 +157,10 @@ def write_segment(
             writer.write_batch(batch)
 
     store.write(f"{folder}/{name}", fill)
-    rows = batch.num_rows
     sketch = EventTimeSketch.without_times(rows) if times is None else EventTimeSketch.of(times)
     often = () if hashes is None else _frequent(hashes, times, order)
-    return SegmentInfo(name, rows, tally.bytes, tally.hash.hexdigest(), rows_per_bucket, sketch, often)
+    digest = tally.hash.hexdigest()
+    return SegmentInfo(name, rows, tally.bytes, digest, rows_per_bucket, sketch, often, packing)
 
 
 def _frequent(
@@ -177,10 +212,10 @@ class _Tally:
 
 
 def read_segment(
-    buffer: pa.Buffer, info: SegmentInfo, schema: pa.Schema, *, where: str, verified: bool
+    buffer: pa.Buffer, info: SegmentInfo, schema: pa.Schema, *, codec_of: CodecOf, where: str, verified: bool
 ) -> Segment:
     """The segment in a file's bytes, checked against what its commit says of it. `verified`: this process has
-    seen its checksum match before."""
+    seen its checksum match before. `codec_of` is asked for a dictionary when a block is first unpacked."""
     if buffer.size != info.bytes or not (verified or checksum(buffer) == info.checksum):
         raise _corrupt("the file is corrupt: its bytes are not those that were written", where, info)
     try:
@@ -190,11 +225,11 @@ def read_segment(
         raise _corrupt(f"the file is not an Arrow file: {error}", where, info) from error
     if metadata.get(b"dovetail.format") != KIND:
         raise _corrupt("the file is an Arrow file, but not a segment", where, info)
-    if (version := metadata.get(b"dovetail.version", b"?")) != VERSION:
+    if (version := metadata.get(b"dovetail.version", b"?")) not in (PLAIN, PACKED):
         raise UnknownVersion(
             f"the segment has format version {version.decode(errors='replace')}",
             where=where,
-            expected=f"version {VERSION.decode()}",
+            expected=f"version {PLAIN.decode()} or {PACKED.decode()}",
             hint="read this home with the release of Dovetail that wrote it, or a newer one",
         )
     try:
@@ -204,11 +239,20 @@ def read_segment(
         single = reader.num_record_batches == 1
     except (pa.ArrowException, ValueError, KeyError, IndexError) as error:
         raise _corrupt(f"the segment cannot be read: {error}", where, info) from error
-    if not batch.schema.equals(schema):
+    packed = version == PACKED
+    if not batch.schema.equals(mapped_schema(schema).append(COLUMN) if packed else schema):
         raise _corrupt("the segment has another schema than its category", where, info)
     if not single or counts != info.rows_per_bucket or batch.num_rows != info.rows:
         raise _corrupt("the segment holds other rows than its commit says", where, info)
-    return Segment(info, batch, np.concatenate(([0], np.cumsum(counts, dtype=np.int64))))
+    starts = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
+    named = metadata.get(b"dovetail.dictionary", b"").decode(errors="replace") or None
+    if packed != (info.packing is not None) or (info.packing and named != info.packing.dictionary):
+        raise _corrupt("the segment is not compressed as its commit says", where, info)
+    if not packed:
+        return Segment(info, batch, starts, schema)
+    blocks = Blocks(info.name, batch.column(-1), payload_schema(schema), lambda: codec_of(named), where)
+    mapped = batch.select(range(batch.num_columns - 1))
+    return Segment(info, mapped, starts, schema, blocks)
 
 
 def _corrupt(what: str, where: str, info: SegmentInfo) -> CorruptFile:

@@ -113,9 +113,14 @@ def _output(program: Program, table: CreateTable) -> Output:
             keys = tuple(name for name in output_names(table.query) if name.startswith("_key_"))
             keyed = keys if storage.shard is not None else ()
             return CategoryOutput(
-                category, keyed, "_time" if keyed else None, storage.buckets or join_options.BUCKETS
+                category,
+                keyed,
+                "_time" if keyed else None,
+                storage.buckets or join_options.BUCKETS,
+                storage.compression or "auto",
             )
-        return ScribeSink(category, spark_sql(storage.shard) if storage.shard else None, storage.buckets)
+        shard = spark_sql(storage.shard) if storage.shard else None
+        return ScribeSink(category, shard, storage.buckets, storage.compression or "auto")
     if storage.kind in ("PARQUET", "JSON"):
         return FileSink(storage.kind.lower(), str(storage.path))
     return ConsoleSink() if storage.kind == "CONSOLE" else NoopSink()

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from dovetail.model.compression import Compression
 from dovetail.plan.dialect import call
 from dovetail.plan.expression_types import Environment, type_of
 from dovetail.plan.source import Span
@@ -48,14 +49,14 @@ class JoinSide:
     conditions: list[exp.Expr]
     span: Span | None
 
-    def slicer(self, buckets: int) -> list[Statement]:
+    def slicer(self, buckets: int, compression: Compression | None) -> list[Statement]:
         keys = [f"_key_{i}" for i in range(len(self.keys))]
         items = [named(key, name) for name, key in zip(keys, self.keys, strict=True)]
         items.append(named(self.time, "_time"))
         items.extend(named(carried.expression, carried.name) for carried in self.payload)
         rows = CreateView(self.names.rows, select(items, self.relation, self.conditions), span=self.span)
         shard = call("xxhash64", *(column(key) for key in keys))
-        storage = Storage("SCRIBE", self.names.category, shard, buckets)
+        storage = Storage("SCRIBE", self.names.category, shard, buckets, compression)
         passed = passed_on([item.alias for item in items], self.names.rows)
         return [rows, CreateTable(self.names.slicer, select(passed, self.names.rows), storage, self.span)]
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeGuard, cast, get_args
 
 from dovetail.errors import DovetailError, PlanError
+from dovetail.model.compression import COMPRESSIONS, Compression
 from dovetail.model.estimate_spec import EstimateSpec, Statistic
 from dovetail.model.interval import Match, Pick
 from dovetail.model.join_config import HISTORY_US
@@ -217,6 +218,14 @@ OPTIONS: tuple[Option, ...] = (
         high=4096,
     ),
     Option(
+        "compression",
+        "choice",
+        "auto",
+        "",
+        "Payload in the two intermediate categories: where rows are wide and it pays, always, or never.",
+        COMPRESSIONS,
+    ),
+    Option(
         "tasks",
         "integer",
         None,
@@ -244,6 +253,7 @@ class JoinOptions:
     left_max_delay_us: int
     right_max_delay_us: int
     buckets: int
+    compression: Compression
     tasks: int | None
     max_step_rows: int
     estimate: EstimateSpec | None
@@ -311,6 +321,7 @@ def resolve(options: Iterable[JoinOption]) -> JoinOptions:
             cast(int, delay if value["right_max_delay"] is None else value["right_max_delay"])
         ),
         buckets=int(cast(int, value["buckets"])),
+        compression=cast(Compression, value["compression"]),
         tasks=_whole(value["tasks"]),
         max_step_rows=int(cast(int, value["max_step_rows"])),
         estimate=_estimate(value),

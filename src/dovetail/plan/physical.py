@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dovetail.errors import CorruptFile, DovetailError, UnknownVersion
+from dovetail.model.compression import Compression
 from dovetail.model.estimate_spec import EstimateSpec
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_config import HISTORY_US
@@ -65,6 +66,7 @@ class CategoryOutput:
     keys: tuple[str, ...]
     time: str | None
     buckets: int
+    compression: Compression = "auto"
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,7 @@ class ScribeSink:
     category: str
     shard: str | None = None
     buckets: int | None = None
+    compression: Compression = "auto"
 
 
 @dataclass(frozen=True)

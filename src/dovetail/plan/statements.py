@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from dovetail.errors import PlanError, PqlError
+from dovetail.model.compression import Compression
 from dovetail.plan.source import Source, Span, span_of
 
 
@@ -49,6 +50,7 @@ class Storage:
     category: str | None = None
     shard: exp.Expr | None = None
     buckets: int | None = None
+    compression: Compression | None = None
     path: str | None = None
 
 

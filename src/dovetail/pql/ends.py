@@ -6,6 +6,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dovetail.errors import PqlError
+from dovetail.model.compression import COMPRESSIONS
 from dovetail.plan.nearest import did_you_mean
 from dovetail.plan.source import Span
 from dovetail.plan.statements import Files, Scribe, Storage
@@ -14,7 +15,7 @@ from dovetail.pql.tokens import Cursor, span
 
 FORMATS = ("parquet", "json", "csv")
 ARGUMENTS = {
-    "SCRIBE": ("category", "shard", "buckets"),
+    "SCRIBE": ("category", "shard", "buckets", "compression"),
     "PARQUET": ("path",),
     "JSON": ("path",),
     "CONSOLE": (),
@@ -164,6 +165,13 @@ def _argument(cursor: Cursor, name: str, tokens: list[Token]) -> str | int | exp
         )
     if name == "category":
         _category(cursor, one.text, place)
+    if name == "compression" and one.text not in COMPRESSIONS:
+        raise PqlError(
+            f"`{one.text[:40]}` is no compression",
+            where=cursor.source.show(place),
+            expected=" | ".join(f'"{choice}"' for choice in COMPRESSIONS),
+            hint=did_you_mean(one.text, COMPRESSIONS, listed=True),
+        )
     return one.text
 
 

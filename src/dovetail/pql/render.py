@@ -83,6 +83,8 @@ def _storage(storage: Storage) -> str:
         arguments.append(f"shard = {pql_sql(storage.shard)}")
     if storage.buckets is not None:
         arguments.append(f"buckets = {storage.buckets}")
+    if storage.compression is not None:
+        arguments.append(f"compression = {text(storage.compression)}")
     return f"{storage.kind}({', '.join(arguments)})" if arguments else storage.kind
 
 

@@ -84,6 +84,9 @@ def append(
     form: Annotated[str, typer.Option("--format", help="auto, parquet, json (lines) or csv.")] = "auto",
     buckets: Annotated[int | None, typer.Option(help="Buckets of a new category. [1]")] = None,
     time_column: Annotated[str | None, typer.Option("--time", help="Column of the event times.")] = None,
+    compression: Annotated[
+        str | None, typer.Option(help="auto, zstd or none, of a new category's payload. [auto]")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Append files to a category; the first file's schema makes it. Each file enters whole or not at all."""
@@ -110,6 +113,7 @@ def append(
                     kind=form,
                     buckets=buckets,
                     time_column=time_column,
+                    compression=compression,
                     progress=functools.partial(_advance, bars, task, before),
                 )
             except DovetailError as error:

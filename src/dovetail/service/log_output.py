@@ -49,12 +49,18 @@ def category_facts(category: Category) -> dict[str, Any]:
     """What `ls` tells of a category."""
     commits = category.commits(category.first_commit(), category.next_commit())
     times = merge_sketches(commit.sketch for commit in commits)
+    packings = [info.packing for commit in commits for info in commit.segments if info.packing]
+    raw, stored = sum(p.raw_bytes for p in packings), sum(p.stored_bytes for p in packings)
     return {
         "name": category.name,
         "rows": sum(commit.rows for commit in commits),
         "rejected": sum(commit.rejected_rows for commit in commits),
         "commits": len(commits),
         "bytes": sum(commit.bytes for commit in commits),
+        "compression": category.definition.compression,
+        "compressed_from_bytes": raw,
+        "compressed_to_bytes": stored,
+        "ratio": round(raw / stored, 2) if stored else None,
         "buckets": category.buckets,
         "time_column": category.time_column,
         "first_event_time": iso_time(times.min_us) if times.count else None,
@@ -65,8 +71,8 @@ def category_facts(category: Category) -> dict[str, Any]:
 
 def categories_table(facts: list[dict[str, Any]]) -> Table:
     table = Table()
-    for heading in ("category", "rows", "rejected", "commits", "size", "event times", "columns"):
-        number = heading in ("rows", "rejected", "commits", "size")
+    for heading in ("category", "rows", "rejected", "commits", "size", "ratio", "event times", "columns"):
+        number = heading in ("rows", "rejected", "commits", "size", "ratio")
         table.add_column(heading, justify="right" if number else "left", overflow="fold")
     for fact in facts:
         timed = fact["first_event_time"] is not None
@@ -76,6 +82,7 @@ def categories_table(facts: list[dict[str, Any]]) -> Table:
             f"{fact['rejected']:,}",
             f"{fact['commits']:,}",
             _size(fact["bytes"]),
+            "-" if fact["ratio"] is None else f"{fact['ratio']:.1f}",
             f"{fact['first_event_time']}\n{fact['last_event_time']}" if timed else "-",
             Text(", ".join(f"{name} {kind}" for name, kind in fact["columns"].items())),
         )

@@ -25,6 +25,7 @@ from pyspark.sql import functions as F
 
 from dovetail.errors import PlanError
 from dovetail.log.filesystem import absolute_home
+from dovetail.model.compression import Compression
 from dovetail.model.estimate_spec import EstimateSpec
 from dovetail.model.interval import IntervalSpec, JoinType, Match, Pick
 from dovetail.plan.interval_literal import text_us
@@ -62,6 +63,7 @@ def join(
     name: str,
     home: str = ".dovetail",
     buckets: int = 64,
+    compression: Compression = "auto",
     tasks: int | None = None,
     suffix: str = "_right",
     mode: Literal["stream", "available-now", "drain"] = "stream",
@@ -73,10 +75,10 @@ def join(
     the key columns, the other left columns, then the other right columns, those whose names are taken with
     `suffix`; semi and anti joins give left columns only. `max_delay` is how late a row may come and still be
     matched exactly; with `stream_time` other than "fixed" that is estimated from the rows, and `percentile`
-    of a hundred may be later. `name` and `home` say where the join keeps its log and state: the same again
-    goes on where it stopped. With mode "available-now" or "drain" the inputs are sliced before the call
-    returns, and the result, to be run with `trigger(availableNow=True)`, covers them; "drain" also closes
-    every window.
+    of a hundred may be later. `compression` is what happens to payload in the log. `name` and `home` say
+    where the join keeps its log and state: the same again goes on where it stopped. With mode "available-now"
+    or "drain" the inputs are sliced before the call returns, and the result, to be run with
+    `trigger(availableNow=True)`, covers them; "drain" also closes every window.
     """
     for side, rows in (("left", left), ("right", right)):
         if not rows.isStreaming:
@@ -90,7 +92,20 @@ def join(
     if not keys:
         raise PlanError("a join needs at least one key column", expected='on="key" or on=["a", "b"]')
     estimate = _estimate(stream_time, percentile)
-    plan = _plan(left, right, keys, spec, _us(max_delay, "max_delay"), estimate, name, buckets, tasks, suffix)
+    checked(find("compression"), compression)
+    plan = _plan(
+        left,
+        right,
+        keys,
+        spec,
+        _us(max_delay, "max_delay"),
+        estimate,
+        name,
+        buckets,
+        compression,
+        tasks,
+        suffix,
+    )
     home = absolute_home(home)
     spark = left.sparkSession
     _hold(home, name)
@@ -117,13 +132,14 @@ def _plan(
     estimate: EstimateSpec | None,
     name: str,
     buckets: int,
+    compression: Compression,
     tasks: int | None,
     suffix: str,
 ) -> Plan:
     names = tuple(f"_key_{number}" for number in range(len(keys)))
     categories = (f"{name}.left", f"{name}.right")
     sides = tuple(
-        SlicerStage(category, (), (), "", CategoryOutput(category, names, "_time", buckets))
+        SlicerStage(category, (), (), "", CategoryOutput(category, names, "_time", buckets, compression))
         for category in categories
     )
     columns, select = _columns(left, right, keys, spec, suffix)

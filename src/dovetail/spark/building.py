@@ -134,7 +134,7 @@ class Builder:
         rows = self._select(stage.views, stage.select, stage.watermark, stage.name)
         built = BuiltStage(stage.name, rows, stage.output, tuple(after), stage, rejects=rejects)
         if isinstance(stage.output, CategoryOutput) and not stage.output.keys:
-            make_category(rows, self.home, stage.output.category, 1)
+            make_category(rows, self.home, stage.output.category, 1, stage.output.compression)
         return built
 
     def _join(self, stage: JoinStage) -> BuiltStage:
@@ -154,7 +154,8 @@ class Builder:
         joined.createOrReplaceTempView(f"`{stage.source_name}`")
         rows = self._select(stage.views, stage.select, stage.watermark, stage.name)
         if isinstance(stage.output, CategoryOutput):
-            make_category(rows, self.home, stage.output.category, stage.output.buckets)
+            output = stage.output
+            make_category(rows, self.home, output.category, output.buckets, output.compression)
         after = (self._writers[stage.left], self._writers[stage.right])
         return BuiltStage(stage.name, rows, stage.output, after, stage, join=config)
 
@@ -173,7 +174,7 @@ class Builder:
             self._require_time(side.rows, output.time, side.name)
             side.rows = sliced(side.rows, output.keys, output.time, types)
             side.validity = stage.validity
-            make_category(side.rows, self.home, output.category, output.buckets)
+            make_category(side.rows, self.home, output.category, output.buckets, output.compression)
         return join_config(
             self.plan,
             stage,

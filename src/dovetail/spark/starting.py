@@ -89,11 +89,11 @@ def _writer(
             placement = (
                 Placement(HASH, TIME, built.validity) if keys else Placement(None, _first_timestamp(rows))
             )
-        case ScribeSink(category=name, shard=shard, buckets=buckets):
+        case ScribeSink(category=name, shard=shard, buckets=buckets, compression=compression):
             if shard:  # the hash stays with the rows: a reader can tell the bucket by it
                 rows = rows.select(F.xxhash64(F.expr(shard)).alias(HASH), "*")
                 buckets = buckets or SHARDED_BUCKETS
-            category = make_category(rows, home, name, buckets or 1)
+            category = make_category(rows, home, name, buckets or 1, compression)
             placement = Placement(HASH if shard else None, _first_timestamp(rows))
         case FileSink(format=form, path=path):
             return rows.writeStream.format(form).option("path", path)

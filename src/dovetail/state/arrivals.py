@@ -82,7 +82,7 @@ def _lent(segment: Segment, share: Share, side: Side) -> Iterator[Arrivals]:
 def _between(segment: Segment, low: int, high: int) -> Arrivals:
     start, stop = segment.bucket_range(low, high)
     rows = np.arange(segment.first_row + start, segment.first_row + stop, dtype=np.int64)
-    hashes, times = (segment.batch.column(name).to_numpy()[start:stop] for name in (HASH, TIME))
+    hashes, times = (segment.mapped.column(name).to_numpy()[start:stop] for name in (HASH, TIME))
     return Arrivals(hashes, times, rows)
 
 

@@ -1,14 +1,20 @@
-"""Law: payload is read only for rows that come out, from the mapped segments, a column at a time."""
+"""Law: payload is read only for rows that come out, from the segments they lie in, a column at a time."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from dovetail.log.blocks import BLOCK_BYTES, is_mapped
 from dovetail.log.category import Category
+from dovetail.log.segment import Segment
+from dovetail.state.arrivals import buckets_of
 from dovetail.state.pieces import Column, Int64s, Places
+from dovetail.state.unpacked import Unpacked
 
 
 class Rows:
@@ -17,15 +23,21 @@ class Rows:
 
     def __init__(self, category: Category, start: int, stop: int) -> None:
         self._category = category
+        self._range = start, stop
         self._segments = [info for commit in category.commits(start, stop) for info in commit.segments]
         self._starts = np.array([info.first_row for info in self._segments], np.int64)
         self._columns: dict[str, Column] = {}
+        self._opened: dict[int, Segment] = {}
+        self.packed = any(info.packing for info in self._segments)
 
     @property
     def row_bytes(self) -> float:
-        """Bytes of an average row on disk."""
+        """Bytes of an average row, uncompressed."""
         rows = sum(info.rows for info in self._segments)
-        return sum(info.bytes for info in self._segments) / max(1, rows)
+        saved = sum(
+            info.packing.raw_bytes - info.packing.stored_bytes for info in self._segments if info.packing
+        )
+        return (sum(info.bytes for info in self._segments) + saved) / max(1, rows)
 
     def places(self, rows: Int64s) -> Places:
         """Where the rows lie; a negative number is no row."""
@@ -34,17 +46,53 @@ class Rows:
         starts = np.append(self._starts, 0)  # the last for rows that are none
         return Places(segment, rows - starts[segment], np.flatnonzero(present[1:]))
 
+    def buckets(self, rows: Int64s) -> Int64s:
+        return buckets_of(self._category, *self._range, rows)
+
     def take(self, name: str, places: Places) -> pa.Array:
-        """A column's values at places; null where there is no row."""
+        """A mapped column's values at places; null where there is no row."""
         column = self._columns.get(name)
         if column is None:
             column = Column(self._category.schema.field(name).type, len(self._segments))
             self._columns[name] = column
         for segment in places.touched:
             if not column.knows(segment):
-                opened = self._category.open_segment(self._segments[segment])
-                column.learn(segment, opened.batch.column(name))
+                column.learn(segment, self._open(segment).mapped.column(name))
         return column.take(places)
+
+    def at(self, places: Places) -> Batch:
+        """The rows at these places, to take any columns of."""
+        if not self.packed:
+            return Batch(self, places, None)
+        opened = {int(segment): self._open(segment) for segment in places.touched}
+        return Batch(self, places, Unpacked(opened, self._category.schema, places))
+
+    def _open(self, number: int) -> Segment:
+        if (opened := self._opened.get(number)) is None:
+            opened = self._opened[number] = self._category.open_segment(self._segments[number])
+        return opened
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows that come out together: mapped columns are read in place, the others from unpacked blocks."""
+
+    rows: Rows
+    places: Places
+    unpacked: Unpacked | None
+
+    def __len__(self) -> int:
+        return len(self.places.at)
+
+    @property
+    def unpacked_bytes(self) -> int:
+        """Memory that their blocks take, about."""
+        return 0 if self.unpacked is None else len(self.unpacked) * BLOCK_BYTES
+
+    def take(self, name: str) -> pa.Array:
+        if self.unpacked is None or is_mapped(name):
+            return self.rows.take(name, self.places)
+        return self.unpacked.take(name)
 
 
 def same_keys(

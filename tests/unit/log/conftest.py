@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from dovetail.log import history
-from dovetail.log.cache import COMMITS, SEGMENTS, VERIFIED
+from dovetail.log.cache import CACHES
 from dovetail.log.category import Category
 
 SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string())])
@@ -19,7 +19,7 @@ SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string())])
 
 def _forget() -> None:
     history._NEXT.clear()
-    for cache in (COMMITS, SEGMENTS, VERIFIED):
+    for cache in CACHES:
         cache.clear()
 
 

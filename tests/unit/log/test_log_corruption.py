@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import xxhash
+import zstandard
 
 from dovetail.errors import CorruptFile, DovetailError, UnknownVersion
 from dovetail.log import document
 from dovetail.log.category import Category
+from wide_rows import SCHEMA as WIDE
+from wide_rows import put as put_wide
+from wide_rows import wide_rows
 
 NAME = "clicks"
 
@@ -155,7 +160,8 @@ def metadata(**changes: str) -> dict[str, str]:
     ("marks", "change", "kind", "message"),
     [
         (metadata(), lambda b: b, None, ""),
-        (metadata(version="2"), lambda b: b, UnknownVersion, "version 2"),
+        (metadata(version="3"), lambda b: b, UnknownVersion, "version 3"),
+        (metadata(version="2"), lambda b: b, CorruptFile, "another schema"),
         (metadata(format="other"), lambda b: b, CorruptFile, "not a segment"),
         (None, lambda b: b, CorruptFile, "not a segment"),
         (metadata(), lambda b: b.slice(1), CorruptFile, "other rows"),
@@ -212,3 +218,88 @@ def test_the_checksum_is_taken_once_per_process(
     forget()
     with pytest.raises(DovetailError):
         category.open_segment(info)
+
+
+@pytest.fixture
+def packed(tmp_path: Path) -> Category:
+    category = Category.create(str(tmp_path / "packed"), NAME, WIDE, buckets=4)
+    put_wide(category, wide_rows(1200))
+    return category
+
+
+@pytest.mark.parametrize("pattern", ["segments/*.arrow", "dictionaries/*.json"])
+def test_a_damaged_compressed_category_is_noticed(
+    packed: Category, pattern: str, forget: Callable[[], None]
+) -> None:
+    (path,) = Path(packed.where).glob(pattern)
+    expected, data = everything(packed.home), path.read_bytes()
+    noticed: list[DovetailError] = []
+    for changed in damaged(data):
+        path.write_bytes(changed)
+        forget()
+        try:
+            assert everything(packed.home) == expected
+        except (CorruptFile, UnknownVersion) as error:
+            noticed.append(error)
+    assert len(noticed) > 0.9 * sum(1 for _ in damaged(data))
+    assert all(path.name in (error.where or "") and error.hint for error in noticed)
+    path.unlink()
+    forget()
+    with pytest.raises(CorruptFile, match="missing") as caught:
+        everything(packed.home)
+    assert path.name in str(caught.value)
+
+
+def test_another_dictionary_under_the_name_is_refused(
+    packed: Category, tmp_path: Path, forget: Callable[[], None]
+) -> None:
+    (path,) = Path(packed.where).glob("dictionaries/*.json")
+    content = json.loads(path.read_text())
+    for body in ({**content["body"], "content": ""}, {}, {**content["body"], "content": 3}):
+        path.write_bytes(document.encode(content["format"], 1, body))
+        forget()
+        with pytest.raises(CorruptFile, match="not this one"):
+            everything(packed.home)
+    path.write_bytes(document.encode(content["format"], 2, content["body"]))
+    forget()
+    with pytest.raises(UnknownVersion, match="version 2"):
+        everything(packed.home)
+
+
+def runs(ends: list[int], frames: list[bytes | None]) -> pa.Array:
+    return pa.RunEndEncodedArray.from_arrays(pa.array(ends, pa.int32()), pa.array(frames, pa.large_binary()))
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        (lambda old: runs([1200], [b"no frame"]), "cannot be unpacked"),
+        (lambda old: runs([1200], [b""]), "cannot be unpacked"),
+        (lambda old: runs([1200], [None]), "do not add up"),
+        (lambda old: runs([1200], [zstandard.compress(b"no record batch")]), "cannot be unpacked"),
+        (lambda old: runs([1200], [old.values[0].as_py()]), "holds"),
+        (lambda old: runs([1, *old.run_ends.to_pylist()[1:]], old.values.to_pylist()), "holds"),
+    ],
+)
+def test_blocks_that_are_not_the_payload(packed: Category, column: Any, message: str) -> None:
+    def write(path: Path, batch: pa.RecordBatch) -> None:
+        (found,) = [other for other in path.parent.glob("*.arrow") if not other.name.startswith("other-")]
+        with pa.memory_map(str(found)) as file:
+            reader = pa.ipc.open_file(file)
+            batch, schema = reader.get_batch(0), reader.schema
+            columns = [*batch.columns[:-1], column(batch.column(-1))]
+            with pa.ipc.new_file(str(path), schema) as writer:
+                writer.write_batch(pa.record_batch(columns, schema=schema))
+
+    info = rewrite(packed, write)
+    with pytest.raises(CorruptFile, match=message) as caught:
+        assert packed.open_segment(info).batch
+    assert info.name in (caught.value.where or "")
+
+
+def test_a_segment_compressed_otherwise_than_its_commit_says(packed: Category) -> None:
+    info = packed.commit(0).segments[0]
+    assert info.packing is not None
+    for wrong in (None, replace(info.packing, dictionary="0" * 16), replace(info.packing, dictionary=None)):
+        with pytest.raises(CorruptFile, match="not compressed as its commit says"):
+            packed.open_segment(replace(info, packing=wrong))

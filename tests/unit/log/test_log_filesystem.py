@@ -16,6 +16,9 @@ from dovetail.errors import CategoryMismatch, CorruptFile, HomeError, LogTruncat
 from dovetail.log.cache import Cache
 from dovetail.log.category import Category, list_categories
 from dovetail.log.filesystem import absolute_home, open_store
+from wide_rows import SCHEMA as WIDE
+from wide_rows import put as put_wide
+from wide_rows import wide_rows
 
 SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string())])
 
@@ -54,6 +57,18 @@ def test_a_category_lives_on_any_filesystem(
     assert category.remove_orphans(grace_s=-1) == 2  # this one, and the one of the repeated batch
     assert sorted(ids(category)) == [*range(20, 40)]
     assert put(category, 40, producer="app", batch=4).first_row == 40
+
+
+def test_compressed_rows_live_on_any_filesystem(home: str, forget: Callable[[], None]) -> None:
+    category = Category.create(home, "wide", WIDE, buckets=4)
+    rows = wide_rows(2000)
+    for _ in range(2):
+        commit = put_wide(category, rows)
+    forget()
+    segment = Category.open(home, "wide").open_segment(commit.segments[0])
+    assert segment.info.packing is not None
+    assert segment.info.packing.dictionary is not None
+    assert sorted(segment.batch.column("url").to_pylist()) == sorted(rows.column("url").to_pylist())
 
 
 def test_damage_elsewhere_is_noticed_too(home: str, put: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from pathlib import Path
@@ -10,22 +11,30 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import xxhash
+import zstandard
 
+from dovetail.log.blocks import BLOCK_BYTES
 from dovetail.log.category import Category
+from dovetail.log.packer import DRIFT, DRIFT_SEGMENTS, MIN_RATIO, MIN_SAMPLE_BYTES, WIDE_BYTES
 from dovetail.log.segment import MAX_BYTES, MAX_ROWS
 
+SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string())])
 PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "log-format.md").read_text()
 
 
 @pytest.fixture
 def files(category: Category, put: Any) -> dict[str, Path]:
+    packed = Category.create(category.home, "packed", category.schema, buckets=4, compression="zstd")
+    put(packed, 0, 40_000)
     for first in (0, 10):
         rejected = [category.write_rejected(["x"], "bad")]
         category.append(put.write(category, first), producer="app", batch=first, rejected=rejected)
     category.set_reader("reader", 1)
     category.retain()
-    root = Path(category.where)
-    return {str(path.relative_to(root)): path for path in root.rglob("*") if path.is_file()}
+    found = {}
+    for root in (Path(category.where), Path(packed.where)):
+        found |= {str(path.relative_to(root)): path for path in root.rglob("*") if path.is_file()}
+    return found
 
 
 def test_every_file_has_its_line(files: dict[str, Path]) -> None:
@@ -34,6 +43,7 @@ def test_every_file_has_its_line(files: dict[str, Path]) -> None:
         folder, _, last = name.rpartition("/")
         shown = re.sub(r"^[0-9a-f]{32}", "<unique>", last) if folder in ("segments", "rejected") else last
         shown = "<reader>.json" if folder == "readers" else shown
+        shown = "<id>.json" if folder == "dictionaries" else shown
         shown = f"{0:020d}.json" if folder == "commits" else shown
         assert f"{folder}/{shown}".lstrip("/") in layout
 
@@ -51,9 +61,15 @@ def test_every_key_of_every_body_is_explained(files: dict[str, Path]) -> None:
         for key in content["body"]:
             assert f"`{key}`" in rows[content["format"]], (content["format"], key)
         for part in content["body"].get("segments", []) + content["body"].get("rejected", []):
-            for key in (*part, *part.get("sketch", ())):
+            for key in (*part, *part.get("sketch", ()), *(part.get("packing") or ())):
                 assert f"`{key}`" in PAGE, key
-    assert seen == {"dovetail.category", "dovetail.commit", "dovetail.reader", "dovetail.first"}
+    assert seen == {
+        "dovetail.category",
+        "dovetail.commit",
+        "dovetail.reader",
+        "dovetail.first",
+        "dovetail.dictionary",
+    }
 
 
 def test_the_rule_of_the_checksum(files: dict[str, Path]) -> None:
@@ -66,8 +82,32 @@ def test_the_rule_of_the_checksum(files: dict[str, Path]) -> None:
 
 
 def test_segments_and_their_limits(files: dict[str, Path]) -> None:
-    (path,) = [path for name, path in files.items() if name.startswith("segments/")]
-    with pa.memory_map(str(path)) as file:
-        for key in pa.ipc.open_file(file).schema.metadata:
-            assert f"| `{key.decode()}` |" in PAGE
+    paths = [path for name, path in files.items() if name.startswith("segments/")]
+    assert len(paths) == 2
+    for path in paths:
+        with pa.memory_map(str(path)) as file:
+            for key in pa.ipc.open_file(file).schema.metadata:
+                assert f"| `{key.decode()}` |" in PAGE
     assert f"at most {MAX_ROWS:,} rows or {MAX_BYTES >> 20} MiB" in PAGE
+
+
+def test_compression_by_the_page(files: dict[str, Path]) -> None:
+    """A reader made from the page alone: Arrow, zstd and base64."""
+    paths = [path for name, path in files.items() if name.startswith("segments/")]
+    (path,) = [path for path in paths if "packed" in path.parts]
+    with pa.memory_map(str(path)) as file:
+        reader = pa.ipc.open_file(file)
+        batch, metadata = reader.get_batch(0), reader.schema.metadata
+        blocks = batch.column("_payload")
+        id_ = metadata[b"dovetail.dictionary"].decode()
+        body = json.loads(files[f"dictionaries/{id_}.json"].read_text())["body"]
+        content = base64.b64decode(body["content"])
+        assert xxhash.xxh3_64_hexdigest(content) == id_
+        zstd = zstandard.ZstdDecompressor(dict_data=zstandard.ZstdCompressionDict(content))
+        rows = [
+            pa.ipc.read_record_batch(pa.py_buffer(zstd.decompress(frame.as_py())), SCHEMA)
+            for frame in blocks.values
+        ]
+    assert sorted(pa.Table.from_batches(rows).column("id").to_pylist()) == list(range(40_000))
+    for number in (WIDE_BYTES, MIN_RATIO, MIN_SAMPLE_BYTES >> 10, DRIFT_SEGMENTS, DRIFT, BLOCK_BYTES >> 10):
+        assert re.search(rf"\b{re.escape(str(number))}\b", PAGE), number

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dovetail.errors import CategoryMismatch, CategoryNotFound, InputError
+from dovetail.log import blocks
 from dovetail.log.category import Category, list_categories
 from dovetail.log.commit import SegmentInfo
 from dovetail.model.sketch import EventTimeSketch
@@ -66,19 +67,32 @@ def bucket_of(rows: pa.RecordBatch) -> np.ndarray:
     batch_rows=st.integers(1, 7),
     max_rows=st.integers(1, 9),
     max_bytes=st.sampled_from([1, 200, 1 << 20]),
+    compression=st.sampled_from(["none", "zstd"]),
+    block_bytes=st.sampled_from([1, 100, 1 << 14]),
 )
 def test_every_type_comes_back(
-    tmp_path: Any, rows: list[Any], batch_rows: int, max_rows: int, max_bytes: int
+    *,
+    tmp_path: Any,
+    rows: list[Any],
+    batch_rows: int,
+    max_rows: int,
+    max_bytes: int,
+    compression: Any,
+    block_bytes: int,
 ) -> None:
-    category = Category.create(str(tmp_path), "all", SCHEMA, buckets=4)
-    table = pa.Table.from_pylist(rows, schema=SCHEMA)
-    infos = category.write_segments(
-        table.to_batches(max_chunksize=batch_rows),
-        bucket_of,
-        lambda _: None,
-        max_rows=max_rows,
-        max_bytes=max_bytes,
+    category = Category.create(
+        str(tmp_path), f"all-{compression}", SCHEMA, buckets=4, compression=compression
     )
+    table = pa.Table.from_pylist(rows, schema=SCHEMA)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks, "BLOCK_BYTES", block_bytes)
+        infos = category.write_segments(
+            table.to_batches(max_chunksize=batch_rows),
+            bucket_of,
+            lambda _: None,
+            max_rows=max_rows,
+            max_bytes=max_bytes,
+        )
     assert all(0 < info.rows <= max_rows for info in infos)
     commit = category.append(infos)
     if not rows:

@@ -82,6 +82,13 @@ def test_options_reach_the_join(joined: Callable[..., str]) -> None:
     assert {stage.output.buckets for stage in plan.slicers if isinstance(stage.output, CategoryOutput)} == {4}
 
 
+@pytest.mark.parametrize(("given", "expected"), [("", "auto"), (' WITH (compression = "none")', "none")])
+def test_compression_reaches_the_categories(joined: Callable[..., str], given: str, expected: str) -> None:
+    plan = compile_pql(joined(more=given))
+    outputs = [stage.output for stage in plan.slicers]
+    assert [isinstance(output, CategoryOutput) and output.compression for output in outputs] == [expected] * 2
+
+
 @pytest.mark.parametrize(
     ("how", "items", "left", "right"),
     [

@@ -28,11 +28,13 @@ OPTIONS = [
     ' WITH (match = "one")',
     ' WITH (match = "one", pick = "nearest", buckets = 4)',
     " WITH (max_delay = INTERVAL '5 minutes', tasks = 2)",
+    ' WITH (compression = "zstd")',
     " WITH (left_max_delay = INTERVAL 0 SECONDS, max_step_rows = 100)",
 ]
 TABLES = [
     "CREATE TABLE o AS SELECT * FROM v STORAGE NOOP;",
     'CREATE TABLE o AS SELECT k FROM v STORAGE SCRIBE(category = "out", shard = k, buckets = 4);',
+    'CREATE TABLE o AS SELECT k FROM v STORAGE SCRIBE(category = "out", compression = "none");',
     "CREATE TABLE o AS SELECT window.start AS since, k, count(*) AS n FROM v "
     "GROUP BY window(at, '1 hour'), k STORAGE PARQUET(path = \"/o\");",
     "CREATE TABLE o AS SELECT k FROM v STORAGE CONSOLE; "

@@ -61,6 +61,9 @@ TEXTS = {
     "CREATE APPLICATION a; CREATE TABLE o AS SELECT x FROM t STORAGE NOOP(path = 'x');": "takes no argument",
     "CREATE APPLICATION a; CREATE TABLE o AS SELECT x FROM t STORAGE SCRIBE(category = x);": "not a text",
     "CREATE APPLICATION a; CREATE TABLE o AS SELECT x FROM t STORAGE SCRIBE(category='x',buckets=0)": "buck",
+    "CREATE APPLICATION a; CREATE TABLE o AS SELECT x FROM t STORAGE SCRIBE(category='x',compression='lz')": (
+        "`lz` is no compression"
+    ),
     "CREATE APPLICATION a; CREATE VIEW v AS SELECT x FROM t WITH (match = 'all');": "belongs to a join",
     "CREATE APPLICATION a; CREATE VIEW v AS SELECT x FROM t; CREATE VIEW V AS SELECT x FROM t": "twice",
 }

@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from dovetail.log.category import Category
+from dovetail.model.compression import Compression
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_config import JoinConfig, OutputColumn
 from dovetail.model.offset import JoinOffset
@@ -41,8 +42,15 @@ def random_rows(rng: random.Random, count: int, max_delay: int) -> list[Row]:
     return rows
 
 
-def write_commits(home: Path, name: str, rows: list[Row], rng: random.Random, buckets: int) -> Category:
-    category = Category.create(str(home), name, SCHEMA, buckets=buckets)
+def write_commits(
+    home: Path,
+    name: str,
+    rows: list[Row],
+    rng: random.Random,
+    buckets: int,
+    compression: Compression = "auto",
+) -> Category:
+    category = Category.create(str(home), name, SCHEMA, buckets=buckets, compression=compression)
     start = batch = 0
     while start < len(rows):
         stop = start + rng.randrange(1, 30)

@@ -8,6 +8,7 @@ Nothing is visible before the last two steps, so a file that fails on the way le
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,7 @@ from dovetail.log.ingest.files import open_source
 from dovetail.log.ingest.source import InputFile, Progress
 from dovetail.log.schema import describe
 from dovetail.log.segment import TimeOf
+from dovetail.model.compression import Compression
 from dovetail.model.time_codes import NO_TIME
 
 _USUAL_NAMES = ("eventtime", "event_time", "timestamp", "time")
@@ -46,17 +48,21 @@ def append_file(
     kind: str = "auto",
     buckets: int | None = None,
     time_column: str | None = None,
+    compression: str | None = None,
     progress: Progress = lambda done_bytes: None,
 ) -> Appended:
     """Append a file to a category, which its schema makes if there is none (with 1 bucket unless told)."""
     source = open_source(file, kind)
     try:
         category = Category.open(home, name)
-        _check(category, buckets, time_column)
+        _check(category, buckets, time_column, compression)
     except CategoryNotFound:
         schema = source.infer()
         timed = time_column or usual_time_column(schema)
-        category = Category.draft(home, name, schema, buckets=buckets or 1, time_column=timed)
+        chosen = cast(Compression, compression or "auto")
+        category = Category.draft(
+            home, name, schema, buckets=buckets or 1, time_column=timed, compression=chosen
+        )
         category.make_folders()
     timed = time_column or category.time_column or usual_time_column(category.schema)
     aside = _Aside(category)
@@ -85,7 +91,14 @@ def append_file(
             hint="nothing was committed: check the format (--format) and the category",
         )
     made = category.definition
-    category = Category.create(home, name, made.schema, buckets=made.buckets, time_column=made.time_column)
+    category = Category.create(
+        home,
+        name,
+        made.schema,
+        buckets=made.buckets,
+        time_column=made.time_column,
+        compression=made.compression,
+    )
     return Appended(category.append(segments, rejected=rejected), rows, aside.rows, aside.sample)
 
 
@@ -96,7 +109,7 @@ def usual_time_column(schema: pa.Schema) -> str | None:
     return usual[0] if usual else timestamps[0] if len(timestamps) == 1 else None
 
 
-def _check(category: Category, buckets: int | None, time_column: str | None) -> None:
+def _check(category: Category, buckets: int | None, time_column: str | None, compression: str | None) -> None:
     """A person may append to this category, with these settings."""
     if "_hash" in category.schema.names:
         raise InputError(
@@ -115,6 +128,13 @@ def _check(category: Category, buckets: int | None, time_column: str | None) -> 
             f"category {category.name} takes its event times from column {category.time_column}",
             where=category.where,
             expected=f"--time {category.time_column}, or none",
+        )
+    if compression not in (None, category.definition.compression):
+        raise CategoryMismatch(
+            f"category {category.name} was made with compression {category.definition.compression}, "
+            "and keeps it",
+            where=category.where,
+            expected=f"no --compression, or --compression {category.definition.compression}",
         )
 
 

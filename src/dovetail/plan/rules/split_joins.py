@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from dovetail.model.compression import Compression
 from dovetail.model.interval import JoinType
 from dovetail.plan import options as join_options
 from dovetail.plan.consumers import fused_table
@@ -87,6 +88,11 @@ class _Split:
         self.options = join_options.resolve(view.options)
         self.condition = take_apart(program, query.args["joins"][0].args["on"], self.left, self.right)
 
+    @property
+    def _compression(self) -> Compression | None:
+        """None where it is left to the data: nobody need read it then."""
+        return None if self.options.compression == "auto" else self.options.compression
+
     def statements(self) -> list[Statement]:
         fused = fused_table(self.program, self.view) is not None
         names = {side: self._names(side) for side in ("left", "right")}
@@ -113,7 +119,11 @@ class _Split:
             for i, (side, relation) in enumerate((("left", self.left), ("right", self.right)))
         ]
         return [
-            *(statement for side in sides for statement in side.slicer(self.options.buckets)),
+            *(
+                statement
+                for side in sides
+                for statement in side.slicer(self.options.buckets, self._compression)
+            ),
             *(side.input(environment) for side in sides),
             self._join(joined, names, columns, len(keys[0])),
             *self._post(joined, items, conditions, fused),
@@ -167,7 +177,12 @@ class _Split:
         rows = fresh_name(f"{view.name}_rows", self.taken)
         output = fresh_name(f"{view.name}_output", self.taken)
         names = [item.alias for item in items]
-        storage = Storage("SCRIBE", f"{self.program.application}.{view.name}", buckets=self.options.buckets)
+        storage = Storage(
+            "SCRIBE",
+            f"{self.program.application}.{view.name}",
+            buckets=self.options.buckets,
+            compression=self._compression,
+        )
         columns = tuple(ColumnDef(n, self.types.get((view.name.lower(), n.lower()))) for n in names)
         return [
             CreateView(rows, select(items, joined, conditions), span=view.span),
