@@ -68,7 +68,7 @@ def similar_keys(category: Category, names: Sequence[str], key: Key, count: int)
     wanted = tuple(value[0].as_py() for value in key)
     seen: dict[tuple[Any, ...], None] = {}
     for segment in _newest_segments(category):
-        some = segment.batch.slice(max(0, segment.batch.num_rows - _SAMPLE_ROWS))
+        some = segment.mapped.slice(max(0, segment.info.rows - _SAMPLE_ROWS))
         for found in zip(*(some.column(name).to_pylist() for name in names), strict=True):
             if None not in found:
                 seen.setdefault(found)
@@ -90,12 +90,14 @@ def _rows(category: Category, commit: Commit, names: Sequence[str], key: Key) ->
             if bucket is None
             else segment.bucket_range(bucket, bucket + 1)
         )
-        part = segment.batch.slice(start, stop - start)
+        part = segment.mapped.slice(start, stop - start)
         same = np.ones(len(part), np.bool_)
         for name, value in zip(names, key, strict=True):
             same &= equal_values(part.column(name), value.take(pa.array(np.zeros(len(part), np.int64))))
-        for at in np.flatnonzero(same).tolist():
-            (values,) = part.slice(at, 1).to_pylist()
+        found = np.flatnonzero(same).tolist()
+        rows = segment.batch if found else part  # only where there is one: payload may have to be unpacked
+        for at in found:
+            (values,) = rows.slice(start + at, 1).to_pylist()
             yield KeyRow(
                 info.first_row + start + at,
                 values.pop(HASH),

@@ -196,7 +196,7 @@ def _frequent(category: Category, keys: Sequence[str], commits: Sequence[Commit]
     every = (key for commit in commits for info in commit.segments for key in info.frequent)
     for found in most_frequent(every, 5):
         info, at = placed[found.hash]
-        batch = category.open_segment(info).batch
+        batch = category.open_segment(info).mapped
         shares.append(
             KeyShare(tuple(str(batch.column(key)[at].as_py()) for key in keys), _share(found, rows))
         )
