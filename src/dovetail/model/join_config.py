@@ -43,6 +43,7 @@ class JoinConfig:
     splits_hot_keys: bool = True
     history_us: int = HISTORY_US  # how long the log keeps what the join no longer needs
     pacing: Pacing | None = None  # None: no stream waits for the other
+    idle_timeout_us: int | None = None  # None: a stream is never taken for idle
     index_dir: str | None = None  # None: chosen on each host
     drain: bool = False
     gate: str | None = None  # where the source waits for those before it, if it was started early

@@ -11,7 +11,16 @@ from dovetail.plan.nearest import did_you_mean
 from dovetail.plan.physical import Plan
 
 KIND, VERSION = "dovetail.application", 2
-_TUNING = {"tasks", "max_step_rows", "warnings", "pacing", "validity", "splits_hot_keys", "history_us"}
+_TUNING = {
+    "tasks",
+    "max_step_rows",
+    "warnings",
+    "pacing",
+    "validity",
+    "splits_hot_keys",
+    "history_us",
+    "idle_timeout_us",
+}
 """Parts of a plan that may change from run to run: they do not touch the state."""
 _REMEDY = "restore it from a copy of the home, or start the application in a new home"
 

@@ -173,6 +173,7 @@ def _join_stage(program: Program, join: CreateView, output: Output) -> JoinStage
         validity=given.validity,
         splits_hot_keys=given.splits_hot_keys,
         history_us=given.history_us,
+        idle_timeout_us=given.idle_timeout_us,
     )
 
 

@@ -39,6 +39,7 @@ def join_config(
         pacing=stage.pacing,
         splits_hot_keys=stage.splits_hot_keys,
         history_us=stage.history_us,
+        idle_timeout_us=stage.pacing.idle_timeout_us if stage.pacing else stage.idle_timeout_us,
         index_dir=index_dir,
         drain=drain,
         gate=gate,

@@ -20,6 +20,7 @@ from dovetail.plan.statements import JoinOption
 MAX_DELAY_US = 2 * UNIT_US["minute"]
 BUCKETS = 64
 MAX_STEP_ROWS = 4_000_000
+IDLE_TIMEOUT_US = UNIT_US["minute"]
 
 Kind = Literal["choice", "interval", "integer", "number"]
 Value = str | int | float
@@ -161,10 +162,10 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "idle_timeout",
         "interval",
-        UNIT_US["minute"],
+        None,
         "time",
-        "How long a stream without new rows may hold the other up.",
-        needs=_PACED,
+        "How long a stream without new rows may hold windows open, and with pacing the other stream up; by "
+        "default a minute with pacing, else for ever.",
     ),
     Option(
         "horizon",
@@ -263,6 +264,7 @@ class JoinOptions:
     right_cap: int | None
     splits_hot_keys: bool
     history_us: int
+    idle_timeout_us: int | None
 
 
 def find(name: str) -> Option:
@@ -331,6 +333,7 @@ def resolve(options: Iterable[JoinOption]) -> JoinOptions:
         right_cap=_whole(value["right_cap"]),
         splits_hot_keys=value["hot_keys"] == "split",
         history_us=int(cast(int, value["history"])),
+        idle_timeout_us=_whole(value["idle_timeout"]),
     )
 
 
@@ -365,7 +368,8 @@ def _estimate(value: Mapping[str, Value | None]) -> EstimateSpec | None:
 def _pacing(value: Mapping[str, Value | None]) -> Pacing | None:
     if value["pacing"] == "off":
         return None
-    return Pacing(int(cast(int, value["slack"])), int(cast(int, value["idle_timeout"])))
+    idle_us = _whole(value["idle_timeout"])
+    return Pacing(int(cast(int, value["slack"])), IDLE_TIMEOUT_US if idle_us is None else idle_us)
 
 
 def _validity(value: Mapping[str, Value | None]) -> Validity:

@@ -154,6 +154,7 @@ class JoinStage:
     watermark: Watermark | None = None
     estimate: EstimateSpec | None = None
     pacing: Pacing | None = None
+    idle_timeout_us: int | None = None  # without pacing; None: a stream is never taken for idle
     validity: Validity = field(default_factory=Validity)
     splits_hot_keys: bool = True
     history_us: int = HISTORY_US

@@ -14,30 +14,25 @@ and they end with the session.
 
 from __future__ import annotations
 
-import datetime
 import os
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import Literal
+from typing import Literal, Unpack
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from dovetail.errors import PlanError
 from dovetail.log.filesystem import absolute_home
-from dovetail.model.compression import Compression
-from dovetail.model.estimate_spec import EstimateSpec
-from dovetail.model.interval import IntervalSpec, JoinType, Match, Pick
-from dovetail.plan.interval_literal import text_us
-from dovetail.plan.options import MAX_DELAY_US, checked, find, resolve
+from dovetail.model.interval import IntervalSpec, JoinType
+from dovetail.plan.options import JoinOptions
 from dovetail.plan.physical import CategoryOutput, JoinColumn, JoinStage, NoopSink, Plan, SlicerStage
-from dovetail.plan.statements import JoinOption
+from dovetail.spark.api_options import Duration, Options, duration_us, resolved
 from dovetail.spark.application import claim, running
 from dovetail.spark.building import Builder
 from dovetail.spark.failures import failure_of
 from dovetail.spark.starting import Failures, Mode, start
 
-Duration = str | datetime.timedelta
 On = str | Sequence[str | tuple[str, str]]
 SOURCE = "joined"
 
@@ -55,30 +50,24 @@ def join(
     before: Duration,
     after: Duration,
     how: JoinType = "inner",
-    match: Match = "all",
-    pick: Pick = "first",
-    stream_time: Literal["fixed", "percentile", "mean"] = "fixed",
-    max_delay: Duration = datetime.timedelta(microseconds=MAX_DELAY_US),
-    percentile: float = 1.0,
     name: str,
     home: str = ".dovetail",
-    buckets: int = 64,
-    compression: Compression = "auto",
-    tasks: int | None = None,
     suffix: str = "_right",
     mode: Literal["stream", "available-now", "drain"] = "stream",
+    **options: Unpack[Options],
 ) -> DataFrame:
     """Join two streaming DataFrames on equal keys and event times within bounds.
 
     A left row matches a right row if the `on` columns are equal and `left_time - before <= right_time <=
     left_time + after`. `on` names a column both have, or several, or pairs `(left, right)`. The result has
     the key columns, the other left columns, then the other right columns, those whose names are taken with
-    `suffix`; semi and anti joins give left columns only. `max_delay` is how late a row may come and still be
-    matched exactly; with `stream_time` other than "fixed" that is estimated from the rows, and `percentile`
-    of a hundred may be later. `compression` is what happens to payload in the log. `name` and `home` say
-    where the join keeps its log and state: the same again goes on where it stopped. With mode "available-now"
-    or "drain" the inputs are sliced before the call returns, and the result, to be run with
-    `trigger(availableNow=True)`, covers them; "drain" also closes every window.
+    `suffix`; semi and anti joins give left columns only. `name` and `home` say where the join keeps its log
+    and state: the same again goes on where it stopped. With mode "available-now" or "drain" the inputs are
+    sliced before the call returns, and the result, to be run with `trigger(availableNow=True)`, covers them;
+    "drain" also closes every window.
+
+    `options` are those of a join in PQL, by the same names and with the same defaults: `match="one"`,
+    `max_delay="30 seconds"`, `stream_time="percentile"`, `pacing="on"`, `left_cap=1000`, and so on.
     """
     for side, rows in (("left", left), ("right", right)):
         if not rows.isStreaming:
@@ -87,25 +76,20 @@ def join(
                 expected="a DataFrame from spark.readStream",
                 hint="two batch DataFrames are joined by DataFrame.join",
             )
-    spec = IntervalSpec(_us(before, "before"), _us(after, "after"), how, match, pick)
+    given = resolved(options)
+    spec = IntervalSpec(
+        duration_us(before, "before"),
+        duration_us(after, "after"),
+        how,
+        given.match,
+        given.pick,
+        given.left_cap,
+        given.right_cap,
+    )
     keys = [(key, key) if isinstance(key, str) else key for key in ([on] if isinstance(on, str) else on)]
     if not keys:
         raise PlanError("a join needs at least one key column", expected='on="key" or on=["a", "b"]')
-    estimate = _estimate(stream_time, percentile)
-    checked(find("compression"), compression)
-    plan = _plan(
-        left,
-        right,
-        keys,
-        spec,
-        _us(max_delay, "max_delay"),
-        estimate,
-        name,
-        buckets,
-        compression,
-        tasks,
-        suffix,
-    )
+    plan = _plan(left, right, keys, spec, given, name, suffix)
     home = absolute_home(home)
     spark = left.sparkSession
     _hold(home, name)
@@ -128,18 +112,16 @@ def _plan(
     right: DataFrame,
     keys: list[tuple[str, str]],
     spec: IntervalSpec,
-    max_delay_us: int,
-    estimate: EstimateSpec | None,
+    given: JoinOptions,
     name: str,
-    buckets: int,
-    compression: Compression,
-    tasks: int | None,
     suffix: str,
 ) -> Plan:
     names = tuple(f"_key_{number}" for number in range(len(keys)))
     categories = (f"{name}.left", f"{name}.right")
     sides = tuple(
-        SlicerStage(category, (), (), "", CategoryOutput(category, names, "_time", buckets, compression))
+        SlicerStage(
+            category, (), (), "", CategoryOutput(category, names, "_time", given.buckets, given.compression)
+        )
         for category in categories
     )
     columns, select = _columns(left, right, keys, spec, suffix)
@@ -148,25 +130,23 @@ def _plan(
         left=categories[0],
         right=categories[1],
         spec=spec,
-        left_max_delay_us=max_delay_us,
-        right_max_delay_us=max_delay_us,
-        max_step_rows=resolve(()).max_step_rows,
-        tasks=tasks,
+        left_max_delay_us=given.left_max_delay_us,
+        right_max_delay_us=given.right_max_delay_us,
+        max_step_rows=given.max_step_rows,
+        tasks=given.tasks,
         source_name=SOURCE,
         columns=tuple(columns),
         views=(),
         select=f"SELECT {', '.join(select)} FROM `{SOURCE}`",
         output=NoopSink(),
-        estimate=estimate,
+        estimate=given.estimate,
+        pacing=given.pacing,
+        validity=given.validity,
+        splits_hot_keys=given.splits_hot_keys,
+        history_us=given.history_us,
+        idle_timeout_us=given.idle_timeout_us,
     )
     return Plan(name, (*sides, joined))
-
-
-def _estimate(stream_time: str, percentile: float) -> EstimateSpec | None:
-    given = [JoinOption("stream_time", checked(find("stream_time"), stream_time))]
-    if stream_time == "percentile":
-        given.append(JoinOption("percentile", checked(find("percentile"), percentile)))
-    return resolve(given).estimate
 
 
 def _columns(
@@ -231,15 +211,3 @@ def _hold(home: str, name: str) -> None:
         stack = ExitStack()
         stack.enter_context(running(home, name))
         _held[(home, name)] = stack
-
-
-def _us(duration: Duration, what: str) -> int:
-    if isinstance(duration, datetime.timedelta):
-        return duration // datetime.timedelta(microseconds=1)
-    try:
-        return text_us(duration)
-    except ValueError as error:
-        raise PlanError(
-            f"{what}={duration!r} is not a duration: {error}",
-            expected="such as '3 minutes' or '1 hour 30 seconds'",
-        ) from error

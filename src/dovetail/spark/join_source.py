@@ -103,7 +103,7 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
             pace,
             final=config.drain and not waits,
             waits=waits,
-            idle=(self._idle(left, 0), self._idle(right, 1)) if waits and config.pacing else (False, False),
+            idle=(self._idle(left, 0), self._idle(right, 1)) if waits else (False, False),
         )
         if planned.end is begin:
             return start
@@ -175,10 +175,11 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
 
     def _idle(self, category: Category, side: int) -> bool:
         """No commit has come for long: by the log's own times, or since this process began."""
-        assert self.config.pacing is not None
+        if self.config.idle_timeout_us is None:
+            return False
         last = self._known[side] - 1
         silent_since_us = category.commit(last).written_at_us if last >= 0 else self._began_us
-        return _now_us() - silent_since_us > self.config.pacing.idle_timeout_us
+        return _now_us() - silent_since_us > self.config.idle_timeout_us
 
     def _with_floors(self, end: JoinOffset, left: Category, right: Category) -> JoinOffset:
         from dovetail.time.coordinator import needed_since

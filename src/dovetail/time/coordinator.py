@@ -167,12 +167,12 @@ def _carried(
     pace: Pace, left: Clock, right: Clock, has: tuple[bool, bool], idle: tuple[bool, bool]
 ) -> tuple[Clock, Clock]:
     """An idle stream without new commits takes on the time that the other goes by."""
-    if pace.pacing is None:
-        return left, right
+    after_us = pace.after_us if pace.pacing else 0
+    slack_us = pace.pacing.slack_us if pace.pacing else 0
     if idle[1] and not has[1] and left.time_us != NEVER:
-        right = right.carried(left.time_us + pace.after_us)
+        right = right.carried(left.time_us + after_us)
     if idle[0] and not has[0] and right.time_us != NEVER:
-        left = left.carried(right.time_us - pace.after_us - pace.pacing.slack_us)
+        left = left.carried(right.time_us - after_us - slack_us)
     return left, right
 
 

@@ -66,6 +66,19 @@ def test_an_idle_stream_is_carried_forward_and_the_offset_says_so() -> None:
     assert (end.right, end.left_time) == (1, 500 - AFTER - SLACK)
 
 
+def test_without_pacing_an_idle_stream_takes_on_the_time_of_the_other() -> None:
+    """So windows close although one stream is silent, after their own length."""
+    free = PACE._replace(pacing=None)
+    start = at(100, 60)
+    end = plan_step(start, commits(1000), [], free, final=False, waits=True)
+    assert (end.left_time, end.right_time) == (1000, 60), "not idle yet"
+    end = plan_step(end, [], [], free, final=False, waits=True, idle=(False, True))
+    assert (end.left_time, end.right_time) == (1000, 1000)
+    assert plan_step(end, [], [], free, final=False, waits=True, idle=(False, True)) is end
+    end = plan_step(end, [], commits(2000), free, final=False, waits=True, idle=(True, False))
+    assert plan_step(end, [], [], free, final=False, waits=True, idle=(True, False)).left_time == 2000
+
+
 def test_a_stream_that_never_starts_holds_the_other_up_until_it_counts_as_idle() -> None:
     start = at(NEVER, 500)
     assert plan_step(start, [], commits(1000), PACE, final=False, waits=True) is start

@@ -1,0 +1,69 @@
+"""The options of a join in Python: those of PQL by the same names, lengths of time as Python has them."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Literal, TypedDict
+
+from dovetail.errors import PlanError
+from dovetail.model.compression import Compression
+from dovetail.model.interval import Match, Pick
+from dovetail.plan.interval_literal import text_us
+from dovetail.plan.options import JoinOptions, checked, find, resolve
+from dovetail.plan.statements import JoinOption
+
+Duration = str | datetime.timedelta
+
+
+class Options(TypedDict, total=False):
+    """See the table of options in the PQL reference."""
+
+    match: Match
+    pick: Pick
+    stream_time: Literal["fixed", "percentile", "mean"]
+    max_delay: Duration
+    left_max_delay: Duration
+    right_max_delay: Duration
+    percentile: float
+    ascending: int
+    sample_rows: int
+    max_window: int
+    pacing: Literal["on", "off"]
+    slack: Duration
+    idle_timeout: Duration
+    horizon: Duration
+    max_ahead: Duration
+    left_cap: int
+    right_cap: int
+    hot_keys: Literal["split", "together"]
+    history: Duration
+    buckets: int
+    compression: Compression
+    tasks: int | None
+    max_step_rows: int
+
+
+def resolved(options: Options) -> JoinOptions:
+    """Checked as PQL's are, with the defaults of the others."""
+    given = []
+    for name, value in options.items():
+        if value is None:
+            continue
+        option = find(name)
+        said = duration_us(value, name) if option.kind == "interval" else value
+        given.append(JoinOption(option.name, checked(option, said)))
+    return resolve(given)
+
+
+def duration_us(duration: object, what: str) -> int:
+    if isinstance(duration, datetime.timedelta):
+        return duration // datetime.timedelta(microseconds=1)
+    try:
+        if not isinstance(duration, str):
+            raise ValueError("neither text nor a timedelta")
+        return text_us(duration)
+    except ValueError as error:
+        raise PlanError(
+            f"{what}={duration!r} is not a duration: {error}",
+            expected="such as '3 minutes', '1 hour 30 seconds' or a datetime.timedelta",
+        ) from error
