@@ -201,14 +201,14 @@ class Log:
         numbers, first = np.unique(commit[order], return_index=True)
         self.edges = np.append(first, len(order))
         self.written_us = ((numbers + 1) * commit_s * SECOND).astype(np.int64)
-        producer = rows.producer[order] if by_producer else np.zeros(len(order), np.int64)
+        producer = rows.producer[order] if by_producer else None
         self.commits = [self._summary(producer, a, b) for a, b in zip(first, self.edges[1:], strict=True)]
 
-    def _summary(self, producer: Ints, start: int, stop: int) -> CommitSummary:
-        cuts = start + 1 + np.flatnonzero(np.diff(producer[start:stop]))
-        runs = np.split(self.time[start:stop], cuts - start)
-        newest = int(self.time[start:stop].max())
-        return CommitSummary(int(stop - start), newest, tuple(map(EventTimeSketch.of, runs)))
+    def _summary(self, producer: Ints | None, start: int, stop: int) -> CommitSummary:
+        times = self.time[start:stop]
+        cuts = [] if producer is None else 1 + np.flatnonzero(np.diff(producer[start:stop]))
+        runs = np.split(times, cuts) if len(cuts) else [times]
+        return CommitSummary(int(stop - start), int(times.max()), tuple(map(EventTimeSketch.of, runs)))
 
     def __len__(self) -> int:
         return len(self.time)

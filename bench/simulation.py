@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +48,8 @@ class Tick(NamedTuple):
 
 @dataclass
 class SideRun:
-    """What became of one stream's rows."""
+    """What became of one stream's rows. `lead_us`: how far a step went beyond the time that it began at, at
+    most; `untimed_rows` were taken before both times were known."""
 
     log: Log
     late: NDArray[np.bool_]
@@ -56,6 +57,8 @@ class SideRun:
     alone_at_us: Ints
     taken: int = 0
     newest_us: int = NEVER
+    lead_us: int = 0
+    untimed_rows: int = 0
     rows: tuple[float, float] = (0.0, 0.0)
 
     @classmethod
@@ -105,8 +108,8 @@ def simulate(
         known = left.known(now_us), right.known(now_us)
         steps = pairs = 0
         alone = [0, 0]
-        while True:
-            idle = _idle(left, known[0], now_us, began_us, pace), _idle(right, known[1], now_us, began_us, pace)
+        idle = _idle(left, known[0], now_us, began_us, pace), _idle(right, known[1], now_us, began_us, pace)
+        while (offset.left, offset.right) != known or any(idle):
             end = plan_step(
                 offset,
                 left.commits[offset.left : known[0]],
@@ -174,6 +177,10 @@ def _take(
         side.late[rows.row] = rows.time < time_us
         side.newest_us = max(side.newest_us, int(rows.time.max(initial=NEVER)))
         side.taken = stop
+        if NEVER in start.times:
+            side.untimed_rows += len(rows.row)
+        elif len(rows.row):
+            side.lead_us = max(side.lead_us, side.newest_us - time_us)
     emitted = step(state, *new, Times(end.left_time, end.right_time))
     np.add.at(run.left.met, emitted.left, 1)
     np.add.at(run.right.met, emitted.right, 1)
@@ -184,7 +191,7 @@ def _take(
 
 
 def _side(
-    side: SideRun, held: int, alone: int, time_us: int, estimate: dict | None, known: int
+    side: SideRun, held: int, alone: int, time_us: int, estimate: dict[str, Any] | None, known: int
 ) -> SideTick:
     window, seen, on_time = 0, 0.0, 0.0
     if estimate:
