@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dovetail.model.estimate_spec import EstimateSpec
 from dovetail.model.offset import NEVER
 from dovetail.model.sketch import EventTimeSketch
+from dovetail.time.clock import Clock, CommitSummary
 from dovetail.time.estimate import Estimate, observe
 
 FIGURE_7 = [2, 3, 1, 2, 4, 1, 3, 5, 3, 4, 7, 5, 6, 4, 8, 7]
@@ -54,6 +55,17 @@ def test_where_even_the_largest_window_does_not_ascend_the_smallest_value_is_tak
     assert estimate.window == 2
     assert estimate.time_us == 60  # the first two ascended, and time does not go back
     assert [level.values[-2:] for level in estimate.levels] == [(30, 35), (40, 30)]
+
+
+def test_the_segments_of_a_commit_are_one_observation() -> None:
+    """Four producers, each with its own lag, written by a task each: the slowest is not late."""
+    spec = EstimateSpec(ascending=4, sample_rows=1)
+    clock = Clock.at(NEVER, 0, spec, None)
+    for now in range(1000, 1010):
+        segments = tuple(sketch(now - lag) for lag in (600, 120, 30, 0))
+        assert clock.time_us < now - 600
+        clock = clock.after(CommitSummary(4, now, segments))
+    assert clock.time_us == 1009 - 600
 
 
 times = st.lists(st.lists(st.integers(-1000, 10_000), max_size=8), max_size=40)
