@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -187,9 +187,17 @@ def skewed_clocks(share: float, by_s: float) -> Hindrance:
 # --- the log ---
 
 
+class Keyed(NamedTuple):
+    """Event times and keys of some rows."""
+
+    time: Ints
+    key: Ints
+
+
 class Log:
-    """A stream as a log has it: rows numbered in order of arrival, a commit for every `commit_s` in which some
-    came. `by_producer`: a commit has a segment, and so a sketch, for each producer, as tasks write them."""
+    """A stream as a log has it: rows numbered in order of arrival, a commit for every `commit_s` in which
+    some came. `by_producer`: a commit has a segment, and so a sketch, for each producer, as tasks write
+    them."""
 
     def __init__(self, rows: Rows, keys: Ints, commit_s: float, *, by_producer: bool = False) -> None:
         commit = np.floor(rows.arrival_s / commit_s).astype(np.int64)
@@ -212,6 +220,9 @@ class Log:
 
     def __len__(self) -> int:
         return len(self.time)
+
+    def some(self, chosen: NDArray[Any]) -> Keyed:
+        return Keyed(self.time[chosen], self.key[chosen])
 
     def known(self, now_us: int) -> int:
         """Commits written by then."""

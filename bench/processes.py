@@ -1,8 +1,8 @@
 """Streams worth trying: one entry for every way in which rows were thought to come.
 
-They last some hours; `per_s` is how many rows happen in a second. All but the new ones are met in full flow: they
-began long before, and what had come by then is not seen. A new stream whose rows are hours late looks prompt
-for hours, and nothing that has come can tell.
+They last some hours; `per_s` is how many rows happen in a second. All but the new one are met in full flow:
+they began long before, and what had come by then is not seen. A new stream whose rows are hours late looks
+prompt for hours, and nothing that has come can tell.
 """
 
 from __future__ import annotations
@@ -93,7 +93,9 @@ PROCESSES: dict[str, Stream] = {
     "ten minutes' outage": _of(SERVER, outage(HOUR_S, HOUR_S + 600)),
     "outage, slow to catch up": _of(SERVER, outage(HOUR_S, HOUR_S + 600, catch_up=3)),
     "growing lag": _of(growing(exponential(5), 0.3)),
-    "swinging": _of(scaled(shifted(1, exponential(0.2)), lambda at: 100 + 100 * np.sin(2 * np.pi * at / 1800))),
+    "swinging": _of(
+        scaled(shifted(1, exponential(0.2)), lambda at: 100 + 100 * np.sin(2 * np.pi * at / 1800))
+    ),
     "disorder comes and goes": _of(scaled(exponential(1), swell(HOUR_S, 2 * HOUR_S, 1200, 120))),
     "disorder comes at once": _of(changing((0, SERVER), (HOUR_S, exponential(120)), (2 * HOUR_S, SERVER))),
     "clocks behind": _of(SERVER, skewed_clocks(0.1, -600)),
@@ -104,4 +106,3 @@ PROCESSES: dict[str, Stream] = {
     "waves": _cyclic(0.95, 1800, exponential(20)),
     "days": _cyclic(0.6, DAY_S, CLIENT),
 }
-

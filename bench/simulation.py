@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.arrivals import Ints, Log
+from bench.arrivals import Ints, Keyed, Log
 from dovetail.joins.interval import IntervalState, Times, step
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.offset import NEVER, JoinOffset
@@ -202,8 +202,9 @@ def _side(
     return SideTick(time_us, side.newest_us, held, alone, window, accuracy, known - side.taken)
 
 
-def partners(left: Log, right: Log, spec: IntervalSpec) -> Ints:
-    """The batch join: how many partners each left row has, by binary search over the right rows of its key."""
+def partners(left: Log | Keyed, right: Log | Keyed, spec: IntervalSpec) -> Ints:
+    """The batch join: how many partners each left row has, by binary search over the right rows of its
+    key."""
     least = min(int(log.time.min(initial=0)) for log in (left, right)) - spec.before_us - 1
     span = 2**43
     order = np.lexsort((right.time, right.key))

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-
 from bench.arrivals import (
     SECOND,
     Delay,
@@ -40,6 +39,7 @@ from bench.arrivals import (
     uploads,
 )
 from bench.simulation import Run, simulate
+
 from dovetail.model.estimate_spec import EstimateSpec
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.pacing import Pacing

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from bench.arrivals import (
     HOUR_S,
     SECOND,
@@ -22,11 +21,13 @@ from bench.arrivals import (
 )
 from bench.processes import PROCESSES
 from bench.simulation import Run, partners, simulate
+
 from dovetail.model.estimate_spec import EstimateSpec
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.offset import NEVER
 from dovetail.model.pacing import Pacing
 from dovetail.time.coordinator import Pace
+from laws.effort import THOROUGH
 
 PER_S, WINDOW_S, SLACK_S, IDLE_S = 20, 60, 30, 120
 SPEC = IntervalSpec(WINDOW_S * SECOND, WINDOW_S * SECOND, "full")
@@ -41,7 +42,7 @@ SILENT = Process(steady(0), exponential(2))
 def log(process: Process | Rows, seconds: float, seed: int) -> Log:
     rng = np.random.default_rng(seed)
     rows = process if isinstance(process, Rows) else process.rows(rng, seconds)
-    return logged(rng, rows, PER_S * 2 * WINDOW_S, 5)
+    return logged(rng, rows, PER_S * 2 * WINDOW_S, 10)
 
 
 def hindered(*hindrances: object) -> Process:
@@ -148,16 +149,16 @@ def test_disorder_comes_and_goes() -> None:
         assert run.left.late.mean() < (percentile + 1) / 100
         now, window = run.column("now_us") / SECOND, run.column("window", "left")
         assert np.median(window[now < HOUR_S - 1500]) <= 2
-        assert np.median(window[(now > 1.3 * HOUR_S) & (now < 2 * HOUR_S)]) >= 8
+        assert np.median(window[(now > 1.3 * HOUR_S) & (now < 2 * HOUR_S)]) >= 4
         assert np.median(window[(now > 3.2 * HOUR_S) & (now < 4 * HOUR_S)]) <= 2
 
 
 @pytest.mark.parametrize("name", PROCESSES)
 def test_percentile_1_finds_98_of_100(name: str) -> None:
     rng = np.random.default_rng(17)
-    seconds = 3 * HOUR_S
+    seconds, commit_s = 2 * HOUR_S, 5 if THOROUGH else 20
     left, right = (
-        logged(rng, PROCESSES[name](rng, seconds, PER_S), PER_S * 2 * WINDOW_S, 5, by_producer=True)
+        logged(rng, PROCESSES[name](rng, seconds, PER_S), PER_S * 2 * WINDOW_S, commit_s, by_producer=True)
         for _ in range(2)
     )
     run = simulate(left, right, SPEC, FREE)

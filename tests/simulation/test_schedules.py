@@ -12,9 +12,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-
-from bench.arrivals import Ints, Log
+from bench.arrivals import Ints
 from bench.simulation import Run, SideRun, partners
+
 from dovetail.model.offset import NEVER, JoinOffset
 from laws.effort import THOROUGH
 from oracle import ENDED as FOREVER
@@ -104,13 +104,7 @@ def what_is_missed_was_late(run: Run) -> None:
 
 def _late_partners(run: Run) -> Ints:
     """Of each left row's partners, those that came late."""
-    late = np.flatnonzero(run.right.late)
-    return partners(run.left.log, _Some(run.right.log.time[late], run.right.log.key[late]), run.spec)
-
-
-class _Some(Log):
-    def __init__(self, time: Ints, key: Ints) -> None:
-        self.time, self.key = time, key
+    return partners(run.left.log, run.right.log.some(run.right.late), run.spec)
 
 
 def bounded(drawn: Schedule, run: Run) -> None:
