@@ -41,13 +41,13 @@ def main(argv: list[str]) -> int:
         if getattr(args, name) <= 0:
             parse.error(f"--{name.replace('_', '-')} must be positive")
     settings = figures.Settings(
-        args.seed,
-        args.days,
-        args.window_days,
-        args.per_second,
-        args.estimate_per_second,
-        args.estimate_hours,
-        args.lag_hours,
+        seed=args.seed,
+        days=args.days,
+        window_days=args.window_days,
+        per_s=args.per_second,
+        estimate_per_s=args.estimate_per_second,
+        estimate_hours=args.estimate_hours,
+        lag_hours=args.lag_hours,
     )
     made = {}
     for name in args.only or FIGURES:

@@ -47,6 +47,8 @@ class Settings:
     days: int = 7
     window_days: int = 3
     per_s: float = 3.0
+    commit_s: float = 60.0
+    window_hours: tuple[float, ...] = (1, 2, 3, 4, 5, 6)
     estimate_per_s: float = 50.0
     estimate_hours: float = 24.0
     lag_hours: float = 3.0
@@ -75,7 +77,7 @@ class Accuracy:
 
 def figure_8(settings: Settings) -> Accuracy:
     """The first day only fills the windows; the batch joins of the days after it have a day before."""
-    left, right = searches(settings.seed, settings.days + 1, settings.per_s)
+    left, right = searches(settings.seed, settings.days + 1, settings.per_s, settings.commit_s)
     spec = window(3.5)
     run = simulate(left, right, spec, pace(spec.after_us, 500, paced=True))
     day = left.time // (int(DAY_S) * SECOND)
@@ -118,10 +120,10 @@ class WindowSize:
 
 def figures_9_and_10(settings: Settings) -> list[WindowSize]:
     """Rows held and success rate for windows of one to six hours; the first day only fills the windows."""
-    left, right = searches(settings.seed + 1, settings.window_days + 1, settings.per_s)
+    left, right = searches(settings.seed + 1, settings.window_days + 1, settings.per_s, settings.commit_s)
     counted = left.time >= int(DAY_S) * SECOND
     sizes = []
-    for hours in (1, 2, 3, 4, 5, 6):
+    for hours in settings.window_hours:
         spec = window(hours)
         run = simulate(left, right, spec, pace(spec.after_us, 500, paced=True))
         now = run.column("now_us") / SECOND / HOUR_S

@@ -35,12 +35,12 @@ server_delay: Delay = exponential(1.5)
 
 
 def night(at: Floats) -> Floats:
-    """1 by day, 2 at three in the morning."""
+    """1 by day, 1.65 at three in the morning."""
     from_three = (at - 3 * HOUR_S + DAY_S / 2) % DAY_S - DAY_S / 2
-    return 1 + np.exp(-0.5 * (from_three / (2.5 * HOUR_S)) ** 2)
+    return 1 + 0.65 * np.exp(-0.5 * (from_three / (2.5 * HOUR_S)) ** 2)
 
 
-client_delay: Delay = scaled(lognormal(72, 1.5), night)
+client_delay: Delay = scaled(lognormal(75, 1.5), night)
 
 
 def think(rng: Random, count: int) -> Floats:

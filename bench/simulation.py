@@ -205,10 +205,16 @@ def _side(
 def partners(left: Log | Keyed, right: Log | Keyed, spec: IntervalSpec) -> Ints:
     """The batch join: how many partners each left row has, by binary search over the right rows of its
     key."""
-    least = min(int(log.time.min(initial=0)) for log in (left, right)) - spec.before_us - 1
-    span = 2**43
-    order = np.lexsort((right.time, right.key))
-    line = right.key[order] * span + right.time[order] - least
-    at, base = left.time - least, left.key * span
-    first, last = (np.clip(at + bound, 0, span - 1) for bound in (-spec.before_us, spec.after_us))
-    return np.searchsorted(line, base + last, side="right") - np.searchsorted(line, base + first, side="left")
+    if not len(left.time) or not len(right.time):
+        return np.zeros(len(left.time), np.int64)
+    keys = np.unique(right.key)
+    least = min(int(side.time.min()) for side in (left, right)) - spec.before_us
+    span = max(int(side.time.max()) for side in (left, right)) + spec.after_us - least + 1
+    assert len(keys) * span < 2**63, "key and time fit into one number"
+    line = np.sort(np.searchsorted(keys, right.key) * span + right.time - least)
+    number = np.searchsorted(keys, left.key)
+    known = keys[np.minimum(number, len(keys) - 1)] == left.key
+    at = number * span + left.time - least
+    first, last = (at + bound for bound in (-spec.before_us, spec.after_us))
+    found = np.searchsorted(line, last, side="right") - np.searchsorted(line, first, side="left")
+    return np.where(known, found, 0)
