@@ -7,7 +7,8 @@ from pathlib import Path
 import matplotlib as mpl
 
 mpl.use("Agg")
-mpl.rcParams.update({"svg.hashsalt": "dovetail", "font.size": 9, "axes.grid": True, "grid.alpha": 0.3})
+mpl.rcParams.update({"svg.hashsalt": "dovetail", "svg.fonttype": "none", "font.family": "sans-serif"})
+mpl.rcParams.update({"font.size": 9, "axes.grid": True, "grid.alpha": 0.3})
 
 import matplotlib.pyplot as plt  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402

@@ -33,7 +33,8 @@ def _accuracy(found: Accuracy) -> Table:
         (label, *(_percent(day[name]) for name in names))
         for label, day in (*((f"day {n + 1}", day) for n, day in enumerate(found.days)), ("mean", found.mean))
     ]
-    return _table("Figure 8: left rows with a partner", ("", *names), rows)
+    heads = ("", *(name.replace("-ws-", " ").replace("-", " ", 1) for name in names))
+    return _table("Figure 8: left rows with a partner", heads, rows)
 
 
 def _windows(sizes: Sequence[WindowSize]) -> Table:

@@ -110,9 +110,11 @@ STREAMS: dict[str, Delays] = {
 }
 
 
-def follow(delays: Delays, percentile: float, seed: int, seconds: int = 3000) -> tuple[float, list[Estimate]]:
+def follow(
+    delays: Delays, percentile: float, seed: int, seconds: int = 3000, max_window: int = 64
+) -> tuple[float, list[Estimate]]:
     """A stream of a thousand rows a second, a commit each second: the true accuracy, and every estimate."""
-    rng, spec = np.random.default_rng(seed), EstimateSpec(percentile=percentile)
+    rng, spec = np.random.default_rng(seed), EstimateSpec(percentile=percentile, max_window=max_window)
     estimate, history = Estimate(), []
     held = met = 0
     for second in range(seconds):
@@ -135,6 +137,19 @@ def test_accuracy(name: str, percentile: float) -> None:
     said = history[-1].accuracy
     assert said is not None
     assert abs(said - accuracy) < 0.01
+
+
+@pytest.mark.parametrize("max_window", [64, 1024])
+def test_what_comes_seldom_needs_large_windows(max_window: int) -> None:
+    """A tenth of the rows is uploaded every ten minutes, in a stream of a thousand rows a second: the last
+    four windows of 64 observations have forgotten it by then, those of 1024 have not. The first upload is
+    late in any case, as nothing could tell."""
+
+    def delays(rng: np.random.Generator, n: int, now: float) -> NDArray[np.float64]:
+        return rng.uniform(0, 600, n) if now % 600 < 60 else rng.exponential(2, n)
+
+    accuracy, _ = follow(delays, 1, seed=5, seconds=7200, max_window=max_window)
+    assert accuracy >= 0.98 if max_window == 1024 else accuracy < 0.95
 
 
 def test_the_window_follows_the_disorder_up_and_down() -> None:
