@@ -76,7 +76,7 @@ class Schedule:
         )
 
 
-def schedule(seed: int, seconds: float = 600, rows: float = 250, paced: bool | None = None) -> Schedule:
+def schedule(seed: int, seconds: float = 600, rows: float = 150, paced: bool | None = None) -> Schedule:
     rng = np.random.default_rng(seed)
     how, match, pick = MODES[rng.integers(len(MODES))]
     before, after = (float(rng.choice([0, 5, 20, 60])) for _ in range(2))
@@ -84,7 +84,7 @@ def schedule(seed: int, seconds: float = 600, rows: float = 250, paced: bool | N
     sides = []
     for _ in range(2):
         stream = _stream(rng, rows / seconds, seconds)
-        commit_s = float(rng.choice([5, 10, 40]))
+        commit_s = float(rng.choice([10, 20, 40]))
         sides.append(logged(rng, stream, keys, commit_s, by_producer=bool(rng.random() < 0.3)))
     spec = IntervalSpec(int(before * SECOND), int(after * SECOND), how, match, pick)
     pace = _pace(rng, spec, bool(rng.random() < 0.8) if paced is None else paced)
