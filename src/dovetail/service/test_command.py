@@ -48,7 +48,7 @@ TIERS = (
     Tier(
         "laws",
         "properties of every join, and outside witnesses",
-        ("tests/laws", "tests/differential"),
+        ("tests/laws", "tests/simulation", "tests/differential"),
         parallel=True,
     ),
     Tier("spark", "end to end on Spark, and the command line", ("tests/spark", "tests/service")),

@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 from dovetail.errors import CorruptFile
 from dovetail.model.estimate_spec import EstimateSpec
 from dovetail.model.frequent_key import FrequentKey
-from dovetail.model.sketch import EventTimeSketch
+from dovetail.model.sketch import EventTimeSketch, merge_sketches
 from dovetail.time import fixed_delay
 from dovetail.time.estimate import Estimate, observe
 
 
 class CommitSummary(NamedTuple):
-    """What is known of a commit without reading its rows. `sketches`: one for each run of rows, in log
-    order."""
+    """What is known of a commit without reading its rows. `sketches`: one for each segment."""
 
     rows: int
     newest_us: int | None
@@ -45,9 +44,8 @@ class Clock:
         if self.spec is None or self.estimate is None:
             time_us = fixed_delay.advance(self.time_us, commit.newest_us, self.max_delay_us)
             return replace(self, time_us=time_us)
-        estimate = self.estimate
-        for sketch in commit.sketches:
-            estimate = observe(estimate, self.spec, sketch)
+        # Tasks wrote the segments side by side, each of other producers: their order says nothing of time.
+        estimate = observe(self.estimate, self.spec, merge_sketches(commit.sketches))
         return replace(self, time_us=max(self.time_us, estimate.time_us), estimate=estimate)
 
     def carried(self, time_us: int) -> Clock:

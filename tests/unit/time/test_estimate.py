@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dovetail.model.estimate_spec import EstimateSpec
 from dovetail.model.offset import NEVER
 from dovetail.model.sketch import EventTimeSketch
+from dovetail.time.clock import Clock, CommitSummary
 from dovetail.time.estimate import Estimate, observe
 
 FIGURE_7 = [2, 3, 1, 2, 4, 1, 3, 5, 3, 4, 7, 5, 6, 4, 8, 7]
@@ -54,6 +55,17 @@ def test_where_even_the_largest_window_does_not_ascend_the_smallest_value_is_tak
     assert estimate.window == 2
     assert estimate.time_us == 60  # the first two ascended, and time does not go back
     assert [level.values[-2:] for level in estimate.levels] == [(30, 35), (40, 30)]
+
+
+def test_the_segments_of_a_commit_are_one_observation() -> None:
+    """Four producers, each with its own lag, written by a task each: the slowest is not late."""
+    spec = EstimateSpec(ascending=4, sample_rows=1)
+    clock = Clock.at(NEVER, 0, spec, None)
+    for now in range(1000, 1010):
+        segments = tuple(sketch(now - lag) for lag in (600, 120, 30, 0))
+        assert clock.time_us < now - 600
+        clock = clock.after(CommitSummary(4, now, segments))
+    assert clock.time_us == 1009 - 600
 
 
 times = st.lists(st.lists(st.integers(-1000, 10_000), max_size=8), max_size=40)
@@ -98,9 +110,11 @@ STREAMS: dict[str, Delays] = {
 }
 
 
-def follow(delays: Delays, percentile: float, seed: int, seconds: int = 3000) -> tuple[float, list[Estimate]]:
+def follow(
+    delays: Delays, percentile: float, seed: int, seconds: int = 3000, max_window: int = 64
+) -> tuple[float, list[Estimate]]:
     """A stream of a thousand rows a second, a commit each second: the true accuracy, and every estimate."""
-    rng, spec = np.random.default_rng(seed), EstimateSpec(percentile=percentile)
+    rng, spec = np.random.default_rng(seed), EstimateSpec(percentile=percentile, max_window=max_window)
     estimate, history = Estimate(), []
     held = met = 0
     for second in range(seconds):
@@ -123,6 +137,19 @@ def test_accuracy(name: str, percentile: float) -> None:
     said = history[-1].accuracy
     assert said is not None
     assert abs(said - accuracy) < 0.01
+
+
+@pytest.mark.parametrize("max_window", [64, 1024])
+def test_what_comes_seldom_needs_large_windows(max_window: int) -> None:
+    """A tenth of the rows is uploaded every ten minutes, in a stream of a thousand rows a second: the last
+    four windows of 64 observations have forgotten it by then, those of 1024 have not. The first upload is
+    late in any case, as nothing could tell."""
+
+    def delays(rng: np.random.Generator, n: int, now: float) -> NDArray[np.float64]:
+        return rng.uniform(0, 600, n) if now % 600 < 60 else rng.exponential(2, n)
+
+    accuracy, _ = follow(delays, 1, seed=5, seconds=7200, max_window=max_window)
+    assert accuracy >= 0.98 if max_window == 1024 else accuracy < 0.95
 
 
 def test_the_window_follows_the_disorder_up_and_down() -> None:

@@ -1,0 +1,53 @@
+"""`dovetail bench accuracy` on small streams: how the paper's figures relate; tables, JSON and plots."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from bench.accuracy import main
+from bench.accuracy_figures import BATCH, REALTIME, Settings, figure_8, figures_9_and_10, lagging
+
+SMALL = Settings(
+    seed=3, days=2, window_days=1, per_s=0.5, commit_s=600, window_hours=(1, 6), estimate_hours=1, lag_hours=1
+)
+
+
+def test_realtime_is_close_to_the_batch_join_of_the_same_window() -> None:
+    mean = figure_8(SMALL).mean
+    assert abs(mean[REALTIME] - mean[BATCH[2]]) < 0.01
+    assert mean[BATCH[2]] < mean[BATCH[0]] < mean[BATCH[1]]
+
+
+def test_memory_follows_the_window_and_success_barely() -> None:
+    sizes = figures_9_and_10(SMALL)
+    rows = [one.mean_rows for one in sizes]
+    assert rows == sorted(rows)
+    assert rows[1] > 4 * rows[0]
+    assert 0 < sizes[1].success - sizes[0].success < 0.03
+    assert all(one.success <= one.batch for one in sizes)
+
+
+def test_pacing_holds_the_window_and_not_the_lag() -> None:
+    on, off = lagging(SMALL)
+    assert on.peak_rows < 1.5 * on.window_rows < off.peak_rows
+    assert on.success > 0.995 * on.batch
+
+
+@pytest.mark.parametrize("form", ["table", "json"])
+def test_command(form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("matplotlib")
+    arguments = ["--only", "figure_12", "--only", "lagging", "--estimate-hours", "0.1", "--lag-hours", "1"]
+    arguments += ["--estimate-per-second", "5", "--per-second", "0.5", "--out", str(tmp_path)]
+    assert main(arguments + ["--json"] * (form == "json")) == 0
+    said = capsys.readouterr().out
+    if form == "json":
+        assert set(json.loads(said)) == {"settings", "figure_8", "figures_9_and_10", "figure_12", "lagging"}
+        assert [one["stream"] for one in json.loads(said)["figure_12"]] == ["A, clients", "B, servers"]
+    else:
+        assert "Figure 12" in said
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "facebook-2018-figure-12.svg",
+        "facebook-2018-pacing.svg",
+    }
