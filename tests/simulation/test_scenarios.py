@@ -128,7 +128,7 @@ def test_hours_of_lag(late: str) -> None:
 
 @pytest.mark.parametrize("backlog", ["left", "right"])
 def test_a_restart_with_hours_of_backlog_on_one_side(backlog: str) -> None:
-    """The coordinator was down for two hours, and one stream's upstream with it for the last one."""
+    """The coordinator was down for two hours, in which one stream went on and the other hardly."""
     down = (int(1200 * SECOND), int((1200 + 2 * HOUR_S) * SECOND))
     slow = Process(steady(PER_S), shifted(0, exponential(2)))
     logs = [log(slow, 4 * HOUR_S, 13), log(hindered(lost(1200, 1200 + 1.9 * HOUR_S)), 4 * HOUR_S, 14)]
@@ -155,6 +155,8 @@ def test_disorder_comes_and_goes() -> None:
 
 @pytest.mark.parametrize("name", PROCESSES)
 def test_percentile_1_finds_98_of_100(name: str) -> None:
+    """Without pacing, of streams met in full flow. One that has just begun, with rows that are hours late,
+    and one of which a tenth is uploaded every hour, find less."""
     rng = np.random.default_rng(17)
     seconds, commit_s = 2 * HOUR_S, 5 if THOROUGH else 20
     left, right = (
