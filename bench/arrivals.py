@@ -164,9 +164,15 @@ def outage(start_s: float, stop_s: float, catch_up: float = np.inf) -> Hindrance
     return hinder
 
 
-def uploads(period_s: float) -> Hindrance:
-    """Rows come together, once a period."""
-    return lambda rng, rows: rows._replace(arrival_s=np.ceil(rows.arrival_s / period_s) * period_s)
+def uploads(period_s: float, share: float = 1.0) -> Hindrance:
+    """A share of the rows comes together, once a period."""
+
+    def hinder(rng: Random, rows: Rows) -> Rows:
+        together = rng.random(len(rows.event_s)) < share
+        held = np.ceil(rows.arrival_s / period_s) * period_s
+        return rows._replace(arrival_s=np.where(together, held, rows.arrival_s))
+
+    return hinder
 
 
 def lost(start_s: float, stop_s: float = np.inf) -> Hindrance:

@@ -10,15 +10,18 @@ Statistic = Literal["percentile", "mean"]
 
 @dataclass(frozen=True)
 class EstimateSpec:
-    """`percentile` is of event times, in percent. An observation is at least `sample_rows` rows; windows of
-    1, 2, 4, ... up to `max_window` observations are tried until the last `ascending` of their values
-    ascend."""
+    """`percentile` is of event times, in percent. An observation is at least `sample_rows` rows, or rows of
+    `sample_us` of event time; windows of 1, 2, 4, ... up to `max_window` observations are tried until the
+    last `ascending` of their values ascend. Half of how late rows were is forgotten every `memory_us` of
+    event time."""
 
     statistic: Statistic = "percentile"
     percentile: float = 1.0
     ascending: int = 4
     sample_rows: int = 1000
     max_window: int = 64
+    sample_us: int = 10_000_000
+    memory_us: int = 30 * 60 * 1_000_000
 
     @property
     def share(self) -> float:

@@ -19,7 +19,7 @@ libraries that keep them are random or serialise to bytes that no one can read i
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -104,6 +104,22 @@ class EventTimeSketch:
 
     def merge(self, other: EventTimeSketch) -> EventTimeSketch:
         return merge_sketches((self, other))
+
+    def shifted(self, by_us: int) -> EventTimeSketch:
+        """The same times, all later by as much."""
+        if not self.count:
+            return self
+        return replace(self, min_us=self.min_us + by_us, max_us=self.max_us + by_us)
+
+    def halved(self) -> EventTimeSketch:
+        """Every other of the times, in their order; the smallest and the largest are still told."""
+        reached = np.cumsum(np.array(self.weights, np.int64)) // 2
+        weights = np.diff(reached, prepend=0)
+        kept = np.flatnonzero(weights)
+        if not len(kept):
+            return EMPTY
+        means = tuple(self.means[place] for place in kept.tolist())
+        return replace(self, count=int(weights.sum()), means=means, weights=tuple(weights[kept].tolist()))
 
     def focused(self, share: float) -> EventTimeSketch:
         """The same times for quantiles up to `share` only: what lies well above is kept in few groups."""

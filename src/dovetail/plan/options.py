@@ -144,6 +144,22 @@ OPTIONS: tuple[Option, ...] = (
         needs=_ESTIMATED,
     ),
     Option(
+        "sample_time",
+        "interval",
+        _ESTIMATE.sample_us,
+        "time",
+        "Event time of one observation, where it has fewer rows than that.",
+        needs=_ESTIMATED,
+    ),
+    Option(
+        "memory",
+        "interval",
+        _ESTIMATE.memory_us,
+        "time",
+        "How long until half of how late rows were is forgotten, in event time.",
+        needs=("stream_time", ("percentile",)),
+    ),
+    Option(
         "pacing",
         "choice",
         "off",
@@ -362,6 +378,8 @@ def _estimate(value: Mapping[str, Value | None]) -> EstimateSpec | None:
         ascending=int(cast(int, value["ascending"])),
         sample_rows=int(cast(int, value["sample_rows"])),
         max_window=int(cast(int, value["max_window"])),
+        sample_us=int(cast(int, value["sample_time"])),
+        memory_us=int(cast(int, value["memory"])),
     )
 
 

@@ -28,6 +28,8 @@ class Options(TypedDict, total=False):
     ascending: int
     sample_rows: int
     max_window: int
+    sample_time: Duration
+    memory: Duration
     pacing: Literal["on", "off"]
     slack: Duration
     idle_timeout: Duration

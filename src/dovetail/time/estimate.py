@@ -10,9 +10,16 @@ values of windows of 2, 4, 8, ... observations are looked at.
     level 2        2             3.25            4.75           6.25            ascending: 6.25
 
 All levels are kept at once, each as the sketch of its unfinished window and the values of the last finished
-ones, so what is kept does not grow with the window. Beyond the paper: a level is left for the next smaller
-one only when twice as many values ascend there, as a few may do by chance; and where even the largest window
-does not ascend, the smallest of its values is taken.
+ones, so what is kept does not grow with the window.
+
+Beyond the paper. A level is left for the next smaller one only when twice as many values ascend there, as a
+few may do by chance; and where even the largest window does not ascend, the smallest of its values is taken.
+What comes seldom is not in the last windows: rows that are uploaded once an hour would find their time passed
+every hour. So it is remembered, with a half-life, how far rows were behind the stream's front when they came,
+and a percentile is held as far behind the front as that share of them was.
+
+    front     where nine tenths of the newest observation lie below; it does not go back
+    time      the smaller of: the paper's value, and front - lateness of all but p percent of the rows
 """
 
 from __future__ import annotations
@@ -26,6 +33,8 @@ from dovetail.model.estimate_spec import EstimateSpec
 from dovetail.model.offset import NEVER
 from dovetail.model.sketch import EMPTY, EventTimeSketch
 
+FRONT = 0.9
+
 
 class Level(NamedTuple):
     """Windows of one size: the unfinished one, whether its first half is in it, and values, oldest first."""
@@ -38,7 +47,9 @@ class Level(NamedTuple):
 @dataclass(frozen=True)
 class Estimate:
     """`level` is the one in use: its windows are of `2 ** level` observations. `gathered` is on the way to
-    the next observation. Of the `seen` rows, `on_time` were not behind the estimate that they met."""
+    the next observation. Of the `seen` rows, `on_time` were not behind the estimate that they met.
+    `lateness` has rows by how far they were ahead of the front that they met, and was halved for ages when
+    the front was at `aged_us`."""
 
     time_us: int = NEVER
     level: int = 0
@@ -46,6 +57,9 @@ class Estimate:
     levels: tuple[Level, ...] = ()
     seen: int = 0
     on_time: float = 0.0
+    front_us: int = NEVER
+    lateness: EventTimeSketch = EMPTY
+    aged_us: int = NEVER
 
     @property
     def window(self) -> int:
@@ -70,6 +84,9 @@ class Estimate:
             "levels": [[open_.to_json(), half, list(values)] for open_, half, values in self.levels],
             "seen": self.seen,
             "on_time": self.on_time,
+            "front_us": self.front_us,
+            "lateness": self.lateness.to_json(),
+            "aged_us": self.aged_us,
         }
 
     @classmethod
@@ -79,8 +96,8 @@ class Estimate:
             Level(EventTimeSketch.from_json(open_), bool(half), tuple(values))
             for open_, half, values in said["levels"]
         )
-        gathered = EventTimeSketch.from_json(said["gathered"])
-        return cls(said["time_us"], said["level"], gathered, levels, said["seen"], said["on_time"])
+        sketches = {name: EventTimeSketch.from_json(said[name]) for name in ("gathered", "lateness")}
+        return cls(**{**said, **sketches, "levels": levels})
 
 
 def observe(estimate: Estimate, spec: EstimateSpec, sketch: EventTimeSketch) -> Estimate:
@@ -94,12 +111,39 @@ def observe(estimate: Estimate, spec: EstimateSpec, sketch: EventTimeSketch) -> 
         seen=estimate.seen + sketch.count,
         on_time=estimate.on_time + sketch.rows_since(estimate.time_us),
     )
-    if gathered.count < spec.sample_rows:
+    front_us = max(estimate.front_us, _front(gathered))
+    since_us = estimate.front_us if estimate.front_us != NEVER else gathered.min_us
+    long_enough = front_us - since_us >= spec.sample_us
+    if gathered.count < spec.sample_rows and not long_enough:
         return estimate
     levels = _carried(estimate.levels or (Level(),) * spec.levels, spec, gathered.focused(spec.share))
     level = _level(levels, estimate.level, spec)
-    time_us = max(estimate.time_us, _value(levels[level].values, spec))
+    estimate = _remembered(estimate, spec, gathered, front_us)
+    value = _value(levels[level].values, spec)
+    if spec.statistic == "percentile" and (ahead_us := estimate.lateness.quantile(spec.share)) is not None:
+        value = min(value, front_us + ahead_us)
+    time_us = max(estimate.time_us, value)
     return replace(estimate, time_us=time_us, level=level, gathered=EMPTY, levels=levels)
+
+
+def _remembered(
+    estimate: Estimate, spec: EstimateSpec, observation: EventTimeSketch, front_us: int
+) -> Estimate:
+    """How far the rows of an observation were ahead of the front before them, with what is remembered."""
+    if estimate.front_us == NEVER or not spec.memory_us:
+        return replace(estimate, front_us=front_us, aged_us=front_us)
+    lateness, aged_us = estimate.lateness, estimate.aged_us
+    while lateness.count and front_us - aged_us >= spec.memory_us:
+        lateness, aged_us = lateness.halved(), aged_us + spec.memory_us
+    lateness = lateness.merge(observation.shifted(-estimate.front_us)).focused(spec.share)
+    aged_us = max(aged_us, front_us - spec.memory_us)
+    return replace(estimate, front_us=front_us, lateness=lateness, aged_us=aged_us)
+
+
+def _front(observation: EventTimeSketch) -> int:
+    front_us = observation.quantile(FRONT)
+    assert front_us is not None, "an observation has rows"
+    return front_us
 
 
 def _carried(

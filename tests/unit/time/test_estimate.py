@@ -111,10 +111,10 @@ STREAMS: dict[str, Delays] = {
 
 
 def follow(
-    delays: Delays, percentile: float, seed: int, seconds: int = 3000, max_window: int = 64
+    delays: Delays, spec: EstimateSpec, seed: int, seconds: int = 3000
 ) -> tuple[float, list[Estimate]]:
     """A stream of a thousand rows a second, a commit each second: the true accuracy, and every estimate."""
-    rng, spec = np.random.default_rng(seed), EstimateSpec(percentile=percentile, max_window=max_window)
+    rng = np.random.default_rng(seed)
     estimate, history = Estimate(), []
     held = met = 0
     for second in range(seconds):
@@ -132,31 +132,52 @@ def follow(
 @pytest.mark.parametrize("name", STREAMS)
 @pytest.mark.parametrize("percentile", [1, 5])
 def test_accuracy(name: str, percentile: float) -> None:
-    accuracy, history = follow(STREAMS[name], percentile, seed=7)
+    accuracy, history = follow(STREAMS[name], EstimateSpec(percentile=percentile), seed=7)
     assert accuracy >= 1 - percentile / 100 - 0.01
     said = history[-1].accuracy
     assert said is not None
     assert abs(said - accuracy) < 0.01
 
 
-@pytest.mark.parametrize("max_window", [64, 1024])
-def test_what_comes_seldom_needs_large_windows(max_window: int) -> None:
+@pytest.mark.parametrize("memory_us", [0, EstimateSpec().memory_us])
+def test_what_comes_seldom_is_remembered(memory_us: int) -> None:
     """A tenth of the rows is uploaded every ten minutes, in a stream of a thousand rows a second: the last
-    four windows of 64 observations have forgotten it by then, those of 1024 have not. The first upload is
-    late in any case, as nothing could tell."""
+    windows have forgotten it by then, the memory has not. The first upload is late in any case, as nothing
+    could tell."""
 
     def delays(rng: np.random.Generator, n: int, now: float) -> NDArray[np.float64]:
         return rng.uniform(0, 600, n) if now % 600 < 60 else rng.exponential(2, n)
 
-    accuracy, _ = follow(delays, 1, seed=5, seconds=7200, max_window=max_window)
-    assert accuracy >= 0.98 if max_window == 1024 else accuracy < 0.95
+    accuracy, _ = follow(delays, EstimateSpec(memory_us=memory_us), seed=5, seconds=7200)
+    assert accuracy >= 0.98 if memory_us else accuracy < 0.95
+
+
+def test_what_was_late_long_ago_is_forgotten() -> None:
+    """Half an hour of disorder, then order: after some half-lives the stream's time is close to its front."""
+
+    def delays(rng: np.random.Generator, n: int, now: float) -> NDArray[np.float64]:
+        return rng.exponential(100 if now < 600 else 0.5, n)
+
+    _, history = follow(delays, EstimateSpec(memory_us=300_000_000), seed=6, seconds=3600)
+    behind_s = [second - estimate.time_us / 1e6 for second, estimate in enumerate(history)]
+    assert behind_s[700] > 100
+    assert behind_s[3500] < 30
+
+
+def test_few_rows_make_an_observation_after_a_while() -> None:
+    """A row a second: an observation of ten seconds, not of a thousand rows."""
+    spec = EstimateSpec(ascending=4)
+    estimate = Estimate()
+    for second in range(100):
+        estimate = observe(estimate, spec, sketch(second * 1_000_000))
+    assert 40_000_000 < estimate.time_us < 100_000_000
 
 
 def test_the_window_follows_the_disorder_up_and_down() -> None:
     def delays(rng: np.random.Generator, n: int, now: float) -> NDArray[np.float64]:
         return rng.exponential(200 if 1000 <= now < 2000 else 0.5, n)
 
-    _, history = follow(delays, 1, seed=3, seconds=3000)
+    _, history = follow(delays, EstimateSpec(), seed=3, seconds=3000)
     windows = [estimate.window for estimate in history]
     assert np.median(windows[500:1000]) <= 2
     assert np.median(windows[1500:2000]) >= 8
