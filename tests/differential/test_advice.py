@@ -54,7 +54,7 @@ def joined(streams: Streams, spec: IntervalSpec) -> JoinMeasure:
         totals = add_totals(totals, {"missed": seen.missed, **labelled(seen.offsets)})
         peak = max(peak, emitted.peak_rows)
     totals |= {"peak_rows": peak, "open_rows": state.left_rows}
-    return JoinMeasure("join", 1, 0, stream("left"), stream("right"), totals)
+    return JoinMeasure("join", 1, 0, stream("left"), stream("right"), totals, None)
 
 
 def stream(side: str) -> StreamMeasure:
@@ -102,6 +102,13 @@ def test_a_window_that_fits_needs_no_advice() -> None:
     assert found is not None
     assert found["before"].p50 == pytest.approx(150 * SECOND, rel=0.05)
     assert found["after"].p99 == pytest.approx(297 * SECOND, rel=0.05)
+
+
+def test_pairs_by_chance_say_nothing() -> None:
+    """Right rows anywhere around their left rows: a wider window finds more, and so it goes on."""
+    offsets = np.random.default_rng(4).uniform(-1800, 1800, HOUR_S * ROWS_A_SECOND)
+    spec = IntervalSpec(3 * MINUTE, 3 * MINUTE, "left")
+    assert advise(spec, False, joined(Streams.apart(offsets), spec)) == []
 
 
 def test_too_few_matches_say_nothing() -> None:

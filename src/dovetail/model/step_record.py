@@ -60,10 +60,12 @@ class SideRecord:
 
 @dataclass(frozen=True)
 class StepRecord:
-    """`ended`: both inputs were declared complete with this step, and the next one begins anew."""
+    """`ended`: both inputs were declared complete with this step, and the next one begins anew. `planning_us`
+    is how long it took to read the commits' metadata, to decide, and to write the record before this one."""
 
     step: int
     planned_at_us: int
+    planning_us: int
     ended: bool
     left: SideRecord
     right: SideRecord

@@ -87,6 +87,8 @@ def _about(
     """`counts` begin far inside and end far beyond the bound."""
     inside, beyond = counts[BEYOND : BEYOND + INSIDE], counts[BEYOND + INSIDE :]
     bin_us, matches = MatchOffsets.of(spec).bin_us, int(inside.sum())
+    if _flat(inside, beyond):
+        return
     if beyond.sum() / matches >= WORTH_GAINING:
         bins = int(np.searchsorted(np.cumsum(beyond), 0.9 * beyond.sum())) + 1
         to_us = _rounded_up(now_us + bins * bin_us)
@@ -100,6 +102,13 @@ def _about(
     if now_us > 0 and 0 <= to_us <= 0.75 * now_us:
         lost = float(outermost_first[spare - 1]) / matches
         yield Advice(bound, now_us, to_us, -lost, _memory(bound, to_us - now_us, spec, paced, measured))
+
+
+def _flat(inside: Int64s, beyond: Int64s) -> bool:
+    """Far beyond the bound right rows are about as frequent as inside: pairs by chance, which any window cuts
+    anywhere."""
+    far = beyond[len(beyond) // 2 :]
+    return float(far.mean()) >= 0.5 * float(inside.mean())
 
 
 def _memory(

@@ -132,6 +132,7 @@ JOIN: tuple[_Row, ...] = (
     _Row("right_alone_rows", "Right rows left alone.", True, lambda j: j.totals.get("right_alone", 0)),
     _Row("missed_matches", "Pairs lost to lateness, estimated.", True, lambda j: j.totals.get("missed", 0)),
     _Row("match_ratio", "Settled left rows with a partner.", False, lambda j: j.match_rate),
+    _Row("planning_ratio", "Share of a step spent on planning it.", False, lambda j: j.planning_share),
     _Row("index_bytes", "Bytes of the join's index.", False, lambda j: j.totals.get("index_bytes", 0)),
 )
 

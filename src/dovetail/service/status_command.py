@@ -99,6 +99,8 @@ def facts(join: MeasuredJoin) -> list[str]:
         f"missed for lateness, estimated: {totals.get('missed', 0):,}",
         f"index {units.size(totals.get('index_bytes', 0))}, at most {totals.get('peak_rows', 0):,} rows held",
     ]
+    if found.planning_share is not None:
+        lines.append(f"planning took {units.share(found.planning_share)} of the time from step to step")
     for bound, at in (join.distances or {}).items():
         lines.append(
             f"matches lie {units.span(at.p01)}, {units.span(at.p50)}, {units.span(at.p99)} from `{bound}` "

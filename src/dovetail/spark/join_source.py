@@ -58,6 +58,7 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
         self._known = [0, 0]
         self._began_us = _now_us()
         self._step_log: StepLog | None = None
+        self._writing_us = 0
 
     # --- driver ---
 
@@ -83,6 +84,7 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         from dovetail.time.coordinator import Pace, plan
 
+        began = time.monotonic_ns()
         config, begin = self.config, JoinOffset.from_json(start)
         left, right = self._categories()
         pace = Pace(
@@ -107,8 +109,9 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
         )
         if planned.end is begin:
             return start
-        self._record(begin, planned, *new)
-        return self._with_floors(planned.end, left, right).to_json()
+        end = self._with_floors(planned.end, left, right).to_json()
+        self._record(begin, planned, *new, (time.monotonic_ns() - began) // 1000)
+        return end
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         if start == end:
@@ -163,7 +166,12 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
         ]
 
     def _record(
-        self, start: JoinOffset, planned: Planned, left: list[CommitSummary], right: list[CommitSummary]
+        self,
+        start: JoinOffset,
+        planned: Planned,
+        left: list[CommitSummary],
+        right: list[CommitSummary],
+        planning_us: int,
     ) -> None:
         """Before Spark has the offset: a step that runs is one that was written down."""
         from dovetail.state.step_log import StepLog
@@ -171,7 +179,10 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
 
         if self._step_log is None:
             self._step_log = StepLog(self.config.home, self.config.state_path)
-        self._step_log.write(record_of(start, planned, left, right, _now_us()))
+        began = time.monotonic_ns()
+        planning_us += self._writing_us
+        self._step_log.write(record_of(start, planned, left, right, _now_us(), planning_us))
+        self._writing_us = (time.monotonic_ns() - began) // 1000
 
     def _idle(self, category: Category, side: int) -> bool:
         """No commit has come for long: by the log's own times, or since this process began."""

@@ -67,7 +67,7 @@ def run_step(
         totals |= {
             "open_rows": state.left_rows,
             "retained_rows": state.right_rows,
-            "index_bytes": state.left.bytes + state.right.bytes,
+            "index_bytes": state.left.bytes + state.right.bytes + sample.left.bytes + sample.right.bytes,
             "rebuilds": totals.get("rebuilds", 0) + rebuilt,
         }
         totals["peak_rows"] = max(totals.get("peak_rows", 0), emitted.peak_rows)

@@ -26,6 +26,7 @@ RECENT_US = 60 * 1_000_000
 RECENT_STEPS = 256
 LOOKED_AT = 64
 """How many of the newest commits rates and frequent keys are taken from, at most."""
+FREQUENT_SHARE = 0.01
 _SNAPSHOT = re.compile(r"(\d{12}-[0-9a-f]+)\.(\d+)-of-(\d+)\.snapshot")
 
 
@@ -74,6 +75,7 @@ class JoinMeasure:
     left: StreamMeasure
     right: StreamMeasure
     totals: Totals
+    planning_share: float | None  # of the time from step to step, over the steps on record
 
     @property
     def streams(self) -> tuple[StreamMeasure, StreamMeasure]:
@@ -100,7 +102,13 @@ def measure(config: JoinConfig, now_us: int) -> JoinMeasure:
         _stream(config, "left", records, totals, now_us),
         _stream(config, "right", records, totals, now_us),
         totals,
+        _planning(records),
     )
+
+
+def _planning(records: Sequence[StepRecord]) -> float | None:
+    spent_us = records[-1].planned_at_us - records[0].planned_at_us if records else 0
+    return sum(record.planning_us for record in records[1:]) / spent_us if spent_us else None
 
 
 def latest_totals(config: JoinConfig) -> Totals:
@@ -195,6 +203,8 @@ def _frequent(category: Category, keys: Sequence[str], commits: Sequence[Commit]
     shares = []
     every = (key for commit in commits for info in commit.segments for key in info.frequent)
     for found in most_frequent(every, 5):
+        if _share(found, rows) < FREQUENT_SHARE:
+            continue
         info, at = placed[found.hash]
         batch = category.open_segment(info).mapped
         shares.append(

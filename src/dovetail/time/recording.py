@@ -17,12 +17,14 @@ def record_of(
     left: Sequence[CommitSummary],
     right: Sequence[CommitSummary],
     planned_at_us: int,
+    planning_us: int = 0,
 ) -> StepRecord:
     """The record of a step from `start`; `left` and `right` are the commits that it was planned from."""
     end = planned.end
     return StepRecord(
         step=end.step,
         planned_at_us=planned_at_us,
+        planning_us=planning_us,
         ended=end.ended,
         left=_side(0, planned, start.left, end.left_time, left),
         right=_side(1, planned, start.right, end.right_time, right),
