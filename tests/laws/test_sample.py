@@ -60,6 +60,7 @@ def test_labels_round_trip():
 def test_a_small_sample_estimates_the_whole(rows, monkeypatch):
     """Rows come late by design: an estimate from a few keys is near the truth."""
     monkeypatch.setattr(sampling, "MOST_ROWS", 4_000)
+    monkeypatch.setattr(sampling, "FEW_ROWS", 250)
     rng = np.random.default_rng(5)
     spec = IntervalSpec(50, 50, "inner")
     state, sample = IntervalState.empty(spec), Sample.empty()

@@ -4,11 +4,12 @@ Law: the sample sees a pair that the join could have seen only later rows or a w
 counts, times `weight`, estimates the whole stream.
 
 Idea. Some keys, chosen by bits of their hash that nothing else uses, are joined once more beside the join,
-with bounds three times as far on either side, and only to be counted: where the right row lay, from the left
-one's point of view (a histogram), and whether the join itself could see the pair. Rows stay in the sample
-longer than in the join, so a right row that comes after its left row was closed still meets it here: such a
-pair is **missed**. When the sample grows past a limit, every other of its keys is dropped and the weight
-doubles: small joins are looked at as a whole, large ones cost the same.
+with bounds that reach twice the window's length further on either side, and only to be counted: where the
+right row lay, from the left one's point of view (a histogram), and whether the join itself could see the
+pair. Rows stay in the sample longer than in the join, so a right row that comes after its left row was closed
+still meets it here: such a pair is **missed**. Before the sample grows past a limit, every other of its keys
+is dropped and the weight doubles; when it has become small, keys are let in again. So small joins are looked
+at as a whole, and large ones cost little more.
 
 Published relative: section 6.5 of the Facebook paper exports how near matches are to the bounds. That tells
 that a window is too wide, but not what a wider one would gain.
@@ -31,6 +32,7 @@ from dovetail.model.time_codes import FIRST_TIME
 
 Int64s = NDArray[np.int64]
 MOST_ROWS = 1 << 16
+FEW_ROWS = MOST_ROWS // 16
 _FIRST_BIT = 16
 """Bits of the hash below this choose the bucket, those from 32 on are the tag."""
 
@@ -66,6 +68,8 @@ def look(
 ) -> Seen:
     """Take in the sampled ones of a step's new rows; the stream times go from `before` to `until`."""
     scale = MatchOffsets.of(spec)
+    while _expected(sample, len(left.row) + len(right.row)) > MOST_ROWS:
+        _halve(sample)
     new_left, new_right = _sampled(sample, left), _sampled(sample, right)
     new_slots = sample.right.insert(new_right)
     ring = sample.right.ring
@@ -88,20 +92,26 @@ def look(
     sample.left.insert(new_left)
     rings.expire(sample.left.ring, minus(until.right, scale.after_us))
     rings.expire(ring, minus(until.left, scale.before_us))
-    while sample.left.rows + sample.right.rows > MOST_ROWS:
-        _halve(sample)
+    if sample.halvings and _expected(sample, len(left.row) + len(right.row)) < FEW_ROWS:
+        sample.halvings -= 1
     return told
+
+
+def _expected(sample: Sample, new_rows: int) -> int:
+    """Rows in the sample after so many new ones."""
+    return sample.left.rows + sample.right.rows + new_rows // sample.weight
 
 
 def _sampled(sample: Sample, rows: Arrivals) -> Held:
     """The new rows of sampled keys; the lower half of the hash takes the row number's place."""
-    low_half = rows.hash & 0xFFFFFFFF
-    chosen = (rows.time >= FIRST_TIME) & _kept(low_half, sample.halvings)
-    return Held.fresh(rings.tag_of(rows.hash[chosen]), rows.time[chosen], low_half[chosen])
+    chosen = np.flatnonzero(_kept(rows.hash, sample.halvings))
+    chosen = chosen[rows.time[chosen] >= FIRST_TIME]
+    hashes = rows.hash[chosen]
+    return Held.fresh(rings.tag_of(hashes), rows.time[chosen], hashes & 0xFFFFFFFF)
 
 
-def _kept(low_half: Int64s, halvings: int) -> NDArray[np.bool_]:
-    kept: NDArray[np.bool_] = (low_half >> _FIRST_BIT) & ((1 << halvings) - 1) == 0
+def _kept(hashes: Int64s, halvings: int) -> NDArray[np.bool_]:
+    kept: NDArray[np.bool_] = hashes & (((1 << halvings) - 1) << _FIRST_BIT) == 0
     return kept
 
 
