@@ -19,7 +19,7 @@ from dovetail.plan.configure import join_config
 from dovetail.plan.physical import JoinStage, Plan
 from dovetail.plan.rejects import rejects_category
 from dovetail.service.advice import Advice, Bound, Distances, advise, distances
-from dovetail.state.measure import JoinMeasure, StreamMeasure, measure
+from dovetail.state.measure import JoinMeasure, measure
 
 
 @dataclass(frozen=True)
@@ -104,6 +104,16 @@ class _Row(NamedTuple):
     value: Callable[[Any], float | None]
 
 
+class _Series(NamedTuple):
+    """One metric with labels of its own; a sample is their values and the number."""
+
+    name: str
+    help: str
+    counts: bool
+    labels: tuple[str, ...]
+    samples: Callable[[Measured], Iterator[tuple[list[str], float]]]
+
+
 def _seconds(us: int | None) -> float | None:
     return None if us is None else us / 1e6
 
@@ -121,7 +131,9 @@ STREAM: tuple[_Row, ...] = (
     _Row("invalid_rows", "Rows without a time, or one that is not believed.", True, lambda s: s.invalid),
     _Row("capped_rows", "Rows that had to make room for others of their key.", True, lambda s: s.capped),
     _Row("held_rows", "Open left rows, or retained right rows.", False, lambda s: s.held_rows),
-    _Row("log_bytes", "Bytes in the log that the join still needs.", False, lambda s: s.log_bytes),
+    _Row(
+        "log_bytes", "Bytes in the log that the join needs, `history` included.", False, lambda s: s.log_bytes
+    ),
     _Row("estimate_window", "Observations that the estimate is taken over.", False, lambda s: s.window),
     _Row("estimate_accuracy_ratio", "Rows at or above the estimate.", False, lambda s: s.accuracy),
 )
@@ -134,6 +146,45 @@ JOIN: tuple[_Row, ...] = (
     _Row("match_ratio", "Settled left rows with a partner.", False, lambda j: j.match_rate),
     _Row("planning_ratio", "Share of a step spent on planning it.", False, lambda j: j.planning_share),
     _Row("index_bytes", "Bytes of the join's index.", False, lambda j: j.totals.get("index_bytes", 0)),
+)
+
+
+def _key_shares(found: Measured) -> Iterator[tuple[list[str], float]]:
+    for join in found.joins:
+        for stream in join.measure.streams:
+            for key in stream.frequent:
+                yield [join.measure.name, stream.side, ", ".join(key.key)], key.share
+
+
+def _distances(found: Measured) -> Iterator[tuple[list[str], float]]:
+    for join in found.joins:
+        for bound, at in (join.distances or {}).items():
+            for quantile, us in (("0.01", at.p01), ("0.5", at.p50), ("0.99", at.p99)):
+                yield [join.measure.name, bound, quantile], us / 1e6
+
+
+def _rejects(found: Measured) -> Iterator[tuple[list[str], float]]:
+    for table, rows in found.rejected.items():
+        yield [table], rows
+
+
+STREAM_LABELS, JOIN_LABELS = ("join", "side"), ("join",)
+OTHERS: tuple[_Series, ...] = (
+    _Series(
+        "stream_key_ratio",
+        "Share of recent rows that have a frequent key.",
+        False,
+        (*STREAM_LABELS, "key"),
+        _key_shares,
+    ),
+    _Series(
+        "join_match_distance_seconds",
+        "Distance of matches from a bound of the window.",
+        False,
+        (*JOIN_LABELS, "bound", "quantile"),
+        _distances,
+    ),
+    _Series("input_rejected_rows", "Rows that could not be read.", True, ("table",), _rejects),
 )
 
 
@@ -153,30 +204,29 @@ class _Once(Collector):
 
 def families(found: Measured) -> Iterator[Metric]:
     joins = [join.measure for join in found.joins]
-    streams = [(join, stream) for join in joins for stream in join.streams]
     for row in STREAM:
-        family = _family(f"dovetail_stream_{row.name}", row, ["application", "join", "side"])
-        for join, stream in streams:
-            _add(family, [found.application, join.name, stream.side], row.value(stream))
+        family = _family(f"stream_{row.name}", row, STREAM_LABELS)
+        for join in joins:
+            for stream in join.streams:
+                _add(family, [found.application, join.name, stream.side], row.value(stream))
         yield family
     for row in JOIN:
-        family = _family(f"dovetail_join_{row.name}", row, ["application", "join"])
+        family = _family(f"join_{row.name}", row, JOIN_LABELS)
         for join in joins:
             _add(family, [found.application, join.name], row.value(join))
         yield family
-    yield _key_shares(found, streams)
-    yield _distances(found)
-    rejected = CounterMetricFamily(
-        "dovetail_input_rejected_rows", "Rows that could not be read.", labels=["application", "table"]
-    )
-    for table, rows in found.rejected.items():
-        rejected.add_metric([found.application, table], rows)
-    yield rejected
+    for series in OTHERS:
+        family = _family(series.name, series, series.labels)
+        for labels, value in series.samples(found):
+            _add(family, [found.application, *labels], value)
+        yield family
 
 
-def _family(name: str, row: _Row, labels: list[str]) -> CounterMetricFamily | GaugeMetricFamily:
+def _family(
+    name: str, row: _Row | _Series, labels: tuple[str, ...]
+) -> CounterMetricFamily | GaugeMetricFamily:
     kind = CounterMetricFamily if row.counts else GaugeMetricFamily
-    return kind(name, row.help, labels=labels)
+    return kind(f"dovetail_{name}", row.help, labels=["application", *labels])
 
 
 def _add(family: CounterMetricFamily | GaugeMetricFamily, labels: list[str], value: float | None) -> None:
@@ -184,26 +234,33 @@ def _add(family: CounterMetricFamily | GaugeMetricFamily, labels: list[str], val
         family.add_metric(labels, value)
 
 
-def _key_shares(found: Measured, streams: list[tuple[JoinMeasure, StreamMeasure]]) -> Metric:
-    family = GaugeMetricFamily(
-        "dovetail_stream_key_ratio",
-        "Share of recent rows that have a frequent key.",
-        labels=["application", "join", "side", "key"],
-    )
-    for join, stream in streams:
-        for key in stream.frequent:
-            family.add_metric([found.application, join.name, stream.side, ", ".join(key.key)], key.share)
-    return family
+def to_markdown() -> str:
+    """The reference page."""
+    lines = [
+        "# Metrics",
+        "",
+        "Written by `dovetail status --markdown`; do not edit by hand.",
+        "Every metric also has the label `application`. What is not known yet is left out.",
+    ]
+    stream = [_line(f"stream_{row.name}", row) for row in STREAM]
+    join = [_line(f"join_{row.name}", row) for row in JOIN]
+    lines += _section("Of each stream of a join", f"Labels: {_code(STREAM_LABELS)} (left, right).", stream)
+    lines += _section("Of each join", f"Label: {_code(JOIN_LABELS)}.", join)
+    others = [f"{_line(series.name, series)} {_code(series.labels)} |" for series in OTHERS]
+    lines += _section("With labels of their own", "", others, "labels |")
+    return "\n".join(lines) + "\n"
 
 
-def _distances(found: Measured) -> Metric:
-    family = GaugeMetricFamily(
-        "dovetail_join_match_distance_seconds",
-        "Distance of matches from a bound of the window.",
-        labels=["application", "join", "bound", "quantile"],
-    )
-    for join in found.joins:
-        for bound, at in (join.distances or {}).items():
-            for quantile, us in (("0.01", at.p01), ("0.5", at.p50), ("0.99", at.p99)):
-                family.add_metric([found.application, join.measure.name, bound, quantile], us / 1e6)
-    return family
+def _section(title: str, words: str, rows: list[str], last: str = "") -> list[str]:
+    head = f"| metric | kind | what it is | {last}".rstrip()
+    rule = "|---" * (head.count("|") - 1) + "|"
+    return ["", f"## {title}", "", *([words, ""] if words else []), head, rule, *rows]
+
+
+def _line(name: str, row: _Row | _Series) -> str:
+    shown, kind = (f"{name}_total", "counter") if row.counts else (name, "gauge")
+    return f"| `dovetail_{shown}` | {kind} | {row.help} |"
+
+
+def _code(names: tuple[str, ...]) -> str:
+    return ", ".join(f"`{name}`" for name in names)

@@ -17,6 +17,14 @@ if TYPE_CHECKING:
     from dovetail.state.measure import StreamMeasure
 
 
+def _reference(wanted: bool) -> None:
+    if wanted:
+        from dovetail.service.metrics import to_markdown
+
+        print(to_markdown(), end="")
+        raise typer.Exit
+
+
 def status(
     application: Annotated[str, typer.Argument(metavar="APP", help="Name of the application.")],
     *,
@@ -24,6 +32,15 @@ def status(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
     prometheus: Annotated[
         bool, typer.Option("--prometheus", help="Print Prometheus metrics, as a run serves them.")
+    ] = False,
+    markdown: Annotated[
+        bool,
+        typer.Option(
+            "--markdown",
+            help="Print the reference page of metrics; needs no APP.",
+            callback=_reference,
+            is_eager=True,
+        ),
     ] = False,
 ) -> None:
     """Say how an application is doing: streams, matches, memory, and what could be set better."""
