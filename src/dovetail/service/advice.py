@@ -24,6 +24,8 @@ from dovetail.state.measure import JoinMeasure
 Int64s = NDArray[np.int64]
 Bound = Literal["before", "after"]
 FEWEST_MATCHES = 200
+SETTLED = 4
+"""Nothing is said before so many times the open rows have closed: their neighbours are not in yet."""
 WORTH_GAINING = 0.002
 """A wider bound is spoken of from this share of more matches on, and reaches nine tenths of what there is."""
 WORTH_LOSING = 0.001
@@ -72,8 +74,10 @@ def distances(spec: IntervalSpec, measured: JoinMeasure) -> dict[Bound, Distance
 
 
 def advise(spec: IntervalSpec, paced: bool, measured: JoinMeasure) -> list[Advice]:
-    counts = histogram(measured.totals)
-    if counts[BEYOND : BEYOND + INSIDE].sum() < FEWEST_MATCHES:
+    counts, totals = histogram(measured.totals), measured.totals
+    settled = totals.get("left_in", 0) - totals.get("open_rows", 0)
+    young = settled < SETTLED * totals.get("open_rows", 0)
+    if young or counts[BEYOND : BEYOND + INSIDE].sum() < FEWEST_MATCHES:
         return []
     return [
         *_about("after", spec.after_us, spec, counts, paced, measured),

@@ -66,5 +66,6 @@ def _explained(
     words = pa.array([REASONS[code] for code in reasons.dictionary.to_pylist()], pa.string())
     moments = pa.array(when, pa.timestamp("us", "UTC"), mask=when == NO_TIME)
     rows = batch.filter(pa.array(bad))
-    columns = {name: rows.column(name) for name in rows.schema.names if name not in ("_hash", TIME)}
-    return pa.record_batch({REASON: words.take(reasons.indices), EVENT_TIME: moments, **columns})
+    told = {REASON: words.take(reasons.indices), EVENT_TIME: moments}
+    columns = {name: rows.column(name) for name in rows.schema.names if name not in ("_hash", TIME, *told)}
+    return pa.record_batch(told | columns)

@@ -18,9 +18,10 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from dovetail.joins.interval import Copies, Emitted, Times, step
-from dovetail.joins.sample import look
+from dovetail.joins.interval import Copies, Counts, Emitted, IntervalState, Times, step
+from dovetail.joins.sample import Sample, look
 from dovetail.log.category import Category
+from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.match_offsets import labelled
 from dovetail.model.offset import JoinOffset
@@ -62,21 +63,30 @@ def run_step(
             Copies(copied_tags(share, "left"), copied_tags(share, "right")),
         )
         seen = look(sample, config.spec, new_left, new_right, before, state.times)
-        totals = add_totals(totals, emitted.counts._asdict())
+        totals = add_totals(totals, _told(config.spec, emitted.counts)._asdict())
         totals = add_totals(totals, {"missed": seen.missed, **labelled(seen.offsets)})
         totals |= {
             "open_rows": state.left_rows,
             "retained_rows": state.right_rows,
-            "index_bytes": state.left.bytes + state.right.bytes + sample.left.bytes + sample.right.bytes,
             "rebuilds": totals.get("rebuilds", 0) + rebuilt,
         }
         totals["peak_rows"] = max(totals.get("peak_rows", 0), emitted.peak_rows)
-        totals["peak_index_bytes"] = max(totals.get("peak_index_bytes", 0), totals["index_bytes"])
+        totals["peak_index_bytes"] = max(totals.get("peak_index_bytes", 0), _bytes(state, sample))
         totals["step_us"] = totals.get("step_us", 0) + (time.monotonic_ns() - began) // 1000
         if end.ended:  # nothing is held any more: give the memory back
             state, sample, _ = store.index.fresh(Times(*end.times))
+        totals["index_bytes"] = _bytes(state, sample)
         store.save(end, state, sample, totals)
     yield from gather(config, emitted, left_rows, right_rows, schema)
+
+
+def _bytes(state: IntervalState, sample: Sample) -> int:
+    return sum(buffer.bytes for buffer in (state.left, state.right, sample.left, sample.right))
+
+
+def _told(spec: IntervalSpec, counts: Counts) -> Counts:
+    """As people count: what a semi join lets out are matches."""
+    return counts._replace(pairs=counts.left_alone, left_alone=0) if spec.how == "semi" else counts
 
 
 def gather(

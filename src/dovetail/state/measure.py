@@ -140,7 +140,6 @@ def _stream(
     last = steps[-1] if steps else None
     taken = last.stop if last else first
     backlog = category.commits(max(first, taken), stop)
-    newest = [commit.sketch.max_us for commit in backlog if commit.sketch.count]
     time_us = last.time_us if last and last.time_us not in (NEVER, ENDED) else None
     explained = [step.taken[-1] for step in steps if step.taken]
     needed = category.readers().get(config.reader, first)
@@ -150,7 +149,7 @@ def _stream(
         rows=recent[-1].next_row if recent else 0,
         rows_per_s=_rate(recent, now_us),
         backlog_rows=sum(commit.rows for commit in backlog),
-        backlog_us=max(0, max(newest) - time_us) if newest and time_us is not None else None,
+        backlog_us=_backlog_us(backlog, time_us),
         time_us=time_us,
         behind_us=now_us - time_us if time_us is not None else None,
         rows_per_event_s=_density(steps),
@@ -169,10 +168,20 @@ def _stream(
     )
 
 
+def _backlog_us(backlog: Sequence[Commit], time_us: int | None) -> int | None:
+    newest = [commit.sketch.max_us for commit in backlog if commit.sketch.count]
+    if not newest:
+        return 0
+    return None if time_us is None else max(0, max(newest) - time_us)
+
+
 def _rate(commits: Sequence[Commit], now_us: int) -> float:
-    """Rows a second over the last minute, as the slicer wrote them."""
+    """Rows a second over the last minute, or the part of it that so many commits cover."""
     recent = [commit for commit in commits if commit.written_at_us > now_us - RECENT_US]
-    return sum(commit.rows for commit in recent) / (RECENT_US / 1e6)
+    since_us = now_us - RECENT_US
+    if len(recent) == LOOKED_AT:
+        since_us = recent.pop(0).written_at_us
+    return sum(commit.rows for commit in recent) / max(1e-6, (now_us - since_us) / 1e6)
 
 
 def _density(steps: Sequence[SideRecord]) -> float | None:
