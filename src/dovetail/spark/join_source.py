@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from dovetail.time.coordinator import Planned
 
 NAME = "dovetail_join"
+LOOKED_BACK = 64
+"""Commits among which one with an event time is looked for, to tell how long a stream has been silent."""
 
 
 class JoinSource(DataSource):
@@ -185,11 +187,15 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
         self._writing_us = (time.monotonic_ns() - began) // 1000
 
     def _idle(self, category: Category, side: int) -> bool:
-        """No commit has come for long: by the log's own times, or since this process began."""
+        """No row with a time has come for long: by the log's own times, or since this process began."""
         if self.config.idle_timeout_us is None:
             return False
-        last = self._known[side] - 1
-        silent_since_us = category.commit(last).written_at_us if last >= 0 else self._began_us
+        last, first = self._known[side] - 1, category.first_commit()
+        timeless = 0
+        while last >= first and timeless < LOOKED_BACK and not category.commit(last).sketch.count:
+            last, timeless = last - 1, timeless + 1
+        known = last >= first and timeless < LOOKED_BACK
+        silent_since_us = category.commit(last).written_at_us if known else self._began_us
         return _now_us() - silent_since_us > self.config.idle_timeout_us
 
     def _with_floors(self, end: JoinOffset, left: Category, right: Category) -> JoinOffset:
