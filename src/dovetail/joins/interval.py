@@ -112,6 +112,7 @@ class Emitted(NamedTuple):
     right_alone: Int64s
     counts: Counts
     peak_rows: int  # buffered on both sides when most were
+    capped: tuple[Int64s, Int64s]  # rows of each side that had to make room for others of their key
 
 
 @dataclass
@@ -221,11 +222,12 @@ def step(
         right_void=int(np.count_nonzero(right.time == NULL_KEY)),
         left_invalid=len(void_left) - int(np.count_nonzero(left.time == NULL_KEY)),
         right_invalid=len(void_right) - int(np.count_nonzero(right.time == NULL_KEY)),
-        left_capped=left_capped,
-        right_capped=right_capped,
+        left_capped=len(left_capped),
+        right_capped=len(right_capped),
         collisions=len(candidates.new) + len(candidates.waiting) - len(pairs.new) - len(pairs.waiting),
     )
-    return Emitted(pairs_left, pairs_right, lone_left, lone_right, counts, peak_rows)
+    capped = left_capped, right_capped
+    return Emitted(pairs_left, pairs_right, lone_left, lone_right, counts, peak_rows, capped)
 
 
 def _probe(spec: IntervalSpec, times: Times, sides: Sides) -> Pairs:
@@ -253,9 +255,9 @@ def _verified(pairs: Pairs, sides: Sides, same_key: SameKey) -> Pairs:
     return pairs if new.all() and waiting.all() else pairs.where(new, waiting)
 
 
-def _close(state: IntervalState, new_left: Held, key_labels: KeyLabels | None) -> tuple[Held, int]:
+def _close(state: IntervalState, new_left: Held, key_labels: KeyLabels | None) -> tuple[Held, Int64s]:
     """Take out the left rows whose window is over, old ones and new ones; buffer new ones that stay open.
-    Also those that are too many of their key, and how many that were."""
+    Also those that are too many of their key, and which that were."""
     bound = open_bound(state.spec, state.times)
     expired = state.left.held_at(rings.expire(state.left.ring, bound))
     open_ = new_left.time >= bound
@@ -269,21 +271,21 @@ def _close(state: IntervalState, new_left: Held, key_labels: KeyLabels | None) -
     capped = state.left.held_at(crowded)
     rings.kill(state.left.ring, crowded)
     leaving = [held for held in (expired, over, capped) if len(held.row)]
-    return reduce(Held.joined, leaving) if leaving else over, len(crowded)
+    return reduce(Held.joined, leaving) if leaving else over, capped.row
 
 
 def _evict(
     state: IntervalState, new_right: Held, void: Int64s, key_labels: KeyLabels | None
-) -> tuple[Int64s, int]:
+) -> tuple[Int64s, Int64s]:
     """Take out right rows that no left row can reach any more, and those that are too many of their key.
-    Gives the rows that must come out alone, and how many were too many."""
+    Gives the rows that must come out alone, and those that were too many."""
     spec, ring = state.spec, state.right.ring
     evicted = rings.expire(ring, retain_bound(spec, state.times))
     crowded = rings.kill(ring, beyond(state.right, new_right.tag, spec.right_cap, key_labels))
     if not spec.keeps_right:
-        return NONE, len(crowded)
+        return NONE, rings.rows_at(ring, crowded)[0]
     rows, _, matched = rings.rows_at(ring, np.concatenate([evicted, crowded]))
-    return np.concatenate([rows[~matched], void]), len(crowded)
+    return np.concatenate([rows[~matched], void]), rows[len(evicted) :]
 
 
 def _counted(held: Held, copies: NDArray[np.uint32]) -> Held:

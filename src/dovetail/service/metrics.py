@@ -34,7 +34,9 @@ class MeasuredJoin:
     def to_json(self) -> dict[str, Any]:
         made = {**asdict(self.measure), "match_rate": self.measure.match_rate}
         made["totals"] = {
-            name: count for name, count in self.measure.totals.items() if not name.startswith("offset:")
+            name: count
+            for name, count in self.measure.totals.items()
+            if not name.startswith(("offset:", "capped:"))
         }
         made["match_distance_us"] = (
             {bound: asdict(found) for bound, found in self.distances.items()} if self.distances else None

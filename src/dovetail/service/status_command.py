@@ -127,4 +127,7 @@ def facts(join: MeasuredJoin) -> list[str]:
         if stream.frequent:
             keys = ", ".join(f"{', '.join(key.key)} ({units.share(key.share)})" for key in stream.frequent)
             lines.append(f"frequent keys, {stream.side}: {keys}")
+        if stream.capped_keys:
+            keys = ", ".join(f"{key} ({rows:,} rows)" for key, rows in stream.capped_keys.items())
+            lines.append(f"most capped, {stream.side}: {keys}")
     return lines

@@ -25,8 +25,9 @@ from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.match_offsets import labelled
 from dovetail.model.offset import JoinOffset
-from dovetail.model.share import Side
+from dovetail.model.share import SIDES, Side
 from dovetail.state.arrivals import arrivals, copied_tags
+from dovetail.state.capped_keys import counted, pruned
 from dovetail.state.gather import Batch, Rows, key_hashes, same_keys
 from dovetail.state.pieces import Int64s, Places
 from dovetail.state.store import StateStore, add_totals
@@ -65,6 +66,8 @@ def run_step(
         seen = look(sample, config.spec, new_left, new_right, before, state.times)
         totals = add_totals(totals, _told(config.spec, emitted.counts)._asdict())
         totals = add_totals(totals, {"missed": seen.missed, **labelled(seen.offsets)})
+        for rows, side, capped in zip((left_rows, right_rows), SIDES, emitted.capped, strict=True):
+            totals = pruned(add_totals(totals, counted(rows, config.keys, side, capped)))
         totals |= {
             "open_rows": state.left_rows,
             "retained_rows": state.right_rows,

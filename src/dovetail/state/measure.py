@@ -18,6 +18,7 @@ from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import ENDED, NEVER
 from dovetail.model.share import Side
 from dovetail.model.step_record import SideRecord, StepRecord
+from dovetail.state.capped_keys import worst
 from dovetail.state.snapshot import snapshot_totals
 from dovetail.state.step_log import StepLog
 from dovetail.state.store import Totals, add_totals
@@ -62,6 +63,7 @@ class StreamMeasure:
     held_rows: int
     log_bytes: int
     frequent: tuple[KeyShare, ...]
+    capped_keys: dict[str, int]
     window: int | None
     values: tuple[int, ...]
     accuracy: float | None
@@ -162,6 +164,7 @@ def _stream(
         held_rows=totals.get("open_rows" if side == "left" else "retained_rows", 0),
         log_bytes=sum(commit.bytes for commit in category.commits(max(first, needed), stop)),
         frequent=_frequent(category, config.keys, recent),
+        capped_keys=worst(totals, side, 5),
         window=explained[-1].window if explained else None,
         values=explained[-1].values if explained else (),
         accuracy=explained[-1].accuracy if explained else None,
