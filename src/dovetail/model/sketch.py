@@ -35,6 +35,8 @@ OCTAVE = 32
 RANK_ERROR = 2 / OCTAVE
 """A group's own weight and that of the last one to enter it, as a share of what lies below."""
 
+_EXACT = 2**53
+"""Below it a float has every whole number."""
 _SORTED_ROWS = 4096
 _BIN_BITS = 12
 
@@ -50,22 +52,6 @@ class EventTimeSketch:
     max_us: int = 0
     means: tuple[int, ...] = ()
     weights: tuple[int, ...] = ()
-
-    def __post_init__(self) -> None:
-        if self.count == 0:
-            consistent = self.min_us == self.max_us == 0 and not self.means and not self.weights
-        else:
-            consistent = (
-                FIRST_TIME <= self.min_us <= self.max_us < 2**63
-                and len(self.means) == len(self.weights) > 0
-                and min(self.weights) > 0
-                and sum(self.weights) == self.count
-                and self.means[0] >= 0
-                and self.means[-1] <= self.max_us - self.min_us
-                and all(one <= other for one, other in pairwise(self.means))
-            )
-        if not consistent or self.count < 0 or self.nulls < 0:
-            raise ValueError("the parts of the event-time sketch contradict each other")
 
     @classmethod
     def of(cls, times: Int64s) -> EventTimeSketch:
@@ -98,9 +84,12 @@ class EventTimeSketch:
         fine_ranks: float = np.inf,
     ) -> EventTimeSketch:
         means, weights = _groups(points, weights, fine_ranks)
-        span = high - low  # in Python's integers: floats may round to more than it
-        inside = tuple(min(span, max(0, round(mean))) for mean in means.tolist())
-        return cls(int(weights.sum()), nulls, low, high, inside, tuple(weights.tolist()))
+        span = high - low
+        if span < _EXACT:
+            inside = np.clip(np.rint(means), 0, span).astype(np.int64).tolist()
+        else:  # in Python's integers: floats may round to more than the span
+            inside = [min(span, max(0, round(mean))) for mean in means.tolist()]
+        return cls(int(weights.sum()), nulls, low, high, tuple(inside), tuple(weights.tolist()))
 
     def merge(self, other: EventTimeSketch) -> EventTimeSketch:
         return merge_sketches((self, other))
@@ -175,7 +164,24 @@ class EventTimeSketch:
     def from_json(cls, value: dict[str, Any]) -> EventTimeSketch:
         """Raises ValueError, KeyError, TypeError or OverflowError for what `to_json` cannot have made."""
         numbers = {key: value[key] for key in ("count", "nulls", "min_us", "max_us")}
-        return cls(**numbers, means=tuple(value["means"]), weights=tuple(value["weights"]))
+        read = cls(**numbers, means=tuple(value["means"]), weights=tuple(value["weights"]))
+        if not read._consistent():
+            raise ValueError("the parts of the event-time sketch contradict each other")
+        return read
+
+    def _consistent(self) -> bool:
+        if self.count <= 0 or self.nulls < 0:
+            empty = self.count == self.min_us == self.max_us == 0 and not self.means and not self.weights
+            return empty and self.nulls >= 0
+        return (
+            FIRST_TIME <= self.min_us <= self.max_us < 2**63
+            and len(self.means) == len(self.weights) > 0
+            and min(self.weights) > 0
+            and sum(self.weights) == self.count
+            and self.means[0] >= 0
+            and self.means[-1] <= self.max_us - self.min_us
+            and all(one <= other for one, other in pairwise(self.means))
+        )
 
 
 EMPTY = EventTimeSketch()
