@@ -17,6 +17,7 @@ from dovetail.joins.interval import ENDED, NEVER
 from dovetail.log.category import Category
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_config import JoinConfig, OutputColumn
+from dovetail.model.join_settings import JoinSettings
 from dovetail.model.offset import JoinOffset
 from dovetail.model.share import HotKey
 from dovetail.model.time_codes import NO_TIME
@@ -75,9 +76,7 @@ class RecoveringJoin:
             columns=(OutputColumn("left_id", "left", "id"), OutputColumn("right_id", "right", "id")),
             buckets=BUCKETS,
             tasks=1,
-            left_max_delay_us=0,
-            right_max_delay_us=0,
-            max_step_rows=1,
+            settings=JoinSettings(0, 0, 1),
             index_dir=str(self.index),
         )
         self.offset = JoinOffset()

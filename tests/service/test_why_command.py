@@ -11,6 +11,7 @@ import pytest
 
 from dovetail.log.filesystem import open_store
 from dovetail.model.interval import IntervalSpec
+from dovetail.model.join_settings import JoinSettings
 from dovetail.plan.application_file import application_path, encode, read_application
 from dovetail.plan.physical import CategoryOutput, JoinStage, NoopSink, Plan, SlicerStage
 from dovetail.service import cli
@@ -25,7 +26,7 @@ def plan(*joins: str) -> Plan:
         for side in ("left", "right")
     )
     made = tuple(
-        JoinStage(name, "left", "right", SPEC, 0, 0, 77, 3, "source", (), (), "", NoopSink())
+        JoinStage(name, "left", "right", SPEC, JoinSettings(0, 0, 77, 3), "source", (), (), "", NoopSink())
         for name in joins
     )
     return Plan("app", (*slicers, *made), ("a warning",))

@@ -6,13 +6,10 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from dovetail.model.estimate_spec import EstimateSpec
 from dovetail.model.interval import IntervalSpec
+from dovetail.model.join_settings import JoinSettings
 from dovetail.model.offset import JoinOffset
-from dovetail.model.pacing import Pacing
 from dovetail.model.share import Share, Side
-
-HISTORY_US = 60 * 60 * 1_000_000
 
 
 @dataclass(frozen=True)
@@ -36,14 +33,7 @@ class JoinConfig:
     columns: tuple[OutputColumn, ...]
     buckets: int
     tasks: int
-    left_max_delay_us: int
-    right_max_delay_us: int
-    max_step_rows: int
-    estimate: EstimateSpec | None = None  # None: stream times are `max_delay` behind the newest rows
-    splits_hot_keys: bool = True
-    history_us: int = HISTORY_US  # how long the log keeps what the join no longer needs
-    pacing: Pacing | None = None  # None: no stream waits for the other
-    idle_timeout_us: int | None = None  # None: a stream is never taken for idle
+    settings: JoinSettings
     index_dir: str | None = None  # None: chosen on each host
     drain: bool = False
     gate: str | None = None  # where the source waits for those before it, if it was started early
@@ -55,8 +45,7 @@ class JoinConfig:
     def from_json(cls, text: str) -> JoinConfig:
         fields: dict[str, Any] = json.loads(text)
         fields["spec"] = IntervalSpec(**fields["spec"])
-        fields["estimate"] = EstimateSpec(**fields["estimate"]) if fields["estimate"] else None
-        fields["pacing"] = Pacing(**fields["pacing"]) if fields["pacing"] else None
+        fields["settings"] = JoinSettings.from_json(fields["settings"])
         fields["keys"] = tuple(fields["keys"])
         fields["columns"] = tuple(OutputColumn(**column) for column in fields["columns"])
         return cls(**fields)

@@ -10,7 +10,6 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from dovetail.model.interval import IntervalSpec
 from dovetail.plan import options as join_options
 from dovetail.plan.consumers import unread
 from dovetail.plan.dialect import spark_sql
@@ -150,30 +149,13 @@ def _join_stage(program: Program, join: CreateView, output: Output) -> JoinStage
         name=categories[0].removeprefix(f"{program.application}.").removesuffix(".left"),
         left=categories[0],
         right=categories[1],
-        spec=IntervalSpec(
-            condition.before_us,
-            condition.after_us,
-            join_type(query),
-            given.match,
-            given.pick,
-            given.left_cap,
-            given.right_cap,
-        ),
-        left_max_delay_us=given.left_max_delay_us,
-        right_max_delay_us=given.right_max_delay_us,
-        max_step_rows=given.max_step_rows,
-        tasks=given.tasks,
+        spec=given.spec(condition.before_us, condition.after_us, join_type(query)),
+        settings=given.settings,
         source_name=join.name,
         columns=tuple(columns),
         views=(),
         select="",
         output=output,
-        estimate=given.estimate,
-        pacing=given.pacing,
-        validity=given.validity,
-        splits_hot_keys=given.splits_hot_keys,
-        history_us=given.history_us,
-        idle_timeout_us=given.idle_timeout_us,
     )
 
 
@@ -238,7 +220,8 @@ def _delay(program: Program, join: CreateView) -> int:
     left, right = (table.name for table in tables(query))
     condition = take_apart(program, query.args["joins"][0].args["on"], left, right)
     given = join_options.resolve(join.options)
-    return given.left_max_delay_us + given.right_max_delay_us + condition.before_us + condition.after_us
+    delays_us = given.settings.left_max_delay_us + given.settings.right_max_delay_us
+    return delays_us + condition.before_us + condition.after_us
 
 
 def _ordered(stages: list[Stage]) -> tuple[Stage, ...]:

@@ -148,15 +148,15 @@ def _key_types(program: Program, output: CategoryOutput) -> list[str]:
 
 def _join_lines(stage: JoinStage) -> tuple[str, ...]:
     spec = stage.spec
-    delays = {words(stage.left_max_delay_us), words(stage.right_max_delay_us)}
+    delays = {words(stage.settings.left_max_delay_us), words(stage.settings.right_max_delay_us)}
     shown = delays.pop() if len(delays) == 1 else None
-    left, right = words(stage.left_max_delay_us), words(stage.right_max_delay_us)
+    left, right = words(stage.settings.left_max_delay_us), words(stage.settings.right_max_delay_us)
     return (
         f"type     {HOW_WORDS[spec.how]}",
         f"window   {window_words(spec.before_us, spec.after_us)}",
         f"match    {match_words(spec)}",
-        f"time     {estimate_words(stage.estimate)}"
-        if stage.estimate
+        f"time     {estimate_words(stage.settings.estimate)}"
+        if stage.settings.estimate
         else f"delay    {shown}"
         if shown
         else f"delay    left {left}, right {right}",

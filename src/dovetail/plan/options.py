@@ -9,8 +9,8 @@ from typing import Literal, TypeGuard, cast, get_args
 from dovetail.errors import DovetailError, PlanError
 from dovetail.model.compression import COMPRESSIONS, Compression
 from dovetail.model.estimate_spec import EstimateSpec, Statistic
-from dovetail.model.interval import Match, Pick
-from dovetail.model.join_config import HISTORY_US
+from dovetail.model.interval import IntervalSpec, JoinType, Match, Pick
+from dovetail.model.join_settings import HISTORY_US, JoinSettings
 from dovetail.model.pacing import Pacing
 from dovetail.model.validity import Validity
 from dovetail.plan.interval_literal import UNIT_US, words
@@ -267,20 +267,15 @@ class JoinOptions:
 
     match: Match
     pick: Pick
-    left_max_delay_us: int
-    right_max_delay_us: int
-    buckets: int
-    compression: Compression
-    tasks: int | None
-    max_step_rows: int
-    estimate: EstimateSpec | None
-    pacing: Pacing | None
-    validity: Validity
     left_cap: int | None
     right_cap: int | None
-    splits_hot_keys: bool
-    history_us: int
-    idle_timeout_us: int | None
+    buckets: int
+    compression: Compression
+    settings: JoinSettings
+
+    def spec(self, before_us: int, after_us: int, how: JoinType) -> IntervalSpec:
+        """The join within these bounds."""
+        return IntervalSpec(before_us, after_us, how, self.match, self.pick, self.left_cap, self.right_cap)
 
 
 def find(name: str) -> Option:
@@ -328,28 +323,14 @@ def resolve(options: Iterable[JoinOption]) -> JoinOptions:
         raise error
     given = {option.name: option.value for option in options}
     value = {option.name: given.get(option.name, option.default) for option in OPTIONS}
-    delay = value["max_delay"]
     return JoinOptions(
         match=cast(Match, value["match"]),
         pick=cast(Pick, value["pick"]),
-        left_max_delay_us=int(
-            cast(int, delay if value["left_max_delay"] is None else value["left_max_delay"])
-        ),
-        right_max_delay_us=int(
-            cast(int, delay if value["right_max_delay"] is None else value["right_max_delay"])
-        ),
-        buckets=int(cast(int, value["buckets"])),
-        compression=cast(Compression, value["compression"]),
-        tasks=_whole(value["tasks"]),
-        max_step_rows=int(cast(int, value["max_step_rows"])),
-        estimate=_estimate(value),
-        pacing=_pacing(value),
-        validity=_validity(value),
         left_cap=_whole(value["left_cap"]),
         right_cap=_whole(value["right_cap"]),
-        splits_hot_keys=value["hot_keys"] == "split",
-        history_us=int(cast(int, value["history"])),
-        idle_timeout_us=_whole(value["idle_timeout"]),
+        buckets=int(cast(int, value["buckets"])),
+        compression=cast(Compression, value["compression"]),
+        settings=_settings(value),
     )
 
 
@@ -366,6 +347,24 @@ def spelled_out(options: Iterable[JoinOption]) -> tuple[JoinOption, ...]:
         for option in OPTIONS
         if (said := value[option.name]) is not None
         and (option.needs is None or value[option.needs[0]] in option.needs[1])
+    )
+
+
+def _settings(value: Mapping[str, Value | None]) -> JoinSettings:
+    delay = value["max_delay"]
+    left, right = (value[side] for side in ("left_max_delay", "right_max_delay"))
+    pacing = _pacing(value)
+    return JoinSettings(
+        left_max_delay_us=int(cast(int, delay if left is None else left)),
+        right_max_delay_us=int(cast(int, delay if right is None else right)),
+        max_step_rows=int(cast(int, value["max_step_rows"])),
+        tasks=_whole(value["tasks"]),
+        estimate=_estimate(value),
+        pacing=pacing,
+        idle_timeout_us=pacing.idle_timeout_us if pacing else _whole(value["idle_timeout"]),
+        validity=_validity(value),
+        splits_hot_keys=value["hot_keys"] == "split",
+        history_us=int(cast(int, value["history"])),
     )
 
 

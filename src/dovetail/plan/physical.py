@@ -8,16 +8,13 @@ then its views).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from dovetail.errors import CorruptFile, DovetailError, UnknownVersion
 from dovetail.model.compression import Compression
-from dovetail.model.estimate_spec import EstimateSpec
 from dovetail.model.interval import IntervalSpec
-from dovetail.model.join_config import HISTORY_US
-from dovetail.model.pacing import Pacing
-from dovetail.model.validity import Validity
+from dovetail.model.join_settings import JoinSettings
 from dovetail.plan.plan_json import decode, encode
 
 PLAN_VERSION = 1
@@ -142,22 +139,13 @@ class JoinStage:
     left: str
     right: str
     spec: IntervalSpec
-    left_max_delay_us: int
-    right_max_delay_us: int
-    max_step_rows: int
-    tasks: int | None
+    settings: JoinSettings
     source_name: str
     columns: tuple[JoinColumn, ...]
     views: tuple[Relation, ...]
     select: str
     output: Output
     watermark: Watermark | None = None
-    estimate: EstimateSpec | None = None
-    pacing: Pacing | None = None
-    idle_timeout_us: int | None = None  # without pacing; None: a stream is never taken for idle
-    validity: Validity = field(default_factory=Validity)
-    splits_hot_keys: bool = True
-    history_us: int = HISTORY_US
 
 
 Stage = SlicerStage | JoinStage

@@ -77,7 +77,7 @@ def measured_plan(home: str, plan: Plan) -> Measured:
 
 def _join(home: str, plan: Plan, stage: JoinStage, now_us: int) -> MeasuredJoin:
     found = measure(join_config(plan, stage, home, tasks=1), now_us)
-    advice = tuple(advise(stage.spec, stage.pacing is not None, found))
+    advice = tuple(advise(stage.spec, stage.settings.pacing is not None, found))
     return MeasuredJoin(found, stage.spec, distances(stage.spec, found), advice)
 
 

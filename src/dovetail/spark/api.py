@@ -77,15 +77,7 @@ def join(
                 hint="two batch DataFrames are joined by DataFrame.join",
             )
     given = resolved(options)
-    spec = IntervalSpec(
-        duration_us(before, "before"),
-        duration_us(after, "after"),
-        how,
-        given.match,
-        given.pick,
-        given.left_cap,
-        given.right_cap,
-    )
+    spec = given.spec(duration_us(before, "before"), duration_us(after, "after"), how)
     keys = [(key, key) if isinstance(key, str) else key for key in ([on] if isinstance(on, str) else on)]
     if not keys:
         raise PlanError("a join needs at least one key column", expected='on="key" or on=["a", "b"]')
@@ -130,21 +122,12 @@ def _plan(
         left=categories[0],
         right=categories[1],
         spec=spec,
-        left_max_delay_us=given.left_max_delay_us,
-        right_max_delay_us=given.right_max_delay_us,
-        max_step_rows=given.max_step_rows,
-        tasks=given.tasks,
+        settings=given.settings,
         source_name=SOURCE,
         columns=tuple(columns),
         views=(),
         select=f"SELECT {', '.join(select)} FROM `{SOURCE}`",
         output=NoopSink(),
-        estimate=given.estimate,
-        pacing=given.pacing,
-        validity=given.validity,
-        splits_hot_keys=given.splits_hot_keys,
-        history_us=given.history_us,
-        idle_timeout_us=given.idle_timeout_us,
     )
     return Plan(name, (*sides, joined))
 

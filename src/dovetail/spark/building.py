@@ -173,7 +173,7 @@ class Builder:
             assert output.time is not None
             self._require_time(side.rows, output.time, side.name)
             side.rows = sliced(side.rows, output.keys, output.time, types)
-            side.validity = stage.validity
+            side.validity = stage.settings.validity
             make_category(side.rows, self.home, output.category, output.buckets, output.compression)
         return join_config(
             self.plan,

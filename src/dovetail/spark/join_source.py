@@ -90,14 +90,14 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
         config, begin = self.config, JoinOffset.from_json(start)
         left, right = self._categories()
         pace = Pace(
-            config.left_max_delay_us,
-            config.right_max_delay_us,
-            config.max_step_rows,
+            config.settings.left_max_delay_us,
+            config.settings.right_max_delay_us,
+            config.settings.max_step_rows,
             config.tasks,
-            config.estimate,
-            config.pacing,
+            config.settings.estimate,
+            config.settings.pacing,
             config.spec.after_us,
-            config.spec if config.splits_hot_keys else None,
+            config.spec if config.settings.splits_hot_keys else None,
         )
         waits = self._stop_at is None
         new = self._new(left, 0, begin.left), self._new(right, 1, begin.right)
@@ -135,7 +135,7 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
 
     def _history(self, category: Category, floor: int) -> int:
         """The first commit, up to `floor`, that is young enough to be kept for those who ask why."""
-        since_us = _now_us() - self.config.history_us
+        since_us = _now_us() - self.config.settings.history_us
         young = category.first_commit()
         while young < floor and category.commit(young).written_at_us < since_us:
             young += 1
@@ -188,7 +188,7 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
 
     def _idle(self, category: Category, side: int) -> bool:
         """No row with a time has come for long: by the log's own times, or since this process began."""
-        if self.config.idle_timeout_us is None:
+        if self.config.settings.idle_timeout_us is None:
             return False
         last, first = self._known[side] - 1, category.first_commit()
         timeless = 0
@@ -196,7 +196,7 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
             last, timeless = last - 1, timeless + 1
         known = last >= first and timeless < LOOKED_BACK
         silent_since_us = category.commit(last).written_at_us if known else self._began_us
-        return _now_us() - silent_since_us > self.config.idle_timeout_us
+        return _now_us() - silent_since_us > self.config.settings.idle_timeout_us
 
     def _with_floors(self, end: JoinOffset, left: Category, right: Category) -> JoinOffset:
         from dovetail.time.coordinator import needed_since

@@ -77,8 +77,8 @@ def test_options_reach_the_join(joined: Callable[..., str]) -> None:
     plan = compile_pql(joined(more=more))
     (join,) = plan.joins
     assert join.spec == IntervalSpec(MINUTE, 2 * MINUTE, "inner", "one", "latest")
-    assert (join.left_max_delay_us, join.right_max_delay_us) == (5_000_000, 0)
-    assert (join.tasks, join.max_step_rows) == (2, 10)
+    assert (join.settings.left_max_delay_us, join.settings.right_max_delay_us) == (5_000_000, 0)
+    assert (join.settings.tasks, join.settings.max_step_rows) == (2, 10)
     assert {stage.output.buckets for stage in plan.slicers if isinstance(stage.output, CategoryOutput)} == {4}
 
 

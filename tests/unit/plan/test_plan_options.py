@@ -28,13 +28,13 @@ def test_the_reference_page_has_the_table() -> None:
 
 def test_defaults() -> None:
     options = resolve([])
-    assert (options.match, options.pick, options.buckets, options.tasks) == ("all", "first", 64, None)
-    assert options.left_max_delay_us == options.right_max_delay_us == 120_000_000
+    assert (options.match, options.pick, options.buckets, options.settings.tasks) == ("all", "first", 64, None)
+    assert options.settings.left_max_delay_us == options.settings.right_max_delay_us == 120_000_000
 
 
 def test_each_side_may_have_its_own_delay() -> None:
     options = resolve([JoinOption("max_delay", 7), JoinOption("left_max_delay", 0)])
-    assert (options.left_max_delay_us, options.right_max_delay_us) == (0, 7)
+    assert (options.settings.left_max_delay_us, options.settings.right_max_delay_us) == (0, 7)
 
 
 def test_an_unknown_option_lists_those_that_exist() -> None:
@@ -71,8 +71,8 @@ def test_values_that_an_option_does_not_take(name: str, value: object) -> None:
 
 def test_estimated_time() -> None:
     options = resolve([JoinOption("stream_time", "percentile"), JoinOption("percentile", 2.5)])
-    assert options.estimate == EstimateSpec("percentile", 2.5)
-    assert resolve([]).estimate is None
+    assert options.settings.estimate == EstimateSpec("percentile", 2.5)
+    assert resolve([]).settings.estimate is None
     mean = resolve([JoinOption("stream_time", "mean"), JoinOption("max_window", 8)]).estimate
     assert mean is not None
     assert (mean.statistic, mean.levels) == ("mean", 4)

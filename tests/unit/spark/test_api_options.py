@@ -21,9 +21,9 @@ def test_defaults_are_those_of_pql() -> None:
 
 def test_durations() -> None:
     made = resolved({"pacing": "on", "slack": "2 minutes", "max_ahead": datetime.timedelta(days=1)})
-    assert made.pacing is not None
-    assert made.pacing.slack_us == 120_000_000
-    assert made.validity.max_ahead_us == 86_400_000_000
+    assert made.settings.pacing is not None
+    assert made.settings.pacing.slack_us == 120_000_000
+    assert made.settings.validity.max_ahead_us == 86_400_000_000
 
 
 @pytest.mark.parametrize(

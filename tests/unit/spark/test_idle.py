@@ -30,7 +30,8 @@ def append(category: Category, *times: int) -> None:
 
 def reader(home: Path, idle_timeout_us: int | None) -> JoinReader:
     join: JoinConfig = config(home, home / "index", IntervalSpec(1, 1, "left"), 1, 0)
-    return JoinReader(replace(join, idle_timeout_us=idle_timeout_us, drain=False), StructType())
+    settings = replace(join.settings, idle_timeout_us=idle_timeout_us)
+    return JoinReader(replace(join, settings=settings, drain=False), StructType())
 
 
 def test_rows_without_a_time_do_not_keep_a_stream_awake(tmp_path: Path) -> None:

@@ -67,7 +67,8 @@ class Driven:
             [_summary(commit) for commit in category.commits(start, category.next_commit())]
             for category, start in zip(sides, (self.offset.left, self.offset.right), strict=True)
         ]
-        pace = Pace(self.config.left_max_delay_us, self.config.right_max_delay_us, max_step_rows, 1)
+        settings = self.config.settings
+        pace = Pace(settings.left_max_delay_us, settings.right_max_delay_us, max_step_rows, 1)
         planned = plan(self.offset, new[0], new[1], pace, final=final)
         if planned.end is self.offset:
             return

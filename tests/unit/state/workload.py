@@ -12,6 +12,7 @@ from dovetail.log.category import Category
 from dovetail.model.compression import Compression
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_config import JoinConfig, OutputColumn
+from dovetail.model.join_settings import JoinSettings
 from dovetail.model.offset import JoinOffset
 from dovetail.spark.write_rows import bucket_of, time_of
 from dovetail.state.join_step import run_step
@@ -86,9 +87,7 @@ def config(home: Path, index: Path, spec: IntervalSpec, buckets: int, max_delay:
         columns=(OutputColumn("left", "left", "id"), OutputColumn("right", "right", "id")),
         buckets=buckets,
         tasks=1,
-        left_max_delay_us=max_delay,
-        right_max_delay_us=max_delay,
-        max_step_rows=40,
+        settings=JoinSettings(max_delay, max_delay, 40),
         index_dir=str(index),
         drain=True,
     )
@@ -100,7 +99,10 @@ def offsets(join: JoinConfig, tasks: list[int]) -> Iterator[tuple[JoinOffset, Jo
     at = JoinOffset()
     while True:
         pace = Pace(
-            join.left_max_delay_us, join.right_max_delay_us, join.max_step_rows, tasks[at.step % len(tasks)]
+            join.settings.left_max_delay_us,
+            join.settings.right_max_delay_us,
+            join.settings.max_step_rows,
+            tasks[at.step % len(tasks)],
         )
         new = [
             [
