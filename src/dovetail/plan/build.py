@@ -10,12 +10,14 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from dovetail.errors import PlanError
+from dovetail.model.interval import IntervalSpec, JoinType
 from dovetail.plan import options as join_options
 from dovetail.plan.consumers import unread
 from dovetail.plan.dialect import spark_sql
 from dovetail.plan.functions import arguments
 from dovetail.plan.interval_literal import NotAnInterval, interval_us, text_us
-from dovetail.plan.join_condition import take_apart
+from dovetail.plan.join_condition import JoinCondition, take_apart
 from dovetail.plan.physical import (
     CategoryOutput,
     Column,
@@ -149,7 +151,7 @@ def _join_stage(program: Program, join: CreateView, output: Output) -> JoinStage
         name=categories[0].removeprefix(f"{program.application}.").removesuffix(".left"),
         left=categories[0],
         right=categories[1],
-        spec=given.spec(condition.before_us, condition.after_us, join_type(query)),
+        spec=_spec(program, join, join_type(query), condition, given),
         settings=given.settings,
         source_name=join.name,
         columns=tuple(columns),
@@ -157,6 +159,19 @@ def _join_stage(program: Program, join: CreateView, output: Output) -> JoinStage
         select="",
         output=output,
     )
+
+
+def _spec(
+    program: Program,
+    join: CreateView,
+    how: JoinType,
+    condition: JoinCondition,
+    given: join_options.JoinOptions,
+) -> IntervalSpec:
+    try:
+        return given.spec(condition.before_us, condition.after_us, how)
+    except PlanError as error:  # options that do not go together with this join
+        raise program.plan_error(error.what, join.span, expected=error.expected, hint=error.hint) from None
 
 
 def _watermark(program: Program, table: CreateTable) -> Watermark | None:

@@ -28,7 +28,12 @@ def test_the_reference_page_has_the_table() -> None:
 
 def test_defaults() -> None:
     options = resolve([])
-    assert (options.match, options.pick, options.buckets, options.settings.tasks) == ("all", "first", 64, None)
+    assert (options.match, options.pick, options.buckets, options.settings.tasks) == (
+        "all",
+        "first",
+        64,
+        None,
+    )
     assert options.settings.left_max_delay_us == options.settings.right_max_delay_us == 120_000_000
 
 
@@ -73,7 +78,7 @@ def test_estimated_time() -> None:
     options = resolve([JoinOption("stream_time", "percentile"), JoinOption("percentile", 2.5)])
     assert options.settings.estimate == EstimateSpec("percentile", 2.5)
     assert resolve([]).settings.estimate is None
-    mean = resolve([JoinOption("stream_time", "mean"), JoinOption("max_window", 8)]).estimate
+    mean = resolve([JoinOption("stream_time", "mean"), JoinOption("max_window", 8)]).settings.estimate
     assert mean is not None
     assert (mean.statistic, mean.levels) == ("mean", 4)
 

@@ -212,3 +212,15 @@ def test_check_says_nothing_new_of_a_program_without_outputs(program: Callable[.
         "the application has no output",
         "there is no column `tt`",
     ]
+
+
+def test_options_that_do_not_go_together_with_the_join() -> None:
+    text = """CREATE APPLICATION app;
+        CREATE INPUT TABLE l (t, k) FROM SCRIBE("l"); CREATE INPUT TABLE r (t, k) FROM SCRIBE("r");
+        CREATE VIEW v AS SELECT l.k FROM l FULL JOIN r
+            ON l.k = r.k AND r.t BETWEEN l.t AND l.t + INTERVAL '1 minute'
+            WITH (match = "one", pick = "nearest", right_cap = 5);
+        CREATE TABLE o AS SELECT k FROM v STORAGE NOOP;"""
+    with pytest.raises(DovetailError, match="right_cap has no meaning") as refused:
+        compile_pql(text, name="app.pql")
+    assert "app.pql:3" in str(refused.value)

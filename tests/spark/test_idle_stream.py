@@ -1,0 +1,47 @@
+"""A stream that stops: outer rows of the other wait for it no longer than the idle timeout and their
+window."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from dovetail.service.run_snapshot import RunSnapshot
+from spark.application import Application
+from spark.batch import database, differences, join_sql
+from spark.events import events, write_files
+
+ROWS = 10_000
+ON = "l.k = r.k AND r.eventtime BETWEEN l.eventtime - INTERVAL 2 MINUTE AND l.eventtime + INTERVAL 3 MINUTE"
+PQL = """
+    CREATE APPLICATION app;
+    CREATE INPUT TABLE l (eventtime, k, id)
+        FROM FILES("{here}/l", format = "parquet", maxFilesPerTrigger = "2");
+    CREATE INPUT TABLE r (eventtime, k, id) FROM FILES("{here}/r", format = "parquet");
+    CREATE VIEW pairs AS SELECT l.id AS l, r.id AS r FROM l LEFT JOIN r ON l.k = r.k
+        AND r.eventtime BETWEEN l.eventtime - INTERVAL '2 minutes' AND l.eventtime + INTERVAL '3 minutes'
+        WITH (pacing = "%s", idle_timeout = INTERVAL '2 seconds');
+    CREATE TABLE t AS SELECT * FROM pairs STORAGE PARQUET(path = "{here}/out");
+"""
+
+
+@pytest.mark.parametrize("pacing", ["on", "off"])
+def test_windows_close_although_the_other_stream_has_stopped(application: Application, pacing: str) -> None:
+    """Right ends after a tenth of the hour. Most left rows of the hour come out while the join runs."""
+    left, right = events(ROWS, 1000, 31), events(ROWS, 1000, 32).slice(0, ROWS // 10)
+    write_files(left, application.folder / "l", 6)
+    write_files(right, application.folder / "r", 1)
+    stop, alone = threading.Event(), []
+
+    def look(now: RunSnapshot) -> None:
+        alone.append(now.joins[0].left_alone if now.joins else 0)
+        if alone[-1] > 0.75 * ROWS:
+            stop.set()
+
+    application.run(PQL % pacing, "stream", stop=stop, on_snapshot=look)
+    assert alone[-1] > 0.75 * ROWS
+    (join,) = application.run(PQL % pacing, "drain").joins
+    assert join.late_rows == 0
+    db = database(l=left, r=right, found=application.files("out"))
+    assert differences(db, "FROM found", join_sql("left", "l.id, r.id", ON)) == {}
