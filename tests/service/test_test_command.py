@@ -12,7 +12,7 @@ from dovetail.service import cli
 from dovetail.service.checkout import checkout_root
 from dovetail.service.test_command import NOTHING_RAN, TIERS, count, run_tiers
 
-LINT, PURE, LAWS, SPARK = TIERS
+LINT, PURE, LAWS, FAULTS, SPARK = TIERS
 Runner = Callable[[Sequence[str], Path], int]
 
 
@@ -53,11 +53,12 @@ def test_all_tiers_pass_and_the_last_line_is_the_total(
     reports = {
         "tests/unit": (0, junit(10, skipped=1)),
         "tests/laws": (0, junit(4)),
+        "tests/simulation": (0, junit(3)),
         "tests/spark": (0, junit(2)),
     }
     assert run_tiers(TIERS, checkout, [], fake(reports, seen)) == 0
-    assert seen == ["lint"] * 4 + ["tests/unit", "tests/laws", "tests/spark"]
-    assert capsys.readouterr().out.splitlines()[-1] == "19 passed, 0 failed"
+    assert seen == ["lint"] * 4 + ["tests/unit", "tests/laws", "tests/simulation", "tests/spark"]
+    assert capsys.readouterr().out.splitlines()[-1] == "22 passed, 0 failed"
 
 
 def test_stops_at_the_first_failing_tier_with_its_status(

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 
+from dovetail.crash_points import passing_file
 from dovetail.errors import HomeError
 from dovetail.log.filesystem import TEMPORARY, Entry, Output
 
@@ -84,6 +85,7 @@ class LocalStore:
     def write(self, path: str, fill: Callable[[Output], None]) -> None:
         with self._temporary(path, fill) as temporary:
             os.rename(temporary, self._path(path))
+            passing_file(path, "named")
 
     def replace(self, path: str, data: bytes) -> None:
         self.write(path, lambda file: file.write(data))
@@ -103,11 +105,13 @@ class LocalStore:
                     if os.path.exists(final):
                         return False
                     os.rename(temporary, final)
+            passing_file(path, "named")
         return True
 
     def delete(self, path: str) -> None:
         with contextlib.suppress(FileNotFoundError), self._trouble("delete", path):
             os.unlink(self._path(path))
+            passing_file(path, "deleted")
 
     @contextlib.contextmanager
     def lock(self, path: str) -> Iterator[None]:
@@ -125,12 +129,14 @@ class LocalStore:
         """A synced file beside `path`; the caller gives it its name, then the folder is synced."""
         folder = os.path.dirname(self._path(path))
         temporary = os.path.join(folder, TEMPORARY + uuid.uuid4().hex)
+        passing_file(path, "begun")
         with self._trouble("write", path, missing=True):
             try:
                 with open(temporary, "xb") as file:
                     fill(file)
                     file.flush()
                     os.fsync(file.fileno())
+                passing_file(path, "whole")
                 yield temporary
                 _sync_folder(folder)
             finally:

@@ -48,7 +48,13 @@ TIERS = (
     Tier(
         "laws",
         "properties of every join, and outside witnesses",
-        ("tests/laws", "tests/simulation", "tests/differential"),
+        ("tests/laws", "tests/differential"),
+        parallel=True,
+    ),
+    Tier(
+        "faults",
+        "arrivals on a simulated clock, and processes that die",
+        ("tests/simulation", "tests/faults"),
         parallel=True,
     ),
     Tier("spark", "end to end on Spark, and the command line", ("tests/spark", "tests/service")),

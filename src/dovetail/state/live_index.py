@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import xxhash
 
+from dovetail.crash_points import passing
 from dovetail.errors import StateError
 from dovetail.joins.buffer import Buffer
 from dovetail.joins.interval import IntervalState, Times
@@ -113,7 +114,9 @@ class LiveIndex:
         }
         with tempfile.NamedTemporaryFile("w", dir=self.directory, delete=False) as temporary:
             json.dump(header, temporary)
+        passing("index", "whole")
         os.replace(temporary.name, self.directory / "header.json")
+        passing("index", "named")
         kept = {name for name, _, _ in self._files.values()}
         for file in self.directory.glob("*.ring"):
             if file.name not in kept:
@@ -174,6 +177,7 @@ class LiveIndex:
             return None
         finally:
             path.unlink(missing_ok=True)
+            passing("index", "deleted")
         usable = (
             isinstance(header, dict) and header.get("format") == FORMAT and header.get("boot") == _boot_id()
         )
