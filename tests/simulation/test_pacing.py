@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from differential.test_estimated_time import SECOND, WINDOW, Stream, batch
 from dovetail.joins.interval import IntervalState, Times, step
 from dovetail.model.estimate_spec import EstimateSpec
 from dovetail.model.offset import JoinOffset
 from dovetail.model.pacing import Pacing
 from dovetail.time.coordinator import Pace, plan_step
+from simulation.test_estimated_time import SECOND, WINDOW, Stream, batch
 
 LAG_S, SLACK_S = 600, 30
 
