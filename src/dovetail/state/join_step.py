@@ -117,7 +117,7 @@ def gather(
 
 def neighbours_together(emitted: Emitted, left: Rows) -> Emitted:
     """The same rows, bucket by bucket, as they lie in segments: so a block is unpacked once for many rows.
-    Where a window is larger than what stays unpacked, gathering takes a quarter of the time."""
+    Where a window is larger than what stays unpacked, fewer blocks are unpacked twice."""
     order = np.argsort(left.buckets(emitted.left).astype(np.uint16), kind="stable")
     return emitted._replace(
         left=emitted.left[order],
