@@ -17,12 +17,12 @@ from dovetail.state.measure import JoinMeasure, StreamMeasure
 from dovetail.state.store import add_totals
 
 SECOND, MINUTE = 1_000_000, 60_000_000
-HOUR_S, ROWS_A_SECOND, STEP_S, DELAY_S = 3600, 40, 20, 5
+HOUR_S, ROWS_A_SECOND, STEP_S, DELAY_S = 3600, 100, 10, 5
 
 
 @dataclass(frozen=True)
 class Streams:
-    """Forty left rows a second for an hour, each with a right row of its own key some time later."""
+    """A hundred left rows a second for an hour, each with a right row of its own key some time later."""
 
     left: NDArray[np.int64]
     right: NDArray[np.int64]
@@ -39,7 +39,7 @@ def arrivals(times: NDArray[np.int64], start_us: int, stop_us: int) -> Arrivals:
 
 
 def joined(streams: Streams, spec: IntervalSpec) -> JoinMeasure:
-    """In steps of twenty seconds; stream times are five seconds behind."""
+    """In steps of ten seconds; stream times are five seconds behind."""
     state, sample = IntervalState.empty(spec), Sample.empty()
     totals: dict[str, int] = {}
     peak = 0

@@ -76,7 +76,7 @@ def _fill(database: duckdb.DuckDBPyConnection, name: str, rows: list[Any]) -> No
 
 
 @pytest.mark.parametrize("how", HOWS)
-@settings(max_examples=3)
+@settings(max_examples=6)
 @given(st.data())
 def test_rewriting_keeps_the_meaning(how: str, data: st.DataObject) -> None:
     steps = dict(trace(data.draw(programs(how=how, plain=True))))

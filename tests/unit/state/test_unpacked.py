@@ -69,7 +69,7 @@ def twins(tmp_path_factory: pytest.TempPathFactory) -> tuple[Rows, Rows]:
 TOTAL = sum(ROWS_OF_SEGMENTS)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(st.integers(-1, TOTAL - 1), max_size=200) | st.permutations(range(-1, TOTAL)))
 def test_any_rows_in_any_order(twins: tuple[Rows, Rows], wanted: list[int]) -> None:
     plain, packed = twins
