@@ -98,8 +98,7 @@ class Buffer:
         slots: Int64s = (ring.meta[rings.HEAD] + np.arange(count, dtype=np.int64)) % len(ring.entries)
         rings.insert(ring, held.tag, held.time, held.row, held.matched)
         if len(ring.best_row):
-            ring.best_time[slots] = held.best_time
-            ring.best_row[slots] = held.best_row
+            rings.choose(ring, slots, held.best_time, held.best_row)
         return slots
 
     def held(self) -> Held:

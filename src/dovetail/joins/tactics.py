@@ -103,17 +103,18 @@ def first_partner(spec: IntervalSpec, sides: Sides, pairs: Pairs) -> Decision:
 
 def best_partner(spec: IntervalSpec, sides: Sides, pairs: Pairs) -> Decision:
     _choose_for_new(spec, sides, pairs)
-    came = pairs.came
-    prefer(
+    came, ring = pairs.came, sides.left.ring
+    change = prefer(
         RULES[spec.pick],
         pairs.waiting,
         pairs.waiting_times,
         sides.new_right.time[came],
         sides.new_right.row[came],
-        sides.left.ring.best_time,
-        sides.left.ring.best_row,
+        ring.best_time,
+        ring.best_row,
     )
-    rings.mark(sides.left.ring, pairs.waiting)
+    rings.stamp(ring, change)
+    rings.mark(ring, pairs.waiting)
     return Decision(NONE, NONE, NONE, 0)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from dovetail.kernels.fingerprint import pick_print
 from dovetail.kernels.flags import kernel
 
 FIRST, NEAREST, EARLIEST, LATEST = 0, 1, 2, 3
@@ -29,8 +30,10 @@ def prefer(
     rows: Int64s,
     best_time: Int64s,
     best_row: Int64s,
-) -> None:
-    """Fold candidates into `best_time`, `best_row` (indexed by group; NO_ROW = none so far)."""
+) -> int:
+    """Fold candidates into `best_time`, `best_row` (indexed by group; NO_ROW = none so far). Returns what is
+    added by that to the fingerprint of a ring, where groups are its slots."""
+    change = np.uint64(0)
     for i in range(len(groups)):
         group = groups[i]
         held = best_row[group]
@@ -47,5 +50,8 @@ def prefer(
                 better = rows[i] < held
             if not better:
                 continue
+        change -= pick_print(group, best_time[group], held)
         best_time[group] = times[i]
         best_row[group] = rows[i]
+        change += pick_print(group, times[i], rows[i])
+    return int(np.int64(change))

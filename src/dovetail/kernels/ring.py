@@ -19,6 +19,9 @@ Expiry marks entries dead (time = DEAD) block by block; blocks whose smallest li
 are skipped. The tail advances over blocks that are wholly dead. Entries that outlive their neighbours (rows
 dated in the future) hold the tail back until the ring is full; then it is rebuilt from its live entries, in
 place of growing if enough slots come free.
+
+A ring carries a fingerprint of its live entries (`kernels/fingerprint.py`), and `intact` says of one that was
+read back whether it is as the kernels left it: no link leads out of the arrays, and all of it is found.
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dovetail.kernels.fingerprint import entry_print, pick_print
 from dovetail.kernels.flags import kernel
 
 ENTRY = np.dtype([("time", np.int64), ("row", np.int64), ("tag", np.uint32), ("next", np.uint32)])
@@ -37,7 +41,7 @@ NO_SLOT = np.uint32(0xFFFFFFFF)
 DEAD = np.iinfo(np.int64).min
 FOREVER = np.iinfo(np.int64).max
 
-TAIL, HEAD, USED, LIVE, META_FIELDS = 0, 1, 2, 3, 4
+TAIL, HEAD, USED, LIVE, PRINT, META_FIELDS = 0, 1, 2, 3, 4, 5
 
 Int64s = NDArray[np.int64]
 UInt32s = NDArray[np.uint32]
@@ -46,7 +50,7 @@ UInt32s = NDArray[np.uint32]
 class Ring(NamedTuple):
     """The arrays of a ring: in memory, or mapped from a file shared by the processes of a host."""
 
-    meta: Int64s  # TAIL and HEAD slots, USED slots between them, LIVE entries among those
+    meta: Int64s  # TAIL and HEAD slots, USED slots between them, LIVE entries among those, their fingerprint
     heads: UInt32s
     block_min: Int64s  # smallest live event time of each block of BLOCK_ROWS slots
     entries: NDArray[np.void]
@@ -83,11 +87,29 @@ def _grown(array: Int64s, size: int) -> Int64s:
 
 
 @kernel
+def _print(ring: Ring, slot: int) -> np.uint64:
+    """What a live entry adds to the fingerprint."""
+    entry = ring.entries[slot]
+    word = entry_print(slot, entry["time"], entry["row"], entry["tag"])
+    if len(ring.best_row) > 0:
+        word += pick_print(slot, ring.best_time[slot], ring.best_row[slot])
+    return word
+
+
+@kernel
+def stamp(ring: Ring, more: int | np.uint64) -> None:
+    """Something was added to the fingerprint, or taken away."""
+    ring.meta[PRINT] = np.int64(np.uint64(ring.meta[PRINT]) + np.uint64(more))
+
+
+@kernel
 def insert(ring: Ring, tags: UInt32s, times: Int64s, rows: Int64s, matched: NDArray[np.bool_]) -> None:
-    """Append rows at the head. The caller has made sure of the room."""
+    """Append rows at the head. The caller has made sure of the room, and says with `choose` what they have
+    picked where picks are kept."""
     capacity = len(ring.entries)
     mask = np.uint32(len(ring.heads) - 1)
     slot = ring.meta[HEAD]
+    more = np.uint64(0)
     for i in range(len(tags)):
         chain = tags[i] & mask
         entry = ring.entries[slot]
@@ -95,6 +117,7 @@ def insert(ring: Ring, tags: UInt32s, times: Int64s, rows: Int64s, matched: NDAr
         entry["row"] = (rows[i] << 1) | matched[i]
         entry["tag"] = tags[i]
         entry["next"] = ring.heads[chain]
+        more += entry_print(slot, times[i], (rows[i] << 1) | matched[i], tags[i])
         ring.heads[chain] = np.uint32(slot)
         block = slot // BLOCK_ROWS
         ring.block_min[block] = min(ring.block_min[block], times[i])
@@ -104,6 +127,18 @@ def insert(ring: Ring, tags: UInt32s, times: Int64s, rows: Int64s, matched: NDAr
     ring.meta[HEAD] = slot
     ring.meta[USED] += len(tags)
     ring.meta[LIVE] += len(tags)
+    stamp(ring, more)
+
+
+@kernel
+def choose(ring: Ring, slots: Int64s, times: Int64s, rows: Int64s) -> None:
+    """What the entries just inserted at these slots have picked before."""
+    more = np.uint64(0)
+    for i in range(len(slots)):
+        ring.best_time[slots[i]] = times[i]
+        ring.best_row[slots[i]] = rows[i]
+        more += pick_print(slots[i], times[i], rows[i])
+    stamp(ring, more)
 
 
 @kernel
@@ -243,6 +278,7 @@ def expire(ring: Ring, bound: int) -> Int64s:
     used = ring.meta[USED]
     expired = np.empty(1024, np.int64)
     count = 0
+    less = np.uint64(0)
     block = ring.meta[TAIL] // BLOCK_ROWS
     for _ in range((used + BLOCK_ROWS - 1) // BLOCK_ROWS):
         if ring.block_min[block] < bound:
@@ -262,12 +298,14 @@ def expire(ring: Ring, bound: int) -> Int64s:
                     expired = _grown(expired, 2 * count)
                 expired[count] = slot
                 count += 1
+                less += _print(ring, slot)
                 ring.entries[slot]["time"] = DEAD
             ring.block_min[block] = smallest
         block += 1
         if block == blocks:
             block = 0
     ring.meta[LIVE] -= count
+    stamp(ring, np.uint64(0) - less)
     # Give wholly dead blocks back. The head's own block stays until it is full.
     while ring.meta[USED] >= BLOCK_ROWS and ring.block_min[ring.meta[TAIL] // BLOCK_ROWS] == FOREVER:
         ring.meta[USED] -= BLOCK_ROWS
@@ -286,12 +324,15 @@ def kill(ring: Ring, slots: Int64s) -> Int64s:
     """
     killed = np.empty(len(slots), np.int64)
     count = 0
+    less = np.uint64(0)
     for slot in slots:
         if ring.entries[slot]["time"] != DEAD:
+            less += _print(ring, slot)
             ring.entries[slot]["time"] = DEAD
             killed[count] = slot
             count += 1
     ring.meta[LIVE] -= count
+    stamp(ring, np.uint64(0) - less)
     return killed[:count]
 
 
@@ -299,10 +340,17 @@ def kill(ring: Ring, slots: Int64s) -> Int64s:
 def mark(ring: Ring, slots: Int64s) -> int:
     """Set the matched bit; negative slots are passed over. Returns how many had not been marked."""
     count = 0
+    more = np.uint64(0)
     for slot in slots:
         if slot >= 0 and ring.entries[slot]["row"] & 1 == 0:
+            alive = ring.entries[slot]["time"] != DEAD
+            if alive:
+                more -= _print(ring, slot)
             ring.entries[slot]["row"] |= 1
+            if alive:
+                more += _print(ring, slot)
             count += 1
+    stamp(ring, more)
     return count
 
 
@@ -330,6 +378,7 @@ def refill(ring: Ring, old: Ring) -> None:
     mask = np.uint32(len(ring.heads) - 1)
     slot = old.meta[TAIL]
     filled = 0
+    more = np.uint64(0)
     for _ in range(old.meta[USED]):
         entry = old.entries[slot]
         if entry["time"] != DEAD:
@@ -344,6 +393,7 @@ def refill(ring: Ring, old: Ring) -> None:
             if len(ring.best_row) > 0:
                 ring.best_time[filled] = old.best_time[slot]
                 ring.best_row[filled] = old.best_row[slot]
+            more += _print(ring, filled)
             filled += 1
         slot += 1
         if slot == capacity:
@@ -351,6 +401,7 @@ def refill(ring: Ring, old: Ring) -> None:
     ring.meta[HEAD] = filled % len(ring.entries)
     ring.meta[USED] = filled
     ring.meta[LIVE] = filled
+    stamp(ring, more)
 
 
 @kernel
@@ -373,3 +424,43 @@ def tags_at(ring: Ring, slots: Int64s) -> UInt32s:
     for i in range(len(slots)):
         tags[i] = ring.entries[slots[i]]["tag"]
     return tags
+
+
+@kernel
+def intact(ring: Ring) -> bool:
+    """Whether the ring is as the kernels left it: the live entries give the fingerprint, each is found from
+    the head of its chain, no link leads out of the arrays, and expiry will not pass over a block.
+
+    Links of chains without entries may say anything that stays inside; what they lead to has other tags.
+    """
+    capacity = np.int64(len(ring.entries))
+    tail, used = ring.meta[TAIL], ring.meta[USED]
+    sound = 0 <= tail < capacity and tail % BLOCK_ROWS == 0 and 0 <= used <= capacity
+    if not sound or ring.meta[HEAD] != (tail + used) % capacity:
+        return False
+    mask = np.uint32(len(ring.heads) - 1)
+    for i in range(len(ring.heads)):
+        if ring.heads[i] != NO_SLOT and ring.heads[i] >= capacity:
+            return False
+    newest = np.full(len(ring.heads), NO_SLOT, np.uint32)  # of each chain, among the slots passed
+    live = 0
+    total = np.uint64(0)
+    slot = tail
+    for _ in range(used):
+        entry = ring.entries[slot]
+        chain = entry["tag"] & mask
+        if entry["next"] != newest[chain] and (newest[chain] != NO_SLOT or entry["next"] >= capacity):
+            return False
+        newest[chain] = np.uint32(slot)
+        if entry["time"] != DEAD:
+            live += 1
+            total += _print(ring, slot)
+            if ring.block_min[slot // BLOCK_ROWS] > entry["time"]:
+                return False
+        slot += 1
+        if slot == capacity:
+            slot = 0
+    for i in range(len(ring.heads)):
+        if newest[i] != NO_SLOT and newest[i] != ring.heads[i]:
+            return False
+    return bool(live == ring.meta[LIVE] and np.int64(total) == ring.meta[PRINT])

@@ -1,4 +1,5 @@
-"""Law: a live index is used only at the version it says it has; in every other case it is rebuilt.
+"""Law: a live index is used only at the version it says it has, and as it was saved; in every other case it
+is rebuilt from snapshots and the log.
 
 Spark's Python workers are not sticky: a bucket group lands now in this process, now in that one. So the rings
 lie in files that all processes of a host map. `header.json` names the files and the state's version. It is
@@ -7,14 +8,24 @@ means rebuild.
 
 The files are memory that happens to have a name: they are not synced. The header carries the boot id of the
 host, so that an index which lived through a crash of the machine is not trusted.
+
+What is promised of damage. The header is a document with a checksum, and repeats what each ring says of
+itself: where it begins and ends, how many rows it holds, and their fingerprint, which the kernels keep up to
+date with every row that comes or goes (`kernels/fingerprint.py`). A process that maps a ring which it has not
+mapped before looks at all of it once: whether the rows give the fingerprint, and whether every link is sound
+(`kernels.ring.intact`). So what happened to a file before a process came to it - bits flipped, ranges zeroed
+or moved, a file cut, swapped or of another time - is found by that process, and the index is rebuilt. Of a
+ring that a process has mapped already, it checks at every step that the file is the same, has its size, and
+says of itself what the header says; rows that change beneath its feet are to it as its own memory is, and are
+found by the next process. Nothing in a file makes a process that attaches it crash or hang.
 """
 
 from __future__ import annotations
 
 import errno
 import fcntl
-import json
 import os
+import re
 import shutil
 import tempfile
 import uuid
@@ -28,23 +39,42 @@ import numpy as np
 import xxhash
 
 from dovetail.crash_points import passing
-from dovetail.errors import StateError
+from dovetail.errors import DovetailError, StateError
 from dovetail.joins.buffer import Buffer
 from dovetail.joins.interval import IntervalState, Times
 from dovetail.joins.sample import Sample
 from dovetail.kernels import ring as rings
 from dovetail.kernels.ring import BLOCK_ROWS, ENTRY, Ring
+from dovetail.log import document
 from dovetail.model.interval import IntervalSpec
 
-FORMAT = 2
+KIND, VERSION = "dovetail.index", 3
 _TMPFS = Path("/dev/shm")
 _ROOM_BYTES = 1 << 30
 
-_attached: dict[str, tuple[str, Ring]] = {}
-"""Rings this process has mapped, by ring directory and side: mapping anew would fault every page in again."""
-
-
 RINGS = ("left", "right", "sampled_left", "sampled_right")
+_MOST_HALVINGS = 16  # of the sample: its bits of the hash
+
+
+class _RingFile(NamedTuple):
+    """A ring as the header tells of it. `says` is what the ring tells of itself: its first fields."""
+
+    name: str
+    capacity: int
+    with_best: bool
+    says: tuple[int, ...]
+
+
+class _Mapped(NamedTuple):
+    """A ring in this process's memory, and which file that is."""
+
+    name: str
+    inode: int
+    ring: Ring
+
+
+_attached: dict[str, _Mapped] = {}
+"""Rings this process has mapped, by ring directory and side: mapping anew would fault every page in again."""
 
 
 class Attached(NamedTuple):
@@ -55,6 +85,36 @@ class Attached(NamedTuple):
     totals: dict[str, int]
 
 
+class _Header(NamedTuple):
+    """What `header.json` says, checked: a header that is none of this host and release is not one."""
+
+    state: str
+    spec: Any
+    generation: int
+    rings: dict[str, _RingFile]
+    halvings: int
+    totals: dict[str, int]
+
+    @classmethod
+    def of(cls, body: dict[str, Any]) -> _Header:
+        """Raises KeyError, TypeError or ValueError for what `save` cannot have written."""
+        files = {side: _RingFile(*body["rings"][side]) for side in RINGS}
+        names = [re.fullmatch(rf"{side}-\d+-[0-9a-f]{{32}}\.ring", file.name) for side, file in files.items()]
+        whole = [body["generation"], body["halvings"], *(file.capacity for file in files.values())]
+        whole += [*(number for file in files.values() for number in file.says), *body["totals"].values()]
+        sound = (
+            body["boot"] == _boot_id()
+            and all(names)
+            and all(type(number) is int for number in whole)
+            and all(file.capacity > 0 and file.capacity % BLOCK_ROWS == 0 for file in files.values())
+            and all(type(file.with_best) is bool for file in files.values())
+            and 0 <= body["halvings"] <= _MOST_HALVINGS
+        )
+        if not sound:
+            raise ValueError("not a header of this host")
+        return cls(body["state"], body["spec"], body["generation"], files, body["halvings"], body["totals"])
+
+
 @dataclass
 class LiveIndex:
     """The directory of one bucket group's index."""
@@ -63,6 +123,7 @@ class LiveIndex:
     spec: IntervalSpec
     _generation: int = 0
     _files: dict[str, tuple[str, int, bool]] = field(default_factory=dict)
+    _rings: dict[str, Ring] = field(default_factory=dict)
 
     @contextmanager
     def exclusively(self) -> Iterator[None]:
@@ -75,22 +136,21 @@ class LiveIndex:
     def attach(self, version: str, times: Times) -> Attached | None:
         """The state at that version with its running totals, or None. From here on the index is dirty."""
         header = self._take_header()
-        if header is None or header.get("state") != version or header.get("spec") != self.spec.to_json():
+        if header is None or header.state != version or header.spec != self.spec.to_json():
             self._forget()
             return None
         buffers = {}
-        for side in RINGS:
-            name, capacity, with_best = header["rings"][side]
-            ring = self._map(side, name, capacity, with_best)
+        for side, file in header.rings.items():
+            ring = self._saved(side, file)
             if ring is None:
                 self._forget()
                 return None
-            self._files[side] = (name, capacity, with_best)
+            self._files[side], self._rings[side] = file[:3], ring
             buffers[side] = Buffer(side, ring, self.allocate)
-        self._generation = header["generation"]
+        self._generation = header.generation
         state = IntervalState(self.spec, buffers["left"], buffers["right"], times)
-        sample = Sample(buffers["sampled_left"], buffers["sampled_right"], header["halvings"])
-        return Attached(state, sample, dict(header["totals"]))
+        sample = Sample(buffers["sampled_left"], buffers["sampled_right"], header.halvings)
+        return Attached(state, sample, header.totals)
 
     def fresh(self, times: Times) -> Attached:
         """An empty state with its rings in this index. What was there before is gone from here on."""
@@ -102,18 +162,17 @@ class LiveIndex:
 
     def save(self, version: str, totals: dict[str, int], sample: Sample) -> None:
         """Declare the mapped rings to be the state of that version."""
-        header = {
-            "format": FORMAT,
+        body = {
             "boot": _boot_id(),
             "state": version,
             "spec": self.spec.to_json(),
             "generation": self._generation,
-            "rings": self._files,
+            "rings": {side: [*file, _says(self._rings[side])] for side, file in self._files.items()},
             "halvings": sample.halvings,
             "totals": totals,
         }
-        with tempfile.NamedTemporaryFile("w", dir=self.directory, delete=False) as temporary:
-            json.dump(header, temporary)
+        with tempfile.NamedTemporaryFile("wb", dir=self.directory, delete=False) as temporary:
+            temporary.write(document.encode(KIND, VERSION, body))
         passing("index", "whole")
         os.replace(temporary.name, self.directory / "header.json")
         passing("index", "named")
@@ -147,17 +206,30 @@ class LiveIndex:
         ring = self._map(side, name, capacity, with_best)
         assert ring is not None
         rings.clear(ring)
-        self._files[side] = (name, capacity, with_best)
+        self._files[side], self._rings[side] = (name, capacity, with_best), ring
         return ring
 
+    def _saved(self, side: str, file: _RingFile) -> Ring | None:
+        """The ring in a file as it was saved, or None."""
+        known = _attached.get(f"{self.directory}/{side}")
+        ring = self._map(side, file.name, file.capacity, file.with_best)
+        if ring is None or _says(ring) != list(file.says):
+            return None
+        new = known is None or known.ring is not ring
+        return None if new and not rings.intact(ring) else ring
+
     def _map(self, side: str, name: str, capacity: int, with_best: bool) -> Ring | None:
-        cached = _attached.get(f"{self.directory}/{side}")
-        if cached is not None and cached[0] == name:
-            return cached[1]
         path = self.directory / name
         offsets = _layout(capacity, with_best)
-        if not path.exists() or path.stat().st_size != offsets[-1]:
+        try:
+            found = path.stat()
+        except OSError:
             return None
+        if found.st_size != offsets[-1]:
+            return None  # to touch what is mapped beyond a file's end would kill the process
+        cached = _attached.get(f"{self.directory}/{side}")
+        if cached is not None and cached[:2] == (name, found.st_ino):
+            return cached.ring
         memory = np.memmap(path, np.uint8, "r+")
         kinds: tuple[Any, ...] = (np.int64, np.uint32, np.int64, ENTRY, np.int64, np.int64)
         ring = Ring(
@@ -166,29 +238,37 @@ class LiveIndex:
                 for low, high, kind in zip(offsets, offsets[1:], kinds, strict=False)
             )
         )
-        _attached[f"{self.directory}/{side}"] = (name, ring)
+        _attached[f"{self.directory}/{side}"] = _Mapped(name, found.st_ino, ring)
         return ring
 
-    def _take_header(self) -> dict[str, Any] | None:
+    def _take_header(self) -> _Header | None:
         path = self.directory / "header.json"
         try:
-            header = json.loads(path.read_text())
-        except (FileNotFoundError, ValueError):
+            data = path.read_bytes()
+        except FileNotFoundError:
             return None
         finally:
             path.unlink(missing_ok=True)
             passing("index", "deleted")
-        usable = (
-            isinstance(header, dict) and header.get("format") == FORMAT and header.get("boot") == _boot_id()
-        )
-        return header if usable else None
+        try:
+            body = document.decode(data, KIND, VERSION, where=str(path), remedy="it is made anew")
+            return _Header.of(body)
+        except (DovetailError, KeyError, TypeError, ValueError):
+            return None
 
     def _forget(self) -> None:
         self._files.clear()
+        self._rings.clear()
         for side in RINGS:
             _attached.pop(f"{self.directory}/{side}", None)
         for file in self.directory.glob("*.ring"):
             file.unlink(missing_ok=True)
+
+
+def _says(ring: Ring) -> list[int]:
+    """What a ring tells of itself."""
+    said: list[int] = ring.meta[: rings.META_FIELDS].tolist()
+    return said
 
 
 def _layout(capacity: int, with_best: bool) -> list[int]:
