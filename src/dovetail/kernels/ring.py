@@ -87,16 +87,6 @@ def _grown(array: Int64s, size: int) -> Int64s:
 
 
 @kernel
-def _print(ring: Ring, slot: int) -> np.uint64:
-    """What a live entry adds to the fingerprint."""
-    entry = ring.entries[slot]
-    word = entry_print(slot, entry["time"], entry["row"], entry["tag"])
-    if len(ring.best_row) > 0:
-        word += pick_print(slot, ring.best_time[slot], ring.best_row[slot])
-    return word
-
-
-@kernel
 def stamp(ring: Ring, more: int | np.uint64) -> None:
     """Something was added to the fingerprint, or taken away."""
     ring.meta[PRINT] = np.int64(np.uint64(ring.meta[PRINT]) + np.uint64(more))
@@ -279,6 +269,7 @@ def expire(ring: Ring, bound: int) -> Int64s:
     expired = np.empty(1024, np.int64)
     count = 0
     less = np.uint64(0)
+    picks = len(ring.best_row) > 0
     block = ring.meta[TAIL] // BLOCK_ROWS
     for _ in range((used + BLOCK_ROWS - 1) // BLOCK_ROWS):
         if ring.block_min[block] < bound:
@@ -298,8 +289,11 @@ def expire(ring: Ring, bound: int) -> Int64s:
                     expired = _grown(expired, 2 * count)
                 expired[count] = slot
                 count += 1
-                less += _print(ring, slot)
-                ring.entries[slot]["time"] = DEAD
+                entry = ring.entries[slot]
+                less += entry_print(slot, time, entry["row"], entry["tag"])
+                if picks:
+                    less += pick_print(slot, ring.best_time[slot], ring.best_row[slot])
+                entry["time"] = DEAD
             ring.block_min[block] = smallest
         block += 1
         if block == blocks:
@@ -325,10 +319,14 @@ def kill(ring: Ring, slots: Int64s) -> Int64s:
     killed = np.empty(len(slots), np.int64)
     count = 0
     less = np.uint64(0)
+    picks = len(ring.best_row) > 0
     for slot in slots:
-        if ring.entries[slot]["time"] != DEAD:
-            less += _print(ring, slot)
-            ring.entries[slot]["time"] = DEAD
+        entry = ring.entries[slot]
+        if entry["time"] != DEAD:
+            less += entry_print(slot, entry["time"], entry["row"], entry["tag"])
+            if picks:
+                less += pick_print(slot, ring.best_time[slot], ring.best_row[slot])
+            entry["time"] = DEAD
             killed[count] = slot
             count += 1
     ring.meta[LIVE] -= count
@@ -343,12 +341,11 @@ def mark(ring: Ring, slots: Int64s) -> int:
     more = np.uint64(0)
     for slot in slots:
         if slot >= 0 and ring.entries[slot]["row"] & 1 == 0:
-            alive = ring.entries[slot]["time"] != DEAD
-            if alive:
-                more -= _print(ring, slot)
-            ring.entries[slot]["row"] |= 1
-            if alive:
-                more += _print(ring, slot)
+            entry = ring.entries[slot]
+            row, time, tag = entry["row"], entry["time"], entry["tag"]
+            if time != DEAD:
+                more += entry_print(slot, time, row | 1, tag) - entry_print(slot, time, row, tag)
+            entry["row"] = row | 1
             count += 1
     stamp(ring, more)
     return count
@@ -393,7 +390,8 @@ def refill(ring: Ring, old: Ring) -> None:
             if len(ring.best_row) > 0:
                 ring.best_time[filled] = old.best_time[slot]
                 ring.best_row[filled] = old.best_row[slot]
-            more += _print(ring, filled)
+                more += pick_print(filled, old.best_time[slot], old.best_row[slot])
+            more += entry_print(filled, entry["time"], entry["row"], entry["tag"])
             filled += 1
         slot += 1
         if slot == capacity:
@@ -445,6 +443,7 @@ def intact(ring: Ring) -> bool:
     newest = np.full(len(ring.heads), NO_SLOT, np.uint32)  # of each chain, among the slots passed
     live = 0
     total = np.uint64(0)
+    picks = len(ring.best_row) > 0
     slot = tail
     for _ in range(used):
         entry = ring.entries[slot]
@@ -454,7 +453,9 @@ def intact(ring: Ring) -> bool:
         newest[chain] = np.uint32(slot)
         if entry["time"] != DEAD:
             live += 1
-            total += _print(ring, slot)
+            total += entry_print(slot, entry["time"], entry["row"], entry["tag"])
+            if picks:
+                total += pick_print(slot, ring.best_time[slot], ring.best_row[slot])
             if ring.block_min[slot // BLOCK_ROWS] > entry["time"]:
                 return False
         slot += 1
