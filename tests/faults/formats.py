@@ -1,0 +1,145 @@
+"""Every format that Dovetail reads back: which files of a home have it, who reads them, and how a change in
+them is made to look right.
+
+A kind of file that crash points know, or a module that reads files, and that is not here makes a test fail.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xxhash
+
+from dovetail.joins.buffer import in_memory
+from dovetail.kernels import ring as rings
+from dovetail.kernels.ring import ENTRY, Ring
+from dovetail.log import document
+from dovetail.state import live_index
+from faults import specimen
+from faults.mutants import DAMAGES, senseless
+from faults.specimen import Specimen, Use
+
+Repair = Callable[[Specimen, Path, random.Random], None]
+
+
+@dataclass(frozen=True)
+class Format:
+    """`files`: patterns below the specimen's root. `repaired`: whatever its damage, the state is right."""
+
+    files: tuple[str, ...]
+    use: Use
+    repair: Repair | None = None
+    repaired: bool = False
+
+
+def _document(made: Specimen, path: Path, rng: random.Random) -> None:
+    """The body or the version changed, and a checksum that fits."""
+    said = json.loads(path.read_bytes())
+    version, body = said["version"], said["body"]
+    if rng.random() < 0.1:
+        version = rng.choice((0, 1, 99, -1, "2", None, 1.5, [2]))
+    else:
+        body = senseless(body, rng)
+    path.write_bytes(document.encode(said["format"], version, body))
+
+
+def _offset(made: Specimen, path: Path, rng: random.Random) -> None:
+    said = json.loads(path.read_bytes())
+    path.write_bytes(json.dumps(senseless(said, rng)).encode())
+
+
+def _snapshot(made: Specimen, path: Path, rng: random.Random) -> None:
+    data = path.read_bytes()
+    body = data[16:]
+    if rng.random() < 0.4:
+        length = int.from_bytes(body[:4], "little")
+        header = json.dumps(senseless(json.loads(body[4 : 4 + length]), rng)).encode()
+        body = len(header).to_bytes(4, "little") + header + body[4 + length :]
+    else:
+        body = rng.choice(DAMAGES)(body, body[::-1], rng)
+    checksum = xxhash.xxh3_64_intdigest(body).to_bytes(8, "little")
+    path.write_bytes(data[:8] + checksum + body)
+
+
+def _segment(made: Specimen, path: Path, rng: random.Random) -> None:
+    """The commit that names it says the new checksum and size."""
+    data = path.read_bytes()
+    data = rng.choice(DAMAGES)(data, data[::-1], rng)
+    path.write_bytes(data)
+    for commit in path.parents[1].glob("commits/*.json"):
+        said = json.loads(commit.read_bytes())
+        for info in said["body"]["segments"]:
+            if info["name"] == path.name:
+                info |= {"bytes": len(data), "checksum": document.checksum(data)}
+        commit.write_bytes(document.encode(said["format"], said["version"], said["body"]))
+
+
+def _rejected(made: Specimen, path: Path, rng: random.Random) -> None:
+    data = path.read_bytes()
+    data = rng.choice(DAMAGES)(data, data[::-1], rng)
+    path.write_bytes(data)
+    for commit in path.parents[1].glob("commits/*.json"):
+        said = json.loads(commit.read_bytes())
+        for info in said["body"]["rejected"]:
+            if info["file"] == path.name:
+                info |= {"bytes": len(data), "checksum": document.checksum(data)}
+        commit.write_bytes(document.encode(said["format"], said["version"], said["body"]))
+
+
+def _ring(made: Specimen, path: Path, rng: random.Random) -> None:
+    """Rows that were never there, in a ring that is sound."""
+    header = path.parent / "header.json"
+    said = json.loads(header.read_bytes())
+    side = path.name.split("-")[0]
+    name, capacity, with_best, _ = said["body"]["rings"][side]
+    old = _mapped(path.read_bytes(), capacity, with_best)
+    slots = rings.live_slots(old)
+    if len(slots):
+        field = rng.choice(("time", "row", "tag", "best_row", "best_time"))
+        some = rng.choices(slots.tolist(), k=3)
+        column = getattr(old, field) if field.startswith("best") else old.entries[field]
+        if len(column):
+            limits = np.iinfo(column.dtype)
+            column[some] = [rng.choice((0, 7, limits.max, limits.max // 3, limits.max - 1)) for _ in some]
+    new = in_memory(side, capacity, with_best)
+    rings.refill(new, old)
+    padding = bytes(64 - new.meta.nbytes)
+    path.write_bytes(new.meta.tobytes() + padding + b"".join(part.tobytes() for part in new[1:]))
+    said["body"]["rings"][side] = [name, capacity, with_best, new.meta.tolist()]
+    header.write_bytes(document.encode(said["format"], said["version"], said["body"]))
+
+
+def _mapped(data: bytes, capacity: int, with_best: bool) -> Ring:
+    offsets = live_index._layout(capacity, with_best)
+    kinds: tuple[Any, ...] = (np.int64, np.uint32, np.int64, ENTRY, np.int64, np.int64)
+    spans = zip(offsets, offsets[1:], kinds, strict=False)
+    return Ring(*(np.frombuffer(bytearray(data[low:high]), kind) for low, high, kind in spans))
+
+
+FORMATS = {
+    "category": Format(("home/log/*/category.json",), specimen.use_log, _document),
+    "commit": Format(("home/log/*/commits/*.json",), specimen.use_log, _document),
+    "segment": Format(("home/log/*/segments/*.arrow",), specimen.use_log, _segment),
+    "dictionary": Format(("home/log/*/dictionaries/*.json",), specimen.use_log, _document),
+    "rejected": Format(("home/log/*/rejected/*.jsonl",), specimen.use_log, _rejected),
+    "reader": Format(("home/log/*/readers/*.json",), specimen.use_log, _document),
+    "first": Format(("home/log/*/first.json",), specimen.use_log, _document),
+    "snapshot": Format(("home/apps/app/state/view/*.snapshot",), specimen.use_state, _snapshot),
+    "record": Format(("home/apps/app/state/view/steps/*.json",), specimen.use_records, _document),
+    "application": Format(("home/apps/*/application.json",), specimen.use_application, _document),
+    "offset": Format(("home/sink/offsets/[56].json",), specimen.use_index, _offset),
+    "checkpoint": Format(
+        ("home/checkpoint/offsets/*", "home/checkpoint/sources/0/*"), specimen.use_checkpoint
+    ),
+    "header": Format(("index/*/*/header.json",), specimen.use_index, _document, repaired=True),
+    "ring": Format(("index/*/*/*.ring",), specimen.use_index, _ring, repaired=True),
+    "owner": Format(("index/*/home",), specimen.use_owner, repaired=True),
+}
+
+NEVER_READ = {"metrics": "written for others: nothing of ours reads metrics.json or metrics.prom"}

@@ -1,0 +1,232 @@
+"""A home in the middle of its life, with a file of every kind that Dovetail reads back, and how it is used."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from dovetail.log import history
+from dovetail.log.cache import CACHES
+from dovetail.log.category import Category
+from dovetail.log.filesystem import open_store
+from dovetail.model.estimate_spec import EstimateSpec
+from dovetail.model.interval import IntervalSpec
+from dovetail.model.join_config import JoinConfig
+from dovetail.model.offset import JoinOffset
+from dovetail.plan import application_file
+from dovetail.pql.compile import compile_pql
+from dovetail.spark.batch_files import files_of_batch, last_planned
+from dovetail.state import live_index
+from dovetail.state.join_step import run_step
+from dovetail.state.key_hash import hash_keys
+from dovetail.state.measure import measure
+from dovetail.state.step_log import StepLog
+from dovetail.state.store import read_totals
+from dovetail.state.why import why
+from dovetail.time.clock import CommitSummary
+from dovetail.time.coordinator import Pace, Planned, plan
+from dovetail.time.recording import record_of
+from faults.worker import AFTER, BATCHES, BEFORE, BUCKETS, MAX_DELAY, ROWS, append
+from unit.state.workload import OUTPUT, SCHEMA, config, random_rows
+from wide_rows import SCHEMA as WIDE
+from wide_rows import put as put_wide
+from wide_rows import wide_rows
+
+TASKS, STEPS = 2, 6
+SPECS = (
+    IntervalSpec(BEFORE, AFTER, "left", "one", "nearest"),
+    IntervalSpec(BEFORE, AFTER, "full"),
+    IntervalSpec(BEFORE, AFTER, "inner", "all", "first", 3, 3),
+)
+QUERY = """CREATE APPLICATION app;
+CREATE INPUT TABLE a (t TIMESTAMP, k STRING, x INT) FROM SCRIBE("a");
+CREATE INPUT TABLE b (t TIMESTAMP, k STRING, y INT) FROM SCRIBE("b");
+CREATE VIEW v AS SELECT a.k AS k, a.x AS x, b.y AS y FROM a LEFT JOIN b ON a.k = b.k
+  AND b.t BETWEEN a.t - INTERVAL '1 minute' AND a.t + INTERVAL '2 minutes';
+CREATE TABLE o AS SELECT * FROM v STORAGE NOOP;
+"""
+
+
+@dataclass(frozen=True)
+class Specimen:
+    """`home` with its live index in `index`; offsets of the last step done and of the next are in `sink`."""
+
+    root: Path
+    join: JoinConfig
+    pace: Pace
+
+    @property
+    def home(self) -> Path:
+        return self.root / "home"
+
+    @property
+    def index(self) -> Path:
+        return self.root / "index"
+
+
+def build(root: Path, seed: int) -> Specimen:
+    rng = random.Random(seed)
+    spec = SPECS[seed % len(SPECS)]
+    join = config(root / "home", root / "index", spec, BUCKETS, MAX_DELAY)
+    estimate = EstimateSpec(sample_rows=8, ascending=2, max_window=4) if seed % 2 == 0 else None
+    splits = None if spec.keeps_right or spec.left_cap else spec
+    made = Specimen(root, join, Pace(MAX_DELAY, MAX_DELAY, 40, TASKS, estimate, splits=splits))
+    left = Category.create(join.home, "left", SCHEMA, buckets=BUCKETS)
+    right = Category.create(join.home, "right", SCHEMA, buckets=BUCKETS, compression="zstd")
+    rows = [random_rows(rng, ROWS, MAX_DELAY) for _ in range(2)]
+    for batch in range(BATCHES):
+        append(left, rows[0], batch)
+        append(right, rows[1], batch)
+    wide = Category.create(join.home, "wide", WIDE, buckets=4)
+    put_wide(wide, wide_rows(1200))
+    for text in ("{bad", "{worse"):
+        wide.append([], rejected=[wide.write_rejected([text, "no"], "no JSON")])
+    _run_steps(made, (left, right))
+    store = open_store(join.home)
+    for number, sql in enumerate((QUERY, QUERY.replace("LEFT JOIN", "JOIN"))):
+        store.make_folder(f"apps/app{number}")
+        path = application_file.application_path(f"app{number}")
+        store.replace(path, application_file.encode(compile_pql(sql)))
+    _spark_checkpoint(made.home / "checkpoint")
+    return made
+
+
+def _run_steps(made: Specimen, categories: tuple[Category, Category]) -> None:
+    store, join = open_store(made.join.home), made.join
+    records = StepLog(join.home, join.state_path)
+    store.make_folder("sink/offsets")
+    start = JoinOffset()
+    for step in range(1, STEPS + 1):
+        planned, summaries = planned_from(made, start)
+        end = planned.end
+        if made.pace.splits and step >= 3:
+            end = end.moved(hot=[[_hash_of("a"), "left"]])
+        records.write(record_of(start, planned, *summaries, planned_at_us=step))
+        store.replace(f"sink/offsets/{step}.json", json.dumps(end.to_json()).encode())
+        if step < STEPS:
+            joined(join, start, end)
+            for category, floor in zip(categories, (end.left_floor, end.right_floor), strict=True):
+                category.set_reader(join.reader, floor)
+                category.set_reader("another", 0)
+            start = end
+    for category in categories:  # two of them: one can be taken for the other
+        history.record_first(category, 0)
+
+
+def _hash_of(key: str) -> int:
+    return int(hash_keys([pa.array([key])])[0])
+
+
+def _spark_checkpoint(root: Path) -> None:
+    """As Spark's file source writes it."""
+    log = root / "sources" / "0"
+    log.mkdir(parents=True)
+    (root / "offsets").mkdir()
+    for batch in range(3):
+        text = f'v1\n{{"batchWatermarkMs":0}}\n{{"logOffset":{batch}}}'
+        (root / "offsets" / str(batch)).write_text(text)
+        entry = {"path": f"file:///in/{batch}.json", "timestamp": 100 + batch, "batchId": batch}
+        (log / str(batch)).write_text("v1\n" + json.dumps(entry))
+
+
+def planned_from(
+    made: Specimen, start: JoinOffset
+) -> tuple[Planned, tuple[list[CommitSummary], list[CommitSummary]]]:
+    sides = ((made.join.left, start.left), (made.join.right, start.right))
+    summaries = tuple(_summaries(Category.open(made.join.home, name), at) for name, at in sides)
+    return plan(start, *summaries, made.pace, final=False), summaries  # type: ignore[return-value]
+
+
+def _summaries(category: Category, start: int) -> list[CommitSummary]:
+    return [
+        CommitSummary(
+            commit.rows,
+            commit.sketch.max_us if commit.sketch.count else None,
+            tuple(segment.sketch for segment in commit.segments),
+            commit.written_at_us,
+            tuple(key for segment in commit.segments for key in segment.frequent),
+        )
+        for commit in category.commits(start, category.next_commit())
+    ]
+
+
+def joined(join: JoinConfig, start: JoinOffset, end: JoinOffset) -> list[Any]:
+    batches = [b for task in range(end.tasks) for b in run_step(join, task, start, end, OUTPUT)]
+    rows = [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
+    return sorted(rows, key=repr)
+
+
+def forget() -> None:
+    """What a process knows of files that it has read before: a new one knows nothing."""
+    for cache in CACHES:
+        cache.clear()
+    history._NEXT.clear()
+    live_index._attached.clear()
+
+
+# --- what readers do ---
+
+
+def offsets(made: Specimen) -> tuple[JoinOffset, JoinOffset]:
+    """The last step that is done, and the one after it, as Spark gives them back."""
+    read = [
+        JoinOffset.from_json(json.loads((made.home / f"sink/offsets/{step}.json").read_bytes()))
+        for step in (STEPS - 1, STEPS)
+    ]
+    return read[0], read[1]
+
+
+def use_log(made: Specimen) -> Any:
+    """Everything that is in the categories, and the next step of the join, from the log and snapshots."""
+    seen = []
+    for name in ("left", "right", "wide"):
+        category = Category.open(made.join.home, name)
+        commits = category.commits(category.first_commit(), category.next_commit())
+        rows = [category.open_segment(info).batch.to_pylist() for one in commits for info in one.segments]
+        aside = [category.read_rejected(info) for one in commits for info in one.rejected]
+        seen.append((category.definition, commits, rows, aside, category.readers()))
+    return seen, use_state(made)
+
+
+def use_state(made: Specimen) -> Any:
+    """The next step, from snapshots and the log."""
+    for file in made.index.glob("*/*/header.json"):
+        file.unlink()
+    return use_index(made)
+
+
+def use_index(made: Specimen) -> Any:
+    """The next step, from the live index where it can be used; and the totals before it."""
+    start, end = offsets(made)
+    totals = read_totals(made.join, start)
+    planned = planned_from(made, start)[0].end
+    return planned, {name: totals[name] for name in totals if name != "step_us"}, joined(made.join, start, end)
+
+
+def use_records(made: Specimen) -> Any:
+    records = StepLog(made.join.home, made.join.state_path).read()
+    measured = measure(made.join, now_us=10**15)
+    return records, measured, why(made.join, ["a"]), why(made.join, ["nobody"])
+
+
+def use_application(made: Specimen) -> Any:
+    return [application_file.read_application(made.join.home, f"app{number}") for number in range(2)]
+
+
+def use_checkpoint(made: Specimen) -> Any:
+    checkpoint = str(made.home / "checkpoint")
+    return last_planned(checkpoint), [files_of_batch(checkpoint, batch) for batch in range(3)]
+
+
+def use_owner(made: Specimen) -> Any:
+    live_index.sweep(made.index)
+    return use_index(made)
+
+
+Use = Callable[[Specimen], Any]
