@@ -135,7 +135,7 @@ FORMATS = {
     "application": Format(("home/apps/*/application.json",), specimen.use_application, _document),
     "offset": Format(("home/sink/offsets/[56].json",), specimen.use_index, _offset),
     "checkpoint": Format(
-        ("home/checkpoint/offsets/*", "home/checkpoint/sources/0/*"), specimen.use_checkpoint
+        ("home/checkpoint/offsets/[0-9]*", "home/checkpoint/sources/0/[0-9]*"), specimen.use_checkpoint
     ),
     "header": Format(("index/*/*/header.json",), specimen.use_index, _document, repaired=True),
     "ring": Format(("index/*/*/*.ring",), specimen.use_index, _ring, repaired=True),

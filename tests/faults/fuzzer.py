@@ -3,8 +3,8 @@
 It says which mutant it tries before it tries it, as JSON lines: so whoever started it knows which one made it
 crash or hang. Mutant `n` of a seed is the same in every run.
 
-A mutant of a file as it is on disk must lead to the same answers or to a documented error that names the file.
-One that was made to look right (its checksum fits) may also lead to other answers: it is what it says.
+A mutant must lead to the same answers, or to a documented error that names the file. One that was made to
+look right (its checksum fits) may also lead to other answers: it is what it says.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Ways in which a file can be other than what was written: bytes that go wrong, and bodies that make no sense.
+"""Ways in which a file can be other than what was written: wrong bytes, and bodies that make no sense.
 
 Everything is drawn from the generator that is given: the same seed gives the same damage.
 """

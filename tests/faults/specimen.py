@@ -1,9 +1,10 @@
-"""A home in the middle of its life, with a file of every kind that Dovetail reads back, and how it is used."""
+"""A home in the middle of its life, with a file of every kind that is read back, and how it is used."""
 
 from __future__ import annotations
 
 import json
 import random
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,7 +93,8 @@ def build(root: Path, seed: int) -> Specimen:
     for number, sql in enumerate((QUERY, QUERY.replace("LEFT JOIN", "JOIN"))):
         store.make_folder(f"apps/app{number}")
         path = application_file.application_path(f"app{number}")
-        store.replace(path, application_file.encode(compile_pql(sql)))
+        named = sql.replace("APPLICATION app", f"APPLICATION app{number}")
+        store.replace(path, application_file.encode(compile_pql(named)))
     _spark_checkpoint(made.home / "checkpoint")
     return made
 
@@ -130,9 +132,17 @@ def _spark_checkpoint(root: Path) -> None:
     (root / "offsets").mkdir()
     for batch in range(3):
         text = f'v1\n{{"batchWatermarkMs":0}}\n{{"logOffset":{batch}}}'
-        (root / "offsets" / str(batch)).write_text(text)
+        _with_crc(root / "offsets" / str(batch), text.encode())
         entry = {"path": f"file:///in/{batch}.json", "timestamp": 100 + batch, "batchId": batch}
-        (log / str(batch)).write_text("v1\n" + json.dumps(entry))
+        _with_crc(log / str(batch), f"v1\n{json.dumps(entry)}".encode())
+
+
+def _with_crc(path: Path, data: bytes) -> None:
+    """A file as Hadoop writes it on local disk, with a CRC of every 512 bytes beside it."""
+    path.write_bytes(data)
+    sums = [zlib.crc32(data[start : start + 512]) for start in range(0, len(data), 512)]
+    header = b"crc\0" + (512).to_bytes(4, "big")
+    path.with_name(f".{path.name}.crc").write_bytes(header + b"".join(one.to_bytes(4, "big") for one in sums))
 
 
 def planned_from(
@@ -206,7 +216,11 @@ def use_index(made: Specimen) -> Any:
     start, end = offsets(made)
     totals = read_totals(made.join, start)
     planned = planned_from(made, start)[0].end
-    return planned, {name: totals[name] for name in totals if name != "step_us"}, joined(made.join, start, end)
+    return (
+        planned,
+        {name: totals[name] for name in totals if name != "step_us"},
+        joined(made.join, start, end),
+    )
 
 
 def use_records(made: Specimen) -> Any:

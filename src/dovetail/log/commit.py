@@ -14,6 +14,7 @@ from typing import Any
 from dovetail.errors import CorruptFile
 from dovetail.log import document
 from dovetail.log.packing import Packing
+from dovetail.model import json_values as said
 from dovetail.model.frequent_key import FrequentKey
 from dovetail.model.sketch import EventTimeSketch, merge_sketches
 
@@ -73,7 +74,14 @@ class RejectedRows:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> RejectedRows:
-        return cls(**value)
+        """Raises ValueError, KeyError or TypeError for what `to_json` cannot have made."""
+        return cls(
+            file=said.file_name(value["file"]),
+            rows=said.whole(value["rows"]),
+            bytes=said.whole(value["bytes"]),
+            checksum=said.text(value["checksum"]),
+            sample=said.text(value["sample"]),
+        )
 
 
 @dataclass(frozen=True)
@@ -148,18 +156,20 @@ def decode(data: bytes, number: int, category_id: str, *, where: str) -> Commit:
     )
     body = document.decode(data, KIND, VERSION, where=where, remedy=remedy)
     try:
-        infos = [SegmentInfo.from_json(value) for value in body["segments"]]
+        infos = [SegmentInfo.from_json(value) for value in said.items(body["segments"])]
+        first_row, producer, batch = said.whole(body["first_row"]), body["producer"], body["batch"]
         commit = Commit(
-            number=body["number"],
-            first_row=body["first_row"],
-            segments=place(infos, body["first_row"], body["number"]),
-            rejected=tuple(RejectedRows.from_json(value) for value in body["rejected"]),
-            producer=body["producer"],
-            batch=body["batch"],
-            producers=body["producers"],
-            written_at_us=body["written_at_us"],
+            number=said.whole(body["number"]),
+            first_row=first_row,
+            segments=place(infos, first_row, body["number"]),
+            rejected=tuple(RejectedRows.from_json(value) for value in said.items(body["rejected"])),
+            producer=None if producer is None else said.text(producer),
+            batch=None if batch is None else said.whole(batch),
+            producers={name: said.whole(last) for name, last in said.fields(body["producers"]).items()},
+            written_at_us=said.time_us(body["written_at_us"]),
         )
         sound = (commit.number, body["category"], body["rows"]) == (number, category_id, commit.rows)
+        sound = sound and (producer is None) == (batch is None) and said.whole(commit.next_row) >= 0
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         sound = False
     if not sound:
@@ -173,16 +183,21 @@ def decode(data: bytes, number: int, category_id: str, *, where: str) -> Commit:
 
 
 def _segment_fields(value: Mapping[str, Any]) -> dict[str, Any]:
-    counts = tuple(value["rows_per_bucket"])
-    if sum(counts) != value["rows"]:
+    counts, rows = tuple(said.whole(count) for count in value["rows_per_bucket"]), said.whole(value["rows"])
+    if sum(counts) != rows:
         raise ValueError("the rows per bucket do not add up")
     return {
-        "name": value["name"],
-        "rows": value["rows"],
-        "bytes": value["bytes"],
-        "checksum": value["checksum"],
+        "name": said.file_name(value["name"]),
+        "rows": rows,
+        "bytes": said.whole(value["bytes"]),
+        "checksum": said.text(value["checksum"]),
         "rows_per_bucket": counts,
         "sketch": EventTimeSketch.from_json(value["sketch"]),
-        "frequent": tuple(FrequentKey(*map(int, key)) for key in value["frequent"]),
+        "frequent": tuple(_frequent_key(key, rows) for key in said.items(value["frequent"])),
         "packing": Packing.from_json(value.get("packing")),
     }
+
+
+def _frequent_key(value: Any, rows: int) -> FrequentKey:
+    hash_, count, at = said.items(value)
+    return FrequentKey(said.time_us(hash_), said.whole(count, high=rows), said.whole(at, high=rows - 1))

@@ -15,7 +15,8 @@ import pyarrow as pa
 from dovetail.errors import CorruptFile, InputError
 from dovetail.kernels.grouping import MAX_BUCKETS
 from dovetail.log import document
-from dovetail.log.schema import describe
+from dovetail.log.schema import describe, log_schema
+from dovetail.model import json_values as said
 from dovetail.model.compression import COMPRESSIONS, Compression
 
 KIND, VERSION = "dovetail.category", 1
@@ -95,10 +96,18 @@ def decode(data: bytes, name: str, *, where: str) -> Definition:
     try:
         schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(body["schema"])))
         compression = body.get("compression", "auto")
+        time_column = body["time_column"]
         found = Definition(
-            body["name"], body["id"], schema, body["buckets"], body["time_column"], compression
+            said.text(body["name"]),
+            said.text(body["id"]),
+            log_schema(schema, where=where),
+            said.whole(body["buckets"]),
+            None if time_column is None else said.text(time_column),
+            said.text(compression),  # type: ignore[arg-type]
         )
-    except (pa.ArrowException, KeyError, ValueError, TypeError) as error:
+        if not schema.equals(found.schema, check_metadata=True):
+            raise ValueError("a log has no such columns")
+    except (pa.ArrowException, InputError, OSError, KeyError, ValueError, TypeError) as error:
         raise CorruptFile(f"the file defines no category: {error}", where=where, hint=_REMEDY) from error
     if found.name != name:
         raise CorruptFile(f"the file is that of category {found.name}", where=where, hint=_REMEDY)

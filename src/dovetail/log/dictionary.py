@@ -17,6 +17,7 @@ from dovetail.log import document
 from dovetail.log.cache import DICTIONARIES
 from dovetail.log.codec import PLAIN, Codec
 from dovetail.log.document import checksum
+from dovetail.model import json_values as said
 
 if TYPE_CHECKING:
     from dovetail.log.category import Category
@@ -83,7 +84,7 @@ def _read(category: Category, id_: str) -> Dictionary:
         ) from None
     body = document.decode(data, KIND, VERSION, where=where, remedy=_REMEDY)
     try:
-        found = Dictionary(base64.b64decode(body["content"], validate=True), float(body["ratio"]))
+        found = Dictionary(base64.b64decode(body["content"], validate=True), said.real(body["ratio"]))
         sound = found.id == id_
     except (KeyError, TypeError, ValueError):
         sound = False

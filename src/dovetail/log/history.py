@@ -7,6 +7,7 @@ error, which says whether the commit was removed by retention, is lost, or is no
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from dovetail.errors import CorruptFile, LogTruncated, StateError
@@ -14,6 +15,7 @@ from dovetail.log import commit as commit_format
 from dovetail.log import document
 from dovetail.log.cache import COMMITS
 from dovetail.log.commit import Commit
+from dovetail.model import json_values as said
 
 if TYPE_CHECKING:
     from dovetail.log.category import Category
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 KIND, VERSION = "dovetail.first", 1
 
 _COMMIT = re.compile(r"(\d{20})\.json")
+_LAST_NUMBER = 10**18
 _NEXT: dict[str, int] = {}
 """By category identity: a number that the next commit's is known not to be below."""
 
@@ -45,9 +48,13 @@ def first_commit(category: Category) -> int:
     where = f"{category.store.root}/{path}"
     remedy = f"run `dovetail log trim {category.name}`: it finds the first commit again by looking"
     body = document.decode(data, KIND, VERSION, where=where, remedy=remedy)
-    if body.get("category") != category.id or not isinstance(body.get("first_commit"), int):
+    try:
+        first = said.whole(body.get("first_commit"), high=_LAST_NUMBER)
+    except ValueError as error:
+        raise CorruptFile(f"the file names no commit: {error}", where=where, hint=remedy) from None
+    if body.get("category") != category.id:
         raise CorruptFile("the file belongs to another category", where=where, hint=remedy)
-    return int(body["first_commit"])
+    return first
 
 
 def record_first(category: Category, number: int) -> None:
@@ -87,6 +94,14 @@ def commits(category: Category, start: int, stop: int) -> list[Commit]:
     # Only now: a file below the first commit may be one that a slow writer left there for a moment.
     if found and start < (first := first_commit(category)):
         raise truncated(category, start, first)
+    for before, after in pairwise(found):
+        if after.first_row != before.next_row:
+            raise CorruptFile(
+                f"the rows of commit {after.number} begin with {after.first_row}",
+                where=f"{category.store.root}/{commit_path(category, after.number)}",
+                expected=f"row {before.next_row}, where the commit before it ends",
+                hint="restore the file, or the one before it, from a copy",
+            )
     for commit in fresh:
         COMMITS.put((category.id, commit.number), commit)
     return found

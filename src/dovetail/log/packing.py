@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from dovetail.model import json_values as said
+
 
 @dataclass(frozen=True)
 class Packing:
@@ -24,4 +26,11 @@ class Packing:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any] | None) -> Packing | None:
-        return None if value is None else cls(**value)
+        if value is None:
+            return None
+        named = value["dictionary"]
+        return cls(
+            raw_bytes=said.whole(value["raw_bytes"]),
+            stored_bytes=said.whole(value["stored_bytes"]),
+            dictionary=None if named is None else said.file_name(named),
+        )

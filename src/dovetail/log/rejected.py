@@ -15,11 +15,13 @@ import pyarrow as pa
 from dovetail.errors import CorruptFile
 from dovetail.log import document
 from dovetail.log.commit import RejectedRows
+from dovetail.model import json_values as said
 
 if TYPE_CHECKING:
     from dovetail.log.category import Category
 
 _SAMPLE_CHARACTERS = 200
+_REMEDY = "restore the file from a copy; the rows of the category are not touched by this"
 
 
 def write_rejected(
@@ -48,6 +50,17 @@ def read_rejected(category: Category, rejected: RejectedRows) -> list[dict[str, 
             f"the file of rejected rows is {'missing' if data is None else 'corrupt'}",
             where=f"{category.store.root}/{path}",
             expected=f"{rejected.rows} rows, {rejected.bytes} bytes, checksum {rejected.checksum}",
-            hint="restore the file from a copy; the rows of the category are not touched by this",
+            hint=_REMEDY,
         )
-    return [json.loads(line) for line in data.splitlines()]
+    try:
+        found = [said.fields(json.loads(line), ("reason", "raw")) for line in data.decode().splitlines()]
+        if len(found) != rejected.rows:
+            raise ValueError(f"{len(found)} rows")
+    except ValueError as error:
+        raise CorruptFile(
+            f"the file does not hold rejected rows: {error}",
+            where=f"{category.store.root}/{path}",
+            expected=f"{rejected.rows} lines of JSON, each with a reason and a raw text",
+            hint=_REMEDY,
+        ) from error
+    return found

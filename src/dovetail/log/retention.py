@@ -18,6 +18,7 @@ from dovetail.errors import CorruptFile, DovetailError
 from dovetail.log import commit as commit_format
 from dovetail.log import dictionary, document, history
 from dovetail.log.filesystem import TEMPORARY
+from dovetail.model import json_values as said
 
 if TYPE_CHECKING:
     from dovetail.log.category import Category
@@ -52,11 +53,15 @@ def readers(category: Category) -> dict[str, int]:
                 store.read(f"{folder}/{entry.name}"), KIND, VERSION, where=where, remedy=remedy
             )
             if body["category"] == category.id:  # a reader of an older category of this name counts no more
-                floors[str(body["reader"])] = int(body["needs_commit"])
+                reader = said.text(body["reader"])
+                if entry.name != _reader_path(category, reader).rpartition("/")[2]:
+                    raise ValueError(f"it is that of reader {reader}")
+                floors[reader] = said.whole(body["needs_commit"])
         except FileNotFoundError:
             continue  # dropped meanwhile
         except (KeyError, TypeError, ValueError) as error:
-            raise CorruptFile("the file names no floor", where=where, hint=remedy) from error
+            what = f"the file does not say what its reader needs: {error}"
+            raise CorruptFile(what, where=where, hint=remedy) from error
     return floors
 
 

@@ -221,7 +221,7 @@ def read_segment(
     try:
         reader = pa.ipc.open_file(buffer)
         metadata = reader.schema.metadata or {}
-    except pa.ArrowException as error:
+    except (pa.ArrowException, OSError) as error:
         raise _corrupt(f"the file is not an Arrow file: {error}", where, info) from error
     if metadata.get(b"dovetail.format") != KIND:
         raise _corrupt("the file is an Arrow file, but not a segment", where, info)
@@ -237,7 +237,7 @@ def read_segment(
         batch = reader.get_batch(0).replace_schema_metadata(None)
         batch.validate()
         single = reader.num_record_batches == 1
-    except (pa.ArrowException, ValueError, KeyError, IndexError) as error:
+    except (pa.ArrowException, OSError, TypeError, ValueError, KeyError, IndexError) as error:
         raise _corrupt(f"the segment cannot be read: {error}", where, info) from error
     packed = version == PACKED
     if not batch.schema.equals(mapped_schema(schema).append(COLUMN) if packed else schema):

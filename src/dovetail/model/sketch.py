@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dovetail.model import json_values as said
 from dovetail.model.time_codes import FIRST_TIME
 
 Int64s = npt.NDArray[np.int64]
@@ -163,8 +164,14 @@ class EventTimeSketch:
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> EventTimeSketch:
         """Raises ValueError, KeyError, TypeError or OverflowError for what `to_json` cannot have made."""
-        numbers = {key: value[key] for key in ("count", "nulls", "min_us", "max_us")}
-        read = cls(**numbers, means=tuple(value["means"]), weights=tuple(value["weights"]))
+        read = cls(
+            count=said.whole(value["count"]),
+            nulls=said.whole(value["nulls"]),
+            min_us=said.time_us(value["min_us"]),
+            max_us=said.time_us(value["max_us"]),
+            means=tuple(said.whole(mean, high=2**64) for mean in said.items(value["means"])),
+            weights=tuple(said.whole(weight) for weight in said.items(value["weights"])),
+        )
         if not read._consistent():
             raise ValueError("the parts of the event-time sketch contradict each other")
         return read

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from dovetail.model import json_values
+
 
 @dataclass(frozen=True)
 class CommitTaken:
@@ -30,7 +32,16 @@ class CommitTaken:
 
     @classmethod
     def from_json(cls, said: Mapping[str, Any]) -> CommitTaken:
-        return cls(**{**said, "values": tuple(said["values"])})
+        newest_us, behind_us, window = said["newest_us"], said["behind_us"], said["window"]
+        return cls(
+            commit=json_values.whole(said["commit"]),
+            newest_us=None if newest_us is None else json_values.time_us(newest_us),
+            time_us=json_values.time_us(said["time_us"]),
+            behind_us=None if behind_us is None else json_values.whole(behind_us, -(2**64), 2**64),
+            window=None if window is None else json_values.whole(window),
+            values=tuple(json_values.time_us(value) for value in said["values"]),
+            accuracy=None if said["accuracy"] is None else json_values.real(said["accuracy"]),
+        )
 
 
 @dataclass(frozen=True)
@@ -55,7 +66,22 @@ class SideRecord:
 
     @classmethod
     def from_json(cls, said: Mapping[str, Any]) -> SideRecord:
-        return cls(**{**said, "taken": tuple(CommitTaken.from_json(one) for one in said["taken"])})
+        start, backlog_us = json_values.whole(said["start"]), said["backlog_us"]
+        read = cls(
+            start=start,
+            stop=json_values.whole(said["stop"], start),
+            time_us=json_values.time_us(said["time_us"]),
+            rows=json_values.whole(said["rows"]),
+            backlog_commits=json_values.whole(said["backlog_commits"]),
+            backlog_rows=json_values.whole(said["backlog_rows"]),
+            backlog_us=None if backlog_us is None else json_values.whole(backlog_us, high=2**64),
+            paused=json_values.flag(said["paused"]),
+            carried=json_values.flag(said["carried"]),
+            taken=tuple(CommitTaken.from_json(one) for one in said["taken"]),
+        )
+        if [one.commit for one in read.taken] != list(range(start, start + len(read.taken))):
+            raise ValueError("the commits that were taken are not one after another")
+        return read
 
 
 @dataclass(frozen=True)
@@ -76,5 +102,11 @@ class StepRecord:
     @classmethod
     def from_json(cls, said: Mapping[str, Any]) -> StepRecord:
         """Raises KeyError, TypeError or ValueError for anything that `to_json` cannot have made."""
-        sides = {side: SideRecord.from_json(said[side]) for side in ("left", "right")}
-        return cls(**{**said, **sides})
+        return cls(
+            step=json_values.whole(said["step"]),
+            planned_at_us=json_values.time_us(said["planned_at_us"]),
+            planning_us=json_values.time_us(said["planning_us"]),
+            ended=json_values.flag(said["ended"]),
+            left=SideRecord.from_json(said["left"]),
+            right=SideRecord.from_json(said["right"]),
+        )

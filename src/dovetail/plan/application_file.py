@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.errors import CorruptFile, StateError
+from dovetail.errors import CorruptFile, DovetailError, StateError, UnknownVersion
 from dovetail.log import document
 from dovetail.log.filesystem import open_store
 from dovetail.plan.nearest import did_you_mean
@@ -44,7 +44,9 @@ def decode(data: bytes, *, where: str) -> Plan:
     body = document.decode(data, KIND, VERSION, where=where, remedy=_REMEDY)
     try:
         return Plan.from_json(body.get("plan"))
-    except CorruptFile as error:
+    except UnknownVersion as error:
+        raise UnknownVersion(error.what, where=where, expected=error.expected, hint=error.hint) from None
+    except DovetailError as error:  # a part of a plan that its own class refuses
         raise CorruptFile(error.what, where=where, hint=_REMEDY) from None
 
 
@@ -62,7 +64,10 @@ def read_application(home: str, application: str) -> Plan:
             expected=f"one that was started in this home: {', '.join(there) or 'none yet'}",
             hint=did_you_mean(application, there, listed=True) or "--home or DOVETAIL_HOME chooses the home",
         ) from None
-    return decode(data, where=where)
+    plan = decode(data, where=where)
+    if plan.application != application:
+        raise CorruptFile(f"the file is that of application {plan.application}", where=where, hint=_REMEDY)
+    return plan
 
 
 def _without_tuning(value: Any) -> Any:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from dovetail.errors import StateError
 from dovetail.log.blocks import BLOCK_BYTES, is_mapped
 from dovetail.log.category import Category
 from dovetail.log.segment import Segment
@@ -26,6 +27,8 @@ class Rows:
         self._range = start, stop
         self._segments = [info for commit in category.commits(start, stop) for info in commit.segments]
         self._starts = np.array([info.first_row for info in self._segments], np.int64)
+        self._first = self._segments[0].first_row if self._segments else 0
+        self._end = self._segments[-1].first_row + self._segments[-1].rows if self._segments else 0
         self._columns: dict[str, Column] = {}
         self._opened: dict[int, Segment] = {}
         self.packed = any(info.packing for info in self._segments)
@@ -40,7 +43,16 @@ class Rows:
         return (sum(info.bytes for info in self._segments) + saved) / max(1, rows)
 
     def places(self, rows: Int64s) -> Places:
-        """Where the rows lie; a negative number is no row."""
+        """Where the rows lie; a negative number is no row. Row numbers were read back from files: to follow
+        one that the log does not have would be to read any memory."""
+        known = (rows < 0) | ((rows >= self._first) & (rows < self._end))
+        if not known.all():
+            raise StateError(
+                f"the state of the join names row {rows[~known][0]}, which the log does not have",
+                where=self._category.where,
+                expected=f"rows {self._first} to {self._end - 1}",
+                hint="restore log and state from the same copy of the home, or start in a new home",
+            )
         segment = (np.searchsorted(self._starts, rows, side="right") - 1).astype(np.int32)
         present = np.bincount(segment + 1, minlength=len(self._starts) + 1)
         starts = np.append(self._starts, 0)  # the last for rows that are none

@@ -253,7 +253,7 @@ class LiveIndex:
         try:
             body = document.decode(data, KIND, VERSION, where=str(path), remedy="it is made anew")
             return _Header.of(body)
-        except (DovetailError, KeyError, TypeError, ValueError):
+        except (DovetailError, KeyError, TypeError, ValueError, AttributeError):
             return None
 
     def _forget(self) -> None:
@@ -315,8 +315,12 @@ def claim_directory(group: Path, home: str) -> None:
 def sweep(root: Path) -> None:
     """Remove the indexes of homes that are gone: they would hold memory for good."""
     for owner in root.glob("*/home"):
-        home = owner.read_text()
-        if "://" not in home and not Path(home).exists():
+        try:
+            home = owner.read_text()
+            gone = "://" not in home and not Path(home).exists()
+        except ValueError:  # not a path: nobody will come back for it
+            gone = True
+        if gone:
             shutil.rmtree(owner.parent, ignore_errors=True)
 
 

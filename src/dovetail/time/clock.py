@@ -64,7 +64,7 @@ def saved_estimate(saved: Mapping[str, Any] | None) -> Estimate | None:
         return None
     try:
         return Estimate.from_json(saved)
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError) as error:
         raise CorruptFile(
             f"an estimate of stream time that is not one: {error}",
             where="Spark's offset log",

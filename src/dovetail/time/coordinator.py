@@ -20,7 +20,7 @@ from dovetail.model.offset import ENDED, NEVER, JoinOffset
 from dovetail.model.pacing import Pacing
 from dovetail.model.share import HotKey
 from dovetail.time.clock import Clock, CommitSummary
-from dovetail.time.hot_keys import Heat, hot_keys, warmed
+from dovetail.time.hot_keys import hot_keys, saved_heat, warmed
 
 
 class Pace(NamedTuple):
@@ -182,7 +182,7 @@ def _hot(
     if pace.splits is None:
         return None, ()
     heat = warmed(
-        Heat.from_json(start.heat),
+        saved_heat(start.heat),
         sum(commit.rows for commit in (*left, *right)),
         [key for commit in left for key in commit.frequent],
         [key for commit in right for key in commit.frequent],

@@ -29,6 +29,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from dovetail.model import json_values
 from dovetail.model.estimate_spec import EstimateSpec
 from dovetail.model.offset import NEVER
 from dovetail.model.sketch import EMPTY, EventTimeSketch
@@ -93,11 +94,24 @@ class Estimate:
     def from_json(cls, said: Mapping[str, Any]) -> Estimate:
         """Raises ValueError, KeyError or TypeError for anything that `to_json` cannot have made."""
         levels = tuple(
-            Level(EventTimeSketch.from_json(open_), bool(half), tuple(values))
-            for open_, half, values in said["levels"]
+            Level(
+                EventTimeSketch.from_json(open_),
+                json_values.flag(half),
+                tuple(json_values.time_us(value) for value in json_values.items(values)),
+            )
+            for open_, half, values in json_values.items(said["levels"])
         )
-        sketches = {name: EventTimeSketch.from_json(said[name]) for name in ("gathered", "lateness")}
-        return cls(**{**said, **sketches, "levels": levels})
+        return cls(
+            time_us=json_values.time_us(said["time_us"]),
+            level=json_values.whole(said["level"], high=max(0, len(levels) - 1)),
+            gathered=EventTimeSketch.from_json(said["gathered"]),
+            levels=levels,
+            seen=json_values.whole(said["seen"]),
+            on_time=json_values.real(said["on_time"]),
+            front_us=json_values.time_us(said["front_us"]),
+            lateness=EventTimeSketch.from_json(said["lateness"]),
+            aged_us=json_values.time_us(said["aged_us"]),
+        )
 
 
 def observe(estimate: Estimate, spec: EstimateSpec, sketch: EventTimeSketch) -> Estimate:

@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from dovetail.errors import CorruptFile
+from dovetail.model import json_values
 from dovetail.model.frequent_key import FrequentKey
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.share import HotKey, Side
@@ -40,9 +42,26 @@ class Heat:
 
     @classmethod
     def from_json(cls, said: Mapping[str, Any] | None) -> Heat:
+        """Raises ValueError, KeyError or TypeError for anything that `to_json` cannot have made."""
         if said is None:
             return cls()
-        return cls(said["rows"], {key: (left, right) for key, left, right in said["keys"]})
+        keys = {
+            json_values.time_us(key): (json_values.real(left), json_values.real(right))
+            for key, left, right in json_values.items(said["keys"])
+        }
+        return cls(json_values.real(said["rows"]), keys)
+
+
+def saved_heat(saved: Mapping[str, Any] | None) -> Heat:
+    """The heat in an offset."""
+    try:
+        return Heat.from_json(saved)
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorruptFile(
+            f"counts of frequent keys that are none: {error}",
+            where="Spark's offset log",
+            hint="restore the application's checkpoints from a copy of the home, or start in a new home",
+        ) from error
 
 
 def splittable(spec: IntervalSpec) -> bool:
