@@ -126,7 +126,7 @@ def latest_totals(config: JoinConfig) -> Totals:
         try:
             for name in tasks[step]:
                 totals = add_totals(totals, snapshot_totals(store, f"{config.state_path}/{name}"))
-        except (FileNotFoundError, ValueError):
+        except FileNotFoundError:
             continue  # replaced meanwhile
         return totals
     return {}

@@ -6,7 +6,8 @@ number), whether they have matched, the partners they have chosen, which retaine
 the log: section 6.1 of the paper.
 
 The file: 8 bytes magic with the format's number, 8 bytes checksum of the rest, 4 bytes length of a JSON
-header, the header, then the arrays it names, one after another.
+header, the header, then the arrays it names, one after another. The header also says the file's own name, so
+that the snapshot of another task or step is not taken for this one.
 """
 
 from __future__ import annotations
@@ -21,11 +22,23 @@ from numpy.typing import NDArray
 
 from dovetail.errors import CorruptFile, StateError, UnknownVersion
 from dovetail.joins.buffer import Held
+from dovetail.kernels.pick import NO_ROW
 from dovetail.log.filesystem import Store
+from dovetail.model import json_values as said
+from dovetail.model.time_codes import FIRST_TIME
 
 MAGIC = b"DVTLSN"
-FORMAT = 1
+FORMAT = 2
 _PREFIX_BYTES = 20
+_KINDS = {
+    "tag": "<u4",
+    "time": "<i8",
+    "row": "<i8",
+    "matched": "|b1",
+    "best_time": "<i8",
+    "best_row": "<i8",
+    "right_matched": "<i8",
+}
 
 
 @dataclass(frozen=True)
@@ -39,6 +52,7 @@ def write_snapshot(store: Store, path: str, snapshot: Snapshot) -> int:
     """Store a snapshot; returns its size in bytes."""
     arrays = {**snapshot.left._asdict(), "right_matched": snapshot.right_matched}
     header = {
+        "name": _name(path),
         "arrays": [[name, array.dtype.str, len(array)] for name, array in arrays.items()],
         "totals": snapshot.totals,
     }
@@ -59,25 +73,33 @@ def read_snapshot(store: Store, path: str) -> Snapshot:
             expected="a snapshot of the last step",
             hint="restore the home, or start the application in a new one",
         ) from None
-    header, offset = _checked(data, f"{store.root}/{path}")
+    header, offset = _checked(data, f"{store.root}/{path}", _name(path))
     arrays: dict[str, NDArray[Any]] = {}
-    for name, kind, count in header["arrays"]:
-        arrays[name] = np.frombuffer(data, np.dtype(kind), count, offset)
-        offset += arrays[name].nbytes
-    right_matched = arrays.pop("right_matched")
-    return Snapshot(Held(**arrays), right_matched, header["totals"])
+    try:
+        for name, kind, count in header["arrays"]:
+            arrays[name] = np.frombuffer(data, np.dtype(_KINDS[name]), said.whole(count), offset)
+            offset += arrays[name].nbytes
+            if kind != _KINDS[name]:
+                raise ValueError(f"{name} is {kind}")
+        right_matched = arrays.pop("right_matched")
+        left = Held(**arrays)
+        if offset != len(data) or not _sensible(left):
+            raise ValueError("its rows make no sense")
+    except (KeyError, TypeError, ValueError) as error:
+        raise _corrupt(f"{store.root}/{path}", str(error)) from error
+    return Snapshot(left, right_matched, header["totals"])
 
 
 def snapshot_totals(store: Store, path: str) -> dict[str, int]:
-    """Only the running totals, without reading or checking the rows: for people to look at while a join
-    runs."""
-    data = store.buffer(path)
-    length = int.from_bytes(data[16:20].to_pybytes(), "little")
-    totals: dict[str, int] = json.loads(data[20 : 20 + length].to_pybytes())["totals"]
+    """Only the running totals, without reading the rows, but for their checksum: for people to look at while
+    a join runs."""
+    data = memoryview(store.buffer(path))
+    totals: dict[str, int] = _checked(data, f"{store.root}/{path}", _name(path))[0]["totals"]
     return totals
 
 
-def _checked(data: bytes, place: str) -> tuple[dict[str, Any], int]:
+def _checked(data: bytes | memoryview, place: str, name: str) -> tuple[dict[str, Any], int]:
+    """The header, and where the arrays begin."""
     if len(data) < _PREFIX_BYTES or data[:6] != MAGIC:
         raise _corrupt(place, "it does not begin as a snapshot does")
     written = int.from_bytes(data[6:8], "little")
@@ -92,7 +114,29 @@ def _checked(data: bytes, place: str) -> tuple[dict[str, Any], int]:
     if xxhash.xxh3_64_intdigest(body) != int.from_bytes(data[8:16], "little"):
         raise _corrupt(place, "its checksum does not fit")
     length = int.from_bytes(body[:4], "little")
-    return json.loads(bytes(body[4 : 4 + length])), 20 + length
+    try:
+        header = said.fields(json.loads(bytes(body[4 : 4 + length])), ("name", "arrays", "totals"))
+        for total in said.fields(header["totals"]).values():
+            said.whole(total, said.SMALLEST)
+        said.items(header["arrays"])
+    except (ValueError, RecursionError) as error:
+        raise _corrupt(place, str(error)) from error
+    if header["name"] != name:
+        raise _corrupt(place, f"it is {header['name']}")
+    return header, 20 + length
+
+
+def _sensible(left: Held) -> bool:
+    count = len(left.row)
+    return (
+        all(len(column) == count for column in left)
+        and bool((left.row >= 0).all() and (left.time >= FIRST_TIME).all())
+        and bool((left.matched.view(np.uint8) <= 1).all() and (left.best_row >= NO_ROW).all())
+    )
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
 
 
 def _corrupt(place: str, why: str) -> CorruptFile:
