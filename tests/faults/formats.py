@@ -20,6 +20,7 @@ from dovetail.joins.buffer import in_memory
 from dovetail.kernels import ring as rings
 from dovetail.kernels.ring import ENTRY, Ring
 from dovetail.log import document
+from dovetail.model import offset
 from dovetail.state import live_index
 from faults import specimen
 from faults.mutants import DAMAGES, senseless
@@ -30,12 +31,14 @@ Repair = Callable[[Specimen, Path, random.Random], None]
 
 @dataclass(frozen=True)
 class Format:
-    """`files`: patterns below the specimen's root. `repaired`: whatever its damage, the state is right."""
+    """`files`: patterns below the specimen's root. `repaired`: whatever its damage, the state is right.
+    `at_home`: a file is exchanged only with others of its folder."""
 
     files: tuple[str, ...]
     use: Use
     repair: Repair | None = None
     repaired: bool = False
+    at_home: bool = False
 
 
 def _document(made: Specimen, path: Path, rng: random.Random) -> None:
@@ -51,7 +54,11 @@ def _document(made: Specimen, path: Path, rng: random.Random) -> None:
 
 def _offset(made: Specimen, path: Path, rng: random.Random) -> None:
     said = json.loads(path.read_bytes())
-    path.write_bytes(json.dumps(senseless(said, rng)).encode())
+    del said["checksum"]
+    made_up = senseless(said, rng)
+    if isinstance(made_up, dict):
+        made_up["checksum"] = offset._checksum(made_up)
+    path.write_bytes(json.dumps(made_up).encode())
 
 
 def _snapshot(made: Specimen, path: Path, rng: random.Random) -> None:
@@ -128,9 +135,10 @@ FORMATS = {
     "segment": Format(("home/log/*/segments/*.arrow",), specimen.use_log, _segment),
     "dictionary": Format(("home/log/*/dictionaries/*.json",), specimen.use_log, _document),
     "rejected": Format(("home/log/*/rejected/*.jsonl",), specimen.use_log, _rejected),
-    "reader": Format(("home/log/*/readers/*.json",), specimen.use_log, _document),
+    # That of another category is taken for one of an older category of the name, which counts no more.
+    "reader": Format(("home/log/*/readers/*.json",), specimen.use_log, _document, at_home=True),
     "first": Format(("home/log/*/first.json",), specimen.use_log, _document),
-    "snapshot": Format(("home/apps/app/state/view/*.snapshot",), specimen.use_state, _snapshot),
+    "snapshot": Format(("home/apps/app/state/view/*5-*.snapshot",), specimen.use_state, _snapshot),
     "record": Format(("home/apps/app/state/view/steps/*.json",), specimen.use_records, _document),
     "application": Format(("home/apps/*/application.json",), specimen.use_application, _document),
     "offset": Format(("home/sink/offsets/[56].json",), specimen.use_index, _offset),

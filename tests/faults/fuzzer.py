@@ -64,7 +64,8 @@ def kept(root: Path, seed: int) -> tuple[Specimen, dict[str, Any]]:
 def damaged(made: Specimen, form: Format, rng: random.Random) -> tuple[Path, str]:
     """Damage one file; says which and how."""
     files = sorted(path for pattern in form.files for path in made.root.glob(pattern))
-    path, other = rng.choice(files), rng.choice(files)
+    path = rng.choice(files)
+    other = rng.choice([file for file in files if file.parent == path.parent or not form.at_home])
     data = path.read_bytes()
     path.unlink()
     if form.repair is not None and rng.random() < 0.5:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from dovetail.errors import CorruptFile
 from dovetail.log import history
 from dovetail.log.cache import CACHES
 from dovetail.log.category import Category
@@ -185,11 +186,15 @@ def forget() -> None:
 
 def offsets(made: Specimen) -> tuple[JoinOffset, JoinOffset]:
     """The last step that is done, and the one after it, as Spark gives them back."""
-    read = [
-        JoinOffset.from_json(json.loads((made.home / f"sink/offsets/{step}.json").read_bytes()))
-        for step in (STEPS - 1, STEPS)
-    ]
-    return read[0], read[1]
+    said = []
+    for step in (STEPS - 1, STEPS):
+        path = made.home / f"sink/offsets/{step}.json"
+        try:
+            said.append(json.loads(path.read_bytes()))
+        except ValueError as error:  # PySpark hands us values: what is not JSON is refused before
+            raise CorruptFile("not JSON", where=str(path)) from error
+    start, end = (JoinOffset.from_json(one) for one in said)
+    return start, end
 
 
 def use_log(made: Specimen) -> Any:

@@ -14,9 +14,13 @@ from typing import Any
 import xxhash
 
 from dovetail.errors import CorruptFile, UnknownVersion
-from dovetail.model.share import HotKey
+from dovetail.model import json_values
+from dovetail.model.share import SIDES, HotKey
 
-VERSION = 3
+VERSION = 4
+_MOST_TASKS = 1 << 16  # as many as there can be buckets
+_WHERE = "Spark's offset log"
+_REMEDY = "restore the application's checkpoints from a copy of the home, or start in a new home"
 NEVER = -(2**63)
 ENDED = 2**63 - 1
 
@@ -56,22 +60,55 @@ class JoinOffset:
         return replace(self, left_estimate=None, right_estimate=None, heat=None)
 
     def to_json(self) -> dict[str, Any]:
-        return {"version": VERSION, **asdict(self)}
+        said = {"version": VERSION, **asdict(self)}
+        return {**said, "checksum": _checksum(said)}
 
     @classmethod
     def from_json(cls, fields: dict[str, Any]) -> JoinOffset:
-        if fields.get("version") != VERSION:
+        """What `to_json` gave; anything else is refused: nothing else checks what Spark keeps for us."""
+        if not isinstance(fields, dict):
+            raise CorruptFile("a join offset that is not one", where=_WHERE, hint=_REMEDY)
+        said = {name: value for name, value in fields.items() if name != "checksum"}
+        if fields.get("checksum") != _checksum(said) and said.get("version") == VERSION:
+            raise CorruptFile(
+                "a join offset is damaged: its checksum does not fit", where=_WHERE, hint=_REMEDY
+            )
+        if said.pop("version", None) != VERSION:
             raise UnknownVersion(
                 f"a join offset of format {fields.get('version')!r}",
+                where=_WHERE,
                 expected=f"format {VERSION}",
                 hint="run the release that wrote it, or start with a new home",
             )
         try:
-            return cls(**{name: value for name, value in fields.items() if name != "version"})
-        except TypeError as error:
+            read = cls(**said)
+            read._check()
+            return read
+        except (TypeError, ValueError) as error:
             raise CorruptFile(
-                f"a join offset that is not one: {error}", where="Spark's offset log"
+                f"a join offset that is not one: {error}", where=_WHERE, hint=_REMEDY
             ) from error
+
+    def _check(self) -> None:
+        """Raises ValueError or TypeError for what cannot be an offset."""
+        for at, floor in ((self.left, self.left_floor), (self.right, self.right_floor)):
+            json_values.whole(floor, high=json_values.whole(at))
+        json_values.whole(self.step, high=10**12)
+        json_values.whole(self.tasks, high=_MOST_TASKS)
+        json_values.time_us(self.left_time)
+        json_values.time_us(self.right_time)
+        json_values.flag(self.ended)
+        for hash_, dealt in json_values.items(self.hot):
+            json_values.time_us(hash_)
+            if dealt not in SIDES:
+                raise ValueError(f"{dealt!r} is no side")
+        for part in (self.left_estimate, self.right_estimate, self.heat):
+            if part is not None:
+                json_values.fields(part)
 
     def moved(self, **changes: Any) -> JoinOffset:
         return replace(self, **changes)
+
+
+def _checksum(said: dict[str, Any]) -> str:
+    return xxhash.xxh3_64_hexdigest(json.dumps(said, sort_keys=True).encode())
