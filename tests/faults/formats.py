@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import xxhash
@@ -32,13 +32,13 @@ Repair = Callable[[Specimen, Path, random.Random], None]
 @dataclass(frozen=True)
 class Format:
     """`files`: patterns below the specimen's root. `repaired`: whatever its damage, the state is right.
-    `at_home`: a file is exchanged only with others of its folder."""
+    `partners`: which files it may be exchanged with."""
 
     files: tuple[str, ...]
     use: Use
     repair: Repair | None = None
     repaired: bool = False
-    at_home: bool = False
+    partners: Literal["all", "its folder", "none"] = "all"
 
 
 def _document(made: Specimen, path: Path, rng: random.Random) -> None:
@@ -136,12 +136,13 @@ FORMATS = {
     "dictionary": Format(("home/log/*/dictionaries/*.json",), specimen.use_log, _document),
     "rejected": Format(("home/log/*/rejected/*.jsonl",), specimen.use_log, _rejected),
     # That of another category is taken for one of an older category of the name, which counts no more.
-    "reader": Format(("home/log/*/readers/*.json",), specimen.use_log, _document, at_home=True),
+    "reader": Format(("home/log/*/readers/*.json",), specimen.use_log, _document, partners="its folder"),
     "first": Format(("home/log/*/first.json",), specimen.use_log, _document),
     "snapshot": Format(("home/apps/app/state/view/*5-*.snapshot",), specimen.use_state, _snapshot),
     "record": Format(("home/apps/app/state/view/steps/*.json",), specimen.use_records, _document),
     "application": Format(("home/apps/*/application.json",), specimen.use_application, _document),
-    "offset": Format(("home/sink/offsets/[56].json",), specimen.use_index, _offset),
+    # Which offset is whose is told by the file's name, which only Spark sees.
+    "offset": Format(("home/sink/offsets/[56].json",), specimen.use_index, _offset, partners="none"),
     "checkpoint": Format(
         ("home/checkpoint/offsets/[0-9]*", "home/checkpoint/sources/0/[0-9]*"), specimen.use_checkpoint
     ),
@@ -151,3 +152,35 @@ FORMATS = {
 }
 
 NEVER_READ = {"metrics": "written for others: nothing of ours reads metrics.json or metrics.prom"}
+
+READERS: dict[str, tuple[str, ...] | str] = {
+    "log/blocks.py": ("segment",),
+    "log/category.py": ("category", "segment"),
+    "log/definition.py": ("category",),
+    "log/dictionary.py": ("dictionary",),
+    "log/document.py": ("commit", "category", "reader", "first", "record", "application", "header"),
+    "log/history.py": ("commit", "first"),
+    "log/local.py": ("segment",),
+    "log/rejected.py": ("rejected",),
+    "log/retention.py": ("reader", "commit"),
+    "log/segment.py": ("segment",),
+    "plan/application_file.py": ("application",),
+    "spark/application.py": ("application",),
+    "spark/batch_files.py": ("checkpoint",),
+    "spark/monitor.py": ("offset",),
+    "state/live_index.py": ("header", "ring", "owner"),
+    "state/snapshot.py": ("snapshot",),
+    "state/step_log.py": ("record",),
+    "log/ingest/json_screen.py": "input of people: unreadable rows are kept aside",
+    "model/join_config.py": "an option that the driver hands to its own tasks, in no file",
+    "service/bench_command.py": "sources of the benchmarks",
+    "service/demo.py": "a query that the demo has written a moment before",
+    "service/plan_commands.py": "a query of people",
+    "service/run_command.py": "a query of people",
+    "spark/failures.py": "an error that crosses the JVM, in no file",
+    "spark/gates.py": "one word, for the time of one run; whatever is not `open` ends it",
+    "spark/sides.py": "what tasks tell the driver, in no file",
+    "spark/worker_python.py": "compared with what it ought to be, and written anew",
+    "state/literals.py": "a key that somebody asks for",
+}
+"""Modules that read files or JSON: of which kinds, or why that is nothing we wrote for later."""

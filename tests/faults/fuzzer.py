@@ -23,7 +23,7 @@ from typing import Any
 
 from dovetail.errors import CorruptFile, DovetailError, LogTruncated, StateError, UnknownVersion
 from faults.formats import FORMATS, Format
-from faults.mutants import DAMAGES
+from faults.mutants import DAMAGES, exchanged
 from faults.specimen import Specimen, build, forget
 
 DOCUMENTED = (CorruptFile, UnknownVersion, StateError, LogTruncated)
@@ -65,7 +65,7 @@ def damaged(made: Specimen, form: Format, rng: random.Random) -> tuple[Path, str
     """Damage one file; says which and how."""
     files = sorted(path for pattern in form.files for path in made.root.glob(pattern))
     path = rng.choice(files)
-    other = rng.choice([file for file in files if file.parent == path.parent or not form.at_home])
+    other = rng.choice([file for file in files if file.parent == path.parent or form.partners == "all"])
     data = path.read_bytes()
     path.unlink()
     if form.repair is not None and rng.random() < 0.5:
@@ -77,7 +77,7 @@ def damaged(made: Specimen, form: Format, rng: random.Random) -> tuple[Path, str
                 linked.write_bytes(content)
         form.repair(made, path, rng)
         return path, "repaired"
-    damage = rng.choice(DAMAGES)
+    damage = rng.choice([one for one in DAMAGES if one != exchanged or form.partners != "none"])
     again = other.read_bytes() if other != path else data
     path.write_bytes(damage(data, again, rng))
     return path, damage.__name__

@@ -219,13 +219,10 @@ def use_state(made: Specimen) -> Any:
 def use_index(made: Specimen) -> Any:
     """The next step, from the live index where it can be used; and the totals before it."""
     start, end = offsets(made)
-    totals = read_totals(made.join, start)
     planned = planned_from(made, start)[0].end
-    return (
-        planned,
-        {name: totals[name] for name in totals if name != "step_us"},
-        joined(made.join, start, end),
-    )
+    rows = joined(made.join, start, end)
+    totals = read_totals(made.join, start)
+    return planned, rows, {name: totals[name] for name in totals if name != "step_us"}
 
 
 def use_records(made: Specimen) -> Any:

@@ -98,7 +98,8 @@ class Steps:
         return JoinOffset.from_json(json.loads(self.store.read(f"sink/offsets/{number}.json")))
 
 
-def main(home: Path, seed: int) -> None:
+def main(home: Path, seed: int, tasks: int | None = None) -> None:
+    """To the end; without `tasks` their number changes from step to step."""
     spec, left_rows, right_rows = inputs(seed)
     join = config(home, home / "index", spec, BUCKETS, MAX_DELAY)
     left, right = (Category.create(str(home), name, SCHEMA, buckets=BUCKETS) for name in ("left", "right"))
@@ -111,7 +112,7 @@ def main(home: Path, seed: int) -> None:
             start, end = steps.last()
             if end is None:
                 summaries = _new(left, start.left), _new(right, start.right)
-                pace = Pace(MAX_DELAY, MAX_DELAY, 40, 1 + start.step % 3)
+                pace = Pace(MAX_DELAY, MAX_DELAY, 40, tasks or 1 + start.step % 3)
                 planned = plan(start, *summaries, pace, final=batch == BATCHES - 1)
                 if planned.end is start:
                     break

@@ -303,3 +303,38 @@ def test_a_segment_compressed_otherwise_than_its_commit_says(packed: Category) -
     for wrong in (None, replace(info.packing, dictionary="0" * 16), replace(info.packing, dictionary=None)):
         with pytest.raises(CorruptFile, match="not compressed as its commit says"):
             packed.open_segment(replace(info, packing=wrong))
+
+
+def test_the_file_of_another_reader_is_refused(filled: Category) -> None:
+    """Taken for its own, it would let retention delete what the reader needs."""
+    filled.set_reader("slow", 1)
+    filled.set_reader("quick", 2)
+    folder = Path(filled.where, "readers")
+    (folder / "slow.json").write_bytes((folder / "quick.json").read_bytes())
+    with pytest.raises(CorruptFile, match="reader quick") as caught:
+        filled.readers()
+    assert "slow.json" in (caught.value.where or "")
+    with pytest.raises(CorruptFile):
+        filled.retain()
+
+
+def test_commits_that_do_not_join_up_are_refused(filled: Category, forget: Callable[[], None]) -> None:
+    """A row number would lead into the wrong segment, or beside it."""
+    path = Path(filled.where, "commits", f"{2:020d}.json")
+    content = json.loads(path.read_bytes())
+    content["body"]["first_row"] += 1
+    path.write_bytes(document.encode(content["format"], content["version"], content["body"]))
+    forget()
+    with pytest.raises(CorruptFile, match="begin with") as caught:
+        filled.commits(1, 3)
+    assert path.name in (caught.value.where or "")
+
+
+def test_a_name_that_leads_elsewhere_is_refused(filled: Category, forget: Callable[[], None]) -> None:
+    path = Path(filled.where, "commits", f"{1:020d}.json")
+    content = json.loads(path.read_bytes())
+    content["body"]["segments"][0]["name"] = "../../../x.arrow"
+    path.write_bytes(document.encode(content["format"], content["version"], content["body"]))
+    forget()
+    with pytest.raises(CorruptFile):
+        filled.commit(1)

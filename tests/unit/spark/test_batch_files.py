@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from pathlib import Path
 
 import pytest
@@ -55,3 +56,26 @@ def test_the_last_batch_that_was_planned(checkpoint: Path, tmp_path: Path) -> No
     (checkpoint / "offsets" / "3.tmp").touch()
     assert last_planned(str(checkpoint)) == 2
     assert last_planned(str(tmp_path / "none yet")) == -1
+
+
+def test_a_checksum_beside_a_file_is_looked_at(checkpoint: Path) -> None:
+    """As Hadoop keeps it: one CRC for every 512 bytes."""
+    log = checkpoint / "sources" / "0" / "3"
+    data = log.read_bytes()
+    sums = b"crc\0" + (512).to_bytes(4, "big") + zlib.crc32(data).to_bytes(4, "big")
+    log.with_name(".3.crc").write_bytes(sums)
+    assert files_of_batch(str(checkpoint), 2) == ["last"]
+    log.write_bytes(data.replace(b"last", b"lost"))
+    with pytest.raises(CorruptFile, match="checksum"):
+        files_of_batch(str(checkpoint), 2)
+
+
+@pytest.mark.parametrize(
+    "lines", ["", "{", "[]", '{"path": 3, "timestamp": 1, "batchId": 3}', entry("x", 1, 2)]
+)
+def test_entries_that_are_not_of_the_offset_are_refused(checkpoint: Path, lines: str) -> None:
+    (checkpoint / "sources" / "0" / "3").write_text(f"v1\n{lines}")
+    with pytest.raises(CorruptFile) as caught:
+        files_of_batch(str(checkpoint), 2)
+    assert caught.value.where is not None
+    assert caught.value.where.endswith("sources/0/3")

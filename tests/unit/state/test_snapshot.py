@@ -50,3 +50,23 @@ def test_a_missing_snapshot_says_what_to_do(store: Store) -> None:
     with pytest.raises(StateError, match="missing") as caught:
         read_snapshot(store, "none.snapshot")
     assert caught.value.hint
+
+
+def test_the_snapshot_of_another_task_is_refused(store: Store, tmp_path: Path) -> None:
+    write_snapshot(store, "a.0-of-2.snapshot", example())
+    (tmp_path / "a.0-of-2.snapshot").rename(tmp_path / "a.1-of-2.snapshot")
+    for read in (read_snapshot, snapshot_totals):
+        with pytest.raises(CorruptFile, match=r"it is a\.0-of-2") as caught:
+            read(store, "a.1-of-2.snapshot")
+        assert caught.value.where == f"{tmp_path}/a.1-of-2.snapshot"
+
+
+def test_totals_are_checked_too(store: Store, tmp_path: Path) -> None:
+    write_snapshot(store, "a.snapshot", example())
+    path = tmp_path / "a.snapshot"
+    path.write_bytes(path.read_bytes().replace(b'"left_in": 12', b'"left_in": 13'))
+    with pytest.raises(CorruptFile, match="checksum"):
+        snapshot_totals(store, "a.snapshot")
+    path.write_bytes(b"")
+    with pytest.raises(CorruptFile):
+        snapshot_totals(store, "a.snapshot")

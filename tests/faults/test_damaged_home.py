@@ -1,0 +1,102 @@
+"""A join is stopped, one file of its home is damaged, and it is started again: it puts out what the oracle
+says, or refuses with an error that names the file; never a wrong row.
+
+`DAMAGED_HOMES=1000 pytest tests/faults/test_damaged_home.py` tries more.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from dovetail.errors import DovetailError
+from dovetail.model.offset import JoinOffset
+from faults import worker
+from faults.fuzzer import DOCUMENTED
+from faults.mutants import DAMAGES
+from faults.specimen import forget
+from oracle import batch_join
+
+FILES = {
+    "category": "log/*/category.json",
+    "commit": "log/*/commits/*.json",
+    "segment": "log/*/segments/*.arrow",
+    "reader": "log/*/readers/*.json",
+    "first": "log/*/first.json",
+    "snapshot": "apps/*/state/*/*.snapshot",
+    "record": "apps/*/state/*/steps/*.json",
+    "header": "index/*/*/header.json",
+    "ring": "index/*/*/*.ring",
+}
+REPAIRED = {"reader", "record", "header", "ring"}
+"""What is made anew: a run with such a file damaged goes on as if nothing had been."""
+TASKS = 2
+HOMES = int(os.environ.get("DAMAGED_HOMES", "36"))
+
+
+class Stopped(Exception):
+    """The run is over, for now."""
+
+
+def stopped_after(steps: int, home: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = worker.Steps.run
+
+    def some(self: worker.Steps, start: JoinOffset, end: JoinOffset) -> None:
+        if end.step > steps:
+            raise Stopped
+        run(self, start, end)
+
+    forget()
+    with monkeypatch.context() as patch:
+        patch.setattr(worker.Steps, "run", some)
+        with pytest.raises(Stopped):
+            worker.main(home, seed, TASKS)
+
+
+def started_again(home: Path, seed: int) -> DovetailError | None:
+    """What a run that was refused says; None if it came to its end."""
+    forget()
+    try:
+        worker.main(home, seed, TASKS)
+    except DOCUMENTED as error:
+        return error
+    return None
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_right_rows_or_none(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    home, kept = tmp_path / "home", tmp_path / "kept"
+    rng = random.Random(seed)
+    stopped_after(3 + seed, home, seed, monkeypatch)
+    shutil.copytree(home, kept)
+    spec, left, right = worker.inputs(seed)
+    expected = Counter(batch_join(left, right, worker.BEFORE, worker.AFTER, spec.how, spec.match, spec.pick))
+    seen: Counter[tuple[str, str]] = Counter()
+    for number in range(-(-HOMES // 4)):
+        kind = list(FILES)[number % len(FILES)]
+        shutil.rmtree(home)
+        shutil.copytree(kept, home)
+        files = sorted(home.glob(FILES[kind]))
+        path, damage = rng.choice(files), rng.choice(DAMAGES)
+        told = f"seed {seed}, home {number}: {path.relative_to(home)} ({damage.__name__})"
+        path.write_bytes(damage(path.read_bytes(), rng.choice(files).read_bytes(), rng))
+        elsewhere = kind == "snapshot" and rng.random() < 0.7
+        if elsewhere:  # no live index there
+            shutil.rmtree(home / "index")
+        error = started_again(home, seed)
+        found = Counter(worker.put_out(home))
+        if error is None:
+            assert found == expected, told
+        else:
+            assert kind not in REPAIRED, f"{told}: {error}"
+            assert path.name in (error.where or ""), f"{told}: {error}"
+            assert error.hint, told
+            assert found <= expected, told
+        seen[kind, "right" if error is None else "refused"] += 1
+    for (kind, outcome), times in sorted(seen.items()):
+        print(f"{kind:10} {outcome:8} {times}")
