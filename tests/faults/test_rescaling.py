@@ -27,7 +27,7 @@ MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 """So many small files are synced that a disk would take minutes."""
 
 
-@examples(usual=30, thorough=1500)
+@examples(usual=25, thorough=1500)
 @given(
     data=st.data(),
     schedule=wild_schedules(),
