@@ -31,6 +31,7 @@ KINDS = {
     r"log/[^/]+/category\.json": "category",
     r"apps/[^/]+/state/.*\.snapshot": "snapshot",
     r"apps/[^/]+/state/.*/steps/": "record",
+    r"apps/[^/]+/state/.*/tasks\.json": "tasks",
     r"apps/[^/]+/application\.json": "application",
     r"apps/[^/]+/metrics\.": "metrics",
 }

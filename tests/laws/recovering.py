@@ -45,13 +45,13 @@ class Crash(Exception):
     """A worker dies."""
 
 
-def in_log_order(steps: list[Step], hashing: Hashing) -> list[Step]:
+def in_log_order(steps: list[Step], hashing: Hashing, buckets: int = BUCKETS) -> list[Step]:
     """The same steps with rows numbered as the log will number them: by commit, and by bucket within one."""
     numbered, counts = [], [0, 0]
     for step in steps:
         sides = []
         for side in (0, 1):
-            rows = sorted(step[side], key=lambda row: hashing.of(row.key or 0) % BUCKETS)
+            rows = sorted(step[side], key=lambda row: hashing.of(row.key or 0) % buckets)
             sides.append(tuple(row._replace(id=counts[side] + n) for n, row in enumerate(rows)))
             counts[side] += len(rows)
         numbered.append(Step(sides[0], sides[1], step.until))
@@ -60,11 +60,17 @@ def in_log_order(steps: list[Step], hashing: Hashing) -> list[Step]:
 
 class RecoveringJoin:
     def __init__(
-        self, home: Path, window: Window, mode: Mode, hashing: Hashing, caps: Caps = NO_CAPS
+        self,
+        home: Path,
+        window: Window,
+        mode: Mode,
+        hashing: Hashing,
+        caps: Caps = NO_CAPS,
+        buckets: int = BUCKETS,
     ) -> None:
         self.index = home / "index"
         self.hashing = hashing
-        self.sides = [Category.create(str(home), name, SCHEMA, buckets=BUCKETS) for name in ("left", "right")]
+        self.sides = [Category.create(str(home), name, SCHEMA, buckets=buckets) for name in ("left", "right")]
         self.config = JoinConfig(
             home=str(home),
             application="law",
@@ -74,7 +80,7 @@ class RecoveringJoin:
             keys=("_key_0",),
             spec=IntervalSpec(*window, *mode, *caps),
             columns=(OutputColumn("left_id", "left", "id"), OutputColumn("right_id", "right", "id")),
-            buckets=BUCKETS,
+            buckets=buckets,
             tasks=1,
             settings=JoinSettings(0, 0, 1),
             index_dir=str(self.index),
@@ -127,7 +133,7 @@ class RecoveringJoin:
     def _append(self, step: Step, tasks: int) -> JoinOffset:
         for category, rows, newest in zip(self.sides, step[:2], self.newest, strict=True):
             if rows:
-                segments = category.write_segments(self._batch(rows), _buckets, _times)
+                segments = category.write_segments(self._batch(rows), self._buckets, _times)
                 category.append(segments)
                 newest.append(max(_time(row) for row in rows))
         left_time, right_time = (int(max(NEVER, min(ENDED, time))) for time in step.until)
@@ -153,13 +159,12 @@ class RecoveringJoin:
         columns = [(self.hashing.of(row.key or 0), _time(row), row.key, row.id) for row in rows]
         yield pa.record_batch(list(zip(*columns, strict=True)), schema=SCHEMA)
 
+    def _buckets(self, batch: pa.RecordBatch) -> np.ndarray:
+        return batch.column("_hash").to_numpy() % self.config.buckets
+
 
 def _time(row: Row) -> int:
     return NO_TIME if row.key is None or row.time is None else row.time
-
-
-def _buckets(batch: pa.RecordBatch) -> np.ndarray:
-    return batch.column("_hash").to_numpy() % BUCKETS
 
 
 def _times(batch: pa.RecordBatch) -> np.ndarray:

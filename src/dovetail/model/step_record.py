@@ -87,7 +87,8 @@ class SideRecord:
 @dataclass(frozen=True)
 class StepRecord:
     """`ended`: both inputs were declared complete with this step, and the next one begins anew. `planning_us`
-    is how long it took to read the commits' metadata, to decide, and to write the record before this one."""
+    is how long it took to read the commits' metadata, to decide, and to write the record before this one.
+    `tasks` (None: not written down, by releases before) are those that the step runs in."""
 
     step: int
     planned_at_us: int
@@ -95,6 +96,7 @@ class StepRecord:
     ended: bool
     left: SideRecord
     right: SideRecord
+    tasks: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

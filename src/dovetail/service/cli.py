@@ -50,6 +50,7 @@ COMMANDS = {
         Command("demo", "Join two live streams of search events for a minute, and watch.", "demo:app"),
         Command("run", "Run a PQL application.", "run_command:run"),
         Command("status", "Say how an application is doing.", "status_command:status"),
+        Command("scale", "Show or change the number of tasks, while it runs.", "scale_command:scale"),
         Command("check", "Find the mistakes in a PQL file without running it.", "plan_commands:check"),
         Command("plan", "Show how a PQL file will be run.", "plan_commands:plan"),
         Command("log", "List, read, append to and follow categories of the log.", "log_commands:app"),

@@ -147,6 +147,10 @@ JOIN: tuple[_Row, ...] = (
     _Row("missed_matches", "Pairs lost to lateness, estimated.", True, lambda j: j.totals.get("missed", 0)),
     _Row("match_ratio", "Settled left rows with a partner.", False, lambda j: j.match_rate),
     _Row("planning_ratio", "Share of a step spent on planning it.", False, lambda j: j.planning_share),
+    _Row("tasks", "Tasks that the last step was planned for.", False, lambda j: j.tasks),
+    _Row(
+        "tasks_asked", "Tasks asked for; left out where Spark's cores decide.", False, lambda j: j.tasks_asked
+    ),
     _Row("index_bytes", "Bytes of the join's index.", False, lambda j: j.totals.get("index_bytes", 0)),
 )
 

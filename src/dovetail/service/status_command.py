@@ -108,6 +108,7 @@ def _streams(join: MeasuredJoin) -> Table:
 def facts(join: MeasuredJoin) -> list[str]:
     """What is known of the join as a whole, a line each."""
     from dovetail.service import units
+    from dovetail.service.task_words import task_words
 
     found, totals = join.measure, join.measure.totals
     lines = [
@@ -115,6 +116,7 @@ def facts(join: MeasuredJoin) -> list[str]:
         f"left alone {totals.get('left_alone', 0):,}, right alone {totals.get('right_alone', 0):,}",
         f"missed for lateness, estimated: {totals.get('missed', 0):,}",
         f"index {units.size(totals.get('index_bytes', 0))}, at most {totals.get('peak_rows', 0):,} rows held",
+        task_words(found.tasks, found.tasks_asked, found.tasks_from),
     ]
     if found.planning_share is not None:
         lines.append(f"planning took {units.share(found.planning_share)} of the time from step to step")

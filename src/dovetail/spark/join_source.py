@@ -84,6 +84,7 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
 
     @told
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        from dovetail.state.asked_tasks import tasks_to_plan
         from dovetail.time.coordinator import Pace, plan
 
         began = time.monotonic_ns()
@@ -93,7 +94,7 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
             config.settings.left_max_delay_us,
             config.settings.right_max_delay_us,
             config.settings.max_step_rows,
-            config.tasks,
+            tasks_to_plan(config, begin.tasks),
             config.settings.estimate,
             config.settings.pacing,
             config.spec.after_us,

@@ -30,7 +30,7 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -310,6 +310,34 @@ def claim_directory(group: Path, home: str) -> None:
     if not owner.exists():
         group.parent.mkdir(parents=True, exist_ok=True)
         owner.write_text(home)
+
+
+def drop_other_groupings(group: Path) -> None:
+    """Remove the indexes that a join had in another number of tasks: they would hold memory for good, and no
+    step resumes from them. One that a late copy of a task still uses is left to the next time."""
+    for other in group.parent.glob("*-of-*"):
+        if _grouping(other.name) == _grouping(group.name):
+            continue
+        with suppress(OSError), open(other / "lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            for file in (other / "header.json", *other.glob("*.ring")):
+                file.unlink(missing_ok=True)
+
+
+def unmap_other_groupings(group: Path) -> None:
+    """Let go of what this process has mapped of them: a removed file holds memory as long as it is mapped."""
+    join = f"{group.parent}/"
+    others = [
+        name
+        for name in _attached
+        if name.startswith(join) and _grouping(Path(name).parent.name) != _grouping(group.name)
+    ]
+    for name in others:
+        del _attached[name]
+
+
+def _grouping(name: str) -> str:
+    return name.rpartition("-of-")[2]
 
 
 def sweep(root: Path) -> None:

@@ -18,6 +18,7 @@ from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import ENDED, NEVER
 from dovetail.model.share import Side
 from dovetail.model.step_record import SideRecord, StepRecord
+from dovetail.state.asked_tasks import Origin, asked
 from dovetail.state.capped_keys import worst
 from dovetail.state.snapshot import snapshot_totals
 from dovetail.state.step_log import StepLog
@@ -71,6 +72,9 @@ class StreamMeasure:
 
 @dataclass(frozen=True)
 class JoinMeasure:
+    """`tasks` of the last step that was planned (None: not known), and those that the next one is asked to
+    have (None: as many as Spark has cores), by whom."""
+
     name: str
     step: int
     measured_at_us: int
@@ -78,6 +82,9 @@ class JoinMeasure:
     right: StreamMeasure
     totals: Totals
     planning_share: float | None  # of the time from step to step, over the steps on record
+    tasks: int | None = None
+    tasks_asked: int | None = None
+    tasks_from: Origin = "cores"
 
     @property
     def streams(self) -> tuple[StreamMeasure, StreamMeasure]:
@@ -97,6 +104,8 @@ def match_rate(totals: Totals) -> float | None:
 def measure(config: JoinConfig, now_us: int) -> JoinMeasure:
     records = StepLog(config.home, config.state_path).recent(RECENT_STEPS)
     totals = latest_totals(config)
+    tasks = records[-1].tasks if records else None
+    wanted = asked(config, tasks)
     return JoinMeasure(
         config.join,
         records[-1].step if records else 0,
@@ -105,6 +114,9 @@ def measure(config: JoinConfig, now_us: int) -> JoinMeasure:
         _stream(config, "right", records, totals, now_us),
         totals,
         _planning(records),
+        tasks,
+        wanted.tasks,
+        wanted.origin,
     )
 
 

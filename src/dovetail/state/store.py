@@ -28,7 +28,16 @@ from dovetail.model.share import HotKey, Share, Side
 from dovetail.model.time_codes import FIRST_TIME
 from dovetail.state.arrivals import Int64s, arrivals, buckets_of, mine
 from dovetail.state.gather import Rows, key_hashes
-from dovetail.state.live_index import Attached, LiveIndex, claim_directory, group_directory, index_root
+from dovetail.state.live_index import (
+    Attached,
+    LiveIndex,
+    claim_directory,
+    drop_other_groupings,
+    group_directory,
+    index_root,
+    unmap_other_groupings,
+)
+from dovetail.state.regrouping import dealt_totals
 from dovetail.state.snapshot import Snapshot, read_snapshot, snapshot_totals, write_snapshot
 
 Totals = dict[str, int]
@@ -43,6 +52,7 @@ class StateStore:
         root = index_root(config.index_dir)
         directory = group_directory(root, config.home, config.state_path, share.task, share.tasks)
         claim_directory(directory, config.home)
+        unmap_other_groupings(directory)
         self.index = LiveIndex(directory, config.spec)
         self._store = open_store(config.home)
 
@@ -73,6 +83,7 @@ class StateStore:
         return written
 
     def _rebuild(self, offset: JoinOffset, times: Times) -> Attached:
+        drop_other_groupings(self.index.directory)
         fresh, share = self.index.fresh(times), self.share
         state = fresh.state
         same_tasks = offset.tasks == share.tasks
@@ -87,9 +98,9 @@ class StateStore:
         if same_tasks:
             return fresh._replace(totals=snapshots[share.task if len(snapshots) > 1 else 0].totals)
         totals: Totals = {}
-        for snapshot in snapshots if share.task == 0 else []:
+        for snapshot in snapshots:
             totals = add_totals(totals, snapshot.totals)
-        return fresh._replace(totals=totals)
+        return fresh._replace(totals=dealt_totals(totals, share))
 
     def _deal_again(self, state: IntervalState, offset: JoinOffset, keys: set[int]) -> None:
         """Give the rows of these keys to whom they belong now; all others stay where they are."""

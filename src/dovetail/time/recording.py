@@ -28,6 +28,7 @@ def record_of(
         ended=end.ended,
         left=_side(0, planned, start.left, end.left_time, left),
         right=_side(1, planned, start.right, end.right_time, right),
+        tasks=end.tasks,
     )
 
 

@@ -1,0 +1,120 @@
+"""Rescalable: the number of tasks may be another in every step, 1 to 64, and nothing but the speed changes:
+not what comes out, not what is counted, and no more is kept than one grouping needs."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import oracle
+from dovetail.model.share import HotKey
+from dovetail.state import live_index
+from dovetail.state.store import read_totals
+from laws.algorithms import HASHINGS, Hashing
+from laws.effort import examples
+from laws.recovering import RecoveringJoin, in_log_order
+from oracle import ENDED
+from streams import MODES, Mode, Row, Step, Window, wild_schedules, windows
+
+MOST = 64
+MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+"""So many small files are synced that a disk would take minutes."""
+
+
+@examples(usual=25, thorough=1500)
+@given(
+    data=st.data(),
+    schedule=wild_schedules(),
+    window=windows(),
+    mode=st.sampled_from(MODES),
+    hashing=st.sampled_from(HASHINGS),
+    buckets=st.sampled_from((1, 2, 7, 33, MOST)),
+)
+def test_any_number_of_tasks_in_every_step(data, schedule, window, mode, hashing, buckets):
+    """Hot keys too, where the join may split them, and workers that have to begin without their index."""
+    steps = in_log_order([*schedule, Step((), (), (ENDED, ENDED))], hashing, buckets)
+    expected = oracle.streaming_join(steps, *window, *mode)
+    hot_sets = sets_of_hot_keys(mode, hashing)
+    with tempfile.TemporaryDirectory(dir=MEMORY) as home:
+        join = RecoveringJoin(Path(home), window, mode, hashing, buckets=buckets)
+        for n, step in enumerate(steps):
+            tasks = min(buckets, data.draw(st.sampled_from((1, 2, 3, 8, MOST)) | st.integers(1, MOST)))
+            hot = data.draw(hot_sets)
+            accident = data.draw(st.sampled_from(("none", "none", "the index is lost", "a worker dies")))
+            assert join.step(step, tasks, accident, hot) == expected[n], (n, tasks, accident, hot)
+        if hashing.exact:
+            totals = read_totals(join.config, join.offset)
+            assert totals["left_in"] == sum(len(step.left) for step in steps)
+            assert totals["right_in"] == sum(len(step.right) for step in steps)
+            assert (totals["open_rows"], totals["retained_rows"]) == (0, 0)
+
+
+def sets_of_hot_keys(mode: Mode, hashing: Hashing) -> st.SearchStrategy[list[HotKey]]:
+    """Keys that may be hot: none with lone right rows, whose partners must all be in one task."""
+    if mode.how in ("right", "full"):
+        return st.just([])
+    sides = ("left", "right") if (mode.how, mode.match) == ("inner", "all") else ("left",)
+    keys = [HotKey(hash, side) for hash in sorted({hashing.of(key) for key in range(3)}) for side in sides]
+    return st.lists(st.sampled_from(keys), max_size=2, unique_by=lambda key: key.hash)
+
+
+@pytest.mark.parametrize("mode", [Mode("left", "all", "first"), Mode("full", "one", "nearest")], ids="-".join)
+def test_from_most_to_one_and_back(mode: Mode) -> None:
+    """Each time with many rows of every kind: open, matched, chosen and retained."""
+    hashing = HASHINGS[0]
+    left = [Row(n % 40, n, n) for n in range(400)]
+    right = [Row(n % 40, n + n % 3, n) for n in range(0, 400, 2)]
+    cuts = [(low, low + 100) for low in range(0, 400, 100)]
+    steps = [
+        Step(
+            tuple(row for row in left if low <= row.time < high),
+            tuple(row for row in right if low <= row.time < high),
+            (high - 60, high - 60),
+        )
+        for low, high in cuts
+    ]
+    steps = in_log_order([*steps, Step((), (), (ENDED, ENDED))], hashing, MOST)
+    expected = oracle.streaming_join(steps, 45, 30, *mode)
+    assert all(expected)
+    with tempfile.TemporaryDirectory(dir=MEMORY) as home:
+        join = RecoveringJoin(Path(home), Window(45, 30), mode, hashing, buckets=MOST)
+        for n, (step, tasks) in enumerate(zip(steps, (MOST, 1, MOST, 1, MOST), strict=True)):
+            assert join.step(step, tasks, "none") == expected[n], (n, tasks)
+        totals = read_totals(join.config, join.offset)
+        assert (totals["left_in"], totals["right_in"]) == (400, sum(len(step.right) for step in steps))
+
+
+def held(home: str) -> tuple[RecoveringJoin, Callable[[int], None]]:
+    """A join that holds 640 left rows, as many of each bucket, and a way to run a step without new rows."""
+    hashing = Hashing("key", lambda key: key << 32 | key, True)
+    join = RecoveringJoin(Path(home), Window(5, 5), Mode("left", "all", "first"), hashing, buckets=MOST)
+    rows = tuple(Row(n % MOST, n, n) for n in range(640))
+    (first,) = in_log_order([Step(rows, (), (0, 0))], hashing, MOST)
+    join.step(first, 2, "none")
+    return join, lambda tasks: join.step(Step((), (), (0, 0)), tasks, "none") and None
+
+
+def test_the_most_that_was_held_is_not_counted_again_with_every_change() -> None:
+    with tempfile.TemporaryDirectory(dir=MEMORY) as home:
+        join, step = held(home)
+        for tasks in (8, 3, 1, MOST, 2):
+            step(tasks)
+            assert read_totals(join.config, join.offset)["peak_rows"] == 640, tasks
+
+
+def test_the_index_of_the_old_grouping_gives_its_memory_back() -> None:
+    """Its files, and what this process has mapped of them."""
+    with tempfile.TemporaryDirectory(dir=MEMORY) as home:
+        join, step = held(home)
+        for tasks in (8, 3, 3, 2):
+            step(tasks)
+            groups = {f"{task}-of-{tasks}" for task in range(tasks)}
+            assert {file.parent.name for file in join.index.rglob("*.ring")} == groups
+            mapped = {name.split("/")[-2] for name in live_index._attached if name.startswith(str(home))}
+            assert mapped == groups
