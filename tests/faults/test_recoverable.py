@@ -17,7 +17,15 @@ from oracle import ENDED
 from streams import MODES, Mode, Row, Step, Window, wild_schedules, windows
 
 DISTINCT = [hashing for hashing in HASHINGS if hashing.name not in ("two values", "one value")]
-ACCIDENTS = ("none", "the index is lost", "the workers are new", "the output is lost", "a worker dies")
+ACCIDENTS = (
+    "none",
+    "the index is lost",
+    "the workers are new",
+    "the output is lost",
+    "a worker dies",
+    "the host is lost",
+    "a snapshot is damaged",
+)
 
 
 @examples(usual=60, thorough=2000)

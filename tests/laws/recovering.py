@@ -22,8 +22,10 @@ from dovetail.model.offset import JoinOffset
 from dovetail.model.share import HotKey
 from dovetail.model.time_codes import NO_TIME
 from dovetail.state import live_index
+from dovetail.state.copying import settle
 from dovetail.state.join_step import run_step
-from dovetail.state.store import StateStore, drop_snapshots
+from dovetail.state.snapshot_files import SnapshotFiles
+from dovetail.state.store import StateStore
 from dovetail.time.coordinator import needed_since
 from laws.algorithms import NO_CAPS, Caps, Hashing
 from oracle import in_order
@@ -85,6 +87,7 @@ class RecoveringJoin:
             settings=JoinSettings(0, 0, 1),
             index_dir=str(self.index),
         )
+        self.snapshots = SnapshotFiles(self.config)
         self.offset = JoinOffset()
         self.newest: tuple[list[int], list[int]] = ([], [])  # of each commit: its largest time
 
@@ -92,7 +95,14 @@ class RecoveringJoin:
         self, step: Step, tasks: int, accident: str, hot: Sequence[HotKey] = ()
     ) -> list[tuple[int | None, int | None]]:
         start, end = self.offset, self._append(step, tasks).moved(hot=[list(key) for key in hot])
-        if accident == "the index is lost":
+        settle()
+        whole = self.snapshots.whole_in_home()
+        end = end.remembering(start, lambda step: step.version in whole)
+        if accident in ("the host is lost", "a snapshot is damaged"):
+            live_index._attached.clear()
+            shutil.rmtree(self.index, ignore_errors=True)
+            self._lose(start, damaged=accident == "a snapshot is damaged")
+        elif accident == "the index is lost":
             live_index._attached.clear()
             shutil.rmtree(self.index, ignore_errors=True)
         elif accident == "the workers are new":
@@ -102,9 +112,11 @@ class RecoveringJoin:
         elif accident == "a worker dies":
             self._run_and_die(start, end)
         rows = self._run(start, end)
+        if accident == "a snapshot is damaged":  # once: more than a few in a row are not survived
+            self._lose(start, damaged=False)
         self.offset = end
-        drop_snapshots(self.config, keep=[end.version])
-        for category, floor in zip(self.sides, (end.left_floor, end.right_floor), strict=True):
+        self.snapshots.drop(before=end.way[0].step)
+        for category, floor in zip(self.sides, end.needed, strict=True):
             category.set_reader("law", floor)
             category.retain()
         return in_order(rows)
@@ -112,6 +124,15 @@ class RecoveringJoin:
     def _run(self, start: JoinOffset, end: JoinOffset) -> list[tuple[int | None, int | None]]:
         batches = [b for task in range(end.tasks) for b in run_step(self.config, task, start, end, OUTPUT)]
         return [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
+
+    def _lose(self, offset: JoinOffset, *, damaged: bool) -> None:
+        """The last snapshots had not come to the home yet, or their bits were turned there."""
+        for file in (Path(self.config.home) / self.config.state_path).glob(f"{offset.version}.*.snapshot"):
+            if damaged:
+                data = file.read_bytes()
+                file.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+            else:
+                file.unlink()
 
     def _run_and_die(self, start: JoinOffset, end: JoinOffset) -> None:
         """Each task gets as far as the state in the mapped files, but not to saying so."""

@@ -3,11 +3,16 @@
 An offset holds all that a task must know. Spark writes it to its offset log before a step runs, so a step
 that is run again is run with the same one. `step` counts the steps; together with the digest it names the
 version of the state.
+
+Snapshots of the state reach the home some time after a step. So an offset knows the way to it: `base` is a
+step whose state the home has whole, `trail` are those between. Where the snapshot of a step is missing or
+damaged, its state is had by running the steps after an earlier one again.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -19,6 +24,7 @@ from dovetail.model.share import SIDES, HotKey
 
 VERSION = 4
 _MOST_TASKS = 1 << 16  # as many as there can be buckets
+_OF_THE_COORDINATOR = {"left_estimate", "right_estimate", "heat", "base", "trail"}
 _WHERE = "Spark's offset log"
 _REMEDY = "restore the application's checkpoints from a copy of the home, or start in a new home"
 NEVER = -(2**63)
@@ -40,6 +46,8 @@ class JoinOffset:
     right_estimate: dict[str, Any] | None = None
     hot: list[list[Any]] = field(default_factory=list)  # keys that are split over the tasks (HotKey)
     heat: dict[str, Any] | None = None  # what that was decided from
+    base: dict[str, Any] | None = None  # a step before this one that can be begun from (None: not known),
+    trail: list[dict[str, Any]] = field(default_factory=list)  # and those from it to this one
 
     @property
     def times(self) -> tuple[int, int]:
@@ -48,7 +56,7 @@ class JoinOffset:
 
     @property
     def version(self) -> str:
-        digest = xxhash.xxh3_64_hexdigest(json.dumps(self.slim().to_json(), sort_keys=True).encode())
+        digest = xxhash.xxh3_64_hexdigest(json.dumps(self.bare(), sort_keys=True).encode())
         return f"{self.step:012d}-{digest}"
 
     @property
@@ -58,6 +66,30 @@ class JoinOffset:
     def slim(self) -> JoinOffset:
         """All that a task must know: not what the coordinator plans by."""
         return replace(self, left_estimate=None, right_estimate=None, heat=None)
+
+    def bare(self) -> dict[str, Any]:
+        """What the state at this offset depends on."""
+        return {name: value for name, value in asdict(self).items() if name not in _OF_THE_COORDINATOR}
+
+    @property
+    def way(self) -> list[JoinOffset]:
+        """The steps that lead here, from one that can be begun from; the last is this one."""
+        before = [] if self.base is None else [self.base, *self.trail]
+        return [*(JoinOffset(**step) for step in before), self]
+
+    def remembering(self, start: JoinOffset, in_home: Callable[[JoinOffset], bool]) -> JoinOffset:
+        """This offset, planned from `start`, with the way to it. It begins at the last step but one whose
+        state is in the home: so that one of the two may be damaged."""
+        before = start.way
+        whole = [number for number, step in enumerate(before) if number == 0 or in_home(step)]
+        base, *trail = [step.bare() for step in before[whole[-2:][0] :]]
+        return replace(self, base=base, trail=trail)
+
+    @property
+    def needed(self) -> tuple[int, int]:
+        """The first commits of both categories that may still be read for the state at this offset."""
+        first = self.way[0]
+        return first.left_floor, first.right_floor
 
     def to_json(self) -> dict[str, Any]:
         said = {"version": VERSION, **asdict(self)}
@@ -105,6 +137,13 @@ class JoinOffset:
         for part in (self.left_estimate, self.right_estimate, self.heat):
             if part is not None:
                 json_values.fields(part)
+        json_values.items(self.trail)
+        if self.base is not None:
+            way = self.way
+            if [step.step for step in way] != list(range(way[0].step, way[0].step + len(way))):
+                raise ValueError("the steps that lead to it have gaps")
+            for step in way[:-1]:
+                step._check()
 
     def moved(self, **changes: Any) -> JoinOffset:
         return replace(self, **changes)

@@ -112,7 +112,7 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
         )
         if planned.end is begin:
             return start
-        end = self._with_floors(planned.end, left, right).to_json()
+        end = self._remembering(begin, self._with_floors(planned.end, left, right)).to_json()
         self._record(begin, planned, *new, (time.monotonic_ns() - began) // 1000)
         return end
 
@@ -125,14 +125,20 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
     @told
     def commit(self, end: dict[str, Any]) -> None:
         """A step is done for good: let retention and the removal of old snapshots go on."""
-        from dovetail.state.store import drop_snapshots
+        from dovetail.state.snapshot_files import SnapshotFiles
 
         offset = JoinOffset.from_json(end)
         left, right = self._categories()
-        for category, floor in ((left, offset.left_floor), (right, offset.right_floor)):
+        for category, floor in zip((left, right), offset.needed, strict=True):
             category.set_reader(self.config.reader, min(floor, self._history(category, floor)))
             category.retain()
-        drop_snapshots(self.config, keep=[offset.version])
+        SnapshotFiles(self.config).drop(before=offset.way[0].step)
+
+    def _remembering(self, start: JoinOffset, end: JoinOffset) -> JoinOffset:
+        from dovetail.state.snapshot_files import SnapshotFiles
+
+        whole = SnapshotFiles(self.config).whole_in_home()
+        return end.remembering(start, lambda step: step.version in whole)
 
     def _history(self, category: Category, floor: int) -> int:
         """The first commit, up to `floor`, that is young enough to be kept for those who ask why."""

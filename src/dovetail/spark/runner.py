@@ -21,6 +21,7 @@ from dovetail.plan.physical import Plan
 from dovetail.spark.aggregate_end import write_end_row
 from dovetail.spark.building import Builder, BuiltStage
 from dovetail.spark.checkpoints import write_quickly
+from dovetail.spark.clean_stop import copy_snapshots
 from dovetail.spark.failures import failure_of, passing
 from dovetail.spark.gates import Gates
 from dovetail.spark.starting import Failures, Mode, start
@@ -74,6 +75,7 @@ class Run:
         finally:
             gates.shut([stage.name for stage in self.stages])
             self._stop_queries()
+            copy_snapshots(self.spark, [stage.join for stage in self.stages if stage.join is not None])
             gates.remove()
             self.phase = "stopped"
             self.watch(self)

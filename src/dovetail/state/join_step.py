@@ -1,11 +1,10 @@
 """One step of one bucket group, from the log to joined Arrow rows: what runs inside a task, without Spark.
 
     1. resume    the state at the step's start: the live index, or snapshot and replay
-    2. arrive    hash, time and row number of the new rows of both sides
-    3. join      `dovetail.joins.interval.step`
-    4. save      the state at the step's end: before any row is handed on, so that a task that dies later is
+    2. advance   it by the new rows of both sides (`advance.py`)
+    3. save      the state at the step's end: before any row is handed on, so that a task that dies later is
                  run again from the snapshot of the start
-    5. gather    payload of the rows that come out
+    4. gather    payload of the rows that come out
 
 Law: the rows depend only on the log, the two offsets and the state at the first.
 """
@@ -18,19 +17,14 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from dovetail.joins.interval import Copies, Counts, Emitted, IntervalState, Times, step
-from dovetail.joins.sample import Sample, look
-from dovetail.log.category import Category
-from dovetail.model.interval import IntervalSpec
+from dovetail.joins.interval import Emitted, Times
 from dovetail.model.join_config import JoinConfig
-from dovetail.model.match_offsets import labelled
 from dovetail.model.offset import JoinOffset
-from dovetail.model.share import SIDES, Side
-from dovetail.state.arrivals import arrivals, copied_tags
-from dovetail.state.capped_keys import counted, pruned
-from dovetail.state.gather import Batch, Rows, key_hashes, same_keys
+from dovetail.model.share import Side
+from dovetail.state.advance import advance, index_bytes, rows_between
+from dovetail.state.gather import Batch, Rows
 from dovetail.state.pieces import Int64s, Places
-from dovetail.state.store import StateStore, add_totals
+from dovetail.state.store import StateStore
 
 MAX_BATCH_ROWS = 65_536
 BATCH_BYTES = 8 << 20
@@ -43,53 +37,19 @@ def run_step(
 ) -> Iterator[pa.RecordBatch]:
     """The joined rows of one bucket group between two offsets, in the columns of `schema`."""
     share = config.share(task, end)
-    left = Category.open(config.home, config.left)
-    right = Category.open(config.home, config.right)
-    left_rows = Rows(left, start.left_floor, end.left)
-    right_rows = Rows(right, start.right_floor, end.right)
+    left_rows, right_rows = rows_between(config, start, end)
     began = time.monotonic_ns()
     store = StateStore(config, share)
     with store.index.exclusively():
-        (state, sample, totals), rebuilt = store.resume(start)
-        before = state.times
-        new_left = arrivals(left, left.commits(start.left, end.left), share, "left")
-        new_right = arrivals(right, right.commits(start.right, end.right), share, "right")
-        emitted = step(
-            state,
-            new_left,
-            new_right,
-            Times(end.left_time, end.right_time),
-            lambda a, b: same_keys(left_rows, right_rows, config.keys, a, b),
-            lambda side, rows: key_hashes(left_rows, right_rows, side, rows),
-            Copies(copied_tags(share, "left"), copied_tags(share, "right")),
-        )
-        seen = look(sample, config.spec, new_left, new_right, before, state.times)
-        totals = add_totals(totals, _told(config.spec, emitted.counts)._asdict())
-        totals = add_totals(totals, {"missed": seen.missed, **labelled(seen.offsets)})
-        for rows, side, capped in zip((left_rows, right_rows), SIDES, emitted.capped, strict=True):
-            totals = pruned(add_totals(totals, counted(rows, config.keys, side, capped)))
-        totals |= {
-            "open_rows": state.left_rows,
-            "retained_rows": state.right_rows,
-            "rebuilds": totals.get("rebuilds", 0) + rebuilt,
-        }
-        totals["peak_rows"] = max(totals.get("peak_rows", 0), emitted.peak_rows)
-        totals["peak_index_bytes"] = max(totals.get("peak_index_bytes", 0), _bytes(state, sample))
+        at, rebuilt = store.resume(start)
+        emitted, totals = advance(config, share, at, start, end, left_rows, right_rows)
+        totals["rebuilds"] = totals.get("rebuilds", 0) + rebuilt
         totals["step_us"] = totals.get("step_us", 0) + (time.monotonic_ns() - began) // 1000
         if end.ended:  # nothing is held any more: give the memory back
-            state, sample, _ = store.index.fresh(Times(*end.times))
-        totals["index_bytes"] = _bytes(state, sample)
-        store.save(end, state, sample, totals)
+            at = store.index.fresh(Times(*end.times))
+        totals["index_bytes"] = index_bytes(at)
+        store.save(end, at.state, at.sample, totals)
     yield from gather(config, emitted, left_rows, right_rows, schema)
-
-
-def _bytes(state: IntervalState, sample: Sample) -> int:
-    return sum(buffer.bytes for buffer in (state.left, state.right, sample.left, sample.right))
-
-
-def _told(spec: IntervalSpec, counts: Counts) -> Counts:
-    """As people count: what a semi join lets out are matches."""
-    return counts._replace(pairs=counts.left_alone, left_alone=0) if spec.how == "semi" else counts
 
 
 def gather(

@@ -299,9 +299,13 @@ def index_root(chosen: str | None) -> Path:
     return Path(tempfile.gettempdir()) / user
 
 
-def group_directory(root: Path, home: str, state_path: str, task: int, tasks: int) -> Path:
+def join_directory(root: Path, home: str, state_path: str) -> Path:
     """Indexes of different homes and joins never meet: the directory carries a digest of both."""
-    return root / xxhash.xxh3_64_hexdigest(f"{home}\n{state_path}".encode()) / f"{task}-of-{tasks}"
+    return root / xxhash.xxh3_64_hexdigest(f"{home}\n{state_path}".encode())
+
+
+def group_directory(root: Path, home: str, state_path: str, task: int, tasks: int) -> Path:
+    return join_directory(root, home, state_path) / f"{task}-of-{tasks}"
 
 
 def claim_directory(group: Path, home: str) -> None:

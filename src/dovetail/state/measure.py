@@ -6,30 +6,27 @@ What is being replaced at this moment is read a step earlier or later.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dovetail.log.category import Category
 from dovetail.log.commit import Commit
-from dovetail.log.filesystem import open_store
 from dovetail.model.frequent_key import FrequentKey, most_frequent
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import ENDED, NEVER
 from dovetail.model.share import Side
 from dovetail.model.step_record import SideRecord, StepRecord
+from dovetail.state.advance import Totals, add_totals
 from dovetail.state.asked_tasks import Origin, asked
 from dovetail.state.capped_keys import worst
-from dovetail.state.snapshot import snapshot_totals
+from dovetail.state.snapshot_files import SnapshotFiles
 from dovetail.state.step_log import StepLog
-from dovetail.state.store import Totals, add_totals
 
 RECENT_US = 60 * 1_000_000
 RECENT_STEPS = 256
 LOOKED_AT = 64
 """How many of the newest commits rates and frequent keys are taken from, at most."""
 FREQUENT_SHARE = 0.01
-_SNAPSHOT = re.compile(r"(\d{12}-[0-9a-f]+)\.(\d+)-of-(\d+)\.snapshot")
 
 
 @dataclass(frozen=True)
@@ -126,18 +123,13 @@ def _planning(records: Sequence[StepRecord]) -> float | None:
 
 
 def latest_totals(config: JoinConfig) -> Totals:
-    """The running totals of the last step that all tasks have finished."""
-    store = open_store(config.home)
-    tasks: dict[str, set[str]] = {}
-    for entry in store.files(config.state_path):
-        if match := _SNAPSHOT.fullmatch(entry.name):
-            tasks.setdefault(f"{match[1]}/{match[3]}", set()).add(entry.name)
-    whole = sorted(step for step, names in tasks.items() if len(names) == int(step.split("/")[1]))
-    for step in reversed(whole):
+    """The running totals of the last step whose snapshots of all tasks are in the home."""
+    files = SnapshotFiles(config)
+    for names in reversed(files.whole_in_home().values()):
         totals: Totals = {}
         try:
-            for name in tasks[step]:
-                totals = add_totals(totals, snapshot_totals(store, f"{config.state_path}/{name}"))
+            for name in names:
+                totals = add_totals(totals, files.totals_in_home(name))
         except FileNotFoundError:
             continue  # replaced meanwhile
         return totals

@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import xxhash
 from numpy.typing import NDArray
 
-from dovetail.errors import CorruptFile, StateError, UnknownVersion
+from dovetail.errors import CorruptFile, UnknownVersion
 from dovetail.joins.buffer import Held
 from dovetail.kernels.pick import NO_ROW
-from dovetail.log.filesystem import Store
 from dovetail.model import json_values as said
 from dovetail.model.time_codes import FIRST_TIME
 
@@ -48,53 +48,41 @@ class Snapshot:
     totals: dict[str, int]
 
 
-def write_snapshot(store: Store, path: str, snapshot: Snapshot) -> int:
-    """Store a snapshot; returns its size in bytes."""
+def encode_snapshot(snapshot: Snapshot, name: str) -> bytes:
+    """The bytes of a file of that name."""
     arrays = {**snapshot.left._asdict(), "right_matched": snapshot.right_matched}
     header = {
-        "name": _name(path),
+        "name": name,
         "arrays": [[name, array.dtype.str, len(array)] for name, array in arrays.items()],
         "totals": snapshot.totals,
     }
     text = json.dumps(header).encode()
     body = b"".join([len(text).to_bytes(4, "little"), text, *(array.tobytes() for array in arrays.values())])
     checksum = xxhash.xxh3_64_intdigest(body).to_bytes(8, "little")
-    store.replace(path, MAGIC + FORMAT.to_bytes(2, "little") + checksum + body)
-    return _PREFIX_BYTES + len(body)
+    return MAGIC + FORMAT.to_bytes(2, "little") + checksum + body
 
 
-def read_snapshot(store: Store, path: str) -> Snapshot:
-    try:
-        data = store.read(path)
-    except FileNotFoundError:
-        raise StateError(
-            "the state of the join is missing",
-            where=f"{store.root}/{path}",
-            expected="a snapshot of the last step",
-            hint="restore the home, or start the application in a new one",
-        ) from None
-    header, offset = _checked(data, f"{store.root}/{path}", _name(path))
+def decode_snapshot(data: bytes, name: str, *, where: str) -> Snapshot:
+    header, offset = _checked(data, where, name)
     arrays: dict[str, NDArray[Any]] = {}
     try:
-        for name, kind, count in header["arrays"]:
-            arrays[name] = np.frombuffer(data, np.dtype(_KINDS[name]), said.whole(count), offset)
-            offset += arrays[name].nbytes
-            if kind != _KINDS[name]:
-                raise ValueError(f"{name} is {kind}")
+        for array, kind, count in header["arrays"]:
+            arrays[array] = np.frombuffer(data, np.dtype(_KINDS[array]), said.whole(count), offset)
+            offset += arrays[array].nbytes
+            if kind != _KINDS[array]:
+                raise ValueError(f"{array} is {kind}")
         right_matched = arrays.pop("right_matched")
         left = Held(**arrays)
         if offset != len(data) or not _sensible(left):
             raise ValueError("its rows make no sense")
     except (KeyError, TypeError, ValueError) as error:
-        raise _corrupt(f"{store.root}/{path}", str(error)) from error
+        raise _corrupt(where, str(error)) from error
     return Snapshot(left, right_matched, header["totals"])
 
 
-def snapshot_totals(store: Store, path: str) -> dict[str, int]:
-    """Only the running totals, without reading the rows, but for their checksum: for people to look at while
-    a join runs."""
-    data = memoryview(store.buffer(path))
-    totals: dict[str, int] = _checked(data, f"{store.root}/{path}", _name(path))[0]["totals"]
+def snapshot_totals(data: pa.Buffer | bytes, name: str, *, where: str) -> dict[str, int]:
+    """Only the running totals, without reading the rows, but for their checksum."""
+    totals: dict[str, int] = _checked(memoryview(data), where, name)[0]["totals"]
     return totals
 
 
@@ -133,10 +121,6 @@ def _sensible(left: Held) -> bool:
         and bool((left.row >= 0).all() and (left.time >= FIRST_TIME).all())
         and bool((left.matched.view(np.uint8) <= 1).all() and (left.best_row >= NO_ROW).all())
     )
-
-
-def _name(path: str) -> str:
-    return path.rpartition("/")[2]
 
 
 def _corrupt(place: str, why: str) -> CorruptFile:

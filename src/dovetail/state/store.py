@@ -2,18 +2,21 @@
 get.
 
 `resume` gives the state of one task's share at an offset: from the live index where its version fits, else
-from the snapshots and the log. Tasks and hot keys may have changed in between: rows go to whom they belong
-now, by the bucket they have in the log.
+from the snapshots and the log; where a snapshot is missing or damaged, from those of an earlier step, and
+the steps after it are run once more. Tasks and hot keys may have changed in between: rows go to whom they
+belong now, by the bucket they have in the log.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import reduce
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dovetail.errors import CorruptFile, StateError
 from dovetail.joins.buffer import Buffer, Held
 from dovetail.joins.caps import beyond
 from dovetail.joins.interval import IntervalState, Times, retain_bound
@@ -21,11 +24,11 @@ from dovetail.joins.sample import Sample
 from dovetail.kernels import ring as rings
 from dovetail.kernels.ring import tag_of
 from dovetail.log.category import Category
-from dovetail.log.filesystem import open_store
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import JoinOffset
 from dovetail.model.share import HotKey, Share, Side
 from dovetail.model.time_codes import FIRST_TIME
+from dovetail.state.advance import Totals, add_totals, advance, rows_between
 from dovetail.state.arrivals import Int64s, arrivals, buckets_of, mine
 from dovetail.state.gather import Rows, key_hashes
 from dovetail.state.live_index import (
@@ -38,9 +41,8 @@ from dovetail.state.live_index import (
     unmap_other_groupings,
 )
 from dovetail.state.regrouping import dealt_totals
-from dovetail.state.snapshot import Snapshot, read_snapshot, snapshot_totals, write_snapshot
-
-Totals = dict[str, int]
+from dovetail.state.snapshot import Snapshot
+from dovetail.state.snapshot_files import SnapshotFiles
 
 
 class StateStore:
@@ -54,44 +56,76 @@ class StateStore:
         claim_directory(directory, config.home)
         unmap_other_groupings(directory)
         self.index = LiveIndex(directory, config.spec)
-        self._store = open_store(config.home)
+        self.snapshots = SnapshotFiles(config)
 
     def resume(self, offset: JoinOffset) -> tuple[Attached, bool]:
         """The state at an offset, and whether it had to be rebuilt; then the sample begins anew."""
-        times = Times(*offset.times)
         if offset.tasks == 0:
-            return self.index.fresh(times), False
-        if offset.tasks == self.share.tasks:
-            live = self.index.attach(offset.version, times)
-            if live is not None:
-                moved = {key.hash for key in set(offset.hot_keys) ^ set(self.share.hot)}
-                if moved:
-                    self._deal_again(live.state, offset, moved)
-                return live, False
-        return self._rebuild(offset, times), True
+            return self.index.fresh(Times(*offset.times)), False
+        live = self._live(offset)
+        return (live, False) if live is not None else (self._recovered(offset), True)
 
-    def save(self, offset: JoinOffset, state: IntervalState, sample: Sample, totals: Totals) -> int:
-        """Make this the state at an offset. Snapshots older than the one before are no longer needed."""
+    def save(self, offset: JoinOffset, state: IntervalState, sample: Sample, totals: Totals) -> None:
+        """Make this the state at an offset."""
         matched = np.empty(0, np.int64)
         if self.config.spec.keeps_right:
             right = state.right.held()
             matched = right.row[right.matched]
-        path = snapshot_path(self.config, offset.version, self.share.task, self.share.tasks)
-        self._store.make_folder(self.config.state_path)
-        written = write_snapshot(self._store, path, Snapshot(state.left.held(), matched, totals))
+        self.snapshots.write(offset, self.share.task, Snapshot(state.left.held(), matched, totals))
         self.index.save(offset.version, totals, sample)
-        return written
 
-    def _rebuild(self, offset: JoinOffset, times: Times) -> Attached:
+    def _live(self, offset: JoinOffset) -> Attached | None:
+        if offset.tasks != self.share.tasks:
+            return None
+        live = self.index.attach(offset.version, Times(*offset.times))
+        moved = {key.hash for key in set(offset.hot_keys) ^ set(self.share.hot)}
+        if live is not None and moved:
+            try:
+                snapshots = self._snapshots(offset)
+            except (StateError, CorruptFile):
+                return None
+            self._deal_again(live.state, offset, moved, snapshots)
+        return live
+
+    def _recovered(self, offset: JoinOffset) -> Attached:
+        """From the newest step on the way here whose snapshots are sound."""
         drop_other_groupings(self.index.directory)
-        fresh, share = self.index.fresh(times), self.share
+        way, trouble = offset.way, None
+        for number in reversed(range(len(way))):
+            try:
+                snapshots = self._snapshots(way[number])
+            except (StateError, CorruptFile) as error:
+                trouble = trouble or error
+                continue
+            at = self._rebuilt(way[number], snapshots)
+            for start, end in pairwise(way[number:]):
+                at = self._once_more(at, start, end)
+            return at
+        assert trouble is not None
+        raise trouble
+
+    def _once_more(self, at: Attached, start: JoinOffset, end: JoinOffset) -> Attached:
+        """The state after a step whose rows have come out already."""
+        _, totals = advance(self.config, self.share, at, start, end, *rows_between(self.config, start, end))
+        if end.ended:
+            at = self.index.fresh(Times(*end.times))
+        return at._replace(totals=totals)
+
+    def _snapshots(self, offset: JoinOffset) -> list[Snapshot]:
+        """Those that this share is made of: its own, or all where rows were dealt out otherwise."""
+        if offset.tasks == self.share.tasks and offset.hot_keys == self.share.hot:
+            return [self.snapshots.read(offset, self.share.task)]
+        return [self.snapshots.read(offset, task) for task in range(offset.tasks)]
+
+    def _rebuilt(self, offset: JoinOffset, snapshots: list[Snapshot]) -> Attached:
+        fresh, share = self.index.fresh(Times(*offset.times)), self.share
+        if offset.tasks == 0:
+            return fresh
         state = fresh.state
         same_tasks = offset.tasks == share.tasks
         if same_tasks and offset.hot_keys == share.hot:
-            snapshots = [self._snapshot(offset, share.task)]
             state.left.insert(snapshots[0].left)
         else:
-            snapshots = [self._snapshot(offset, task) for task in range(offset.tasks)]
             state.left.insert(self._left_share(offset, snapshots))
         matched = np.concatenate([snapshot.right_matched for snapshot in snapshots])
         self._replay_right(state, offset, matched)
@@ -102,7 +136,9 @@ class StateStore:
             totals = add_totals(totals, snapshot.totals)
         return fresh._replace(totals=dealt_totals(totals, share))
 
-    def _deal_again(self, state: IntervalState, offset: JoinOffset, keys: set[int]) -> None:
+    def _deal_again(
+        self, state: IntervalState, offset: JoinOffset, keys: set[int], snapshots: list[Snapshot]
+    ) -> None:
         """Give the rows of these keys to whom they belong now; all others stay where they are."""
         buckets = self.config.buckets
         tags = np.unique(np.array([HotKey(key, "left").tag for key in keys], np.uint32))
@@ -118,7 +154,6 @@ class StateStore:
         for side, buffer in both:
             slots, _ = rings.crowded(buffer.ring, tags, 0)
             rings.kill(buffer.ring, slots[of_these(side, buffer.held_at(slots))])
-        snapshots = [self._snapshot(offset, task) for task in range(offset.tasks)]
         left = self._left_share(offset, snapshots)
         state.left.insert(left.where(of_these("left", left)))
         self._replay_right(state, offset, np.empty(0, np.int64), of_these)
@@ -165,33 +200,10 @@ class StateStore:
             return buckets_of(Category.open(config.home, config.left), offset.left_floor, offset.left, rows)
         return buckets_of(Category.open(config.home, config.right), offset.right_floor, offset.right, rows)
 
-    def _snapshot(self, offset: JoinOffset, task: int) -> Snapshot:
-        return read_snapshot(self._store, snapshot_path(self.config, offset.version, task, offset.tasks))
-
-
-def snapshot_path(config: JoinConfig, version: str, task: int, tasks: int) -> str:
-    return f"{config.state_path}/{version}.{task}-of-{tasks}.snapshot"
-
-
-def add_totals(first: Totals, second: Totals) -> Totals:
-    return {name: first.get(name, 0) + second.get(name, 0) for name in {**first, **second}}
-
 
 def read_totals(config: JoinConfig, offset: JoinOffset) -> Totals:
     """The running totals of a join over all its bucket groups, at an offset."""
-    store = open_store(config.home)
-    totals: Totals = {}
+    files, totals = SnapshotFiles(config), Totals()
     for task in range(offset.tasks):
-        totals = add_totals(
-            totals, snapshot_totals(store, snapshot_path(config, offset.version, task, offset.tasks))
-        )
+        totals = add_totals(totals, files.totals(offset, task))
     return totals
-
-
-def drop_snapshots(config: JoinConfig, *, keep: Iterable[str]) -> None:
-    """Remove the snapshots of all versions but those named."""
-    store = open_store(config.home)
-    kept = tuple(keep)
-    for entry in store.files(config.state_path):
-        if entry.name.endswith(".snapshot") and not entry.name.startswith(kept):
-            store.delete(f"{config.state_path}/{entry.name}")

@@ -12,7 +12,8 @@ import pytest
 
 from dovetail.model.interval import IntervalSpec
 from dovetail.state import live_index
-from dovetail.state.store import drop_snapshots, read_totals
+from dovetail.state.snapshot_files import SnapshotFiles
+from dovetail.state.store import read_totals
 from oracle import admissible, batch_join
 
 from .workload import config, joined, offsets, random_rows, write_commits
@@ -52,7 +53,7 @@ def test_the_result_does_not_depend_on_how_the_state_came(
             recovery == "retried"
         ):  # the same step again finds the index at its end: it must go back to the start
             assert Counter(joined(join, start, end)) == Counter(made)
-        drop_snapshots(join, keep=[end.version])
+        SnapshotFiles(join).drop(before=end.step)
         rows += made
         steps, last = steps + 1, end
     assert steps > 3

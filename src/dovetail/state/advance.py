@@ -1,0 +1,75 @@
+"""One step of the state of one task's share, from one offset to the next: what came, and what comes out.
+
+Law: what is done depends only on the log, the two offsets and the state at the first. So it is done the same
+whether the step runs for the first time, is run again, or is one of those that a rebuild runs once more.
+"""
+
+from __future__ import annotations
+
+from dovetail.joins.interval import Copies, Counts, Emitted, Times, step
+from dovetail.joins.sample import look
+from dovetail.log.category import Category
+from dovetail.model.interval import IntervalSpec
+from dovetail.model.join_config import JoinConfig
+from dovetail.model.match_offsets import labelled
+from dovetail.model.offset import JoinOffset
+from dovetail.model.share import SIDES, Share
+from dovetail.state.arrivals import arrivals, copied_tags
+from dovetail.state.capped_keys import counted, pruned
+from dovetail.state.gather import Rows, key_hashes, same_keys
+from dovetail.state.live_index import Attached
+
+Totals = dict[str, int]
+
+
+def rows_between(config: JoinConfig, start: JoinOffset, end: JoinOffset) -> tuple[Rows, Rows]:
+    """All rows of both sides that a step may touch."""
+    left, right = (Category.open(config.home, name) for name in (config.left, config.right))
+    return Rows(left, start.left_floor, end.left), Rows(right, start.right_floor, end.right)
+
+
+def advance(
+    config: JoinConfig,
+    share: Share,
+    at: Attached,
+    start: JoinOffset,
+    end: JoinOffset,
+    left_rows: Rows,
+    right_rows: Rows,
+) -> tuple[Emitted, Totals]:
+    """Takes the state from `start` to `end`; returns what came out, and the running totals after it."""
+    state, before = at.state, at.state.times
+    left, right = (Category.open(config.home, name) for name in (config.left, config.right))
+    new_left = arrivals(left, left.commits(start.left, end.left), share, "left")
+    new_right = arrivals(right, right.commits(start.right, end.right), share, "right")
+    emitted = step(
+        state,
+        new_left,
+        new_right,
+        Times(end.left_time, end.right_time),
+        lambda a, b: same_keys(left_rows, right_rows, config.keys, a, b),
+        lambda side, rows: key_hashes(left_rows, right_rows, side, rows),
+        Copies(copied_tags(share, "left"), copied_tags(share, "right")),
+    )
+    seen = look(at.sample, config.spec, new_left, new_right, before, state.times)
+    totals = add_totals(at.totals, _told(config.spec, emitted.counts)._asdict())
+    totals = add_totals(totals, {"missed": seen.missed, **labelled(seen.offsets)})
+    for rows, side, capped in zip((left_rows, right_rows), SIDES, emitted.capped, strict=True):
+        totals = pruned(add_totals(totals, counted(rows, config.keys, side, capped)))
+    totals |= {"open_rows": state.left_rows, "retained_rows": state.right_rows}
+    totals["peak_rows"] = max(totals.get("peak_rows", 0), emitted.peak_rows)
+    totals["peak_index_bytes"] = max(totals.get("peak_index_bytes", 0), index_bytes(at))
+    return emitted, totals
+
+
+def add_totals(first: Totals, second: Totals) -> Totals:
+    return {name: first.get(name, 0) + second.get(name, 0) for name in {**first, **second}}
+
+
+def index_bytes(at: Attached) -> int:
+    return sum(buffer.bytes for buffer in (at.state.left, at.state.right, at.sample.left, at.sample.right))
+
+
+def _told(spec: IntervalSpec, counts: Counts) -> Counts:
+    """As people count: what a semi join lets out are matches."""
+    return counts._replace(pairs=counts.left_alone, left_alone=0) if spec.how == "semi" else counts
