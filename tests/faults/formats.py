@@ -23,7 +23,7 @@ from dovetail.log import document
 from dovetail.model import offset
 from dovetail.state import live_index
 from faults import specimen
-from faults.mutants import DAMAGES, senseless
+from faults.mutants import DAMAGES, cut, empty, exchanged, longer, senseless
 from faults.specimen import Specimen, Use
 
 Repair = Callable[[Specimen, Path, random.Random], None]
@@ -75,9 +75,10 @@ def _snapshot(made: Specimen, path: Path, rng: random.Random) -> None:
 
 
 def _segment(made: Specimen, path: Path, rng: random.Random) -> None:
-    """The commit that names it says the new checksum and size."""
+    """The commit that names it says the new checksum and size. What lies inside its columns is not looked at
+    beyond the checksum, so only its frame is changed."""
     data = path.read_bytes()
-    data = rng.choice(DAMAGES)(data, data[::-1], rng)
+    data = rng.choice((cut, empty, longer, exchanged))(data, data[::-1], rng)
     path.write_bytes(data)
     for commit in path.parents[1].glob("commits/*.json"):
         said = json.loads(commit.read_bytes())

@@ -32,6 +32,7 @@ class CommitTaken:
 
     @classmethod
     def from_json(cls, said: Mapping[str, Any]) -> CommitTaken:
+        json_values.fields(said, cls.__dataclass_fields__)
         newest_us, behind_us, window = said["newest_us"], said["behind_us"], said["window"]
         return cls(
             commit=json_values.whole(said["commit"]),
@@ -66,6 +67,7 @@ class SideRecord:
 
     @classmethod
     def from_json(cls, said: Mapping[str, Any]) -> SideRecord:
+        json_values.fields(said, cls.__dataclass_fields__)
         start, backlog_us = json_values.whole(said["start"]), said["backlog_us"]
         read = cls(
             start=start,
@@ -104,6 +106,7 @@ class StepRecord:
     @classmethod
     def from_json(cls, said: Mapping[str, Any]) -> StepRecord:
         """Raises KeyError, TypeError or ValueError for anything that `to_json` cannot have made."""
+        json_values.fields(said, cls.__dataclass_fields__)
         return cls(
             step=json_values.whole(said["step"]),
             planned_at_us=json_values.time_us(said["planned_at_us"]),
