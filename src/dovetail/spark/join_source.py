@@ -16,6 +16,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
+from dovetail.crash_points import passing
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import JoinOffset
 from dovetail.spark.failures import told
@@ -86,6 +87,7 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         from dovetail.time.coordinator import Pace, plan
 
+        passing("coordinator", "begun")
         began = time.monotonic_ns()
         config, begin = self.config, JoinOffset.from_json(start)
         left, right = self._categories()
@@ -113,6 +115,7 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
             return start
         end = self._with_floors(planned.end, left, right).to_json()
         self._record(begin, planned, *new, (time.monotonic_ns() - began) // 1000)
+        passing("coordinator", "planned")
         return end
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
@@ -126,6 +129,7 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
         """A step is done for good: let retention and the removal of old snapshots go on."""
         from dovetail.state.store import drop_snapshots
 
+        passing("coordinator", "done")
         offset = JoinOffset.from_json(end)
         left, right = self._categories()
         for category, floor in ((left, offset.left_floor), (right, offset.right_floor)):

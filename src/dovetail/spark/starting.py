@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from dovetail.crash_points import passing
 from dovetail.errors import DovetailError
 from dovetail.log.category import Category
 from dovetail.plan.physical import (
@@ -155,7 +156,9 @@ def _telling(
 
     def run(rows: DataFrame, batch: int) -> None:
         try:
+            passing("sink", "begun")
             append(rows, batch)
+            passing("sink", "committed")
         except Exception as error:
             if interrupted(error):
                 raise TaskError(INTERRUPTED) from None
