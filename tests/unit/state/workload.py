@@ -14,14 +14,15 @@ from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import JoinOffset
 from dovetail.model.time_codes import NO_TIME
 from dovetail.service.torture.oracle import Row
-from dovetail.service.torture.quick_join import OUTPUT, SCHEMA
-from dovetail.service.torture.quick_join import config as config
-from dovetail.service.torture.workload import random_rows as random_rows
+from dovetail.service.torture.quick_join import OUTPUT, SCHEMA, config
+from dovetail.service.torture.workload import random_rows
 from dovetail.spark.write_rows import bucket_of, time_of
 from dovetail.state.join_step import run_step
 from dovetail.state.key_hash import hash_keys
 from dovetail.time.clock import CommitSummary
 from dovetail.time.coordinator import Pace, needed_since, plan_step
+
+__all__ = ["OUTPUT", "SCHEMA", "config", "joined", "offsets", "random_rows", "write_commits"]
 
 
 def write_commits(

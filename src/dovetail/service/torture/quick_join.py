@@ -163,7 +163,7 @@ def _append(category: Category, rows: list[Row], batch: int) -> None:
         "_time": [NO_TIME if key is None or time is None else time for key, time, _ in rows],
         "_key_0": keys,
         "id": [number for _, _, number in rows],
-        "note": [f"row {number} of a stream, with words that compress" * 4 for _, _, number in rows],
+        "note": [_note(number) for _, _, number in rows],
     }
     arrays = [pa.array(columns[field.name], field.type) for field in category.schema]
     record = pa.record_batch(arrays, schema=category.schema)
@@ -171,6 +171,12 @@ def _append(category: Category, rows: list[Row], batch: int) -> None:
     infos = category.write_segments([record], buckets, time_of("_time"), hash_of=hash_of("_hash"), max_rows=9)
     rejected = [category.write_rejected(["?"], "not a row")]
     category.append(infos, producer="torture", batch=batch, rejected=rejected)
+
+
+def _note(number: int) -> str:
+    """Some kilobytes: a dictionary is not trained on less than a few hundred."""
+    rng = random.Random(number)
+    return " ".join(rng.choice(("clicked", "seen", "bought", str(rng.random()))) for _ in range(400))
 
 
 def _hot(spec: IntervalSpec, seed: str) -> list[list[Any]]:
