@@ -78,7 +78,7 @@ def _refuse_failures(cases: list[Case]) -> None:
     if failed:
         first = failed[0]
         raise RunError(
-            f"{len(failed)} of {len(cases)} joins failed; case {first.number} of seed {first.seed}: {first.wrong}",
+            f"{len(failed)} of {len(cases)} joins failed; case {first.number}: {first.wrong}",
             where=str(first.folder),
             expected="every row once, as the oracle has it",
             hint=f"replay it with `dovetail torture --seed {first.seed} --case {first.number}`; "

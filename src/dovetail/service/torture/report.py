@@ -67,7 +67,8 @@ def to_markdown(cases: Sequence[Case], command: str) -> str:
     text = [
         "# Faults survived",
         "",
-        f"Written by `{command}`; do not edit by hand. [Torture](../how-to/torture.md) says what is done and compared.",
+        f"Written by `{command}`; do not edit by hand.",
+        "[Torture](../how-to/torture.md) says what is done and compared.",
         "",
         f"{summary(cases)}.",
         "",
