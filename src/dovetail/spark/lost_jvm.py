@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 from pyspark import SparkContext
 
 from dovetail.errors import RunError
@@ -25,6 +26,11 @@ def jvm_ended(grace_s: float = 0.0) -> bool:
     except subprocess.TimeoutExpired:
         return False
     return True
+
+
+def hung_up(error: BaseException) -> bool:
+    """A call into the JVM has failed because there is none any more."""
+    return isinstance(error, ConnectionError | Py4JNetworkError) and jvm_ended(_GRACE_S)
 
 
 @contextmanager

@@ -33,6 +33,7 @@ from dovetail.spark.checkpoints import checkpoint_of
 from dovetail.spark.direct_slicer import append_files, direct_slice
 from dovetail.spark.failures import INTERRUPTED, TaskError, failure_of, interrupted
 from dovetail.spark.input_files import local_path
+from dovetail.spark.lost_jvm import hung_up
 from dovetail.spark.parquet_files import check_files
 from dovetail.spark.slicer import HASH, TIME, Placement, append_batch, make_category
 
@@ -162,6 +163,8 @@ def _telling(
         except Exception as error:
             if interrupted(error):
                 raise TaskError(INTERRUPTED) from None
+            if hung_up(error):
+                return  # there is nobody left to tell
             failures[stage] = failure_of(error, stage)
             raise TaskError(failures[stage].what) from None
 

@@ -29,6 +29,8 @@ from dovetail.model.share import SIDES, Side
 from dovetail.state.arrivals import arrivals, copied_tags
 from dovetail.state.capped_keys import counted, pruned
 from dovetail.state.gather import Batch, Rows, key_hashes, same_keys
+from dovetail.state.index_trouble import index_trouble
+from dovetail.state.live_index import index_root
 from dovetail.state.pieces import Int64s, Places
 from dovetail.state.store import StateStore, add_totals
 
@@ -48,8 +50,10 @@ def run_step(
     left_rows = Rows(left, start.left_floor, end.left)
     right_rows = Rows(right, start.right_floor, end.right)
     began = time.monotonic_ns()
-    store = StateStore(config, share)
-    with store.index.exclusively():
+    root = index_root(config.index_dir)
+    with index_trouble(root):
+        store = StateStore(config, share)
+    with index_trouble(root), store.index.exclusively():
         (state, sample, totals), rebuilt = store.resume(start)
         before = state.times
         new_left = arrivals(left, left.commits(start.left, end.left), share, "left")

@@ -78,8 +78,8 @@ def run(home: Path, index: Path, seed: int | str, shift: int = 0) -> None:
     )
     steps, records = Steps(join, open_store(join.home)), StepLog(join.home, join.state_path)
     for batch in range(BATCHES):
-        _append(left, cut(workload.left, batch, BATCHES), batch)
-        _append(right, cut(workload.right, batch, BATCHES), batch)
+        append(left, cut(workload.left, batch, BATCHES), batch)
+        append(right, cut(workload.right, batch, BATCHES), batch)
         while True:
             start, end = steps.last()
             if end is None:
@@ -155,7 +155,7 @@ def config(home: Path, index: Path, spec: IntervalSpec, buckets: int, max_delay:
     )
 
 
-def _append(category: Category, rows: list[Row], batch: int) -> None:
+def append(category: Category, rows: list[Row], batch: int) -> None:
     """One batch of a producer, with a row aside that cannot be read."""
     keys = pa.array([key for key, _, _ in rows], pa.string())
     columns: dict[str, Any] = {
