@@ -19,11 +19,13 @@ def committed_files(folder: str | Path) -> list[str]:
     """The files of a file sink that count, in the order they were written."""
     log = Path(folder) / "_spark_metadata"
     if not log.is_dir():
+        if not any(Path(folder).glob("*")):
+            return []
         raise InputError(
             "this is not the output of a streaming query",
             where=str(folder),
-            expected="a folder with _spark_metadata in it, or nothing written yet",
-            hint="check the path in STORAGE",
+            expected="a folder with _spark_metadata in it, or one where nothing is written yet",
+            hint="check the path: it is that of STORAGE, or of the query's `start`",
         )
     batches = {int(entry.name.removesuffix(".compact")): entry for entry in _entries(log)}
     added: dict[str, bool] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -35,7 +36,9 @@ def hung_up(error: BaseException) -> bool:
 
 @contextmanager
 def loss_told(log: Path | None) -> Iterator[None]:
-    """Of a run: what it fails with when Spark is gone is not what the user needs to hear."""
+    """Of a run: what it fails with when Spark is gone is not what the user needs to hear, nor are the traces
+    that Py4J logs of each call that found it gone."""
+    logging.getLogger().addFilter(_no_trace)
     try:
         yield
     except Exception as error:
@@ -48,3 +51,9 @@ def loss_told(log: Path | None) -> Iterator[None]:
             hint="it was killed, or had too little memory (DOVETAIL_DRIVER_MEMORY); "
             "start again: the application goes on where it was",
         ) from error
+    finally:
+        logging.getLogger().removeFilter(_no_trace)
+
+
+def _no_trace(record: logging.LogRecord) -> bool:
+    return record.msg != "Exception while sending command."
