@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from dovetail.service.torture import points
 from dovetail.service.torture.case import Broken, Case, Fault
@@ -37,16 +37,19 @@ FAULTS = {
 _NO_WAY_TO_END = ("Traceback", "internal error", "Exception in thread", "Py4J")
 
 
-def run_spark(case: Case, faults: int | None = None) -> None:
+def run_spark(case: Case, kinds: Sequence[str] | None = None) -> None:
+    """Do some of FAULTS to an application, one after another: those given, or what the case's seed says."""
     rng = random.Random(case.name)
     sink = rng.choice(("parquet", "parquet", "log"))
-    count = faults or rng.randint(7, 11)
-    workload = Workload.of(case.name, ROWS_A_PART * (2 * count + 2))
+    drawn = rng.choices(list(FAULTS), list(FAULTS.values()), k=rng.randint(7, 11))
+    faults = drawn if kinds is None else kinds
+    parts = 2 * len(faults) + 2  # each fault finds work, and so does each start after one
+    workload = Workload.of(case.name, ROWS_A_PART * parts)
     case.what = f"{workload.mode}, into {sink}"
-    torture = _Torture(case, rng, workload, SparkApplication(case.folder, workload, sink), 2 * count + 2)
+    torture = _Torture(case, rng, workload, SparkApplication(case.folder, workload, sink), parts)
     try:
         torture.start()
-        for kind in rng.choices(list(FAULTS), list(FAULTS.values()), k=count):
+        for kind in faults:
             torture.fault(kind)
         torture.end()
         wrong = difference(torture.application.result(), workload.expected())
