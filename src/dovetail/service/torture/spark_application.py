@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -41,6 +42,7 @@ class SparkApplication:
         self.home = folder / "home"
         self.orders = folder / "crash"  # a crash point written here is one process's last
         self.processes: list[subprocess.Popen[bytes]] = []
+        self._index = folder / "index"
         self._into_log = sink == "log"
         (folder / "r").mkdir(parents=True)
         (folder / "app.pql").write_text(_query(folder, workload.mode, self._into_log))
@@ -71,7 +73,7 @@ class SparkApplication:
             **os.environ,
             "PYTHONPATH": os.pathsep.join([_source(), os.environ.get("PYTHONPATH", "")]),
             "DOVETAIL_HOME": str(self.home),
-            "DOVETAIL_INDEX_DIR": str(self.folder / "index"),
+            "DOVETAIL_INDEX_DIR": str(self._index),
             "DOVETAIL_DRIVER_MEMORY": "1g",
             FILE_VARIABLE: str(self.orders),
         }
@@ -105,6 +107,10 @@ class SparkApplication:
             tables = [pq.ParquetFile(file).read() for file in committed_files(self.folder / "out")]
         rows = [row for table in tables for row in table.to_pylist()]
         return [(row["l"], row.get("r")) for row in rows]
+
+    def lose_index(self) -> None:
+        """As when another machine goes on."""
+        shutil.rmtree(self._index, ignore_errors=True)
 
     def terminate(self) -> None:
         self.process.send_signal(signal.SIGTERM)

@@ -34,6 +34,7 @@ FAULTS = {
     "SIGTERM": 5,
 }
 """What is done, and how often of a hundred."""
+_FATAL = ("driver", "JVM", "all")
 _NO_WAY_TO_END = ("Traceback", "internal error", "Exception in thread", "Py4J")
 
 
@@ -95,9 +96,17 @@ class _Torture:
             self.feed()
             time.sleep(self._rng.uniform(0, 1.5))  # anywhere in the work
             self._kill(kind)
-        self._until(lambda: self._ended() or self.application.steps_done() > before, "step after a fault")
+        if kind == "SIGTERM":
+            self._until(self._ended, "end after SIGTERM", STOPPING_S)
+        elif kind in _FATAL:
+            self._until(self._ended, f"end of a run whose {kind} was killed")
+        else:
+            self._until(lambda: self._ended() or self.application.steps_done() > before, "step after a fault")
         if self._ended():
             self._check_end(clean=kind == "SIGTERM")
+            if kind in ("all", "SIGTERM") and self._rng.random() < 0.3:
+                self.application.lose_index()
+                self._done("before a start", "the live index is lost", kills=False)
             self.start()
 
     def end(self) -> None:
