@@ -102,9 +102,9 @@ def run_application(
     if on_snapshot is not None:
         on_snapshot(RunSnapshot(pql_path.stem, 0.0, "starting"))
     plan = compile_file(pql_path, home)
-    with claimed(home, plan) as held:  # before Spark: what is wrong with the home is told at once
+    with claimed(home, plan):  # before Spark: what is wrong with the home is told at once
         log = _spark_log(home, plan.application)
-        session = spark or open_session(plan.application, master, DRIVER_MEMORY.read(), settings, log, held)
+        session = spark or open_session(plan.application, master, DRIVER_MEMORY.read(), settings, log)
         monitor = Monitor()
         reporter = Reporter(home, plan, metrics_port)
         view = _Snapshots(began, on_snapshot, reporter)

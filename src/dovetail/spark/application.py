@@ -7,30 +7,25 @@ do.
 
 from __future__ import annotations
 
-import fcntl
 import os
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from dovetail.errors import HomeError, StateError
+from dovetail.errors import StateError
 from dovetail.log.category import Category, list_categories
 from dovetail.log.filesystem import Store, open_store
 from dovetail.plan.application_file import application_path, decode, encode, stable
 from dovetail.plan.physical import Plan
-
-AFTERLIFE_S = 30.0
-"""How long a JVM may take to end after its driver was killed."""
-_LOOK_S = 0.1
+from dovetail.spark.run_lock import locked
 
 
 @contextmanager
-def claimed(home: str, plan: Plan) -> Iterator[int | None]:
-    """Hold the application for one run of this plan; gives what `running` gives."""
-    with running(home, plan.application) as held:
+def claimed(home: str, plan: Plan) -> Iterator[None]:
+    """Hold the application for one run of this plan."""
+    with running(home, plan.application):
         claim(home, plan)
-        yield held
+        yield
 
 
 def claim(home: str, plan: Plan) -> None:
@@ -73,63 +68,15 @@ def _forget_categories(home: str, application: str) -> None:
 
 
 @contextmanager
-def running(home: str, application: str) -> Iterator[int | None]:
-    """Hold the application for one run; a second run of it is refused.
-
-    Gives the descriptor that holds it, for processes that the run starts to inherit: a driver may be killed,
-    and its JVM still write for a moment. Then the application is held until that has ended too. None where
-    the home's filesystem knows no locks.
-    """
+def running(home: str, application: str) -> Iterator[None]:
+    """Hold the application for one run; a second run of it is refused."""
     store = open_store(home)
     if not store.local:
-        yield None
+        yield
         return
     store.make_folder(f"apps/{application}")
-    path = os.path.join(store.root, "apps", application, "lock")
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    except OSError as error:
-        raise HomeError(f"the home cannot be written: {error.strerror}", where=path) from error
-    try:
-        if not _locked(descriptor):
-            raise StateError(
-                f"application {application} is running already",
-                where=path,
-                expected="one run of an application at a time",
-                hint="stop the other run, or use another home (--home)",
-            )
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
-        try:
-            yield descriptor
-        finally:
-            fcntl.flock(descriptor, fcntl.LOCK_UN)  # also for those that have inherited it
-    finally:
-        os.close(descriptor)
-
-
-def _locked(descriptor: int) -> bool:
-    """Lock a file. If the run that holds it has died, wait for what it has left behind."""
-    deadline = time.monotonic() + AFTERLIFE_S
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return True
-        except BlockingIOError:
-            holder = os.pread(descriptor, 20, 0)
-            if not holder.isdigit() or _alive(int(holder)) or time.monotonic() > deadline:
-                return False
-        time.sleep(_LOOK_S)
-
-
-def _alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+    with locked(os.path.join(store.root, "apps", application, "lock"), application):
+        yield
 
 
 def _difference(found: Any, wanted: Any, path: str = "plan") -> str:

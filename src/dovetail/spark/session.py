@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 import dovetail
 from dovetail.spark.class_archive import java_options
 from dovetail.spark.hang_up import quiet_accumulators
+from dovetail.spark.run_lock import held_locks
 from dovetail.spark.worker_python import worker_python
 
 FIXED = {
@@ -55,15 +56,10 @@ MAX_SOCKET_FOLDER = 60
 
 
 def open_session(
-    application: str,
-    master: str,
-    driver_memory: str,
-    settings: Mapping[str, str],
-    log: Path | None = None,
-    held: int | None = None,
+    application: str, master: str, driver_memory: str, settings: Mapping[str, str], log: Path | None = None
 ) -> SparkSession:
     """A session for one application. `settings` are the user's and win over our defaults; what the JVM has to
-    say on stderr goes to the file `log`, if there is one; `held` is a descriptor that it shares."""
+    say on stderr goes to the file `log`, if there is one."""
     cluster = not master.startswith("local")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable if cluster else worker_python())
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
@@ -82,7 +78,7 @@ def open_session(
     wanted |= {**settings, **FIXED}
     conf = SparkConf().setAll(list(wanted.items()))
     if SparkContext._gateway is None:
-        _start_jvm(conf, log, held)
+        _start_jvm(conf, log)
     with _own_interrupt():
         session = SparkSession.builder.config(conf=conf).getOrCreate()
     quiet_accumulators(session.sparkContext)
@@ -116,13 +112,14 @@ def _own_interrupt() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _start_jvm(conf: SparkConf, log: Path | None, held: int | None) -> None:
-    """As PySpark does it, with a place for the JVM's stderr: it is no reading for a terminal."""
+def _start_jvm(conf: SparkConf, log: Path | None) -> None:
+    """As PySpark does it, with a place for the JVM's stderr, which is no reading for a terminal, and a share
+    in what holds the application."""
     if log is None:
         return
     log.parent.mkdir(parents=True, exist_ok=True)
     with open(log, "ab") as file:
-        shared = {"stderr": file, "pass_fds": () if held is None else (held,)}
+        shared = {"stderr": file, "pass_fds": held_locks()}
         gateway = launch_gateway(conf, popen_kwargs=shared)  # type: ignore[no-untyped-call]
     SparkContext._ensure_initialized(gateway=gateway, conf=conf)
 

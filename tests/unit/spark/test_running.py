@@ -12,22 +12,24 @@ from typing import Any
 import pytest
 
 from dovetail.errors import StateError
-from dovetail.spark import application, session
+from dovetail.spark import run_lock, session
 from dovetail.spark.application import running
+from dovetail.spark.run_lock import held_locks
 
 RUN = """
 import subprocess, sys
 from dovetail.spark.application import running
-with running(sys.argv[1], "app") as held:
-    child = subprocess.Popen(["sleep", "60"], pass_fds=(held,), stdout=subprocess.DEVNULL)
+from dovetail.spark.run_lock import held_locks
+with running(sys.argv[1], "app"):
+    child = subprocess.Popen(["sleep", "60"], pass_fds=held_locks(), stdout=subprocess.DEVNULL)
     print(child.pid, flush=True)
     child.wait()
 """
 
 
 def test_a_second_run_is_refused_and_the_first_gives_back(tmp_path: Path) -> None:
-    with running(str(tmp_path), "app") as held:
-        child = subprocess.Popen(["sleep", "60"], pass_fds=(held,))  # type: ignore[arg-type]
+    with running(str(tmp_path), "app"):
+        child = subprocess.Popen(["sleep", "60"], pass_fds=held_locks())
         with pytest.raises(StateError, match="running already"), running(str(tmp_path), "app"):
             pass
         with running(str(tmp_path), "other"):
@@ -50,10 +52,10 @@ def test_what_a_killed_run_has_left_is_waited_for(tmp_path: Path, monkeypatch: p
         driver.kill()
         driver.wait()
     try:
-        monkeypatch.setattr(application, "AFTERLIFE_S", 0.3)
+        monkeypatch.setattr(run_lock, "AFTERLIFE_S", 0.3)
         with pytest.raises(StateError, match="running already"), running(str(tmp_path), "app"):
             pass
-        monkeypatch.setattr(application, "AFTERLIFE_S", 60.0)
+        monkeypatch.setattr(run_lock, "AFTERLIFE_S", 60.0)
         ends = subprocess.Popen(["sh", "-c", f"sleep 0.5; kill -9 {left_behind}"])
         with running(str(tmp_path), "app"):
             assert not Path(f"/proc/{left_behind}").exists() or _is_zombie(left_behind)
@@ -74,5 +76,7 @@ def test_the_jvm_shares_what_holds_the_application(tmp_path: Path, monkeypatch: 
     started: dict[str, Any] = {}
     monkeypatch.setattr(session, "launch_gateway", lambda conf, popen_kwargs: started.update(popen_kwargs))
     monkeypatch.setattr(session.SparkContext, "_ensure_initialized", lambda **_: None)
-    session._start_jvm(None, tmp_path / "spark.log", 7)  # type: ignore[arg-type]
-    assert started["pass_fds"] == (7,)
+    with running(str(tmp_path), "app"):
+        session._start_jvm(None, tmp_path / "spark.log")  # type: ignore[arg-type]
+        assert started["pass_fds"] == held_locks() != ()
+    assert held_locks() == ()

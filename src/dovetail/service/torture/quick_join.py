@@ -66,8 +66,9 @@ def put_out(home: Path) -> list[Result]:
     ]
 
 
-def run(home: Path, index: Path, seed: int | str, shift: int = 0) -> None:
-    """Go on until all rows are joined. `shift` gives every step another number of tasks."""
+def run(home: Path, index: Path, seed: int | str, shift: int = 0, tasks: int | None = None) -> None:
+    """Go on until all rows are joined. Without `tasks` their number changes from step to step, and `shift`
+    gives each step another."""
     workload = quick_workload(seed)
     wide = is_wide(seed)
     schema = WIDE if wide else SCHEMA
@@ -84,8 +85,8 @@ def run(home: Path, index: Path, seed: int | str, shift: int = 0) -> None:
             start, end = steps.last()
             if end is None:
                 summaries = _new(left, start.left), _new(right, start.right)
-                tasks = 1 + (start.step // 2 + shift) % MOST_TASKS
-                pace = Pace(MAX_DELAY, MAX_DELAY, STEP_ROWS, tasks)
+                changing = 1 + (start.step // 2 + shift) % MOST_TASKS
+                pace = Pace(MAX_DELAY, MAX_DELAY, STEP_ROWS, tasks or changing)
                 planned = plan(start, *summaries, pace, final=batch == BATCHES - 1)
                 if planned.end is start:
                     break
@@ -137,7 +138,7 @@ def spec_of(workload: Workload) -> IntervalSpec:
     return IntervalSpec(BEFORE, AFTER, how, "one", pick) if pick else IntervalSpec(BEFORE, AFTER, how)
 
 
-def config(home: Path, index: Path, spec: IntervalSpec, buckets: int, max_delay: int) -> JoinConfig:
+def config(home: Path | str, index: Path, spec: IntervalSpec, buckets: int, max_delay: int) -> JoinConfig:
     return JoinConfig(
         home=str(home),
         application="app",
