@@ -19,7 +19,7 @@ from dovetail.service.torture.spark_application import SparkApplication
 from dovetail.service.torture.workload import Workload, cut
 
 ROWS_A_PART = 30
-PATIENCE_S = 180.0
+PATIENCE_S = 300.0
 STOPPING_S = 60.0
 ORDER_S = 20.0
 LOOK_S = 0.05
