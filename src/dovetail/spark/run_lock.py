@@ -16,7 +16,7 @@ from contextlib import contextmanager
 
 from dovetail.errors import HomeError, StateError
 
-AFTERLIFE_S = 30.0
+AFTERLIFE_S = 60.0
 """How long a JVM may take to end after its driver was killed."""
 _LOOK_S = 0.1
 

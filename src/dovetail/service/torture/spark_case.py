@@ -34,7 +34,7 @@ FAULTS = {
     "SIGTERM": 5,
 }
 """What is done, and how often of a hundred."""
-_FATAL = ("driver", "JVM", "all")
+_FATAL, _ALL = ("driver", "JVM", "all"), "driver, JVM and workers"
 _NO_WAY_TO_END = ("Traceback", "internal error", "Exception in thread", "Py4J")
 
 
@@ -70,6 +70,7 @@ class _Torture:
         self._workload = workload
         self._parts = parts
         self._fed = 0
+        self._wounded = False  # the run that is there may yet end of an earlier fault
 
     def feed(self) -> None:
         left, right = (
@@ -82,7 +83,7 @@ class _Torture:
         """Start with work to do, and wait until some is done."""
         self.feed()
         before = self.application.steps_done()
-        self.application.start()
+        self._run()
         self._until(lambda: self._ended() or self.application.steps_done() > before, "step after a start")
         if self._ended():
             raise Broken(f"a run ended before its first step, saying: {self.application.said()[-600:]}")
@@ -121,15 +122,19 @@ class _Torture:
             self._kill("all")
             self._until(self._ended, "end after SIGKILL")
         if self._rng.random() < 0.3:
-            self.application.start("--drain")
+            self._run("--drain")
             time.sleep(self._rng.uniform(8, 20))
             if not self._ended():
                 kill_session(self.application.process.pid)
-                self._done("SIGKILL while draining", "all")
+                self._done("SIGKILL while draining", _ALL)
             self._until(self._ended, "end after SIGKILL")
-        self.application.start("--drain")
+        self._run("--drain")
         self._until(self._ended, "end of --drain")
         self._check_end(clean=True)
+
+    def _run(self, *options: str) -> None:
+        self.application.start(*options)
+        self._wounded = False
 
     def clear(self) -> None:
         for process in self.application.processes:
@@ -161,7 +166,7 @@ class _Torture:
             return
         elif not self._kill_one(session, kind):
             return
-        self._done("SIGKILL", "driver, JVM and workers" if kind == "all" else kind)
+        self._done("SIGKILL", _ALL if kind == "all" else kind)
 
     def _kill_one(self, session: int, kind: str) -> bool:
         role: Role = kind  # type: ignore[assignment]
@@ -170,6 +175,7 @@ class _Torture:
 
     def _done(self, kind: str, point: str, *, kills: bool = True) -> None:
         self._case.faults.append(Fault("Spark", kind, point, kills))
+        self._wounded |= kills
 
     def _ended(self) -> bool:
         return self.application.process.poll() is not None
@@ -185,7 +191,7 @@ class _Torture:
         """A process that was not killed itself ends with 0, or with 1 and a word on what happened."""
         process = self.application.process
         text = self.application.said()
-        fine = (0,) if clean else (0, 1, -signal.SIGKILL)
+        fine = (0,) if clean and not self._wounded else (0, 1, -signal.SIGKILL)
         traces = [sign for sign in _NO_WAY_TO_END if sign in text]
         if process.returncode not in fine or traces:
             raise Broken(f"a run ended with status {process.returncode}, saying: {text[-600:]}")
