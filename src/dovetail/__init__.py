@@ -1,7 +1,8 @@
 """Dovetail: streaming joins as a service, on Apache Spark.
 
 A join is a function `(state, new rows, time) -> matches` that changes only its state; everything else here is
-delivery. `dovetail.join` puts it into a PySpark job; the `dovetail` command runs PQL applications.
+delivery. `dovetail.join` puts it into a PySpark job; the `dovetail` command runs PQL applications;
+`dovetail.committed_files` says which files of a Parquet output count.
 """
 
 from __future__ import annotations
@@ -10,13 +11,18 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dovetail.spark.api import join as join
+    from dovetail.spark.committed_files import committed_files as committed_files
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "join"]
+__all__ = ["__version__", "committed_files", "join"]
 
 
 def __getattr__(name: str) -> object:
     """Import PySpark only when `dovetail.join` is asked for: `import dovetail` itself stays light."""
+    if name == "committed_files":
+        from dovetail.spark.committed_files import committed_files
+
+        return committed_files
     if name == "join":
         from dovetail.spark.api import join
 

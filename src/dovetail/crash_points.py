@@ -9,7 +9,17 @@ point is a kind of file and how far it has come:
     deleted   it is gone
 
 Every file operation of a home on local disk passes such points (`log/local.py`), and so do the files of the
-live index: a crash between any two of them can be had.
+live index: a crash between any two of them can be had. What is no file has points of its own:
+
+    coordinator.begun    a step is to be planned             (`spark/join_source.py`)
+    coordinator.planned  it is, but Spark does not know yet
+    coordinator.done     Spark has said that a step is done for good; nothing is tidied up yet
+    sink.begun           a micro-batch is to go into the log (`spark/starting.py`)
+    sink.written         its segments are there, no commit names them
+    sink.committed       they exist, but Spark does not know yet
+
+Where many processes pass the same points, as Spark's workers do, `DOVETAIL_CRASH_FILE=path` kills one of
+them: the first that passes the point written in that file takes the file away and dies.
 """
 
 from __future__ import annotations
@@ -17,9 +27,10 @@ from __future__ import annotations
 import os
 import re
 import signal
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-VARIABLE = "DOVETAIL_CRASH"
+VARIABLE, FILE_VARIABLE = "DOVETAIL_CRASH", "DOVETAIL_CRASH_FILE"
 
 KINDS = {
     r"log/[^/]+/segments/": "segment",
@@ -43,28 +54,56 @@ class _Armed:
     point: str
     passings_left: int
 
-
-def _armed() -> _Armed | None:
-    said = os.environ.get(VARIABLE)
-    if not said:
-        return None
-    point, _, times = said.partition(":")
-    return _Armed(point, int(times or 1))
+    def passed(self, point: str) -> None:
+        if point == self.point:
+            self.passings_left -= 1
+            if self.passings_left == 0:
+                _die()
 
 
-_ARMED = _armed()
+@dataclass
+class _ArmedByFile:
+    path: str
+
+    def passed(self, point: str) -> None:
+        try:
+            with open(self.path) as file:
+                if file.read() != point:
+                    return
+            os.unlink(self.path)
+        except FileNotFoundError:
+            return  # nothing is asked for, or another process was first
+        _die()
+
+
+def _die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def armed(environment: Mapping[str, str]) -> _Armed | _ArmedByFile | None:
+    if said := environment.get(VARIABLE):
+        point, _, times = said.partition(":")
+        return _Armed(point, int(times or 1))
+    path = environment.get(FILE_VARIABLE)
+    return _ArmedByFile(path) if path else None
+
+
+_armed = armed(os.environ)
+
+
+def arm(environment: Mapping[str, str]) -> None:
+    """From here on as if the process had been started with this environment: for one that was forked."""
+    global _armed  # noqa: PLW0603  (it is of the process, as its environment is)
+    _armed = armed(environment)
 
 
 def passing(kind: str, progress: str) -> None:
     """The process has come to a point."""
-    if _ARMED is None or _ARMED.point != f"{kind}.{progress}":
-        return
-    _ARMED.passings_left -= 1
-    if _ARMED.passings_left == 0:
-        os.kill(os.getpid(), signal.SIGKILL)
+    if _armed is not None:
+        _armed.passed(f"{kind}.{progress}")
 
 
 def passing_file(path: str, progress: str) -> None:
     """The same, for a file of a home."""
-    if _ARMED is not None:
+    if _armed is not None:
         passing(next((kind for shape, kind in KINDS.items() if re.match(shape, path)), "other"), progress)

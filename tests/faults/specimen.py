@@ -23,6 +23,8 @@ from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import JoinOffset
 from dovetail.plan import application_file
 from dovetail.pql.compile import compile_pql
+from dovetail.service.torture.quick_join import BATCHES, BUCKETS, ROWS, append
+from dovetail.service.torture.workload import AFTER, BEFORE, MAX_DELAY, cut
 from dovetail.spark.batch_files import files_of_batch, last_planned
 from dovetail.state import live_index
 from dovetail.state.join_step import run_step
@@ -34,7 +36,6 @@ from dovetail.state.why import why
 from dovetail.time.clock import CommitSummary
 from dovetail.time.coordinator import Pace, Planned, plan
 from dovetail.time.recording import record_of
-from faults.worker import AFTER, BATCHES, BEFORE, BUCKETS, MAX_DELAY, ROWS, append
 from unit.state.workload import OUTPUT, SCHEMA, config, random_rows
 from wide_rows import SCHEMA as WIDE
 from wide_rows import put as put_wide
@@ -83,8 +84,8 @@ def build(root: Path, seed: int) -> Specimen:
     right = Category.create(join.home, "right", SCHEMA, buckets=BUCKETS, compression="zstd")
     rows = [random_rows(rng, ROWS, MAX_DELAY) for _ in range(2)]
     for batch in range(BATCHES):
-        append(left, rows[0], batch)
-        append(right, rows[1], batch)
+        append(left, cut(rows[0], batch, BATCHES), batch)
+        append(right, cut(rows[1], batch, BATCHES), batch)
     wide = Category.create(join.home, "wide", WIDE, buckets=4)
     put_wide(wide, wide_rows(1200))
     for text in ("{bad", "{worse"):
@@ -210,8 +211,8 @@ def use_log(made: Specimen) -> Any:
 
 
 def use_state(made: Specimen) -> Any:
-    """The next step, from snapshots and the log."""
-    for file in made.index.glob("*/*/header.json"):
+    """The next step, from the snapshots of the home and the log."""
+    for file in (*made.index.glob("*/*/header.json"), *made.index.glob("*/snapshots/*")):
         file.unlink()
     return use_index(made)
 

@@ -16,11 +16,11 @@ import pytest
 
 from dovetail.errors import DovetailError
 from dovetail.model.offset import JoinOffset
-from faults import worker
+from dovetail.service.torture import quick_join
+from dovetail.state.copying import settle
 from faults.fuzzer import DOCUMENTED
 from faults.mutants import DAMAGES
 from faults.specimen import forget
-from oracle import batch_join
 
 FILES = {
     "category": "log/*/category.json",
@@ -29,11 +29,12 @@ FILES = {
     "reader": "log/*/readers/*.json",
     "first": "log/*/first.json",
     "snapshot": "apps/*/state/*/*.snapshot",
+    "local snapshot": "index/*/snapshots/*.snapshot",
     "record": "apps/*/state/*/steps/*.json",
     "header": "index/*/*/header.json",
     "ring": "index/*/*/*.ring",
 }
-REPAIRED = {"reader", "record", "header", "ring"}
+REPAIRED = {"reader", "record", "header", "ring", "snapshot", "local snapshot"}
 """What is made anew: a run with such a file damaged goes on as if nothing had been."""
 TASKS = 2
 HOMES = int(os.environ.get("DAMAGED_HOMES", "36"))
@@ -44,25 +45,25 @@ class Stopped(Exception):
 
 
 def stopped_after(steps: int, home: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = worker.Steps.run
+    run = quick_join.Steps.run
 
-    def some(self: worker.Steps, start: JoinOffset, end: JoinOffset) -> None:
+    def some(self: quick_join.Steps, start: JoinOffset, end: JoinOffset) -> None:
         if end.step > steps:
             raise Stopped
         run(self, start, end)
 
     forget()
     with monkeypatch.context() as patch:
-        patch.setattr(worker.Steps, "run", some)
+        patch.setattr(quick_join.Steps, "run", some)
         with pytest.raises(Stopped):
-            worker.main(home, seed, TASKS)
+            quick_join.run(home, home / "index", seed, tasks=TASKS)
 
 
 def started_again(home: Path, seed: int) -> DovetailError | None:
     """What a run that was refused says; None if it came to its end."""
     forget()
     try:
-        worker.main(home, seed, TASKS)
+        quick_join.run(home, home / "index", seed, tasks=TASKS)
     except DOCUMENTED as error:
         return error
     return None
@@ -73,9 +74,9 @@ def test_the_right_rows_or_none(tmp_path: Path, seed: int, monkeypatch: pytest.M
     home, kept = tmp_path / "home", tmp_path / "kept"
     rng = random.Random(seed)
     stopped_after(3 + seed, home, seed, monkeypatch)
+    settle()
     shutil.copytree(home, kept)
-    spec, left, right = worker.inputs(seed)
-    expected = Counter(batch_join(left, right, worker.BEFORE, worker.AFTER, spec.how, spec.match, spec.pick))
+    expected = quick_join.quick_workload(seed).expected()
     seen: Counter[tuple[str, str]] = Counter()
     for number in range(-(-HOMES // 4)):
         kind = list(FILES)[number % len(FILES)]
@@ -85,11 +86,10 @@ def test_the_right_rows_or_none(tmp_path: Path, seed: int, monkeypatch: pytest.M
         path, damage = rng.choice(files), rng.choice(DAMAGES)
         told = f"seed {seed}, home {number}: {path.relative_to(home)} ({damage.__name__})"
         path.write_bytes(damage(path.read_bytes(), rng.choice(files).read_bytes(), rng))
-        elsewhere = kind == "snapshot" and rng.random() < 0.7
-        if elsewhere:  # no live index there
+        if kind == "snapshot" and rng.random() < 0.7:  # elsewhere: no live index, no local snapshots there
             shutil.rmtree(home / "index")
         error = started_again(home, seed)
-        found = Counter(worker.put_out(home))
+        found = Counter(quick_join.put_out(home))
         if error is None:
             assert found == expected, told
         else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from dovetail.log.category import Category
 from dovetail.service.run_command import run_application
 from dovetail.service.run_snapshot import RunSnapshot
 from dovetail.service.run_summary import RunSummary
+from dovetail.spark.committed_files import committed_files
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -63,21 +63,6 @@ class Application:
 
     def category(self, name: str) -> pa.Table:
         return category_rows(self.home, name)
-
-
-def committed_files(folder: Path) -> list[str]:
-    """What a reader of a file sink may read: `_spark_metadata` names it, anything else does not count."""
-    added: dict[str, bool] = {}
-    log = folder / "_spark_metadata"
-    numbers = sorted(int(path.name.removesuffix(".compact")) for path in log.glob("[0-9]*"))
-    for number in numbers:
-        compact = log / f"{number}.compact"
-        lines = (compact if compact.exists() else log / str(number)).read_text().splitlines()[1:]
-        if compact.exists():
-            added.clear()
-        for entry in map(json.loads, lines):
-            added[entry["path"].removeprefix("file://")] = entry["action"] == "add"
-    return [path for path, present in added.items() if present]
 
 
 def category_rows(home: str, name: str) -> pa.Table:

@@ -11,7 +11,8 @@ import pytest
 
 import dovetail
 from dovetail.errors import PlanError
-from spark.application import Application, committed_files
+from dovetail.spark.committed_files import committed_files
+from spark.application import Application
 from spark.batch import count, database, differences, join_sql
 from spark.events import events, write_files
 

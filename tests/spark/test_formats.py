@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from dovetail.log.category import Category
-from spark.application import Application, committed_files
+from dovetail.spark.committed_files import committed_files
+from spark.application import Application
 from spark.batch import add, count, database, differences
 from spark.events import START_US, events
 

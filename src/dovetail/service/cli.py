@@ -58,6 +58,9 @@ COMMANDS = {
         Command("bench", "Measure: bare, lists the benchmarks.", "bench_command:app"),
         Command("test", "Run the project's own tests, by tier.", "test_command:app"),
         Command(
+            "torture", "Kill joins, start them again, compare with an oracle.", "torture_command:torture"
+        ),
+        Command(
             "settings", "Print every setting with its variable and default.", "settings_command:settings"
         ),
         Command("prepare", "Make later starts quicker; done at set-up.", "prepare_command:prepare"),

@@ -180,8 +180,11 @@ def _count(joined: Path) -> tuple[int, int]:
     import pyarrow.compute as pc
     import pyarrow.dataset as ds
 
-    files = sorted(str(file) for file in joined.rglob("*.parquet"))
-    column = ds.dataset(files, format="parquet").to_table(columns=["ranking_version"])["ranking_version"]
+    from dovetail.spark.committed_files import committed_files
+
+    column = ds.dataset(committed_files(joined), format="parquet").to_table(columns=["ranking_version"])[
+        "ranking_version"
+    ]
     return len(column), pc.count(column, mode="only_valid").as_py()
 
 

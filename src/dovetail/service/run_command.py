@@ -92,6 +92,7 @@ def run_application(
     from dovetail.log.filesystem import absolute_home
     from dovetail.service.metrics_reporter import Reporter
     from dovetail.spark.application import claimed
+    from dovetail.spark.lost_jvm import jvm_ended, loss_told
     from dovetail.spark.monitor import Monitor
     from dovetail.spark.runner import Run
     from dovetail.spark.session import open_session
@@ -102,9 +103,8 @@ def run_application(
         on_snapshot(RunSnapshot(pql_path.stem, 0.0, "starting"))
     plan = compile_file(pql_path, home)
     with claimed(home, plan):  # before Spark: what is wrong with the home is told at once
-        session = spark or open_session(
-            plan.application, master, DRIVER_MEMORY.read(), settings, _spark_log(home, plan.application)
-        )
+        log = _spark_log(home, plan.application)
+        session = spark or open_session(plan.application, master, DRIVER_MEMORY.read(), settings, log)
         monitor = Monitor()
         reporter = Reporter(home, plan, metrics_port)
         view = _Snapshots(began, on_snapshot, reporter)
@@ -115,11 +115,11 @@ def run_application(
         index = INDEX_DIR.read() or None
         run = Run(session, plan, home, mode, index, stop or threading.Event(), watch, started_s=began)
         try:
-            with reporter:
+            with loss_told(log), reporter:
                 run.execute()
             return _summary(run, monitor, began, reporter.last)
         finally:
-            if spark is None:
+            if spark is None and not jvm_ended():
                 session.stop()
 
 

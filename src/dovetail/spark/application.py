@@ -7,17 +7,17 @@ do.
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from dovetail.errors import HomeError, StateError
+from dovetail.errors import StateError
 from dovetail.log.category import Category, list_categories
 from dovetail.log.filesystem import Store, open_store
 from dovetail.plan.application_file import application_path, decode, encode, stable
 from dovetail.plan.physical import Plan
+from dovetail.spark.run_lock import locked
 
 
 @contextmanager
@@ -75,25 +75,8 @@ def running(home: str, application: str) -> Iterator[None]:
         yield
         return
     store.make_folder(f"apps/{application}")
-    path = os.path.join(store.root, "apps", application, "lock")
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    except OSError as error:
-        raise HomeError(f"the home cannot be written: {error.strerror}", where=path) from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        raise StateError(
-            f"application {application} is running already",
-            where=path,
-            expected="one run of an application at a time",
-            hint="stop the other run, or use another home (--home)",
-        ) from None
-    try:
+    with locked(os.path.join(store.root, "apps", application, "lock"), application):
         yield
-    finally:
-        os.close(descriptor)
 
 
 def _difference(found: Any, wanted: Any, path: str = "plan") -> str:

@@ -16,6 +16,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
+from dovetail.crash_points import passing
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import JoinOffset
 from dovetail.spark.failures import told
@@ -58,7 +59,7 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
         self.schema = schema
         self._stop_at: tuple[int, int] | None = None
         self._known = [0, 0]
-        self._began_us = _now_us()
+        self._heard = [(-1, time.monotonic_ns())] * 2  # the last commit with a time, and when it was seen
         self._step_log: StepLog | None = None
         self._writing_us = 0
 
@@ -87,6 +88,7 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
         from dovetail.state.asked_tasks import tasks_to_plan
         from dovetail.time.coordinator import Pace, plan
 
+        passing("coordinator", "begun")
         began = time.monotonic_ns()
         config, begin = self.config, JoinOffset.from_json(start)
         left, right = self._categories()
@@ -114,6 +116,7 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
             return start
         end = self._remembering(begin, self._with_floors(planned.end, left, right)).to_json()
         self._record(begin, planned, *new, (time.monotonic_ns() - began) // 1000)
+        passing("coordinator", "planned")
         return end
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
@@ -127,6 +130,7 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
         """A step is done for good: let retention and the removal of old snapshots go on."""
         from dovetail.state.snapshot_files import SnapshotFiles
 
+        passing("coordinator", "done")
         offset = JoinOffset.from_json(end)
         left, right = self._categories()
         for category, floor in zip((left, right), offset.needed, strict=True):
@@ -194,16 +198,18 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
         self._writing_us = (time.monotonic_ns() - began) // 1000
 
     def _idle(self, category: Category, side: int) -> bool:
-        """No row with a time has come for long: by the log's own times, or since this process began."""
+        """No row with a time has come for long: since one was seen, or since this process began, by a clock
+        that does not jump. One that does would close windows whose rows are on their way."""
         if self.config.settings.idle_timeout_us is None:
             return False
         last, first = self._known[side] - 1, category.first_commit()
         timeless = 0
         while last >= first and timeless < LOOKED_BACK and not category.commit(last).sketch.count:
             last, timeless = last - 1, timeless + 1
-        known = last >= first and timeless < LOOKED_BACK
-        silent_since_us = category.commit(last).written_at_us if known else self._began_us
-        return _now_us() - silent_since_us > self.config.settings.idle_timeout_us
+        if last >= first and timeless < LOOKED_BACK and last != self._heard[side][0]:
+            self._heard[side] = (last, time.monotonic_ns())
+        silent_us = (time.monotonic_ns() - self._heard[side][1]) // 1000
+        return silent_us > self.config.settings.idle_timeout_us
 
     def _with_floors(self, end: JoinOffset, left: Category, right: Category) -> JoinOffset:
         from dovetail.time.coordinator import needed_since

@@ -24,6 +24,7 @@ from dovetail.spark.checkpoints import write_quickly
 from dovetail.spark.clean_stop import copy_snapshots
 from dovetail.spark.failures import failure_of, passing
 from dovetail.spark.gates import Gates
+from dovetail.spark.newest_event import unended_us
 from dovetail.spark.starting import Failures, Mode, start
 from dovetail.state.live_index import index_root, sweep
 
@@ -124,8 +125,11 @@ class Run:
         ending = []
         for stage in wave:
             watermark = stage.stage.watermark
-            newest_us = _newest_event_us(self.queries[stage.name][0])
-            if watermark is None or newest_us is None:
+            if watermark is None:
+                continue
+            query = self.queries[stage.name][0]
+            newest_us = unended_us(query, self.home, self.plan.application, stage.name, watermark)
+            if newest_us is None:
                 continue
             end_us = newest_us + watermark.delay_us + watermark.window_us + 1_000_000
             write_end_row(self.home, self.plan.application, stage.name, end_us)
@@ -195,16 +199,3 @@ class Run:
 
 def _initialising(query: StreamingQuery) -> bool:
     return query.isActive and str(query.status["message"]).startswith("Initializing")
-
-
-def _newest_event_us(query: StreamingQuery) -> int | None:
-    """The largest event time that an aggregation has seen, over the progress Spark still remembers."""
-    import datetime
-
-    seen = [
-        progress.eventTime["max"] for progress in query.recentProgress if "max" in (progress.eventTime or {})
-    ]
-    if not seen:
-        return None
-    newest = datetime.datetime.fromisoformat(max(seen).replace("Z", "+00:00"))
-    return int(newest.timestamp() * 1_000_000)

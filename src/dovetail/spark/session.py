@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 import dovetail
 from dovetail.spark.class_archive import java_options
 from dovetail.spark.hang_up import quiet_accumulators
+from dovetail.spark.run_lock import held_locks
 from dovetail.spark.worker_python import worker_python
 
 FIXED = {
@@ -112,12 +113,14 @@ def _own_interrupt() -> Iterator[None]:
 
 
 def _start_jvm(conf: SparkConf, log: Path | None) -> None:
-    """As PySpark does it, with a place for the JVM's stderr: it is no reading for a terminal."""
+    """As PySpark does it, with a place for the JVM's stderr, which is no reading for a terminal, and a share
+    in what holds the application."""
     if log is None:
         return
     log.parent.mkdir(parents=True, exist_ok=True)
     with open(log, "ab") as file:
-        gateway = launch_gateway(conf, popen_kwargs={"stderr": file})  # type: ignore[no-untyped-call]
+        shared = {"stderr": file, "pass_fds": held_locks()}
+        gateway = launch_gateway(conf, popen_kwargs=shared)  # type: ignore[no-untyped-call]
     SparkContext._ensure_initialized(gateway=gateway, conf=conf)
 
 

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from dovetail.crash_points import passing
 from dovetail.errors import DovetailError
 from dovetail.log.category import Category
 from dovetail.plan.physical import (
@@ -32,6 +33,7 @@ from dovetail.spark.checkpoints import checkpoint_of
 from dovetail.spark.direct_slicer import append_files, direct_slice
 from dovetail.spark.failures import INTERRUPTED, TaskError, failure_of, interrupted
 from dovetail.spark.input_files import local_path
+from dovetail.spark.lost_jvm import hung_up
 from dovetail.spark.parquet_files import check_files
 from dovetail.spark.slicer import HASH, TIME, Placement, append_batch, make_category
 
@@ -155,10 +157,14 @@ def _telling(
 
     def run(rows: DataFrame, batch: int) -> None:
         try:
+            passing("sink", "begun")
             append(rows, batch)
+            passing("sink", "committed")
         except Exception as error:
             if interrupted(error):
                 raise TaskError(INTERRUPTED) from None
+            if hung_up(error):
+                return  # there is nobody left to tell
             failures[stage] = failure_of(error, stage)
             raise TaskError(failures[stage].what) from None
 

@@ -23,6 +23,8 @@ from dovetail.model.offset import JoinOffset
 from dovetail.model.share import Side
 from dovetail.state.advance import advance, index_bytes, rows_between
 from dovetail.state.gather import Batch, Rows
+from dovetail.state.index_trouble import index_trouble
+from dovetail.state.live_index import index_root
 from dovetail.state.pieces import Int64s, Places
 from dovetail.state.store import StateStore
 
@@ -39,8 +41,10 @@ def run_step(
     share = config.share(task, end)
     left_rows, right_rows = rows_between(config, start, end)
     began = time.monotonic_ns()
-    store = StateStore(config, share)
-    with store.index.exclusively():
+    root = index_root(config.index_dir)
+    with index_trouble(root):
+        store = StateStore(config, share)
+    with index_trouble(root), store.index.exclusively():
         at, rebuilt = store.resume(start)
         emitted, totals = advance(config, share, at, start, end, left_rows, right_rows)
         totals["rebuilds"] = totals.get("rebuilds", 0) + rebuilt

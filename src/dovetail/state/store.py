@@ -16,7 +16,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from dovetail.errors import CorruptFile, StateError
+from dovetail.errors import CorruptFile, StateError, UnknownVersion
 from dovetail.joins.buffer import Buffer, Held
 from dovetail.joins.caps import beyond
 from dovetail.joins.interval import IntervalState, Times, retain_bound
@@ -43,6 +43,9 @@ from dovetail.state.live_index import (
 from dovetail.state.regrouping import dealt_totals
 from dovetail.state.snapshot import Snapshot
 from dovetail.state.snapshot_files import SnapshotFiles
+
+UNUSABLE = (StateError, CorruptFile, UnknownVersion)
+"""A snapshot that is missing or damaged. One that a later release wrote has no sound one before it."""
 
 
 class StateStore:
@@ -82,7 +85,7 @@ class StateStore:
         if live is not None and moved:
             try:
                 snapshots = self._snapshots(offset)
-            except (StateError, CorruptFile):
+            except UNUSABLE:
                 return None
             self._deal_again(live.state, offset, moved, snapshots)
         return live
@@ -94,7 +97,7 @@ class StateStore:
         for number in reversed(range(len(way))):
             try:
                 snapshots = self._snapshots(way[number])
-            except (StateError, CorruptFile) as error:
+            except UNUSABLE as error:
                 trouble = trouble or error
                 continue
             at = self._rebuilt(way[number], snapshots)

@@ -1,4 +1,4 @@
-"""When a stream counts as idle: by the last commit that had an event time."""
+"""When a stream counts as idle: by the last commit that had an event time, and a clock that does not jump."""
 
 from __future__ import annotations
 
@@ -37,9 +37,11 @@ def reader(home: Path, idle_timeout_us: int | None) -> JoinReader:
 def test_rows_without_a_time_do_not_keep_a_stream_awake(tmp_path: Path) -> None:
     category = Category.create(str(tmp_path), "left", SCHEMA, buckets=1)
     append(category, 5)
+    watching = reader(tmp_path, 200_000)
+    watching._known[0] = category.next_commit()
+    assert not watching._idle(category, 0)
     time.sleep(0.3)
     append(category, NO_TIME, NO_TIME)
-    watching = reader(tmp_path, 200_000)
     watching._known[0] = category.next_commit()
     assert watching._idle(category, 0)
     append(category, 6)

@@ -10,37 +10,19 @@ import pyarrow as pa
 
 from dovetail.log.category import Category
 from dovetail.model.compression import Compression
-from dovetail.model.interval import IntervalSpec
-from dovetail.model.join_config import JoinConfig, OutputColumn
-from dovetail.model.join_settings import JoinSettings
+from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import JoinOffset
+from dovetail.model.time_codes import NO_TIME
+from dovetail.service.torture.oracle import Row
+from dovetail.service.torture.quick_join import OUTPUT, SCHEMA, config
+from dovetail.service.torture.workload import random_rows
 from dovetail.spark.write_rows import bucket_of, time_of
 from dovetail.state.join_step import run_step
 from dovetail.state.key_hash import hash_keys
 from dovetail.time.clock import CommitSummary
 from dovetail.time.coordinator import Pace, needed_since, plan_step
 
-NO_TIME = -(2**63)
-SCHEMA = pa.schema(
-    [
-        pa.field("_hash", pa.int64(), False),
-        pa.field("_time", pa.int64(), False),
-        pa.field("_key_0", pa.string()),
-        pa.field("id", pa.int64()),
-    ]
-)
-OUTPUT = pa.schema([("left", pa.int64()), ("right", pa.int64())])
-Row = tuple[str | None, int | None, int]
-
-
-def random_rows(rng: random.Random, count: int, max_delay: int) -> list[Row]:
-    """Keys of a few letters, times that advance with disorder below `max_delay`, some nulls."""
-    rows: list[Row] = []
-    for number in range(count):
-        key = None if rng.random() < 0.03 else rng.choice("abcdefgh")
-        time = None if rng.random() < 0.03 else number * 10 + rng.randrange(max_delay)
-        rows.append((key, time, number))
-    return rows
+__all__ = ["OUTPUT", "SCHEMA", "config", "joined", "offsets", "random_rows", "write_commits"]
 
 
 def write_commits(
@@ -73,24 +55,6 @@ def write_commits(
         category.append(infos, producer="test", batch=batch)
         start, batch = stop, batch + 1
     return category
-
-
-def config(home: Path, index: Path, spec: IntervalSpec, buckets: int, max_delay: int) -> JoinConfig:
-    return JoinConfig(
-        home=str(home),
-        application="app",
-        join="view",
-        left="left",
-        right="right",
-        keys=("_key_0",),
-        spec=spec,
-        columns=(OutputColumn("left", "left", "id"), OutputColumn("right", "right", "id")),
-        buckets=buckets,
-        tasks=1,
-        settings=JoinSettings(max_delay, max_delay, 40),
-        index_dir=str(index),
-        drain=True,
-    )
 
 
 def offsets(join: JoinConfig, tasks: list[int]) -> Iterator[tuple[JoinOffset, JoinOffset]]:

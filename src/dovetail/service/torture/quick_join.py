@@ -1,0 +1,220 @@
+"""A whole join over a home, as Spark would run it, without Spark: for kills by the hundred.
+
+Both inputs are written to the log in batches, a producer's batch once; steps are planned by the coordinator,
+written to an offset log, run, and their rows put out as a file of the step, as a transactional sink does it.
+It may be killed anywhere: started again, it goes on.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from dovetail.log.category import Category
+from dovetail.log.filesystem import Store, open_store
+from dovetail.model.interval import IntervalSpec
+from dovetail.model.join_config import JoinConfig, OutputColumn
+from dovetail.model.join_settings import JoinSettings
+from dovetail.model.offset import JoinOffset
+from dovetail.model.share import HotKey
+from dovetail.model.time_codes import NO_TIME
+from dovetail.service.torture.oracle import Result, Row
+from dovetail.service.torture.workload import AFTER, BEFORE, MAX_DELAY, Workload, cut
+from dovetail.spark.write_rows import bucket_of, hash_of, time_of
+from dovetail.state.join_step import run_step
+from dovetail.state.key_hash import hash_keys
+from dovetail.state.snapshot_files import SnapshotFiles
+from dovetail.state.step_log import StepLog
+from dovetail.time.clock import CommitSummary
+from dovetail.time.coordinator import Pace, needed_since, plan
+from dovetail.time.hot_keys import splittable
+from dovetail.time.recording import record_of
+
+BUCKETS, ROWS, BATCHES, STEP_ROWS = 8, 160, 8, 40
+MOST_TASKS = 3
+SCHEMA = pa.schema(
+    [
+        pa.field("_hash", pa.int64(), False),
+        pa.field("_time", pa.int64(), False),
+        pa.field("_key_0", pa.string()),
+        pa.field("id", pa.int64()),
+    ]
+)
+WIDE = SCHEMA.append(pa.field("note", pa.string()))
+OUTPUT = pa.schema([("left", pa.int64()), ("right", pa.int64())])
+
+
+def quick_workload(seed: int | str) -> Workload:
+    return Workload.of(seed, ROWS)
+
+
+def is_wide(seed: int | str) -> bool:
+    """Whether rows carry words, which are compressed with a dictionary."""
+    return random.Random(f"the words of {seed}").random() < 0.3
+
+
+def put_out(home: Path) -> list[Result]:
+    """All rows that steps have put out for good."""
+    done = {path.stem for path in (home / "sink/done").glob("*.json")}
+    files = sorted((home / "sink/rows").glob("*.json"))
+    return [
+        (left, right) for path in files if path.stem in done for left, right in json.loads(path.read_text())
+    ]
+
+
+def run(home: Path, index: Path, seed: int | str, shift: int = 0, tasks: int | None = None) -> None:
+    """Go on until all rows are joined. Without `tasks` their number changes from step to step, and `shift`
+    gives each step another."""
+    workload = quick_workload(seed)
+    wide = is_wide(seed)
+    schema = WIDE if wide else SCHEMA
+    join = config(home, index, spec_of(workload), BUCKETS, MAX_DELAY)
+    left, right = (
+        Category.create(join.home, name, schema, buckets=BUCKETS, compression="zstd" if wide else "auto")
+        for name in ("left", "right")
+    )
+    steps, records = Steps(join, open_store(join.home)), StepLog(join.home, join.state_path)
+    for batch in range(BATCHES):
+        append(left, cut(workload.left, batch, BATCHES), batch)
+        append(right, cut(workload.right, batch, BATCHES), batch)
+        while True:
+            start, end = steps.last()
+            if end is None:
+                summaries = _new(left, start.left), _new(right, start.right)
+                changing = 1 + (start.step // 2 + shift) % MOST_TASKS
+                pace = Pace(MAX_DELAY, MAX_DELAY, STEP_ROWS, tasks or changing)
+                planned = plan(start, *summaries, pace, final=batch == BATCHES - 1)
+                if planned.end is start:
+                    break
+                records.write(record_of(start, planned, *summaries, planned_at_us=start.step))
+                end = _with_floors(join, planned.end, left, right)
+                end = end.moved(hot=_hot(join.spec, f"{seed} {start.step // 3}"))
+                end = _remembering(join, start, end)
+                steps.log(end)
+            steps.run(start, end)
+
+
+class Steps:
+    """The offset log and the sink."""
+
+    def __init__(self, join: JoinConfig, store: Store) -> None:
+        self.join = join
+        self.store = store
+        for folder in ("offsets", "rows", "done"):
+            store.make_folder(f"sink/{folder}")
+
+    def last(self) -> tuple[JoinOffset, JoinOffset | None]:
+        """The end of the last step that is done, and that of one that was planned after it."""
+        planned = [JoinOffset(), *(self._read(number) for number in range(1, self._count("offsets") + 1))]
+        done = self._count("done")
+        return planned[done], planned[done + 1] if len(planned) > done + 1 else None
+
+    def run(self, start: JoinOffset, end: JoinOffset) -> None:
+        batches = [b for task in range(end.tasks) for b in run_step(self.join, task, start, end, OUTPUT)]
+        rows = [list(row.values()) for batch in batches for row in batch.to_pylist()]
+        self.store.replace(f"sink/rows/{end.step}.json", json.dumps(rows).encode())
+        self.store.replace(f"sink/done/{end.step}.json", b"")
+        for name, floor in zip((self.join.left, self.join.right), end.needed, strict=True):
+            category = Category.open(self.join.home, name)
+            category.set_reader("join", floor)
+            category.retain()
+        SnapshotFiles(self.join).drop(before=end.way[0].step)
+
+    def log(self, end: JoinOffset) -> None:
+        self.store.replace(f"sink/offsets/{end.step}.json", json.dumps(end.to_json()).encode())
+
+    def _count(self, folder: str) -> int:
+        return sum(entry.name.endswith(".json") for entry in self.store.files(f"sink/{folder}"))
+
+    def _read(self, number: int) -> JoinOffset:
+        return JoinOffset.from_json(json.loads(self.store.read(f"sink/offsets/{number}.json")))
+
+
+def spec_of(workload: Workload) -> IntervalSpec:
+    how, pick = workload.mode
+    return IntervalSpec(BEFORE, AFTER, how, "one", pick) if pick else IntervalSpec(BEFORE, AFTER, how)
+
+
+def config(home: Path | str, index: Path, spec: IntervalSpec, buckets: int, max_delay: int) -> JoinConfig:
+    return JoinConfig(
+        home=str(home),
+        application="app",
+        join="view",
+        left="left",
+        right="right",
+        keys=("_key_0",),
+        spec=spec,
+        columns=(OutputColumn("left", "left", "id"), OutputColumn("right", "right", "id")),
+        buckets=buckets,
+        tasks=1,
+        settings=JoinSettings(max_delay, max_delay, STEP_ROWS),
+        index_dir=str(index),
+        drain=True,
+    )
+
+
+def append(category: Category, rows: list[Row], batch: int) -> None:
+    """One batch of a producer, with a row aside that cannot be read. The last batch that is there is appended
+    once more, as Spark does it that does not know; those before it are known to be there."""
+    number = category.next_commit()
+    if number and category.commit(number - 1).producers.get("torture", -1) > batch:
+        return
+    keys = pa.array([key for key, _, _ in rows], pa.string())
+    columns: dict[str, Any] = {
+        "_hash": hash_keys([keys]),
+        "_time": [NO_TIME if key is None or time is None else time for key, time, _ in rows],
+        "_key_0": keys,
+        "id": [number for _, _, number in rows],
+        "note": [_note(number) for _, _, number in rows],
+    }
+    arrays = [pa.array(columns[field.name], field.type) for field in category.schema]
+    record = pa.record_batch(arrays, schema=category.schema)
+    buckets = bucket_of("_hash", BUCKETS)
+    infos = category.write_segments([record], buckets, time_of("_time"), hash_of=hash_of("_hash"), max_rows=9)
+    rejected = [category.write_rejected(["?"], "not a row")]
+    category.append(infos, producer="torture", batch=batch, rejected=rejected)
+
+
+def _note(number: int) -> str:
+    """Some thirty kilobytes: a dictionary is not trained on less than a few hundred."""
+    words = ["clicked", "seen", "bought", *(str(random.Random(number + n).random()) for n in range(20))]
+    return " ".join(words) * 80
+
+
+def _hot(spec: IntervalSpec, seed: str) -> list[list[Any]]:
+    """Keys that are split for a while, where the join can be."""
+    rng = random.Random(seed)
+    if not splittable(spec) or rng.random() < 0.5:
+        return []
+    hashes = hash_keys([pa.array(rng.sample("abcdefgh", 2))]).tolist()
+    return [list(HotKey(hash, "left")) for hash in hashes]
+
+
+def _new(category: Category, start: int) -> list[CommitSummary]:
+    return [
+        CommitSummary(commit.rows, commit.sketch.max_us if commit.sketch.count else None)
+        for commit in category.commits(start, category.next_commit())
+    ]
+
+
+def _with_floors(join: JoinConfig, end: JoinOffset, left: Category, right: Category) -> JoinOffset:
+    floors = []
+    sides = ((left, end.left_floor, end.left), (right, end.right_floor, end.right))
+    for (category, floor, stop), since in zip(sides, needed_since(join.spec, end), strict=True):
+        needed = (number for number in range(floor, stop) if _newest(category, number) >= since)
+        floors.append(next(needed, stop))
+    return end.moved(left_floor=floors[0], right_floor=floors[1])
+
+
+def _remembering(join: JoinConfig, start: JoinOffset, end: JoinOffset) -> JoinOffset:
+    whole = SnapshotFiles(join).whole_in_home()
+    return end.remembering(start, lambda step: step.version in whole)
+
+
+def _newest(category: Category, number: int) -> int:
+    sketch = category.commit(number).sketch
+    return sketch.max_us if sketch.count else NO_TIME

@@ -1,0 +1,83 @@
+"""The table of faults tried and survived, for a terminal, for programs and for the docs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from rich.table import Table
+
+from dovetail.service.torture.case import Case, Fault
+
+
+class Line(NamedTuple):
+    fault: Fault
+    tried: int
+    survived: int
+
+
+def lines(cases: Sequence[Case]) -> list[Line]:
+    """One for each kind and point. A fault is survived if the output of its case is as it must be."""
+    tried = Counter(fault for case in cases for fault in case.faults)
+    survived = Counter(fault for case in cases if case.wrong is None for fault in case.faults)
+    return [Line(fault, count, survived[fault]) for fault, count in sorted(tried.items())]
+
+
+def summary(cases: Sequence[Case]) -> str:
+    kills = sum(case.kills for case in cases)
+    spark = sum(fault.kills for case in cases for fault in case.faults if fault.runs_on == "Spark")
+    failed = sum(case.wrong is not None for case in cases)
+    return f"{len(cases):,} joins, {kills:,} kills, {spark:,} of them on Spark; " + (
+        "all outputs equal to the oracle's" if not failed else f"{failed:,} joins failed"
+    )
+
+
+def to_table(cases: Sequence[Case]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bright_black")
+    for name in ("on", "fault", "whom, where or what"):
+        table.add_column(name)
+    for name in ("tried", "survived"):
+        table.add_column(name, justify="right")
+    for line in lines(cases):
+        style = None if line.tried == line.survived else "bold red"
+        cells = (line.fault.runs_on, line.fault.kind, line.fault.point, f"{line.tried}", f"{line.survived}")
+        table.add_row(*cells, style=style)
+    return table
+
+
+def to_json(cases: Sequence[Case]) -> dict[str, Any]:
+    return {
+        "joins": len(cases),
+        "kills": sum(case.kills for case in cases),
+        "failed": [
+            {"seed": case.seed, "case": case.number, "what": case.wrong, "folder": str(case.folder)}
+            for case in cases
+            if case.wrong is not None
+        ],
+        "faults": [
+            {**line.fault._asdict(), "tried": line.tried, "survived": line.survived} for line in lines(cases)
+        ],
+    }
+
+
+def to_markdown(cases: Sequence[Case], command: str) -> str:
+    """The reference page of a run."""
+    modes = Counter(case.what for case in cases)
+    text = [
+        "# Faults survived",
+        "",
+        f"Written by `{command}`; do not edit by hand.",
+        "[Torture](../how-to/torture.md) says what is done and compared.",
+        "",
+        f"{summary(cases)}.",
+        "",
+        "| on | fault | whom, where or what | tried | survived |",
+        "|---|---|---|---|---|",
+    ]
+    text += [
+        f"| {line.fault.runs_on} | {line.fault.kind} | {line.fault.point} | {line.tried} | {line.survived} |"
+        for line in lines(cases)
+    ]
+    text += ["", "Joins: " + "; ".join(f"{mode} ({count})" for mode, count in sorted(modes.items())) + "."]
+    return "\n".join(text) + "\n"

@@ -1,0 +1,142 @@
+"""An application on Spark that is fed, started, looked at and read: what a case does faults to."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import dovetail
+from dovetail.crash_points import FILE_VARIABLE
+from dovetail.log.category import Category
+from dovetail.log.ingest.append import append_file
+from dovetail.log.ingest.files import find_files
+from dovetail.service.torture.oracle import Result, Row
+from dovetail.service.torture.workload import AFTER, BEFORE, MAX_DELAY, Mode, Workload
+from dovetail.spark.committed_files import committed_files
+
+NAME, VIEW = "torture", "pairs"
+SCHEMA = pa.schema([("eventtime", pa.timestamp("us", "UTC")), ("k", pa.string()), ("id", pa.int64())])
+_BEGIN_S = int(datetime(2026, 1, 1, tzinfo=UTC).timestamp())
+_QUERY = """\
+CREATE APPLICATION torture;
+CREATE INPUT TABLE l (eventtime, k, id) FROM SCRIBE("l");
+CREATE INPUT TABLE r (eventtime, k, id) FROM FILES("{folder}/r", format = "parquet");
+CREATE VIEW pairs AS SELECT {columns} FROM l {kind} JOIN r ON l.k = r.k AND r.eventtime
+  BETWEEN l.eventtime - INTERVAL '{before} seconds' AND l.eventtime + INTERVAL '{after} seconds'
+  WITH (max_delay = INTERVAL '{max_delay} seconds', tasks = 2, max_step_rows = 60{pick});
+CREATE TABLE result AS SELECT * FROM pairs STORAGE {storage};
+"""
+
+
+class SparkApplication:
+    def __init__(self, folder: Path, workload: Workload, sink: str) -> None:
+        self.folder = folder
+        self.home = folder / "home"
+        self.orders = folder / "crash"  # a crash point written here is one process's last
+        self.processes: list[subprocess.Popen[bytes]] = []
+        self._index = folder / "index"
+        self._into_log = sink == "log"
+        (folder / "r").mkdir(parents=True)
+        (folder / "app.pql").write_text(_query(folder, workload.mode, self._into_log))
+
+    @property
+    def process(self) -> subprocess.Popen[bytes]:
+        return self.processes[-1]
+
+    def feed(self, left: list[Row], right: list[Row], part: int) -> None:
+        """Left rows through the log, right ones as a file that appears whole."""
+        waiting = self.folder / f"l-{part:03d}.parquet"
+        pq.write_table(_table(left), waiting)
+        append_file(str(self.home), "l", find_files([str(waiting)])[0])
+        hidden = self.folder / "r" / f".{part:03d}.parquet"
+        pq.write_table(_table(right), hidden)
+        hidden.rename(hidden.with_name(hidden.name[1:]))
+
+    def start(self, *options: str) -> None:
+        command = [
+            sys.executable,
+            "-m",
+            "dovetail.service.cli",
+            "run",
+            str(self.folder / "app.pql"),
+            *options,
+        ]
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([_source(), os.environ.get("PYTHONPATH", "")]),
+            "DOVETAIL_HOME": str(self.home),
+            "DOVETAIL_INDEX_DIR": str(self._index),
+            "DOVETAIL_DRIVER_MEMORY": "1g",
+            FILE_VARIABLE: str(self.orders),
+        }
+        with open(self.folder / f"said-{len(self.processes) + 1}.txt", "wb") as said:
+            self.processes.append(
+                subprocess.Popen(
+                    [*command, "--master", "local[2,4]"],  # as on a cluster, a task is tried four times
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=said,
+                    stderr=said,
+                    start_new_session=True,
+                )
+            )
+
+    def said(self) -> str:
+        """What the last run has said so far."""
+        return (self.folder / f"said-{len(self.processes)}.txt").read_text(errors="replace")
+
+    def steps_done(self) -> int:
+        """Micro-batches of the join that Spark has committed."""
+        commits = self.home / "apps" / NAME / "checkpoints" / VIEW / "commits"
+        return sum(path.name.isdigit() for path in commits.iterdir()) if commits.is_dir() else 0
+
+    def result(self) -> list[Result]:
+        if self._into_log:
+            category = Category.open(str(self.home), "out")
+            commits = category.commits(category.first_commit(), category.next_commit())
+            tables = [pa.table(category.open_segment(info).batch) for one in commits for info in one.segments]
+        else:
+            tables = [pq.ParquetFile(file).read() for file in committed_files(self.folder / "out")]
+        rows = [row for table in tables for row in table.to_pylist()]
+        return [(row["l"], row.get("r")) for row in rows]
+
+    def lose_index(self) -> None:
+        """As when another machine goes on."""
+        shutil.rmtree(self._index, ignore_errors=True)
+
+    def terminate(self) -> None:
+        self.process.send_signal(signal.SIGTERM)
+
+
+def _query(folder: Path, mode: Mode, into_log: bool) -> str:
+    kinds = {"semi": "LEFT SEMI", "anti": "LEFT ANTI"}
+    return _QUERY.format(
+        folder=folder,
+        columns="l.id AS l" if mode.how in kinds else "l.id AS l, r.id AS r",
+        kind=kinds.get(mode.how, mode.how.upper()),
+        before=BEFORE,
+        after=AFTER,
+        max_delay=MAX_DELAY,
+        pick=f', match = "one", pick = "{mode.pick}"' if mode.pick else "",
+        storage='SCRIBE(category = "out")' if into_log else f'PARQUET(path = "{folder}/out")',
+    )
+
+
+def _table(rows: list[Row]) -> pa.Table:
+    times = [None if time is None else (_BEGIN_S + time) * 1_000_000 for _, time, _ in rows]
+    columns = [times, [key for key, _, _ in rows], [number for _, _, number in rows]]
+    return pa.table(
+        [pa.array(c, field.type) for c, field in zip(columns, SCHEMA, strict=True)], schema=SCHEMA
+    )
+
+
+def _source() -> str:
+    return str(Path(dovetail.__file__).resolve().parent.parent)

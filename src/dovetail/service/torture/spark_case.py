@@ -1,0 +1,197 @@
+"""A case on Spark: an application that runs and is fed while its processes are killed, one or all.
+
+What survives goes on; what does not is started again, and must have ended with a word, not with a trace. In
+the end the application is drained, and its sink is compared with the oracle.
+"""
+
+from __future__ import annotations
+
+import random
+import signal
+import time
+from collections.abc import Callable, Sequence
+
+from dovetail.service.torture import points
+from dovetail.service.torture.case import Broken, Case, Fault
+from dovetail.service.torture.oracle import difference
+from dovetail.service.torture.processes import Role, kill, kill_session, processes_of
+from dovetail.service.torture.spark_application import SparkApplication
+from dovetail.service.torture.workload import Workload, cut
+
+ROWS_A_PART = 30
+PATIENCE_S = 300.0
+STOPPING_S = 60.0
+ORDER_S = 20.0
+LOOK_S = 0.05
+FAULTS = {
+    "crash point": 40,
+    "worker": 22,
+    "daemon": 8,
+    "source": 8,
+    "driver": 6,
+    "JVM": 5,
+    "all": 6,
+    "SIGTERM": 5,
+}
+"""What is done, and how often of a hundred."""
+_FATAL, _ALL = ("driver", "JVM", "all"), "driver, JVM and workers"
+_NO_WAY_TO_END = ("Traceback", "internal error", "Exception in thread", "Py4J")
+
+
+def run_spark(case: Case, kinds: Sequence[str] | None = None) -> None:
+    """Do some of FAULTS to an application, one after another: those given, or what the case's seed says."""
+    rng = random.Random(case.name)
+    sink = rng.choice(("parquet", "parquet", "log"))
+    drawn = rng.choices(list(FAULTS), list(FAULTS.values()), k=rng.randint(7, 11))
+    faults = drawn if kinds is None else kinds
+    parts = 2 * len(faults) + 2  # each fault finds work, and so does each start after one
+    workload = Workload.of(case.name, ROWS_A_PART * parts)
+    case.what = f"{workload.mode}, into {sink}"
+    torture = _Torture(case, rng, workload, SparkApplication(case.folder, workload, sink), parts)
+    try:
+        torture.start()
+        for kind in faults:
+            torture.fault(kind)
+        torture.end()
+        wrong = difference(torture.application.result(), workload.expected())
+    finally:
+        torture.clear()
+    if wrong:
+        raise Broken(wrong)
+
+
+class _Torture:
+    def __init__(
+        self, case: Case, rng: random.Random, workload: Workload, application: SparkApplication, parts: int
+    ) -> None:
+        self.application = application
+        self._case = case
+        self._rng = rng
+        self._workload = workload
+        self._parts = parts
+        self._fed = 0
+        self._wounded = False  # the run that is there may yet end of an earlier fault
+
+    def feed(self) -> None:
+        left, right = (
+            cut(side, self._fed, self._parts) for side in (self._workload.left, self._workload.right)
+        )
+        self.application.feed(left, right, self._fed)
+        self._fed += 1
+
+    def start(self) -> None:
+        """Start with work to do, and wait until some is done."""
+        self.feed()
+        before = self.application.steps_done()
+        self._run()
+        self._until(lambda: self._ended() or self.application.steps_done() > before, "step after a start")
+        if self._ended():
+            raise Broken(f"a run ended before its first step, saying: {self.application.said()[-600:]}")
+
+    def fault(self, kind: str) -> None:
+        """Do it while there is work, and go on when the work is done; started again if need be."""
+        before = self.application.steps_done()
+        if kind == "crash point":
+            self._crash(self._rng.choice(points.named(points.SPARK)))
+        else:
+            self.feed()
+            time.sleep(self._rng.uniform(0, 1.5))  # anywhere in the work
+            self._kill(kind)
+        if kind == "SIGTERM":
+            self._until(self._ended, "end after SIGTERM", STOPPING_S)
+        elif kind in _FATAL:
+            self._until(self._ended, f"end of a run whose {kind} was killed")
+        else:
+            self._until(lambda: self._ended() or self.application.steps_done() > before, "step after a fault")
+        if self._ended():
+            self._check_end(clean=kind == "SIGTERM")
+            if kind in ("all", "SIGTERM") and self._rng.random() < 0.3:
+                self.application.lose_index()
+                self._done("before a start", "the live index is lost", kills=False)
+            self.start()
+
+    def end(self) -> None:
+        """Stop or kill what runs, drain, perhaps killed once more while doing so."""
+        while self._fed < self._parts:
+            self.feed()
+        if self._rng.random() < 0.5:
+            self._kill("SIGTERM")
+            self._until(self._ended, "end after SIGTERM", STOPPING_S)
+            self._check_end(clean=True)
+        else:
+            self._kill("all")
+            self._until(self._ended, "end after SIGKILL")
+        if self._rng.random() < 0.3:
+            self._run("--drain")
+            time.sleep(self._rng.uniform(8, 20))
+            if not self._ended():
+                kill_session(self.application.process.pid)
+                self._done("SIGKILL while draining", _ALL)
+            self._until(self._ended, "end after SIGKILL")
+        self._run("--drain")
+        self._until(self._ended, "end of --drain")
+        self._check_end(clean=True)
+
+    def _run(self, *options: str) -> None:
+        self.application.start(*options)
+        self._wounded = False
+
+    def clear(self) -> None:
+        for process in self.application.processes:
+            kill_session(process.pid)
+            process.wait()
+
+    def _crash(self, point: str) -> None:
+        orders = self.application.orders
+        draft = orders.with_name("crash.draft")
+        draft.write_text(point)
+        draft.rename(orders)
+        self.feed()
+        try:
+            self._until(lambda: self._ended() or not orders.exists(), "", ORDER_S)
+        except Broken:
+            orders.unlink(missing_ok=True)  # nobody has passed
+            return
+        if not orders.exists():
+            self._done("at a crash point", point)
+        orders.unlink(missing_ok=True)
+
+    def _kill(self, kind: str) -> None:
+        session = self.application.process.pid
+        if kind == "all":
+            kill_session(session)
+        elif kind == "SIGTERM":
+            self.application.terminate()
+            self._done("SIGTERM", "driver", kills=False)
+            return
+        elif not self._kill_one(session, kind):
+            return
+        self._done("SIGKILL", _ALL if kind == "all" else kind)
+
+    def _kill_one(self, session: int, kind: str) -> bool:
+        role: Role = kind  # type: ignore[assignment]
+        candidates = sorted(process.pid for process in processes_of(session) if process.role == role)
+        return bool(candidates) and kill(self._rng.choice(candidates))
+
+    def _done(self, kind: str, point: str, *, kills: bool = True) -> None:
+        self._case.faults.append(Fault("Spark", kind, point, kills))
+        self._wounded |= kills
+
+    def _ended(self) -> bool:
+        return self.application.process.poll() is not None
+
+    def _until(self, reached: Callable[[], bool], what: str, patience_s: float = PATIENCE_S) -> None:
+        deadline = time.monotonic() + patience_s
+        while not reached():
+            if time.monotonic() > deadline:
+                raise Broken(f"there was no {what} within {patience_s:.0f} seconds")
+            time.sleep(LOOK_S)
+
+    def _check_end(self, *, clean: bool) -> None:
+        """A process that was not killed itself ends with 0, or with 1 and a word on what happened."""
+        process = self.application.process
+        text = self.application.said()
+        fine = (0,) if clean and not self._wounded else (0, 1, -signal.SIGKILL)
+        traces = [sign for sign in _NO_WAY_TO_END if sign in text]
+        if process.returncode not in fine or traces:
+            raise Broken(f"a run ended with status {process.returncode}, saying: {text[-600:]}")

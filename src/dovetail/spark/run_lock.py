@@ -1,0 +1,79 @@
+"""Law: an application in a local home is held by one run, and by what that run has started, until all of it
+has ended.
+
+The lock is on a file of the home and belongs to an open file, not to a process: the JVM inherits it. A driver
+that is killed leaves a JVM that notices a moment later and may write until then; so the next run waits for
+its end.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from dovetail.errors import HomeError, StateError
+
+AFTERLIFE_S = 60.0
+"""How long a JVM may take to end after its driver was killed."""
+_LOOK_S = 0.1
+
+_held: set[int] = set()
+
+
+def held_locks() -> tuple[int, ...]:
+    """Descriptors of the locks that this process holds, for a JVM that it starts to share."""
+    return tuple(_held)
+
+
+@contextmanager
+def locked(path: str, application: str) -> Iterator[None]:
+    """Hold a file; refused while another run, or what is left of it, does."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise HomeError(f"the home cannot be written: {error.strerror}", where=path) from error
+    try:
+        if not _taken(descriptor):
+            raise StateError(
+                f"application {application} is running already",
+                where=path,
+                expected="one run of an application at a time",
+                hint="stop the other run, or use another home (--home)",
+            )
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+        _held.add(descriptor)
+        try:
+            yield
+        finally:
+            _held.remove(descriptor)
+            fcntl.flock(descriptor, fcntl.LOCK_UN)  # also for those that have inherited it
+    finally:
+        os.close(descriptor)
+
+
+def _taken(descriptor: int) -> bool:
+    """Lock a file. If the run that holds it has died, wait for what it has left behind."""
+    deadline = time.monotonic() + AFTERLIFE_S
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            holder = os.pread(descriptor, 20, 0)
+            if not holder.isdigit() or _alive(int(holder)) or time.monotonic() > deadline:
+                return False
+        time.sleep(_LOOK_S)
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

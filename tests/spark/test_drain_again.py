@@ -1,0 +1,35 @@
+"""A drain after a run that has seen all rows, stopped or killed before the end: the last windows come out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from spark.application import Application
+from spark.batch import database, differences
+from spark.events import events, write_files
+
+ROWS = 2000
+PQL = """
+    CREATE APPLICATION app;
+    CREATE INPUT TABLE l (eventtime TIMESTAMP, k BIGINT, id BIGINT)
+        FROM FILES("{here}/l", format = "parquet");
+    CREATE TABLE t AS SELECT window(eventtime, '10 minutes').start AS since, COUNT(*) AS events
+        FROM l GROUP BY window(eventtime, '10 minutes') STORAGE PARQUET(path = "{here}/out");
+"""
+
+
+def test_windows_of_rows_that_an_earlier_run_has_taken_come_out(application: Application) -> None:
+    rows = events(ROWS, 200, 71)
+    write_files(rows, application.folder / "l", 1)
+    application.run(PQL, "available-now")
+    application.run(PQL, "drain")
+    ends = list(Path(application.home, "apps/app/ends").rglob("end-*.parquet"))
+    application.run(PQL, "drain")
+    again = list(Path(application.home, "apps/app/ends").rglob("end-*.parquet"))
+    assert len(again) == len(ends) == 1, "a drain without new rows moves no watermark"
+    db = database(l=rows, found=application.files("out"))
+    expected = """
+        SELECT time_bucket(INTERVAL 10 MINUTE, eventtime), count(*) FROM l
+        WHERE eventtime IS NOT NULL GROUP BY 1
+    """
+    assert differences(db, "FROM found", expected) == {}
