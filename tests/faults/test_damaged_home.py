@@ -66,6 +66,8 @@ def started_again(home: Path, seed: int) -> DovetailError | None:
         quick_join.run(home, home / "index", seed, tasks=TASKS)
     except DOCUMENTED as error:
         return error
+    finally:
+        settle()
     return None
 
 
@@ -73,7 +75,7 @@ def started_again(home: Path, seed: int) -> DovetailError | None:
 def test_the_right_rows_or_none(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     home, kept = tmp_path / "home", tmp_path / "kept"
     rng = random.Random(seed)
-    stopped_after(3 + seed, home, seed, monkeypatch)
+    stopped_after(5 + seed % 3, home, seed, monkeypatch)
     settle()
     shutil.copytree(home, kept)
     expected = quick_join.quick_workload(seed).expected()
