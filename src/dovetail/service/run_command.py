@@ -40,6 +40,7 @@ def run(
     ] = False,
     home: Annotated[str | None, typer.Option(help=HOME.sentence)] = None,
     master: Annotated[str | None, typer.Option(help=MASTER.sentence)] = None,
+    index_dir: Annotated[str | None, typer.Option(help=INDEX_DIR.sentence)] = None,
     setting: Annotated[
         list[str] | None, typer.Option("--set", help="key=value: any setting of Spark.", metavar="KEY=VALUE")
     ] = None,
@@ -67,6 +68,7 @@ def run(
             on_snapshot=view.update,
             stop=stop,
             metrics_port=metrics_port,
+            index_dir=index_dir,
         )
     if as_json:
         print(json.dumps(summary.to_json()))
@@ -87,6 +89,7 @@ def run_application(
     stop: threading.Event | None = None,
     spark: SparkSession | None = None,
     metrics_port: int | None = None,
+    index_dir: str | None = None,
 ) -> RunSummary:
     """Compile, run, and say how it went. Uses the given session, or opens one and closes it again."""
     from dovetail.log.filesystem import absolute_home
@@ -112,7 +115,7 @@ def run_application(
         def watch(run: Run) -> None:
             view.take(run, monitor)
 
-        index = INDEX_DIR.read() or None
+        index = _index_dir(index_dir, master)
         run = Run(session, plan, home, mode, index, stop or threading.Event(), watch, started_s=began)
         try:
             with reporter:
@@ -121,6 +124,15 @@ def run_application(
         finally:
             if spark is None:
                 session.stop()
+
+
+def _index_dir(given: str | None, master: str) -> str | None:
+    """Where every task keeps its index; None: each host knows. What this machine's environment says is meant
+    for this machine: it is no word for those of a cluster."""
+    from dovetail.spark.cluster import is_cluster
+
+    chosen = INDEX_DIR.read(given) if given or not is_cluster(master) else ""
+    return str(Path(chosen).absolute()) if chosen else None
 
 
 def _spark_log(home: str, application: str) -> Path | None:

@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 
 import dovetail
 from dovetail.spark.class_archive import java_options
+from dovetail.spark.cluster import cluster_settings, is_cluster
 from dovetail.spark.hang_up import quiet_accumulators
 from dovetail.spark.worker_python import worker_python
 
@@ -59,8 +60,9 @@ def open_session(
 ) -> SparkSession:
     """A session for one application. `settings` are the user's and win over our defaults; what the JVM has to
     say on stderr goes to the file `log`, if there is one."""
-    cluster = not master.startswith("local")
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable if cluster else worker_python())
+    cluster = is_cluster(master)
+    python = settings.get("spark.pyspark.python") or (sys.executable if cluster else worker_python())
+    os.environ.setdefault("PYSPARK_PYTHON", python)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     _export_package()
     wanted = {"spark.master": master, "spark.app.name": f"dovetail {application}"}
@@ -74,12 +76,17 @@ def open_session(
         wanted["spark.sql.shuffle.partitions"] = str(_local_cores(master))
         wanted["spark.driver.extraJavaOptions"] = " ".join([*LOCAL_JVM, *java_options()])
         wanted |= _unix_sockets()
+    code = None
+    if cluster:
+        settings, code = cluster_settings(master, settings)
     wanted |= {**settings, **FIXED}
     conf = SparkConf().setAll(list(wanted.items()))
     if SparkContext._gateway is None:
         _start_jvm(conf, log)
     with _own_interrupt():
         session = SparkSession.builder.config(conf=conf).getOrCreate()
+    if code is not None:
+        session.sparkContext.addFile(str(code))
     quiet_accumulators(session.sparkContext)
     session.sparkContext.setLogLevel(settings.get("spark.log.level", "ERROR" if log else "OFF"))
     return session

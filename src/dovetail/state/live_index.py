@@ -209,8 +209,9 @@ def _layout(capacity: int, with_best: bool) -> list[int]:
 
 
 def index_root(chosen: str | None) -> Path:
-    """Where indexes live on this host: the place asked for, else a tmpfs with room, else the temporary
-    directory."""
+    """Where indexes live on this host: the place that the run was told, else the one that this host's
+    environment names, else a tmpfs with room, else the temporary directory."""
+    chosen = chosen or os.environ.get("DOVETAIL_INDEX_DIR")
     if chosen:
         return Path(chosen)
     user = f"dovetail-{os.getuid()}"

@@ -1,0 +1,109 @@
+"""A standalone Spark cluster of real processes on loopback: a master, and workers that can be killed.
+
+Each worker stands for a machine of its own: it has its own working directory, its own index directory, and
+nothing in its environment that would lead to this package.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyspark
+
+SPARK_HOME = Path(pyspark.__file__).parent
+PATIENCE_S = 120.0
+
+
+def until(condition: Callable[[], object], what: str, patience_s: float = PATIENCE_S) -> None:
+    """Wait for a condition; fails with `what` when that takes far too long."""
+    end = time.monotonic() + patience_s
+    while not condition():
+        assert time.monotonic() < end, f"waited in vain: {what}"
+        time.sleep(0.05)
+
+
+@dataclass
+class Server:
+    """A master or a worker, in a process group of its own: executors belong to their worker's."""
+
+    folder: Path
+    process: subprocess.Popen[bytes]
+
+    @property
+    def log(self) -> str:
+        return (self.folder / "log").read_text(errors="replace")
+
+    @property
+    def index(self) -> Path:
+        return self.folder / "index"
+
+    def kill(self) -> None:
+        """As when the machine goes down: the server, its executors and their Python processes, at once."""
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+
+
+@dataclass
+class Standalone:
+    folder: Path
+    master: Server
+    address: str
+    workers: list[Server] = field(default_factory=list)
+
+    def add_worker(self) -> Server:
+        folder = self.folder / f"worker-{len(self.workers)}"
+        arguments = ["--cores", "1", "--memory", "1g", "--work-dir", str(folder / "work"), self.address]
+        worker = _started("worker.Worker", folder, *arguments)
+        self.workers.append(worker)
+        until(lambda: "Successfully registered with master" in worker.log, "a worker registers")
+        return worker
+
+
+@contextmanager
+def standalone_cluster(folder: Path, workers: int = 2) -> Iterator[Standalone]:
+    master = _started("master.Master", folder / "master")
+    cluster = None
+    try:
+        until(lambda: re.search(r"Starting Spark master at spark://", master.log), "the master starts")
+        address = re.search(r"Starting Spark master at (spark://\S+)", master.log)
+        assert address is not None
+        cluster = Standalone(folder, master, address[1])
+        for _ in range(workers):
+            cluster.add_worker()
+        yield cluster
+    finally:
+        for server in [*(cluster.workers if cluster else []), master]:
+            server.kill()
+
+
+def _started(main: str, folder: Path, *arguments: str) -> Server:
+    (folder / "index").mkdir(parents=True)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYSPARK"))}
+    environment |= {
+        "SPARK_HOME": str(SPARK_HOME),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_DAEMON_MEMORY": "256m",
+        "DOVETAIL_INDEX_DIR": str(folder / "index"),
+        "TMPDIR": str(folder),
+    }
+    command = [str(SPARK_HOME / "bin/spark-class"), f"org.apache.spark.deploy.{main}"]
+    common = ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"]
+    with open(folder / "log", "wb") as log:
+        process = subprocess.Popen(
+            [*command, *common, *arguments],
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            cwd=folder,
+            start_new_session=True,
+        )
+    return Server(folder, process)
