@@ -2,7 +2,7 @@
 
 An object store publishes an object whole when it is closed, so files are written directly; elsewhere they
 are moved into place. Neither offers "create unless it exists" through pyarrow: here a category has **one
-writer**, and one process that trims it. Readers are free.
+writer**, and one process that trims it (`lease.py` keeps runs of an application apart). Readers are free.
 """
 
 from __future__ import annotations

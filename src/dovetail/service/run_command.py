@@ -104,7 +104,7 @@ def run_application(
     if on_snapshot is not None:
         on_snapshot(RunSnapshot(pql_path.stem, 0.0, "starting"))
     plan = compile_file(pql_path, home)
-    with claimed(home, plan):  # before Spark: what is wrong with the home is told at once
+    with claimed(home, plan) as held:  # before Spark: what is wrong with the home is told at once
         session = spark or open_session(
             plan.application, master, DRIVER_MEMORY.read(), settings, _spark_log(home, plan.application)
         )
@@ -116,7 +116,8 @@ def run_application(
             view.take(run, monitor)
 
         index = _index_dir(index_dir, master)
-        run = Run(session, plan, home, mode, index, stop or threading.Event(), watch, started_s=began)
+        stopped = stop or threading.Event()
+        run = Run(session, plan, home, mode, index, stopped, watch, held, started_s=began)
         try:
             with reporter:
                 run.execute()

@@ -9,23 +9,28 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from dovetail.errors import HomeError, StateError
 from dovetail.log.category import Category, list_categories
 from dovetail.log.filesystem import Store, open_store
+from dovetail.log.lease import Lease
 from dovetail.plan.application_file import application_path, decode, encode, stable
 from dovetail.plan.physical import Plan
 
 
+Check = Callable[[], None]
+"""Raises if the application is no longer held."""
+
+
 @contextmanager
-def claimed(home: str, plan: Plan) -> Iterator[None]:
+def claimed(home: str, plan: Plan) -> Iterator[Check]:
     """Hold the application for one run of this plan."""
-    with running(home, plan.application):
+    with running(home, plan.application) as check:
         claim(home, plan)
-        yield
+        yield check
 
 
 def claim(home: str, plan: Plan) -> None:
@@ -68,13 +73,26 @@ def _forget_categories(home: str, application: str) -> None:
 
 
 @contextmanager
-def running(home: str, application: str) -> Iterator[None]:
+def running(home: str, application: str) -> Iterator[Check]:
     """Hold the application for one run; a second run of it is refused."""
     store = open_store(home)
-    if not store.local:
-        yield
-        return
     store.make_folder(f"apps/{application}")
+    with _locked(store, application) if store.local else _leased(store, application) as check:
+        yield check
+
+
+@contextmanager
+def _leased(store: Store, application: str) -> Iterator[Check]:
+    lease = Lease(store, f"apps/{application}/lease.json", f"application {application}")
+    lease.take()
+    try:
+        yield lease.check
+    finally:
+        lease.release()
+
+
+@contextmanager
+def _locked(store: Store, application: str) -> Iterator[Check]:
     path = os.path.join(store.root, "apps", application, "lock")
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -91,7 +109,7 @@ def running(home: str, application: str) -> Iterator[None]:
             hint="stop the other run, or use another home (--home)",
         ) from None
     try:
-        yield
+        yield lambda: None
     finally:
         os.close(descriptor)
 

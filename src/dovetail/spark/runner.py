@@ -45,6 +45,7 @@ class Run:
     index_dir: str | None = None
     stop: threading.Event = field(default_factory=threading.Event)
     watch: Callable[[Run], None] = lambda run: None
+    held: Callable[[], None] = lambda: None  # raises when the application is no longer this run's
     stages: list[BuiltStage] = field(default_factory=list)
     queries: dict[str, list[StreamingQuery]] = field(default_factory=dict)
     phase: str = "starting"
@@ -160,6 +161,7 @@ class Run:
 
     def _check(self) -> None:
         """Raise what ended a query, if anything did. One that did not even begin is started again."""
+        self.held()
         for stage in self.stages:
             queries = self.queries.get(stage.name, [])
             ended = [error for query in queries if not query.isActive and (error := query.exception())]
