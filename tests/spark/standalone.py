@@ -1,7 +1,7 @@
 """A standalone Spark cluster of real processes on loopback: a master, and workers that can be killed.
 
-Each worker stands for a machine of its own: it has its own working directory, its own index directory, and
-nothing in its environment that would lead to this package.
+Each worker stands for a machine of its own: it has an address, a working directory and an index directory of
+its own, and nothing in its environment that would lead to this package.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from pathlib import Path
 import pyspark
 
 SPARK_HOME = Path(pyspark.__file__).parent
-PATIENCE_S = 120.0
+PATIENCE_S = 240.0
+REGISTERED = "Successfully registered with master"
 
 
 def until(condition: Callable[[], object], what: str, patience_s: float = PATIENCE_S) -> None:
@@ -45,10 +46,14 @@ class Server:
     def index(self) -> Path:
         return self.folder / "index"
 
+    def signal(self, number: signal.Signals) -> None:
+        """To all of them: the server, its executors and their Python processes."""
+        os.killpg(self.process.pid, number)
+
     def kill(self) -> None:
-        """As when the machine goes down: the server, its executors and their Python processes, at once."""
+        """As when the machine goes down."""
         if self.process.poll() is None:
-            os.killpg(self.process.pid, signal.SIGKILL)
+            self.signal(signal.SIGKILL)
             self.process.wait()
 
 
@@ -59,44 +64,50 @@ class Standalone:
     address: str
     workers: list[Server] = field(default_factory=list)
 
-    def add_worker(self) -> Server:
-        folder = self.folder / f"worker-{len(self.workers)}"
-        arguments = ["--cores", "1", "--memory", "1g", "--work-dir", str(folder / "work"), self.address]
-        worker = _started("worker.Worker", folder, *arguments)
-        self.workers.append(worker)
-        until(lambda: "Successfully registered with master" in worker.log, "a worker registers")
-        return worker
+    def add_workers(self, count: int) -> None:
+        for number in range(len(self.workers), len(self.workers) + count):
+            folder = self.folder / f"worker-{number}"
+            size = ["--cores", "1", "--memory", "1g", "--work-dir", str(folder / "work")]
+            host = f"127.0.0.{number + 2}"  # Spark runs a second copy of a task on another host only
+            self.workers.append(_started("worker.Worker", folder, host, *size, self.address))
+        for worker in self.workers[-count:]:
+            until(lambda worker=worker: REGISTERED in worker.log, "a worker registers")
+
+    @property
+    def executor_logs(self) -> str:
+        found = self.folder.glob("worker-*/work/*/*/stderr")
+        return "\n".join(path.read_text(errors="replace") for path in found)
 
 
 @contextmanager
 def standalone_cluster(folder: Path, workers: int = 2) -> Iterator[Standalone]:
-    master = _started("master.Master", folder / "master")
+    master = _started("master.Master", folder / "master", "127.0.0.1")
     cluster = None
     try:
         until(lambda: re.search(r"Starting Spark master at spark://", master.log), "the master starts")
         address = re.search(r"Starting Spark master at (spark://\S+)", master.log)
         assert address is not None
         cluster = Standalone(folder, master, address[1])
-        for _ in range(workers):
-            cluster.add_worker()
+        cluster.add_workers(workers)
         yield cluster
     finally:
         for server in [*(cluster.workers if cluster else []), master]:
             server.kill()
 
 
-def _started(main: str, folder: Path, *arguments: str) -> Server:
+def _started(main: str, folder: Path, host: str, *arguments: str) -> Server:
     (folder / "index").mkdir(parents=True)
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYSPARK"))}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYSPARK"))
+    }
     environment |= {
         "SPARK_HOME": str(SPARK_HOME),
-        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_LOCAL_IP": host,
         "SPARK_DAEMON_MEMORY": "256m",
         "DOVETAIL_INDEX_DIR": str(folder / "index"),
-        "TMPDIR": str(folder),
     }
     command = [str(SPARK_HOME / "bin/spark-class"), f"org.apache.spark.deploy.{main}"]
-    common = ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"]
+    common = ["--host", host, "--port", "0", "--webui-port", "0"]
     with open(folder / "log", "wb") as log:
         process = subprocess.Popen(
             [*command, *common, *arguments],

@@ -28,6 +28,7 @@ class RemoteStore:
         self.root = root
         self._filesystem = filesystem
         self._folder = folder
+        self._made: set[str] = set()
 
     def _path(self, path: str) -> str:
         return posixpath.join(self._folder, path)
@@ -60,8 +61,11 @@ class RemoteStore:
             return self._filesystem.get_file_info(selector)  # type: ignore[no-any-return]
 
     def make_folder(self, folder: str) -> None:
+        if folder in self._made:
+            return  # an object store is asked for each part of the path
         with self._trouble("make", folder):
             self._filesystem.create_dir(self._path(folder), recursive=True)
+        self._made.add(folder)
 
     def write(self, path: str, fill: Callable[[Output], None]) -> None:
         final = self._path(path)

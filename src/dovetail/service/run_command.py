@@ -97,6 +97,7 @@ def run_application(
     from dovetail.spark.application import claimed
     from dovetail.spark.monitor import Monitor
     from dovetail.spark.runner import Run
+    from dovetail.spark.s3 import s3_settings
     from dovetail.spark.session import open_session
 
     began = time.monotonic()
@@ -106,7 +107,11 @@ def run_application(
     plan = compile_file(pql_path, home)
     with claimed(home, plan) as held:  # before Spark: what is wrong with the home is told at once
         session = spark or open_session(
-            plan.application, master, DRIVER_MEMORY.read(), settings, _spark_log(home, plan.application)
+            plan.application,
+            master,
+            DRIVER_MEMORY.read(),
+            {**settings, **s3_settings(home, plan, settings)},
+            _spark_log(home, plan.application),
         )
         monitor = Monitor()
         reporter = Reporter(home, plan, metrics_port)
@@ -136,9 +141,14 @@ def _index_dir(given: str | None, master: str) -> str | None:
     return str(Path(chosen).absolute()) if chosen else None
 
 
-def _spark_log(home: str, application: str) -> Path | None:
-    """Where Spark's own messages go: beside the application's state, if that is on this machine."""
-    return None if "://" in home else Path(home) / "apps" / application / "spark.log"
+def _spark_log(home: str, application: str) -> Path:
+    """Where Spark's own messages go: beside the application's state if that is on this machine, else among
+    this user's temporary files."""
+    from dovetail.spark.shipped_code import hosts_folder
+
+    if "://" not in home:
+        return Path(home) / "apps" / application / "spark.log"
+    return hosts_folder() / f"spark-{application}.log"
 
 
 def compile_file(path: Path, home: str) -> Plan:

@@ -20,7 +20,6 @@ from dovetail.log.lease import Lease
 from dovetail.plan.application_file import application_path, decode, encode, stable
 from dovetail.plan.physical import Plan
 
-
 Check = Callable[[], None]
 """Raises if the application is no longer held."""
 

@@ -14,10 +14,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 import dovetail
+from dovetail.errors import RunError
 from dovetail.spark.class_archive import java_options
 from dovetail.spark.cluster import cluster_settings, is_cluster
 from dovetail.spark.hang_up import quiet_accumulators
@@ -124,7 +126,15 @@ def _start_jvm(conf: SparkConf, log: Path | None) -> None:
         return
     log.parent.mkdir(parents=True, exist_ok=True)
     with open(log, "ab") as file:
-        gateway = launch_gateway(conf, popen_kwargs={"stderr": file})  # type: ignore[no-untyped-call]
+        try:
+            gateway = launch_gateway(conf, popen_kwargs={"stderr": file})  # type: ignore[no-untyped-call]
+        except PySparkRuntimeError as error:
+            raise RunError(
+                "Spark did not start",
+                where=str(log),
+                expected="a Java that runs, and the packages that its settings name within reach",
+                hint="the end of that file says why",
+            ) from error
     SparkContext._ensure_initialized(gateway=gateway, conf=conf)
 
 

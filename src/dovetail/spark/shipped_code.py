@@ -77,7 +77,8 @@ def unpacked(archive: Path, wanted: str, place: Path) -> Path:
 
 
 def hosts_folder() -> Path:
-    """Where this user keeps code on this host; a folder for this process alone where that is not ours."""
+    """Where this user keeps what may be made again, on this host; a folder for this process alone where that
+    is somebody else's."""
     folder = Path(tempfile.gettempdir()) / f"dovetail-{os.getuid()}"
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
