@@ -16,12 +16,14 @@ from typing import Any
 from dovetail.errors import HomeError, StateError
 from dovetail.log.category import Category, list_categories
 from dovetail.log.filesystem import Store, open_store
-from dovetail.log.lease import Lease
+from dovetail.log.lease import Lease, Terms
 from dovetail.plan.application_file import application_path, decode, encode, stable
 from dovetail.plan.physical import Plan
 
 Check = Callable[[], None]
 """Raises if the application is no longer held."""
+LEASE = Terms()
+"""How an application in a remote home is held."""
 
 
 @contextmanager
@@ -82,7 +84,7 @@ def running(home: str, application: str) -> Iterator[Check]:
 
 @contextmanager
 def _leased(store: Store, application: str) -> Iterator[Check]:
-    lease = Lease(store, f"apps/{application}/lease.json", f"application {application}")
+    lease = Lease(store, f"apps/{application}/lease.json", f"application {application}", LEASE)
     lease.take()
     try:
         yield lease.check

@@ -44,7 +44,7 @@ def random_rows(rng: random.Random, count: int, max_delay: int) -> list[Row]:
 
 
 def write_commits(
-    home: Path,
+    home: Path | str,
     name: str,
     rows: list[Row],
     rng: random.Random,
@@ -75,7 +75,7 @@ def write_commits(
     return category
 
 
-def config(home: Path, index: Path, spec: IntervalSpec, buckets: int, max_delay: int) -> JoinConfig:
+def config(home: Path | str, index: Path, spec: IntervalSpec, buckets: int, max_delay: int) -> JoinConfig:
     return JoinConfig(
         home=str(home),
         application="app",
