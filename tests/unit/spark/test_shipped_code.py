@@ -16,7 +16,7 @@ from dovetail.spark import shipped_code
 from dovetail.spark.shipped_code import digest, packed, unpacked
 
 PACKAGE = Path(dovetail.__file__).parent
-LEAVE = "from dovetail.spark.shipped_code import leave_zip; leave_zip(); import dovetail; print(dovetail.__file__)"
+LEAVE = "import dovetail, dovetail.spark.shipped_code as s; s.leave_zip(); print(dovetail.__file__)"
 
 
 @pytest.fixture
