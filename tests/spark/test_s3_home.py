@@ -138,7 +138,7 @@ def test_an_application_on_a_cluster_with_everything_on_s3(s3: S3, tmp_path: Pat
     assert assert_done(run("log", "ls", folder=tmp_path)).count("app.pairs") >= 2
     assert "3,000" in assert_done(run("status", "app", folder=tmp_path))
     key = next(key for key in left.column("k").to_pylist() if key is not None)
-    assert "matched" in assert_done(run("why", "app", str(key), folder=tmp_path))
+    assert "matched" in assert_done(run("why", "app", "--key", str(key), folder=tmp_path))
 
 
 def assert_done(done: subprocess.CompletedProcess[str]) -> str:

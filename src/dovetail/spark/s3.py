@@ -1,9 +1,9 @@
 """S3 for Spark's own part: checkpoints, file inputs and file outputs go through Hadoop's S3A.
 
 A home is told as `s3://bucket/path`, which pyarrow reads. Spark calls the same place `s3a://` and needs jars
-that PySpark does not bring: Hadoop's connector, and Amazon's SDK in 18 MB of parts instead of the bundle of
-600 that the connector names. Spark fetches them from Maven Central at the first start and keeps them.
-Both sides take credentials, region and address from the usual variables of the environment;
+that PySpark does not bring: Hadoop's connector, and Amazon's SDK, in the parts that are needed instead of the
+bundle of all its services that the connector names. Spark fetches them from Maven Central at the first start
+and keeps them. Both sides take credentials, region and address from the usual variables of the environment;
 an address in the home's URI wins.
 """
 
