@@ -16,7 +16,7 @@ import pytest
 from pyarrow import fs
 
 from dovetail.errors import HomeError, StateError
-from dovetail.log.filesystem import open_store
+from dovetail.log.filesystem import Output, open_store
 from dovetail.log.lease import Terms
 from dovetail.model.interval import IntervalSpec
 from dovetail.spark import application
@@ -97,6 +97,18 @@ def test_an_error_shows_the_home_without_its_address(s3: S3) -> None:
         store.replace("a", b"")
     assert "hidden" not in str(caught.value)
     assert caught.value.where == "s3://no-such-bucket/missing/a"
+
+
+def test_a_file_that_could_not_be_written_to_its_end_is_not_there(s3: S3) -> None:
+    store = open_store(s3.home("torn"))
+
+    def fill(file: Output) -> None:
+        file.write(b"the beginning")
+        raise RuntimeError("in the middle")
+
+    with pytest.raises(RuntimeError):
+        store.write("file", fill)
+    assert store.size("file") is None
 
 
 PQL = f"""

@@ -70,6 +70,8 @@ class RemoteStore:
     def write(self, path: str, fill: Callable[[Output], None]) -> None:
         final = self._path(path)
         direct = self._filesystem.type_name in _OBJECT_STORES
+        if direct:
+            fill = _filled(fill)
         target = final if direct else posixpath.join(posixpath.dirname(final), TEMPORARY + uuid.uuid4().hex)
         with self._trouble("write", path):
             with self._filesystem.open_output_stream(target, compression=None) as file:
@@ -107,3 +109,15 @@ class RemoteStore:
                 where=posixpath.join(self.root, path),
                 hint="check the address, the credentials in the environment and the right to write there",
             ) from error
+
+
+def _filled(fill: Callable[[Output], None]) -> Callable[[Output], None]:
+    """The file's content, made now: a file that is opened and then closed by an error would exist."""
+    content = pa.BufferOutputStream()
+    fill(content)
+    data = content.getvalue()
+
+    def write(file: Output) -> None:
+        file.write(data)
+
+    return write

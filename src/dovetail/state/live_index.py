@@ -34,6 +34,7 @@ from dovetail.joins.interval import IntervalState, Times
 from dovetail.joins.sample import Sample
 from dovetail.kernels import ring as rings
 from dovetail.kernels.ring import BLOCK_ROWS, ENTRY, Ring
+from dovetail.log.filesystem import shown
 from dovetail.model.interval import IntervalSpec
 
 FORMAT = 2
@@ -230,7 +231,7 @@ def claim_directory(group: Path, home: str) -> None:
     owner = group.parent / "home"
     if not owner.exists():
         group.parent.mkdir(parents=True, exist_ok=True)
-        owner.write_text(home)
+        owner.write_text(shown(home))
 
 
 def sweep(root: Path) -> None:
