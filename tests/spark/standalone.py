@@ -20,6 +20,18 @@ import pyspark
 
 SPARK_HOME = Path(pyspark.__file__).parent
 PATIENCE_S = 240.0
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""For a JVM that does little: compiling well costs more than it gains."""
+SETTINGS = tuple(
+    word
+    for setting in (
+        "spark.executor.memory=512m",
+        f"spark.executor.extraJavaOptions={SHORT_LIVED}",
+        f"spark.driver.extraJavaOptions={SHORT_LIVED}",
+    )
+    for word in ("--set", setting)
+)
+"""For runs on this cluster."""
 REGISTERED = "Successfully registered with master"
 
 
@@ -104,6 +116,7 @@ def _started(main: str, folder: Path, host: str, *arguments: str) -> Server:
         "SPARK_HOME": str(SPARK_HOME),
         "SPARK_LOCAL_IP": host,
         "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_JAVA_OPTS": SHORT_LIVED,
         "DOVETAIL_INDEX_DIR": str(folder / "index"),
     }
     command = [str(SPARK_HOME / "bin/spark-class"), f"org.apache.spark.deploy.{main}"]

@@ -17,7 +17,7 @@ from spark.batch import count, database, differences, join_sql
 from spark.command_line import assert_no_trace, run
 from spark.events import events, write_files
 from spark.running import running
-from spark.standalone import Standalone, standalone_cluster, until
+from spark.standalone import SETTINGS, Standalone, standalone_cluster, until
 
 ROWS, PARTS = 6000, 4
 PQL = """
@@ -29,11 +29,7 @@ PQL = """
     CREATE TABLE t AS SELECT * FROM pairs STORAGE PARQUET(path = "{here}/out");
 """
 ON = "l.k = r.k AND r.eventtime BETWEEN l.eventtime - INTERVAL 2 MINUTE AND l.eventtime + INTERVAL 3 MINUTE"
-SPECULATIVE = (
-    "spark.speculation=true",
-    "spark.speculation.task.duration.threshold=1s",
-    "spark.executor.memory=512m",
-)
+SPECULATIVE = ("--set", "spark.speculation=true", "--set", "spark.speculation.task.duration.threshold=1s")
 
 
 @pytest.fixture
@@ -51,8 +47,8 @@ def feed(folder: Path, part: int) -> None:
 def test_a_machine_hangs_another_is_lost_and_no_row_changes(tmp_path: Path, cluster: Standalone) -> None:
     (tmp_path / "app.pql").write_text(PQL.replace("{here}", str(tmp_path)))
     feed(tmp_path, 0)
-    settings = [word for setting in SPECULATIVE for word in ("--set", setting)]
-    with running("run", "app.pql", "--master", cluster.address, *settings, folder=tmp_path) as process:
+    where = ("--master", cluster.address, *SETTINGS)
+    with running("run", "app.pql", *where, *SPECULATIVE, folder=tmp_path) as process:
 
         def more_comes_out(what: str) -> None:
             before = rows_out(tmp_path)

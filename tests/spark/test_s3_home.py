@@ -28,7 +28,7 @@ from spark.application import committed_files
 from spark.batch import count, database, differences, join_sql
 from spark.command_line import assert_no_trace, command, environment
 from spark.events import events
-from spark.standalone import standalone_cluster
+from spark.standalone import SETTINGS, standalone_cluster
 from unit.state.workload import config, joined, offsets, random_rows, write_commits
 
 
@@ -55,7 +55,7 @@ def run(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=400,
+        timeout=800,
     )
 
 
@@ -113,7 +113,8 @@ def test_a_file_that_could_not_be_written_to_its_end_is_not_there(s3: S3) -> Non
 
 PQL = f"""
     CREATE APPLICATION app;
-    CREATE INPUT TABLE l (eventtime, k, id) FROM SCRIBE("l");
+    CREATE INPUT TABLE l (eventtime TIMESTAMP, k BIGINT, id BIGINT)
+        FROM FILES("s3://{BUCKET}/l", format = "parquet");
     CREATE INPUT TABLE r (eventtime TIMESTAMP, k BIGINT, id BIGINT)
         FROM FILES("s3://{BUCKET}/r", format = "parquet");
     CREATE VIEW pairs AS SELECT l.id AS l, r.id AS r FROM l LEFT JOIN r ON l.k = r.k
@@ -125,18 +126,17 @@ ROWS = 3000
 
 
 def test_an_application_on_a_cluster_with_everything_on_s3(s3: S3, tmp_path: Path) -> None:
-    filesystem = fs.S3FileSystem()
+    filesystem, _ = fs.FileSystem.from_uri(s3.home("any"))
     (tmp_path / "app.pql").write_text(PQL)
     left, right = events(ROWS, 300, 71), events(ROWS, 300, 72)
+    for name, rows in (("l", left), ("r", right)):
+        pq.write_table(rows, f"{BUCKET}/{name}/part-0.parquet", filesystem=filesystem)
     pq.write_table(left, tmp_path / "l.parquet")
-    pq.write_table(right, f"{BUCKET}/r/part-0.parquet", filesystem=filesystem)
-    assert_done(run("log", "append", "l", "l.parquet", folder=tmp_path))
+    assert_done(run("log", "append", "by_hand", "l.parquet", folder=tmp_path))
 
     with standalone_cluster(tmp_path / "cluster") as cluster:
-        memory = ("--set", "spark.executor.memory=512m")
-        ran = run(
-            "run", "app.pql", "--drain", "--json", "--master", cluster.address, *memory, folder=tmp_path
-        )
+        where = ("--master", cluster.address, *SETTINGS)
+        ran = run("run", "app.pql", "--drain", "--json", *where, folder=tmp_path)
     if ran.returncode and "Spark did not start" in ran.stdout and "unresolved dependency" in spark_log(ran):
         pytest.skip("the jars of Hadoop's S3 connector cannot be had here")
     assert_done(ran)
@@ -147,7 +147,9 @@ def test_an_application_on_a_cluster_with_everything_on_s3(s3: S3, tmp_path: Pat
     assert count(db, expected) > ROWS
     assert differences(db, "FROM found", expected) == {}
 
-    assert assert_done(run("log", "ls", folder=tmp_path)).count("app.pairs") >= 2
+    listed = assert_done(run("log", "ls", folder=tmp_path))
+    assert "by_hand" in listed
+    assert "app.pairs.left" in listed
     assert "3,000" in assert_done(run("status", "app", folder=tmp_path))
     key = next(key for key in left.column("k").to_pylist() if key is not None)
     assert "matched" in assert_done(run("why", "app", "--key", str(key), folder=tmp_path))

@@ -30,7 +30,7 @@ WATCH_S = 0.05
 STARTING_AT_ONCE = os.cpu_count() or 1
 """A query of a Python source starts a process, and Spark gives it up if it is not there within ten seconds:
 many at once on few cores would be too slow for that."""
-STARTS = 5
+STARTS = 10
 
 
 @dataclass

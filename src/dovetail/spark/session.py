@@ -74,13 +74,13 @@ def open_session(
         if not (cluster and name in ("spark.driver.host", "spark.driver.bindAddress"))
     }
     wanted["spark.driver.memory"] = driver_memory
-    if not cluster:
-        wanted["spark.sql.shuffle.partitions"] = str(_local_cores(master))
-        wanted["spark.driver.extraJavaOptions"] = " ".join([*LOCAL_JVM, *java_options()])
-        wanted |= _unix_sockets()
+    wanted["spark.driver.extraJavaOptions"] = " ".join([*(() if cluster else LOCAL_JVM), *java_options()])
     code = None
     if cluster:
         settings, code = cluster_settings(master, settings)
+    else:
+        wanted["spark.sql.shuffle.partitions"] = str(_local_cores(master))
+        wanted |= _unix_sockets()
     wanted |= {**settings, **FIXED}
     conf = SparkConf().setAll(list(wanted.items()))
     if SparkContext._gateway is None:
