@@ -65,14 +65,12 @@ def unpacked(archive: Path, wanted: str, place: Path) -> Path:
     with open(place / f"code-{wanted}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # one compiles, the others wait and find it done
         if not folder.exists():
-            draft = place / f".code-{wanted}-{os.getpid()}"
-            try:
-                with zipfile.ZipFile(archive) as content:
-                    content.extractall(draft)
-                _compile(draft)
-                draft.rename(folder)
-            finally:
-                shutil.rmtree(draft, ignore_errors=True)
+            draft = place / f".code-{wanted}"
+            shutil.rmtree(draft, ignore_errors=True)  # of one that was killed
+            with zipfile.ZipFile(archive) as content:
+                content.extractall(draft)
+            _compile(draft)
+            draft.rename(folder)
     return folder
 
 
