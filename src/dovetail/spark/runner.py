@@ -31,6 +31,7 @@ STARTING_AT_ONCE = os.cpu_count() or 1
 """A query of a Python source starts a process, and Spark gives it up if it is not there within ten seconds:
 many at once on few cores would be too slow for that."""
 STARTS = 10
+"""How often a stage is started that did not even begin: a machine may be too busy for some minutes."""
 
 
 @dataclass
