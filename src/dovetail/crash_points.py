@@ -44,6 +44,7 @@ KINDS = {
     r"apps/[^/]+/state/.*/steps/": "record",
     r"apps/[^/]+/state/.*/tasks\.json": "tasks",
     r"apps/[^/]+/application\.json": "application",
+    r"apps/[^/]+/lease\.json": "lease",
     r"apps/[^/]+/metrics\.": "metrics",
 }
 """What a path in a home is called."""

@@ -6,7 +6,7 @@ import json
 import random
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from dovetail.log import history
 from dovetail.log.cache import CACHES
 from dovetail.log.category import Category
 from dovetail.log.filesystem import open_store
+from dovetail.log.lease import Lease
 from dovetail.model.estimate_spec import EstimateSpec
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_config import JoinConfig
@@ -26,10 +27,13 @@ from dovetail.pql.compile import compile_pql
 from dovetail.service.torture.quick_join import BATCHES, BUCKETS, ROWS, append
 from dovetail.service.torture.workload import AFTER, BEFORE, MAX_DELAY, cut
 from dovetail.spark.batch_files import files_of_batch, last_planned
-from dovetail.state import live_index
+from dovetail.spark.checkpoints import Checkpoint
+from dovetail.state import asked_tasks, live_index
+from dovetail.state.copying import settle
 from dovetail.state.join_step import run_step
 from dovetail.state.key_hash import hash_keys
 from dovetail.state.measure import measure
+from dovetail.state.snapshot_files import SnapshotFiles
 from dovetail.state.step_log import StepLog
 from dovetail.state.store import read_totals
 from dovetail.state.why import why
@@ -42,6 +46,8 @@ from wide_rows import put as put_wide
 from wide_rows import wide_rows
 
 TASKS, STEPS = 2, 6
+LEASE = "apps/app/lease.json"
+_CHECKPOINT = Checkpoint("", "spark", "slicer")
 SPECS = (
     IntervalSpec(BEFORE, AFTER, "left", "one", "nearest"),
     IntervalSpec(BEFORE, AFTER, "full"),
@@ -97,7 +103,10 @@ def build(root: Path, seed: int) -> Specimen:
         path = application_file.application_path(f"app{number}")
         named = sql.replace("APPLICATION app", f"APPLICATION app{number}")
         store.replace(path, application_file.encode(compile_pql(named)))
-    _spark_checkpoint(made.home / "checkpoint")
+    asked_tasks.ask(join, 3)
+    store.make_folder("apps/app")
+    Lease(store, LEASE, "app")._write()
+    _spark_checkpoint(made.home / _CHECKPOINT.folder)
     return made
 
 
@@ -111,6 +120,9 @@ def _run_steps(made: Specimen, categories: tuple[Category, Category]) -> None:
         end = planned.end
         if made.pace.splits and step >= 3:
             end = end.moved(hot=[[_hash_of("a"), "left"]])
+        settle()
+        whole = SnapshotFiles(join).whole_in_home()
+        end = end.remembering(start, lambda step, whole=whole: step.version in whole)  # type: ignore[misc]
         records.write(record_of(start, planned, *summaries, planned_at_us=step))
         store.replace(f"sink/offsets/{step}.json", json.dumps(end.to_json()).encode())
         if step < STEPS:
@@ -119,6 +131,7 @@ def _run_steps(made: Specimen, categories: tuple[Category, Category]) -> None:
                 category.set_reader(join.reader, floor)
                 category.set_reader("another", 0)
             start = end
+    settle()
     for category in categories:  # two of them: one can be taken for the other
         history.record_first(category, 0)
 
@@ -237,8 +250,31 @@ def use_application(made: Specimen) -> Any:
 
 
 def use_checkpoint(made: Specimen) -> Any:
-    checkpoint = str(made.home / "checkpoint")
+    checkpoint = replace(_CHECKPOINT, home=made.join.home)
     return last_planned(checkpoint), [files_of_batch(checkpoint, batch) for batch in range(3)]
+
+
+def use_local_snapshots(made: Specimen) -> Any:
+    """The next step, from the snapshots that are beside the index."""
+    for file in made.index.glob("*/*/header.json"):
+        file.unlink()
+    return use_index(made)
+
+
+def use_tasks(made: Specimen) -> Any:
+    """What is not obeyed is told, and changes nothing."""
+    found = asked_tasks.asked(made.join, TASKS)
+    if found.trouble is not None:
+        assert found.tasks == TASKS
+        raise found.trouble
+    return found
+
+
+def use_lease(made: Specimen) -> Any:
+    """It reads as somebody's, or as that of nobody who is alive; who wants it watches it in any case."""
+    found = Lease(open_store(made.join.home), LEASE, "app")._found()
+    assert found is not None
+    return None
 
 
 def use_owner(made: Specimen) -> Any:

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
+from urllib.parse import urlsplit, urlunsplit
 
 import pyarrow as pa
 
@@ -93,7 +94,7 @@ def open_store(home: str) -> Store:
     from dovetail.log.remote import RemoteStore
 
     try:
-        filesystem, root = fs.FileSystem.from_uri(home)
+        filesystem, root = fs.FileSystem.from_uri(_opened_quickly(home))
     except (pa.ArrowException, OSError) as error:
         raise HomeError(
             f"the home cannot be opened: {error}",
@@ -101,4 +102,20 @@ def open_store(home: str) -> Store:
             expected="a local path, or a URI such as s3://bucket/path, gs://..., hdfs://...",
             hint="check the address and the credentials in the environment",
         ) from error
-    return RemoteStore(home, filesystem, root)
+    return RemoteStore(shown(home), filesystem, root)
+
+
+def shown(home: str) -> str:
+    """A home as people are told it: without how it is reached, and above all without credentials."""
+    if "://" not in home:
+        return home
+    parts = urlsplit(home)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment=""))
+
+
+def _opened_quickly(home: str) -> str:
+    """S3 is asked three times to store a small file, unless pyarrow may wait for the file's end."""
+    parts = urlsplit(home)
+    if parts.scheme != "s3" or "allow_delayed_open=" in parts.query:
+        return home
+    return urlunsplit(parts._replace(query="&".join(filter(None, [parts.query, "allow_delayed_open=true"]))))

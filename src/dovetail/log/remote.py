@@ -2,7 +2,7 @@
 
 An object store publishes an object whole when it is closed, so files are written directly; elsewhere they
 are moved into place. Neither offers "create unless it exists" through pyarrow: here a category has **one
-writer**, and one process that trims it. Readers are free.
+writer**, and one process that trims it (`lease.py` keeps runs of an application apart). Readers are free.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ class RemoteStore:
         self.root = root
         self._filesystem = filesystem
         self._folder = folder
+        self._made: set[str] = set()
 
     def _path(self, path: str) -> str:
         return posixpath.join(self._folder, path)
@@ -60,12 +61,17 @@ class RemoteStore:
             return self._filesystem.get_file_info(selector)  # type: ignore[no-any-return]
 
     def make_folder(self, folder: str) -> None:
+        if folder in self._made:
+            return  # an object store is asked for each part of the path
         with self._trouble("make", folder):
             self._filesystem.create_dir(self._path(folder), recursive=True)
+        self._made.add(folder)
 
     def write(self, path: str, fill: Callable[[Output], None]) -> None:
         final = self._path(path)
         direct = self._filesystem.type_name in _OBJECT_STORES
+        if direct:
+            fill = _filled(fill)
         target = final if direct else posixpath.join(posixpath.dirname(final), TEMPORARY + uuid.uuid4().hex)
         with self._trouble("write", path):
             with self._filesystem.open_output_stream(target, compression=None) as file:
@@ -103,3 +109,15 @@ class RemoteStore:
                 where=posixpath.join(self.root, path),
                 hint="check the address, the credentials in the environment and the right to write there",
             ) from error
+
+
+def _filled(fill: Callable[[Output], None]) -> Callable[[Output], None]:
+    """The file's content, made now: a file that is opened and then closed by an error would exist."""
+    content = pa.BufferOutputStream()
+    fill(content)
+    data = content.getvalue()
+
+    def write(file: Output) -> None:
+        file.write(data)
+
+    return write

@@ -40,6 +40,7 @@ def run(
     ] = False,
     home: Annotated[str | None, typer.Option(help=HOME.sentence)] = None,
     master: Annotated[str | None, typer.Option(help=MASTER.sentence)] = None,
+    index_dir: Annotated[str | None, typer.Option(help=INDEX_DIR.sentence)] = None,
     setting: Annotated[
         list[str] | None, typer.Option("--set", help="key=value: any setting of Spark.", metavar="KEY=VALUE")
     ] = None,
@@ -67,6 +68,7 @@ def run(
             on_snapshot=view.update,
             stop=stop,
             metrics_port=metrics_port,
+            index_dir=index_dir,
         )
     if as_json:
         print(json.dumps(summary.to_json()))
@@ -87,6 +89,7 @@ def run_application(
     stop: threading.Event | None = None,
     spark: SparkSession | None = None,
     metrics_port: int | None = None,
+    index_dir: str | None = None,
 ) -> RunSummary:
     """Compile, run, and say how it went. Uses the given session, or opens one and closes it again."""
     from dovetail.log.filesystem import absolute_home
@@ -95,6 +98,7 @@ def run_application(
     from dovetail.spark.lost_jvm import jvm_ended, loss_told
     from dovetail.spark.monitor import Monitor
     from dovetail.spark.runner import Run
+    from dovetail.spark.s3 import s3_settings
     from dovetail.spark.session import open_session
 
     began = time.monotonic()
@@ -102,9 +106,10 @@ def run_application(
     if on_snapshot is not None:
         on_snapshot(RunSnapshot(pql_path.stem, 0.0, "starting"))
     plan = compile_file(pql_path, home)
-    with claimed(home, plan):  # before Spark: what is wrong with the home is told at once
+    with claimed(home, plan) as held:  # before Spark: what is wrong with the home is told at once
         log = _spark_log(home, plan.application)
-        session = spark or open_session(plan.application, master, DRIVER_MEMORY.read(), settings, log)
+        given = {**settings, **s3_settings(home, plan, settings)}
+        session = spark or open_session(plan.application, master, DRIVER_MEMORY.read(), given, log)
         monitor = Monitor()
         reporter = Reporter(home, plan, metrics_port)
         view = _Snapshots(began, on_snapshot, reporter)
@@ -112,8 +117,9 @@ def run_application(
         def watch(run: Run) -> None:
             view.take(run, monitor)
 
-        index = INDEX_DIR.read() or None
-        run = Run(session, plan, home, mode, index, stop or threading.Event(), watch, started_s=began)
+        index = _index_dir(index_dir, master)
+        stopped = stop or threading.Event()
+        run = Run(session, plan, home, mode, index, stopped, watch, held, started_s=began)
         try:
             with loss_told(log), reporter:
                 run.execute()
@@ -123,9 +129,23 @@ def run_application(
                 session.stop()
 
 
-def _spark_log(home: str, application: str) -> Path | None:
-    """Where Spark's own messages go: beside the application's state, if that is on this machine."""
-    return None if "://" in home else Path(home) / "apps" / application / "spark.log"
+def _index_dir(given: str | None, master: str) -> str | None:
+    """Where every task keeps its index; None: each host knows. What this machine's environment says is meant
+    for this machine: it is no word for those of a cluster."""
+    from dovetail.spark.cluster import is_cluster
+
+    chosen = INDEX_DIR.read(given) if given or not is_cluster(master) else ""
+    return str(Path(chosen).absolute()) if chosen else None
+
+
+def _spark_log(home: str, application: str) -> Path:
+    """Where Spark's own messages go: beside the application's state if that is on this machine, else among
+    this user's temporary files."""
+    from dovetail.spark.shipped_code import hosts_folder
+
+    if "://" not in home:
+        return Path(home) / "apps" / application / "spark.log"
+    return hosts_folder() / f"spark-{application}.log"
 
 
 def compile_file(path: Path, home: str) -> Plan:

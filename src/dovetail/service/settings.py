@@ -60,7 +60,8 @@ INDEX_DIR = Setting(
     "DOVETAIL_INDEX_DIR",
     "",
     "a local directory",
-    "Where each host keeps the live join indexes; losing it costs a rebuild from the log, never a row.",
+    "Where each host keeps the live join indexes; losing it costs a rebuild from the log, never a row. "
+    "The variable is read on each host, the option of a run holds for all.",
     words="`/dev/shm` if it has 1 GiB free, else the temporary directory",
 )
 MASTER = Setting(

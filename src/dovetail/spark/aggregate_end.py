@@ -10,14 +10,15 @@ move it below the watermark: one that is false, but not so plainly that the opti
 from __future__ import annotations
 
 import datetime
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from dovetail.log.filesystem import open_store
 from dovetail.plan.physical import Watermark
+from dovetail.spark.s3 import spark_uri
 
 _END = "_dovetail_end"
 
@@ -26,9 +27,9 @@ def with_watermark(
     spark: SparkSession, rows: DataFrame, watermark: Watermark, home: str, application: str, stage: str
 ) -> DataFrame:
     """The rows with the watermark on their time column, ready to be ended by `write_end_row`."""
-    folder = _folder(home, application, stage)
-    folder.mkdir(parents=True, exist_ok=True)
-    ends = spark.readStream.schema(f"{_END} timestamp").parquet(str(folder))
+    folder = _folder(application, stage)
+    open_store(home).make_folder(folder)
+    ends = spark.readStream.schema(f"{_END} timestamp").parquet(f"{spark_uri(home)}/{folder}")
     nothing = [
         (F.col(_END) if name == watermark.column else F.lit(None))
         .cast(rows.schema[name].dataType)
@@ -42,13 +43,13 @@ def with_watermark(
 
 def write_end_row(home: str, application: str, stage: str, end_us: int) -> None:
     """Declare that no row dated before `end_us` will come any more."""
-    folder = _folder(home, application, stage)
-    name = f"end-{end_us}.parquet"
     time = datetime.datetime.fromtimestamp(end_us / 1e6, datetime.UTC)
     table = pa.table({_END: pa.array([time], pa.timestamp("us", "UTC"))})
-    pq.write_table(table, folder / f".{name}")
-    (folder / f".{name}").rename(folder / name)
+    file = pa.BufferOutputStream()
+    pq.write_table(table, file)
+    path = f"{_folder(application, stage)}/end-{end_us}.parquet"
+    open_store(home).replace(path, file.getvalue().to_pybytes())
 
 
-def _folder(home: str, application: str, stage: str) -> Path:
-    return Path(home) / "apps" / application / "ends" / stage
+def _folder(application: str, stage: str) -> str:
+    return f"apps/{application}/ends/{stage}"

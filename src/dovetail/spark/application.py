@@ -8,24 +8,30 @@ do.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from dovetail.errors import StateError
 from dovetail.log.category import Category, list_categories
 from dovetail.log.filesystem import Store, open_store
+from dovetail.log.lease import Lease, Terms
 from dovetail.plan.application_file import application_path, decode, encode, stable
 from dovetail.plan.physical import Plan
 from dovetail.spark.run_lock import locked
 
+Check = Callable[[], None]
+"""Raises if the application is no longer held."""
+LEASE = Terms()
+"""How an application in a remote home is held."""
+
 
 @contextmanager
-def claimed(home: str, plan: Plan) -> Iterator[None]:
+def claimed(home: str, plan: Plan) -> Iterator[Check]:
     """Hold the application for one run of this plan."""
-    with running(home, plan.application):
+    with running(home, plan.application) as check:
         claim(home, plan)
-        yield
+        yield check
 
 
 def claim(home: str, plan: Plan) -> None:
@@ -68,15 +74,28 @@ def _forget_categories(home: str, application: str) -> None:
 
 
 @contextmanager
-def running(home: str, application: str) -> Iterator[None]:
+def running(home: str, application: str) -> Iterator[Check]:
     """Hold the application for one run; a second run of it is refused."""
     store = open_store(home)
-    if not store.local:
-        yield
-        return
     store.make_folder(f"apps/{application}")
+    with _locked(store, application) if store.local else _leased(store, application) as check:
+        yield check
+
+
+@contextmanager
+def _leased(store: Store, application: str) -> Iterator[Check]:
+    lease = Lease(store, f"apps/{application}/lease.json", f"application {application}", LEASE)
+    lease.take()
+    try:
+        yield lease.check
+    finally:
+        lease.release()
+
+
+@contextmanager
+def _locked(store: Store, application: str) -> Iterator[Check]:
     with locked(os.path.join(store.root, "apps", application, "lock"), application):
-        yield
+        yield lambda: None
 
 
 def _difference(found: Any, wanted: Any, path: str = "plan") -> str:

@@ -9,52 +9,54 @@ from __future__ import annotations
 
 import json
 import zlib
-from pathlib import Path
+from contextlib import suppress
 from typing import Any
 
 from dovetail.errors import CorruptFile
 from dovetail.model import json_values
+from dovetail.spark.checkpoints import Checkpoint
 
 
-def files_of_batch(checkpoint: str, batch: int) -> list[str]:
+def files_of_batch(checkpoint: Checkpoint, batch: int) -> list[str]:
     """Paths of the files of one micro-batch of a query with one file source."""
-    root = Path(checkpoint)
-    last = _log_offset(root, batch)
-    first = _log_offset(root, batch - 1) + 1 if batch > 0 else 0
-    entries = [
-        entry for offset in range(first, last + 1) for entry in _entries(root / "sources" / "0", offset)
-    ]
+    last = _log_offset(checkpoint, batch)
+    first = _log_offset(checkpoint, batch - 1) + 1 if batch > 0 else 0
+    entries = [entry for offset in range(first, last + 1) for entry in _entries(checkpoint, offset)]
     return [entry["path"] for entry in sorted(entries, key=lambda entry: (entry["timestamp"], entry["path"]))]
 
 
-def last_planned(checkpoint: str) -> int:
+def last_planned(checkpoint: Checkpoint) -> int:
     """The number of the last batch that a run before this one has planned, -1 if none: it may not be done."""
-    names = [path.name for path in (Path(checkpoint) / "offsets").glob("[0-9]*")]
+    names = [entry.name for entry in checkpoint.store.files(f"{checkpoint.folder}/offsets")]
     return max((int(name) for name in names if name.isdigit()), default=-1)
 
 
-def _log_offset(root: Path, batch: int) -> int:
-    lines = _lines(root / "offsets" / str(batch))
+def _log_offset(checkpoint: Checkpoint, batch: int) -> int:
+    path = f"offsets/{batch}"
+    lines = checkpoint_lines(checkpoint, path)
     try:
         said = json.loads(lines[1])["logOffset"] if lines[1] != "-" else -1
         return json_values.whole(said, -1)
     except (ValueError, KeyError, IndexError, TypeError) as error:
-        raise _corrupt(root / "offsets" / str(batch), str(error)) from error
+        raise damaged(checkpoint, path, str(error)) from error
 
 
-def _entries(log: Path, offset: int) -> list[dict[str, Any]]:
+def _entries(checkpoint: Checkpoint, offset: int) -> list[dict[str, Any]]:
     """Files that Spark found at one offset of its log. A compact file holds all before it too."""
-    file = log / str(offset)
-    if not file.exists():
-        compact = sorted(int(path.stem) for path in log.glob("*.compact") if int(path.stem) >= offset)
-        file = log / f"{compact[0]}.compact" if compact else file
+    log = "sources/0"
+    path = f"{log}/{offset}"
+    if checkpoint.store.size(f"{checkpoint.folder}/{path}") is None:
+        names = [entry.name for entry in checkpoint.store.files(f"{checkpoint.folder}/{log}")]
+        numbers = (int(name.removesuffix(".compact")) for name in names if name.endswith(".compact"))
+        compact = sorted(number for number in numbers if number >= offset)
+        path = f"{log}/{compact[0]}.compact" if compact else path
     try:
-        entries = [_entry(json.loads(line)) for line in _lines(file)]
+        entries = [_entry(json.loads(line)) for line in checkpoint_lines(checkpoint, path)]
     except ValueError as error:
-        raise _corrupt(file, str(error)) from error
+        raise damaged(checkpoint, path, str(error)) from error
     found = [entry for entry in entries if entry["batchId"] == offset]
     if not found:
-        raise _corrupt(file, f"it holds no files of offset {offset}")
+        raise damaged(checkpoint, path, f"it holds no files of offset {offset}")
     return found
 
 
@@ -66,17 +68,19 @@ def _entry(said: Any) -> dict[str, Any]:
     return said
 
 
-def _lines(file: Path) -> list[str]:
+def checkpoint_lines(checkpoint: Checkpoint, path: str) -> list[str]:
     """The lines after the version line. Hadoop keeps a checksum beside a file on local disk."""
+    folder, _, name = f"{checkpoint.folder}/{path}".rpartition("/")
     try:
-        data, sums = file.read_bytes(), file.with_name(f".{file.name}.crc")
-        if sums.exists() and not _sums_fit(data, sums.read_bytes()):
-            raise ValueError("its checksum does not fit")
+        data = checkpoint.store.read(f"{folder}/{name}")
+        with suppress(FileNotFoundError):
+            if not _sums_fit(data, checkpoint.store.read(f"{folder}/.{name}.crc")):
+                raise ValueError("its checksum does not fit")
         version, *lines = data.decode().splitlines()
     except (OSError, ValueError) as error:
-        raise _corrupt(file, str(error)) from error
+        raise damaged(checkpoint, path, str(error)) from error
     if version != "v1":
-        raise _corrupt(file, f"its version is {version[:20]!r}")
+        raise damaged(checkpoint, path, f"its version is {version[:20]!r}")
     return lines
 
 
@@ -89,10 +93,10 @@ def _sums_fit(data: bytes, sums: bytes) -> bool:
     return sums[8:] == b"".join(one.to_bytes(4, "big") for one in made)
 
 
-def _corrupt(file: Path, why: str) -> CorruptFile:
+def damaged(checkpoint: Checkpoint, path: str, why: str) -> CorruptFile:
     return CorruptFile(
         f"Spark's checkpoint cannot be read: {why}",
-        where=str(file),
+        where=f"{checkpoint.store.root}/{checkpoint.folder}/{path}",
         expected="a log of format v1, as Spark 4.3 writes it",
         hint="restore it from a copy of the home, or start the application in a new home",
     )

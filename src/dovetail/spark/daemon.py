@@ -8,25 +8,32 @@ from __future__ import annotations
 
 import gc
 
-import pandas  # noqa: F401  (PySpark's Arrow path imports it in every worker)
-import pyarrow.parquet  # noqa: F401
-import pyspark.worker  # noqa: F401
-
-import dovetail.spark.category_source
-import dovetail.spark.direct_slicer
-import dovetail.spark.join_source
-import dovetail.spark.write_rows
-import dovetail.state.join_step  # noqa: F401
-from dovetail.kernels.warm import warm
+from dovetail.spark.shipped_code import leave_zip
 
 
 def main() -> None:
+    leave_zip()
+    _import()
     from pyspark.daemon import manager
+
+    from dovetail.kernels.warm import warm
 
     warm()
     gc.collect()
     gc.freeze()  # what is loaded now stays: collections in the workers need not walk through it
     manager()
+
+
+def _import() -> None:
+    import pandas  # noqa: F401  (PySpark's Arrow path imports it in every worker)
+    import pyarrow.parquet  # noqa: F401
+    import pyspark.worker  # noqa: F401
+
+    import dovetail.spark.category_source
+    import dovetail.spark.direct_slicer
+    import dovetail.spark.join_source
+    import dovetail.spark.write_rows
+    import dovetail.state.join_step  # noqa: F401
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from urllib.parse import unquote, urlparse
 
 from dovetail.errors import InputError
 from dovetail.plan.physical import FilesSource
+from dovetail.spark.s3 import spark_uri
 
 _HIDDEN = ("_", ".")
 
@@ -47,6 +48,8 @@ def local_path(path: str) -> str:
 
 def stream_path(path: str) -> str:
     """A path as Spark's file stream takes it: a directory, or a pattern. A single file becomes one."""
+    if path.startswith("s3://"):
+        return spark_uri(path)
     file = Path(local_path(path))
     if not file.is_file():
         return path

@@ -14,6 +14,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from dovetail.log.filesystem import open_store
 from dovetail.plan.physical import Watermark
+from dovetail.spark.batch_files import checkpoint_lines, damaged
+from dovetail.spark.checkpoints import Checkpoint
 
 
 def unended_us(
@@ -40,12 +42,17 @@ def _seen_us(query: StreamingQuery) -> int | None:
 
 def _noted_us(home: str, application: str, stage: str) -> int | None:
     """The watermark that Spark's last committed batch left to the next."""
-    store, folder = open_store(home), f"apps/{application}/checkpoints/{stage}/commits"
-    batches = [int(entry.name) for entry in store.files(folder) if entry.name.isdigit()]
+    checkpoint = Checkpoint(home, application, stage)
+    files = checkpoint.store.files(f"{checkpoint.folder}/commits")
+    batches = [int(entry.name) for entry in files if entry.name.isdigit()]
     if not batches:
         return None
-    noted = json.loads(store.read(f"{folder}/{max(batches)}").decode().splitlines()[-1])
-    return int(noted.get("nextBatchWatermarkMs", 0)) * 1000 or None
+    path = f"commits/{max(batches)}"
+    try:
+        noted = json.loads(checkpoint_lines(checkpoint, path)[-1])
+        return int(noted.get("nextBatchWatermarkMs", 0)) * 1000 or None
+    except (ValueError, TypeError, IndexError, AttributeError) as error:
+        raise damaged(checkpoint, path, str(error)) from error
 
 
 def _ended_us(home: str, application: str, stage: str) -> int:

@@ -32,7 +32,8 @@ WATCH_S = 0.05
 STARTING_AT_ONCE = os.cpu_count() or 1
 """A query of a Python source starts a process, and Spark gives it up if it is not there within ten seconds:
 many at once on few cores would be too slow for that."""
-STARTS = 5
+STARTS = 10
+"""How often a stage is started that did not even begin: a machine may be too busy for some minutes."""
 
 
 @dataclass
@@ -47,6 +48,7 @@ class Run:
     index_dir: str | None = None
     stop: threading.Event = field(default_factory=threading.Event)
     watch: Callable[[Run], None] = lambda run: None
+    held: Callable[[], None] = lambda: None  # raises when the application is no longer this run's
     stages: list[BuiltStage] = field(default_factory=list)
     queries: dict[str, list[StreamingQuery]] = field(default_factory=dict)
     phase: str = "starting"
@@ -166,6 +168,7 @@ class Run:
 
     def _check(self) -> None:
         """Raise what ended a query, if anything did. One that did not even begin is started again."""
+        self.held()
         for stage in self.stages:
             queries = self.queries.get(stage.name, [])
             ended = [error for query in queries if not query.isActive and (error := query.exception())]

@@ -14,11 +14,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 import dovetail
+from dovetail.errors import RunError
 from dovetail.spark.class_archive import java_options
+from dovetail.spark.cluster import cluster_settings, is_cluster
 from dovetail.spark.hang_up import quiet_accumulators
 from dovetail.spark.run_lock import held_locks
 from dovetail.spark.worker_python import worker_python
@@ -60,8 +63,9 @@ def open_session(
 ) -> SparkSession:
     """A session for one application. `settings` are the user's and win over our defaults; what the JVM has to
     say on stderr goes to the file `log`, if there is one."""
-    cluster = not master.startswith("local")
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable if cluster else worker_python())
+    cluster = is_cluster(master)
+    python = settings.get("spark.pyspark.python") or (sys.executable if cluster else worker_python())
+    os.environ.setdefault("PYSPARK_PYTHON", python)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     _export_package()
     wanted = {"spark.master": master, "spark.app.name": f"dovetail {application}"}
@@ -71,9 +75,12 @@ def open_session(
         if not (cluster and name in ("spark.driver.host", "spark.driver.bindAddress"))
     }
     wanted["spark.driver.memory"] = driver_memory
-    if not cluster:
+    wanted["spark.driver.extraJavaOptions"] = " ".join([*(() if cluster else LOCAL_JVM), *java_options()])
+    code = None
+    if cluster:
+        settings, code = cluster_settings(master, settings)
+    else:
         wanted["spark.sql.shuffle.partitions"] = str(_local_cores(master))
-        wanted["spark.driver.extraJavaOptions"] = " ".join([*LOCAL_JVM, *java_options()])
         wanted |= _unix_sockets()
     wanted |= {**settings, **FIXED}
     conf = SparkConf().setAll(list(wanted.items()))
@@ -81,6 +88,8 @@ def open_session(
         _start_jvm(conf, log)
     with _own_interrupt():
         session = SparkSession.builder.config(conf=conf).getOrCreate()
+    if code is not None:
+        session.sparkContext.addFile(str(code))
     quiet_accumulators(session.sparkContext)
     session.sparkContext.setLogLevel(settings.get("spark.log.level", "ERROR" if log else "OFF"))
     return session
@@ -120,7 +129,15 @@ def _start_jvm(conf: SparkConf, log: Path | None) -> None:
     log.parent.mkdir(parents=True, exist_ok=True)
     with open(log, "ab") as file:
         shared = {"stderr": file, "pass_fds": held_locks()}
-        gateway = launch_gateway(conf, popen_kwargs=shared)  # type: ignore[no-untyped-call]
+        try:
+            gateway = launch_gateway(conf, popen_kwargs=shared)  # type: ignore[no-untyped-call]
+        except PySparkRuntimeError as error:
+            raise RunError(
+                "Spark did not start",
+                where=str(log),
+                expected="a Java that runs, and the packages that its settings name within reach",
+                hint="the end of that file says why",
+            ) from error
     SparkContext._ensure_initialized(gateway=gateway, conf=conf)
 
 

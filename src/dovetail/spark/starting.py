@@ -16,6 +16,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from dovetail.crash_points import passing
 from dovetail.errors import DovetailError
 from dovetail.log.category import Category
+from dovetail.log.filesystem import shown
 from dovetail.plan.physical import (
     CategoryOutput,
     ConsoleSink,
@@ -29,12 +30,13 @@ from dovetail.plan.physical import (
 from dovetail.plan.rejects import rejects_category
 from dovetail.spark.batch_files import files_of_batch, last_planned
 from dovetail.spark.building import BuiltStage
-from dovetail.spark.checkpoints import checkpoint_of
+from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.direct_slicer import append_files, direct_slice
 from dovetail.spark.failures import INTERRUPTED, TaskError, failure_of, interrupted
 from dovetail.spark.input_files import local_path
 from dovetail.spark.lost_jvm import hung_up
 from dovetail.spark.parquet_files import check_files
+from dovetail.spark.s3 import spark_uri
 from dovetail.spark.slicer import HASH, TIME, Placement, append_batch, make_category
 
 Mode = Literal["stream", "available-now", "drain"]
@@ -49,7 +51,7 @@ def start(
     built: BuiltStage, home: str, application: str, mode: Mode, failures: Failures
 ) -> list[StreamingQuery]:
     """Start a stage's query, and one for each of its inputs that may hold unreadable rows."""
-    checkpoint = checkpoint_of(home, application, built.name)
+    checkpoint = Checkpoint(home, application, built.name)
     writer = _writer(built, home, application, checkpoint, failures)
     queries = [_query(writer, checkpoint, built.name, mode)]
     for table, rows in (built.rejects or {}).items():
@@ -57,7 +59,7 @@ def start(
         name = f"{built.name}.rejects.{table}"
         append = partial(append_batch, category=category, producer=name, placement=Placement(None, None))
         writer = rows.writeStream.foreachBatch(_telling(append, built.name, failures))
-        queries.append(_query(writer, checkpoint_of(home, application, name), name, mode))
+        queries.append(_query(writer, Checkpoint(home, application, name), name, mode))
     return queries
 
 
@@ -65,7 +67,7 @@ def describe_output(built: BuiltStage, home: str) -> str:
     """Where the rows of a stage can be found, for people."""
     match built.output:
         case ScribeSink(category=category) | CategoryOutput(category=category):
-            return f"category {category} in {home}"
+            return f"category {category} in {shown(home)}"
         case FileSink(format=form, path=path):
             return f"{form} files in {path}"
         case ConsoleSink():
@@ -73,15 +75,15 @@ def describe_output(built: BuiltStage, home: str) -> str:
     return "nowhere (NOOP)"
 
 
-def _query(writer: DataStreamWriter, checkpoint: str, name: str, mode: Mode) -> StreamingQuery:
-    writer = writer.queryName(name).option("checkpointLocation", checkpoint)
+def _query(writer: DataStreamWriter, checkpoint: Checkpoint, name: str, mode: Mode) -> StreamingQuery:
+    writer = writer.queryName(name).option("checkpointLocation", checkpoint.uri)
     if mode == "stream":
         return writer.trigger(processingTime=POLL).start()
     return writer.trigger(availableNow=True).start()
 
 
 def _writer(
-    built: BuiltStage, home: str, application: str, checkpoint: str, failures: Failures
+    built: BuiltStage, home: str, application: str, checkpoint: Checkpoint, failures: Failures
 ) -> DataStreamWriter:
     rows = built.rows
     producer = f"{application}.{built.name}"
@@ -98,7 +100,7 @@ def _writer(
             category = make_category(rows, home, name, buckets or 1, compression)
             placement = Placement(HASH if shard else None, _first_timestamp(rows))
         case FileSink(format=form, path=path):
-            return rows.writeStream.format(form).option("path", path)
+            return rows.writeStream.format(form).option("path", spark_uri(path))
         case ConsoleSink():
             return rows.writeStream.format("console").option("truncate", "false")
         case NoopSink():
@@ -108,7 +110,7 @@ def _writer(
 
 
 def _append(
-    built: BuiltStage, category: Category, producer: str, placement: Placement, checkpoint: str
+    built: BuiltStage, category: Category, producer: str, placement: Placement, checkpoint: Checkpoint
 ) -> Callable[[DataFrame, int], None]:
     """How a micro-batch gets into the log. New Parquet files are looked at first: a wrong one would give
     nulls, or a puzzling error. One that ended an earlier run may have been removed since, as it was told."""

@@ -24,7 +24,7 @@ def stream_schema(
     types = {column.name: column.type or "string" for column in table.columns}
     if source.format == "csv":
         options.setdefault("header", "true")
-        if options["header"].lower() == "true":
+        if options["header"].lower() == "true" and files:  # elsewhere the table's columns are the files'
             options.setdefault("enforceSchema", "false")
             types = {name: types.get(name, "string") for name in _csv_header(files, options, table)}
     schema = StructType()

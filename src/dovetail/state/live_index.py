@@ -46,6 +46,7 @@ from dovetail.joins.sample import Sample
 from dovetail.kernels import ring as rings
 from dovetail.kernels.ring import BLOCK_ROWS, ENTRY, Ring
 from dovetail.log import document
+from dovetail.log.filesystem import shown
 from dovetail.model.interval import IntervalSpec
 
 KIND, VERSION = "dovetail.index", 3
@@ -289,8 +290,9 @@ def _layout(capacity: int, with_best: bool) -> list[int]:
 
 
 def index_root(chosen: str | None) -> Path:
-    """Where indexes live on this host: the place asked for, else a tmpfs with room, else the temporary
-    directory."""
+    """Where indexes live on this host: the place that the run was told, else the one that this host's
+    environment names, else a tmpfs with room, else the temporary directory."""
+    chosen = chosen or os.environ.get("DOVETAIL_INDEX_DIR")
     if chosen:
         return Path(chosen)
     user = f"dovetail-{os.getuid()}"
@@ -313,7 +315,7 @@ def claim_directory(group: Path, home: str) -> None:
     owner = group.parent / "home"
     if not owner.exists():
         group.parent.mkdir(parents=True, exist_ok=True)
-        owner.write_text(home)
+        owner.write_text(shown(home))
 
 
 def drop_other_groupings(group: Path) -> None:

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from dovetail.crash_points import passing
-from dovetail.errors import DovetailError, StateError
+from dovetail.errors import CorruptFile, DovetailError, StateError
 from dovetail.log.filesystem import open_store
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import JoinOffset
@@ -102,8 +102,10 @@ class SnapshotFiles:
         steps = [step for _, step in self._all_here()]
         for file, step in self._all_here():
             if file.name not in there and step == max(steps):
-                with contextlib.suppress(FileNotFoundError):
-                    self._home.replace(f"{self._folder}/{file.name}", file.read_bytes())
+                with contextlib.suppress(FileNotFoundError, CorruptFile):
+                    data = file.read_bytes()
+                    decode_snapshot(data, file.name, where=str(file))
+                    self._home.replace(f"{self._folder}/{file.name}", data)
 
     def _write_here(self, name: str, data: bytes) -> None:
         """Not synced: where a host has died, others do not come back to its files."""

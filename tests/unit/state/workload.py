@@ -26,7 +26,7 @@ __all__ = ["OUTPUT", "SCHEMA", "config", "joined", "offsets", "random_rows", "wr
 
 
 def write_commits(
-    home: Path,
+    home: Path | str,
     name: str,
     rows: list[Row],
     rng: random.Random,

@@ -1,0 +1,171 @@
+"""Law: a home on S3 is a home. An S3 API on loopback (moto) stands for the real one."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import fs
+
+from dovetail.errors import HomeError, StateError
+from dovetail.log.filesystem import Output, open_store
+from dovetail.log.lease import Terms
+from dovetail.model.interval import IntervalSpec
+from dovetail.spark import application
+from dovetail.spark.application import running
+from dovetail.state import live_index
+from oracle import batch_join
+from s3 import BUCKET, S3, s3_server
+from spark.application import committed_files
+from spark.batch import count, database, differences, join_sql
+from spark.command_line import assert_no_trace, command, environment
+from spark.events import events
+from spark.standalone import SETTINGS, standalone_cluster
+from unit.state.workload import config, joined, offsets, random_rows, write_commits
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3]:
+    with s3_server(tmp_path_factory.mktemp("s3")) as server:
+        yield server
+
+
+@pytest.fixture
+def s3(server: S3, monkeypatch: pytest.MonkeyPatch) -> S3:
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    for name, value in server.environment.items():
+        monkeypatch.setenv(name, value)
+    return server
+
+
+def run(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(*arguments),
+        cwd=folder,
+        env={**environment(), "DOVETAIL_HOME": f"s3://{BUCKET}/home"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=800,
+    )
+
+
+def test_steps_of_a_join_over_a_home_on_s3(s3: S3, tmp_path: Path) -> None:
+    """Half of them with the live index, half rebuilt from snapshots and log; tasks change in between."""
+    spec, seed = IntervalSpec(120, 90, "full"), 7
+    rng = random.Random(seed)
+    left, right = random_rows(rng, 40, 60), random_rows(rng, 40, 60)
+    home = s3.home("steps")
+    for name, rows in (("left", left), ("right", right)):
+        write_commits(home, name, rows, rng, 8)
+    join = config(home, tmp_path / "index", spec, 8, 60)
+    found: list[tuple[int | None, int | None]] = []
+    for start, end in offsets(join, [2, 3]):
+        if rng.random() < 0.5:
+            shutil.rmtree(tmp_path / "index", ignore_errors=True)
+            live_index._attached.clear()
+        found += joined(join, start, end)
+    assert Counter(found) == Counter(batch_join(left, right, 120, 90, "full")), f"seed {seed}"
+
+
+def test_a_second_run_is_refused(s3: S3, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(application, "LEASE", Terms(renew_s=0.2, expires_s=20.0, settle_s=0.2, look_s=0.1))
+    home = s3.home("held")
+    with running(home, "app") as check:
+        check()
+        with pytest.raises(StateError, match="running already"), running(home, "app"):
+            pass
+        with running(home, "another"):
+            pass
+    with running(home, "app"):
+        pass
+
+
+def test_an_error_shows_the_home_without_its_address(s3: S3) -> None:
+    uri = s3.home("missing").replace("s3://", "s3://test:hidden@").replace(BUCKET, "no-such-bucket")
+    store = open_store(uri)
+    with pytest.raises(HomeError) as caught:
+        store.replace("a", b"")
+    assert "hidden" not in str(caught.value)
+    assert caught.value.where == "s3://no-such-bucket/missing/a"
+
+
+def test_a_file_that_could_not_be_written_to_its_end_is_not_there(s3: S3) -> None:
+    store = open_store(s3.home("torn"))
+
+    def fill(file: Output) -> None:
+        file.write(b"the beginning")
+        raise RuntimeError("in the middle")
+
+    with pytest.raises(RuntimeError):
+        store.write("file", fill)
+    assert store.size("file") is None
+
+
+PQL = f"""
+    CREATE APPLICATION app;
+    CREATE INPUT TABLE l (eventtime TIMESTAMP, k BIGINT, id BIGINT)
+        FROM FILES("s3://{BUCKET}/l", format = "parquet");
+    CREATE INPUT TABLE r (eventtime TIMESTAMP, k BIGINT, id BIGINT)
+        FROM FILES("s3://{BUCKET}/r", format = "parquet");
+    CREATE VIEW pairs AS SELECT l.id AS l, r.id AS r FROM l LEFT JOIN r ON l.k = r.k
+        AND r.eventtime BETWEEN l.eventtime - INTERVAL '2 minutes' AND l.eventtime + INTERVAL '3 minutes';
+    CREATE TABLE t AS SELECT * FROM pairs STORAGE PARQUET(path = "s3://{BUCKET}/out");
+"""
+ON = "l.k = r.k AND r.eventtime BETWEEN l.eventtime - INTERVAL 2 MINUTE AND l.eventtime + INTERVAL 3 MINUTE"
+ROWS = 3000
+
+
+def test_an_application_on_a_cluster_with_everything_on_s3(s3: S3, tmp_path: Path) -> None:
+    filesystem, _ = fs.FileSystem.from_uri(s3.home("any"))
+    (tmp_path / "app.pql").write_text(PQL)
+    left, right = events(ROWS, 300, 71), events(ROWS, 300, 72)
+    for name, rows in (("l", left), ("r", right)):
+        pq.write_table(rows, f"{BUCKET}/{name}/part-0.parquet", filesystem=filesystem)
+    pq.write_table(left, tmp_path / "l.parquet")
+    assert_done(run("log", "append", "by_hand", "l.parquet", folder=tmp_path))
+
+    with standalone_cluster(tmp_path / "cluster") as cluster:
+        where = ("--master", cluster.address, *SETTINGS)
+        ran = run("run", "app.pql", "--drain", "--json", *where, folder=tmp_path)
+    if ran.returncode and "Spark did not start" in ran.stdout and "unresolved dependency" in spark_log(ran):
+        pytest.skip("the jars of Hadoop's S3 connector cannot be had here")
+    assert_done(ran)
+    assert json.loads(ran.stdout)["joins"][0]["left_rows"] == ROWS
+
+    db = database(l=left, r=right, found=[str(file) for file in fetched(filesystem, tmp_path / "out")])
+    expected = join_sql("left", "l.id, r.id", ON)
+    assert count(db, expected) > ROWS
+    assert differences(db, "FROM found", expected) == {}
+
+    listed = assert_done(run("log", "ls", folder=tmp_path))
+    assert "by_hand" in listed
+    assert "app.pairs.left" in listed
+    assert "3,000" in assert_done(run("status", "app", folder=tmp_path))
+    key = next(key for key in left.column("k").to_pylist() if key is not None)
+    assert "matched" in assert_done(run("why", "app", "--key", str(key), folder=tmp_path))
+
+
+def assert_done(done: subprocess.CompletedProcess[str]) -> str:
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert_no_trace(done.stdout + done.stderr)
+    return done.stdout
+
+
+def spark_log(ran: subprocess.CompletedProcess[str]) -> str:
+    return Path(json.loads(ran.stdout)["error"]["where"]).read_text(errors="replace")
+
+
+def fetched(filesystem: fs.FileSystem, folder: Path) -> list[Path]:
+    """The committed files of the output, brought here."""
+    fs.copy_files(f"{BUCKET}/out", str(folder), source_filesystem=filesystem, use_threads=False)
+    return [folder / Path(file).name for file in committed_files(folder)]
