@@ -16,7 +16,7 @@ import xxhash
 from dovetail.errors import CorruptFile, UnknownVersion
 from dovetail.model.share import HotKey
 
-VERSION = 3
+VERSION = 4
 NEVER = -(2**63)
 ENDED = 2**63 - 1
 
