@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -44,7 +45,11 @@ def test_nothing_is_said_before_there_are_values_enough() -> None:
     for time in range(39):
         estimate = observe(estimate, spec, sketch(time))
         assert estimate.time_us == NEVER
-    assert observe(estimate, spec, sketch(39)).time_us == 30
+    assert observe(estimate, spec, sketch(39)).time_us == 39  # in order, and not ahead of what has come
+    paper = replace(spec, memory_us=0)
+    for time in range(40):
+        estimate = observe(estimate if time else Estimate(), paper, sketch(time))
+    assert estimate.time_us == 30
 
 
 def test_where_even_the_largest_window_does_not_ascend_the_smallest_value_is_taken() -> None:
@@ -63,9 +68,9 @@ def test_the_segments_of_a_commit_are_one_observation() -> None:
     clock = Clock.at(NEVER, 0, spec, None)
     for now in range(1000, 1010):
         segments = tuple(sketch(now - lag) for lag in (600, 120, 30, 0))
-        assert clock.time_us < now - 600
+        assert clock.time_us <= now - 600
         clock = clock.after(CommitSummary(4, now, segments))
-    assert clock.time_us == 1009 - 600
+    assert 1009 - 600 <= clock.time_us <= 1010 - 600
 
 
 times = st.lists(st.lists(st.integers(-1000, 10_000), max_size=8), max_size=40)
@@ -130,10 +135,13 @@ def follow(
 
 
 @pytest.mark.parametrize("name", STREAMS)
-@pytest.mark.parametrize("percentile", [1, 5])
+@pytest.mark.parametrize("percentile", [1, 5, 10])
 def test_accuracy(name: str, percentile: float) -> None:
+    """As asked for, not only at least: time that stays further back than asked for costs memory. Of a stream
+    in order no row is given up."""
     accuracy, history = follow(STREAMS[name], EstimateSpec(percentile=percentile), seed=7)
-    assert accuracy >= 1 - percentile / 100 - 0.01
+    wanted = 1.0 if name == "ordered" else 1 - percentile / 100
+    assert abs(accuracy - wanted) < 0.01
     said = history[-1].accuracy
     assert said is not None
     assert abs(said - accuracy) < 0.01

@@ -141,32 +141,37 @@ def test_a_restart_with_hours_of_backlog_on_one_side(backlog: str) -> None:
 
 
 def test_disorder_comes_and_goes() -> None:
-    """In order, disordered, in order again, within minutes: the window follows, the accuracy stays."""
+    """In order, disordered, in order again, within minutes: the window follows, the accuracy stays. With
+    commits as far apart as the disorder, few rows are older than what has come: more are on time then."""
     delay = scaled(exponential(1), swell(HOUR_S, 2 * HOUR_S, 1200, 120))
     changing = log(Process(steady(PER_S), delay), 4 * HOUR_S, 15)
-    for percentile in (1, 5):
+    for percentile, too_few_are_late in ((1, 0.0), (5, 0.0), (10, 0.01)):
         pace = FREE._replace(estimate=EstimateSpec(percentile=percentile, sample_rows=100))
         run = simulate(changing, log(PROMPT, 4 * HOUR_S, 16), SPEC, pace)
-        assert run.left.late.mean() < (percentile + 1) / 100
+        late = float(run.left.late.mean())
+        assert (percentile - 1) / 100 - too_few_are_late < late < (percentile + 1) / 100
         now, window = run.column("now_us") / SECOND, run.column("window", "left")
         assert np.median(window[now < HOUR_S - 1500]) <= 2
         assert np.median(window[(now > 1.3 * HOUR_S) & (now < 2 * HOUR_S)]) >= 4
         assert np.median(window[(now > 3.2 * HOUR_S) & (now < 4 * HOUR_S)]) <= 2
 
 
+@pytest.mark.parametrize("percentile", [1, 10])
 @pytest.mark.parametrize("name", PROCESSES)
-def test_percentile_1_finds_98_of_100(name: str) -> None:
-    """Without pacing, of streams met in full flow. One that has just begun, with rows that are hours late,
-    finds less: nothing that has come can tell."""
+def test_finds_as_much_as_the_paper_promises(name: str, percentile: int) -> None:
+    """That is 98 of 100 at percentile 1. Without pacing, of streams met in full flow. One that has just
+    begun, with rows that are hours late, finds less: nothing that has come can tell."""
     rng = np.random.default_rng(17)
     seconds, commit_s = 2 * HOUR_S, 5 if THOROUGH else 20
     left, right = (
         logged(rng, PROCESSES[name](rng, seconds, PER_S), PER_S * 2 * WINDOW_S, commit_s, by_producer=True)
         for _ in range(2)
     )
-    run = simulate(left, right, SPEC, FREE)
-    assert found(run) > 0.98
-    assert max(run.left.late.mean(), run.right.late.mean()) < 0.02
+    share = percentile / 100
+    estimate = EstimateSpec(percentile=percentile, sample_rows=100)
+    run = simulate(left, right, SPEC, FREE._replace(estimate=estimate))
+    assert found(run) > 1 - share - (1 - share) * share
+    assert max(run.left.late.mean(), run.right.late.mean()) < share + 0.01
 
 
 def test_what_is_uploaded_every_hour_is_waited_for() -> None:

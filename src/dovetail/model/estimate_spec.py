@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Statistic = Literal["percentile", "mean"]
+ON_THE_SAFE_SIDE = 0.005
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,12 @@ class EstimateSpec:
     def share(self) -> float:
         """Up to which quantile event times must be known well."""
         return self.percentile / 100 if self.statistic == "percentile" else 0.0
+
+    @property
+    def wanted_late(self) -> float:
+        """The share of rows that may be late. It is aimed a little below the percentile, as a stream may
+        change faster than can be learned."""
+        return max(self.share / 2, self.share - ON_THE_SAFE_SIDE)
 
     @property
     def levels(self) -> int:

@@ -90,7 +90,7 @@ class SideRecord:
 class StepRecord:
     """`ended`: both inputs were declared complete with this step, and the next one begins anew. `planning_us`
     is how long it took to read the commits' metadata, to decide, and to write the record before this one.
-    `tasks` (None: not written down, by releases before) are those that the step runs in."""
+    `tasks`: how many the step runs in."""
 
     step: int
     planned_at_us: int
@@ -98,7 +98,7 @@ class StepRecord:
     ended: bool
     left: SideRecord
     right: SideRecord
-    tasks: int | None = None
+    tasks: int
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -114,4 +114,5 @@ class StepRecord:
             ended=json_values.flag(said["ended"]),
             left=SideRecord.from_json(said["left"]),
             right=SideRecord.from_json(said["right"]),
+            tasks=json_values.whole(said["tasks"]),
         )

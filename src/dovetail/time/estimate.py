@@ -14,12 +14,18 @@ ones, so what is kept does not grow with the window.
 
 Beyond the paper. A level is left for the next smaller one only when twice as many values ascend there, as a
 few may do by chance; and where even the largest window does not ascend, the smallest of its values is taken.
-What comes seldom is not in the last windows: rows that are uploaded once an hour would find their time passed
-every hour. So it is remembered, with a half-life, how far rows were behind the stream's front when they came,
-and a percentile is held as far behind the front as that share of them was.
 
-    front     where nine tenths of the newest observation lie below; it does not go back
-    time      the smaller of: the paper's value, and front - lateness of all but p percent of the rows
+The paper's value is taken from rows that have come, and says little of those to come: of a stream in order
+nearly all are above it, and rows that are uploaded once an hour are not in the last windows. So it is
+remembered, with a half-life, how far rows were ahead of the stream's front when they came (most are behind:
+that is less than nothing), and as soon as the paper's value tells that there is a time, a percentile is held
+as far from the front as that share of them was. Which share, is learned: it goes up a little with every
+observation of which fewer rows than wanted were late, and down where it were more. So the share of late rows
+is as wanted in the long run, whatever the stream does (adaptive conformal inference: Gibbs and Candes, 2021).
+
+    front     the median of the newest observation; it does not go back
+    time      front + quantile of how far rows were ahead of it, but not ahead of the newest row that came;
+              the paper's value where nothing is remembered
 """
 
 from __future__ import annotations
@@ -34,7 +40,14 @@ from dovetail.model.estimate_spec import EstimateSpec
 from dovetail.model.offset import NEVER
 from dovetail.model.sketch import EMPTY, EventTimeSketch
 
-FRONT = 0.9
+FRONT = 0.5
+LEARNING = 0.1
+"""How much of the difference between wanted and seen an observation changes."""
+LEAST, MOST = -1.0, 0.99
+"""Bounds of the share that is learned. Below nothing it is a debt: many were late at once, and for a while
+hardly any row is left behind."""
+HARDLY_ANY = 1 / 64
+"""Of the share that is wanted. Less would let a single row hold the time of a stream back."""
 
 
 class Level(NamedTuple):
@@ -50,7 +63,7 @@ class Estimate:
     """`level` is the one in use: its windows are of `2 ** level` observations. `gathered` is on the way to
     the next observation. Of the `seen` rows, `on_time` were not behind the estimate that they met.
     `lateness` has rows by how far they were ahead of the front that they met, and was halved for ages when
-    the front was at `aged_us`."""
+    the front was at `aged_us`; `left_behind` is the share of them that is left behind (None: as wanted)."""
 
     time_us: int = NEVER
     level: int = 0
@@ -61,6 +74,7 @@ class Estimate:
     front_us: int = NEVER
     lateness: EventTimeSketch = EMPTY
     aged_us: int = NEVER
+    left_behind: float | None = None
 
     @property
     def window(self) -> int:
@@ -88,11 +102,13 @@ class Estimate:
             "front_us": self.front_us,
             "lateness": self.lateness.to_json(),
             "aged_us": self.aged_us,
+            "left_behind": self.left_behind,
         }
 
     @classmethod
     def from_json(cls, said: Mapping[str, Any]) -> Estimate:
         """Raises ValueError, KeyError or TypeError for anything that `to_json` cannot have made."""
+        left_behind = json_values.fields(said, cls.__dataclass_fields__)["left_behind"]
         levels = tuple(
             Level(
                 EventTimeSketch.from_json(open_),
@@ -111,6 +127,7 @@ class Estimate:
             front_us=json_values.time_us(said["front_us"]),
             lateness=EventTimeSketch.from_json(said["lateness"]),
             aged_us=json_values.time_us(said["aged_us"]),
+            left_behind=None if left_behind is None else json_values.real(left_behind, LEAST),
         )
 
 
@@ -132,12 +149,27 @@ def observe(estimate: Estimate, spec: EstimateSpec, sketch: EventTimeSketch) -> 
         return estimate
     levels = _carried(estimate.levels or (Level(),) * spec.levels, spec, gathered.focused(spec.share))
     level = _level(levels, estimate.level, spec)
-    estimate = _remembered(estimate, spec, gathered, front_us)
+    estimate = _remembered(_learned(estimate, spec), spec, gathered, front_us)
     value = _value(levels[level].values, spec)
-    if spec.statistic == "percentile" and (ahead_us := estimate.lateness.quantile(spec.share)) is not None:
-        value = min(value, front_us + ahead_us)
+    if value != NEVER and estimate.left_behind is not None:
+        share = max(estimate.left_behind, HARDLY_ANY * spec.wanted_late)
+        ahead_us = estimate.lateness.quantile(share)
+        value = value if ahead_us is None else min(front_us + ahead_us, gathered.max_us)
     time_us = max(estimate.time_us, value)
     return replace(estimate, time_us=time_us, level=level, gathered=EMPTY, levels=levels)
+
+
+def _learned(estimate: Estimate, spec: EstimateSpec) -> Estimate:
+    """What the observation that is gathered says of the share of rows to leave behind."""
+    if spec.statistic != "percentile":
+        return estimate
+    left_behind = spec.wanted_late if estimate.left_behind is None else estimate.left_behind
+    if estimate.time_us != NEVER:
+        observation = estimate.gathered
+        late = 1 - observation.rows_since(estimate.time_us) / observation.count
+        weight = LEARNING * min(1.0, observation.count / spec.sample_rows)
+        left_behind = min(max(left_behind + weight * (spec.wanted_late - late), LEAST), MOST)
+    return replace(estimate, left_behind=left_behind)
 
 
 def _remembered(

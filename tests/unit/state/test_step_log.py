@@ -29,7 +29,7 @@ def steps(config: JoinConfig) -> StepLog:
 
 
 def record(step: int, at_us: int = 0) -> StepRecord:
-    return StepRecord(step, at_us, 0, False, SIDE, SIDE)
+    return StepRecord(step, at_us, 0, False, SIDE, SIDE, 2)
 
 
 def chunk(config: JoinConfig, first: int) -> Path:

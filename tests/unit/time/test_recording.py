@@ -84,7 +84,7 @@ def test_carried_is_whose_time_was_put_forward() -> None:
 
 
 def test_an_estimate_is_told_with_its_window_and_values() -> None:
-    spec = EstimateSpec(percentile=0, ascending=2, sample_rows=2)
+    spec = EstimateSpec(percentile=0, ascending=2, sample_rows=2, memory_us=0)
     left = [
         CommitSummary(2, time + 1, (EventTimeSketch.of(np.array([time, time + 1])),), time + 50)
         for time in (10, 20, 30)
