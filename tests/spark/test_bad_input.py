@@ -92,37 +92,33 @@ def test_damaged_state_and_log(application: Application) -> None:
     for name, table in tables.items():
         write_files(table.slice(ROWS // 2), inputs / name, 1, first=1)
     home = Path(application.home)
-    snapshot = next((home / "apps/app/state").rglob("*.snapshot"))
     definition = home / "apps/app/application.json"
 
     def cut(data: bytes) -> bytes:
         return data[: len(data) // 2]
 
-    def other_format(data: bytes) -> bytes:
-        return data[:6] + (99).to_bytes(2, "little") + data[8:]
-
     def other_version(data: bytes) -> bytes:
         return document.encode("dovetail.application", 99, {})
 
-    for path, damage, kinds in [
-        (snapshot, cut, CorruptFile),
-        (snapshot, other_format, UnknownVersion),
-        (definition, cut, CorruptFile),
-        (definition, other_version, UnknownVersion),
-    ]:
-        whole = path.read_bytes()
-        for file in application.index.rglob("header.json"):
-            file.unlink()  # the live index would do without the snapshot
-        path.write_bytes(damage(whole))
+    for damage, kinds in [(cut, CorruptFile), (other_version, UnknownVersion)]:
+        whole = definition.read_bytes()
+        definition.write_bytes(damage(whole))
         with pytest.raises(kinds) as raised:
             application.run(PQL, "drain")
-        assert path.name in str(raised.value.where)
+        assert definition.name in str(raised.value.where)
         assert raised.value.hint
-        path.write_bytes(whole)
+        definition.write_bytes(whole)
     with pytest.raises(StateError, match="another query") as other:
         application.run(PQL.replace("'3 minutes'", "'4 minutes'"), "drain")
     assert "after_us" in str(other.value)
-    application.run(PQL, "drain")
+
+    for file in application.index.rglob("header.json"):
+        file.unlink()  # the live index would do without snapshots
+    snapshots = [*home.rglob("*.snapshot"), *application.index.rglob("*.snapshot")]
+    for file in snapshots:
+        file.write_bytes(cut(file.read_bytes()))
+    assert len(snapshots) >= 2
+    application.run(PQL, "drain")  # the steps before are run once more
     db = database(**tables, found=application.files("out"))
     assert differences(db, "FROM found", EXPECTED) == {}
 
