@@ -141,6 +141,9 @@ FORMATS = {
     "first": Format(("home/log/*/first.json",), specimen.use_log, _document),
     "snapshot": Format(("home/apps/app/state/view/*5-*.snapshot",), specimen.use_state, _snapshot),
     "record": Format(("home/apps/app/state/view/steps/*.json",), specimen.use_records, _document),
+    "replay": Format(
+        ("home/apps/app/state/view/replay/*.json",), specimen.use_replay, _document, repaired=True
+    ),
     "application": Format(("home/apps/*/application.json",), specimen.use_application, _document),
     # Which offset is whose is told by the file's name, which only Spark sees.
     "offset": Format(("home/sink/offsets/[56].json",), specimen.use_index, _offset, partners="none"),
@@ -170,6 +173,7 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "spark/batch_files.py": ("checkpoint",),
     "spark/monitor.py": ("offset",),
     "state/live_index.py": ("header", "ring", "owner"),
+    "state/replay_progress.py": ("replay",),
     "state/snapshot.py": ("snapshot",),
     "state/step_log.py": ("record",),
     "log/ingest/json_screen.py": "input of people: unreadable rows are kept aside",
