@@ -25,6 +25,7 @@ from dovetail.state.key_hash import hash_keys
 SPAN_US = 3 * 3600 * 1_000_000
 AFTER_US = 30 * 1_000_000
 BUCKETS = 64
+SPEC = IntervalSpec(2 * SPAN_US, AFTER_US, "left")
 SCHEMA = pa.schema(
     [
         pa.field("_hash", pa.int64(), nullable=False),
@@ -51,7 +52,7 @@ class WindowSize:
         return -(-self.rows // self.commit_rows)
 
 
-def join_config(home: Path, index: Path | None) -> JoinConfig:
+def join_config(home: Path, index: Path | None, spec: IntervalSpec = SPEC) -> JoinConfig:
     return JoinConfig(
         home=str(home),
         application="bench_recovery",
@@ -59,7 +60,7 @@ def join_config(home: Path, index: Path | None) -> JoinConfig:
         left="left",
         right="right",
         keys=("_key_0",),
-        spec=IntervalSpec(2 * SPAN_US, AFTER_US, "left"),
+        spec=spec,
         columns=(
             OutputColumn("left_id", "left", "id"),
             OutputColumn("right_id", "right", "id"),
@@ -72,13 +73,15 @@ def join_config(home: Path, index: Path | None) -> JoinConfig:
     )
 
 
-def build(home: Path, size: WindowSize) -> None:
+def build(home: Path, size: WindowSize, *, next_step: bool = True) -> None:
     """Write both categories: the window's commits, and those of the step after."""
     rng = np.random.default_rng(size.seed)
     left, right = (Category.create(str(home), name, SCHEMA, buckets=BUCKETS) for name in ("left", "right"))
     for start in range(0, size.rows, size.commit_rows):
         rows = np.arange(start, min(start + size.commit_rows, size.rows))
         append(right, _keys(rows, size.rows), _times(rows, size.rows, rng), rng)
+    if not next_step:
+        return
     late = np.arange(size.rows, size.rows + size.next_rows)
     append(right, _keys(late, size.rows), _times(late, size.rows, rng), rng)
     wanted = rng.integers(0, size.rows + size.rows // 10 + 1, size.next_rows)
