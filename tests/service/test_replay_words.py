@@ -37,6 +37,12 @@ def test_status_shows_a_replay_and_nothing_where_there_is_none(tmp_path: Path) -
     quiet = MeasuredJoin(found, driven.config.spec, None, ())
     assert not any("replaying" in line for line in facts(quiet))
     assert quiet.to_json()["replay"] is None
-    busy = replace(quiet, measure=replace(found, replay=Replaying(63, 100, 21.0, 1.8)))
+    busy = replace(quiet, measure=replace(found, replay=Replaying(63, 100, 0.63, 21.0, 1.8)))
     assert facts(busy)[0] == "replaying the right window: 63 %, 21 rows/s, 2 s left"
-    assert busy.to_json()["replay"] == {"rows": 63, "of": 100, "rows_per_s": 21.0, "left_s": 1.8}
+    assert busy.to_json()["replay"] == {
+        "rows": 63,
+        "of": 100,
+        "share": 0.63,
+        "rows_per_s": 21.0,
+        "left_s": 1.8,
+    }

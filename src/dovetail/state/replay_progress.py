@@ -72,16 +72,15 @@ class ReplayProgress:
 
 @dataclass(frozen=True)
 class Replaying:
-    """All tasks that replay now, together. `left_s`: until the last of them is done; None: nobody can say."""
+    """All tasks that replay now, together. `share` is that of the task that has come least far: it does not
+    fall when another one is done and tells no more. `left_s`: until the last is done; None: nobody can say.
+    """
 
     rows: int
     of: int
+    share: float
     rows_per_s: float
     left_s: float | None
-
-    @property
-    def share(self) -> float:
-        return self.rows / self.of if self.of else 0.0
 
 
 def replaying(config: JoinConfig, now_us: int | None = None) -> Replaying | None:
@@ -110,6 +109,7 @@ def _together(tasks: Iterable[_Task]) -> Replaying | None:
     return Replaying(
         sum(task.rows for task in found),
         sum(task.of for task in found),
+        min(task.rows / max(1, task.of) for task in found),
         sum(task.rows_per_s for task in found),
         None if None in left else max(one for one in left if one is not None),
     )

@@ -99,9 +99,9 @@ def test_where_nothing_can_be_written_the_replay_goes_on(
 def test_tasks_are_told_together(join: JoinConfig) -> None:
     told(join, 0, rows=600, of=1000, seconds=2)
     told(join, 1, rows=200, of=1000, seconds=2)
-    assert replaying(join, NOW_US) == Replaying(800, 2000, 400.0, 8.0)
+    assert replaying(join, NOW_US) == Replaying(800, 2000, 0.2, 400.0, 8.0)
     told(join, 1, rows=0, of=1000, seconds=2)
-    assert replaying(join, NOW_US) == Replaying(600, 2000, 300.0, None)
+    assert replaying(join, NOW_US) == Replaying(600, 2000, 0.0, 300.0, None)
 
 
 def test_one_that_a_killed_worker_left_is_not_believed_for_long(join: JoinConfig) -> None:
@@ -117,9 +117,9 @@ def test_what_makes_no_sense_is_not_told(join: JoinConfig, change: dict[str, obj
     path.write_bytes(document.encode(KIND, VERSION, body))
     assert replaying(join, NOW_US) is None
     told(join, 1, rows=5, of=10, seconds=1)
-    assert replaying(join, NOW_US) == Replaying(5, 10, 5.0, 1.0)
+    assert replaying(join, NOW_US) == Replaying(5, 10, 0.5, 5.0, 1.0)
     path.write_bytes(b"{")
-    assert replaying(join, NOW_US) == Replaying(5, 10, 5.0, 1.0)
+    assert replaying(join, NOW_US) == Replaying(5, 10, 0.5, 5.0, 1.0)
 
 
 def test_a_rebuild_tells_and_measures_show_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
