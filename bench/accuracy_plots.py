@@ -18,13 +18,13 @@ from bench.accuracy_figures import BATCH, REALTIME, Accuracy, Estimated, Lagging
 
 def draw(report: Report, folder: Path) -> None:
     if report.figure_8:
-        _save(_accuracy(report.figure_8), folder / "facebook-2018-figure-8.svg")
+        save(_accuracy(report.figure_8), folder / "facebook-2018-figure-8.svg")
     if report.figures_9_and_10:
-        _save(_windows(report.figures_9_and_10), folder / "facebook-2018-figures-9-10.svg")
+        save(_windows(report.figures_9_and_10), folder / "facebook-2018-figures-9-10.svg")
     if report.figure_12:
-        _save(_estimates(report.figure_12), folder / "facebook-2018-figure-12.svg")
+        save(_estimates(report.figure_12), folder / "facebook-2018-figure-12.svg")
     if report.lagging:
-        _save(_lagging(report.lagging), folder / "facebook-2018-pacing.svg")
+        save(_lagging(report.lagging), folder / "facebook-2018-pacing.svg")
 
 
 def _accuracy(found: Accuracy) -> Figure:
@@ -81,7 +81,7 @@ def _lagging(runs: list[Lagging]) -> Figure:
     return figure
 
 
-def _save(figure: Figure, path: Path) -> None:
+def save(figure: Figure, path: Path) -> None:
     """Without a date, so that the same figures give the same file."""
     figure.tight_layout()
     figure.savefig(path, metadata={"Date": None})

@@ -43,6 +43,7 @@ KINDS = {
     r"apps/[^/]+/state/.*\.snapshot": "snapshot",
     r"apps/[^/]+/state/.*/steps/": "record",
     r"apps/[^/]+/state/.*/tasks\.json": "tasks",
+    r"apps/[^/]+/state/.*/replay/": "replay",
     r"apps/[^/]+/application\.json": "application",
     r"apps/[^/]+/lease\.json": "lease",
     r"apps/[^/]+/metrics\.": "metrics",

@@ -146,6 +146,9 @@ FORMATS = {
     "tasks": Format(("home/apps/app/state/view/tasks.json",), specimen.use_tasks, _document),
     "lease": Format(("home/apps/app/lease.json",), specimen.use_lease, repaired=True),
     "record": Format(("home/apps/app/state/view/steps/*.json",), specimen.use_records, _document),
+    "replay": Format(
+        ("home/apps/app/state/view/replay/*.json",), specimen.use_replay, _document, repaired=True
+    ),
     "application": Format(("home/apps/*/application.json",), specimen.use_application, _document),
     # Which offset is whose is told by the file's name, which only Spark sees.
     "offset": Format(("home/sink/offsets/[56].json",), specimen.use_index, _offset, partners="none"),
@@ -179,6 +182,7 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "state/live_index.py": ("header", "ring", "owner"),
     "spark/newest_event.py": ("checkpoint",),
     "state/asked_tasks.py": ("tasks",),
+    "state/replay_progress.py": ("replay",),
     "state/snapshot.py": ("snapshot",),
     "state/snapshot_files.py": ("snapshot", "local_snapshot"),
     "state/step_log.py": ("record",),

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from dovetail.errors import CorruptFile
-from dovetail.log import history
+from dovetail.log import document, history
 from dovetail.log.cache import CACHES
 from dovetail.log.category import Category
 from dovetail.log.filesystem import open_store
@@ -28,7 +28,7 @@ from dovetail.service.torture.quick_join import BATCHES, BUCKETS, ROWS, append
 from dovetail.service.torture.workload import AFTER, BEFORE, MAX_DELAY, cut
 from dovetail.spark.batch_files import files_of_batch, last_planned
 from dovetail.spark.checkpoints import Checkpoint
-from dovetail.state import asked_tasks, live_index
+from dovetail.state import asked_tasks, live_index, replay_progress
 from dovetail.state.copying import settle
 from dovetail.state.join_step import run_step
 from dovetail.state.key_hash import hash_keys
@@ -48,6 +48,7 @@ from wide_rows import wide_rows
 TASKS, STEPS = 2, 6
 LEASE = "apps/app/lease.json"
 _CHECKPOINT = Checkpoint("", "spark", "slicer")
+REPLAYED_US = 1_700_000_000_000_000
 SPECS = (
     IntervalSpec(BEFORE, AFTER, "left", "one", "nearest"),
     IntervalSpec(BEFORE, AFTER, "full"),
@@ -107,7 +108,18 @@ def build(root: Path, seed: int) -> Specimen:
     store.make_folder("apps/app")
     Lease(store, LEASE, "app")._write()
     _spark_checkpoint(made.home / _CHECKPOINT.folder)
+    _replays(made)
     return made
+
+
+def _replays(made: Specimen) -> None:
+    """As tasks leave them that are killed while they replay."""
+    store, folder = open_store(made.join.home), f"{made.join.state_path}/replay"
+    store.make_folder(folder)
+    for task in range(TASKS):
+        body = {"rows": 5 * task, "of": 10, "began_us": REPLAYED_US, "now_us": REPLAYED_US + 500_000}
+        path = f"{folder}/{task}-of-{TASKS}.json"
+        store.replace(path, document.encode(replay_progress.KIND, replay_progress.VERSION, body))
 
 
 def _run_steps(made: Specimen, categories: tuple[Category, Category]) -> None:
@@ -243,6 +255,12 @@ def use_records(made: Specimen) -> Any:
     records = StepLog(made.join.home, made.join.state_path).read()
     measured = measure(made.join, now_us=10**15)
     return records, measured, why(made.join, ["a"]), why(made.join, ["nobody"])
+
+
+def use_replay(made: Specimen) -> Any:
+    """What it says is for a progress bar: the join goes on, whatever that is."""
+    replay_progress.replaying(made.join, REPLAYED_US)
+    return use_index(made)
 
 
 def use_application(made: Specimen) -> Any:

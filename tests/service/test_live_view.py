@@ -11,7 +11,14 @@ from rich.console import Console
 
 from dovetail.service import units
 from dovetail.service.live_view import LiveView, plain_line, render
-from dovetail.service.run_snapshot import HISTORY_LENGTH, JoinSnapshot, RunSnapshot, StreamSnapshot, extended
+from dovetail.service.run_snapshot import (
+    HISTORY_LENGTH,
+    JoinSnapshot,
+    ReplaySnapshot,
+    RunSnapshot,
+    StreamSnapshot,
+    extended,
+)
 
 RISING = tuple(float(rate) for rate in range(0, 24_000, 800))
 SNAPSHOT = RunSnapshot(
@@ -50,6 +57,30 @@ def drawn(snapshot: RunSnapshot, columns: int) -> str:
 @pytest.mark.parametrize("columns", [80, 100, 120])
 def test_looks_as_it_should(columns: int) -> None:
     assert drawn(SNAPSHOT, columns) == (GOLDEN / f"joining-{columns}.txt").read_text()
+
+
+REPLAYING = replace(SNAPSHOT.joins[0], replay=ReplaySnapshot(0.634, 4_204_000.0, 3.2))
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_a_replay_is_seen_and_moves_nothing(columns: int) -> None:
+    seen = drawn(replace(SNAPSHOT, joins=(REPLAYING,)), columns)
+    assert seen == (GOLDEN / f"replaying-{columns}.txt").read_text()
+    usual = drawn(SNAPSHOT, columns).splitlines()
+    (changed,) = [pair for pair in zip(usual, seen.splitlines(), strict=True) if pair[0] != pair[1]]
+    assert len(changed[0]) == len(changed[1])
+
+
+def test_a_replay_of_which_nothing_is_read_yet_has_no_end() -> None:
+    began = replace(REPLAYING, replay=ReplaySnapshot(0.0, 0.0, None))
+    assert "replaying the right window: 0 %, 0 rows/s  ──" in drawn(replace(SNAPSHOT, joins=(began,)), 80)
+    assert "share=0.00 rows/s=0 left_s=-" in plain_line(replace(SNAPSHOT, joins=(began,)))
+
+
+def test_plain_line_of_a_replay() -> None:
+    line = plain_line(replace(SNAPSHOT, joins=(REPLAYING,)))
+    assert "| replay[searches] share=0.63 rows/s=4204000 left_s=3 |" in line
+    assert "replay" not in plain_line(SNAPSHOT)
 
 
 @pytest.mark.parametrize("columns", [80, 100, 120, 200])

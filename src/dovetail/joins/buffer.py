@@ -7,7 +7,7 @@ which two must fit into memory meanwhile, to one and a quarter); one that is les
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -92,6 +92,18 @@ class Buffer:
         self._make_room(len(held.row))
         return self._append(held)
 
+    def load(self, pieces: Iterable[Held], rows: int) -> None:
+        """Buffer many rows that come in pieces, about so many in all. Room for them is made once: a ring that
+        grows with its rows files most of them again and again."""
+        self._make_room(rows)
+        for held in pieces:
+            if not self._fits(len(held.row)):
+                self._make_room(len(held.row))
+            self._append(held)
+
+    def _fits(self, count: int) -> bool:
+        return int(self.ring.meta[rings.USED]) + count <= len(self.ring.entries)
+
     def _append(self, held: Held) -> Int64s:
         count = len(held.row)
         ring = self.ring
@@ -115,7 +127,7 @@ class Buffer:
     def _make_room(self, count: int) -> None:
         capacity = len(self.ring.entries)
         wanted = self.rows + count
-        fits = int(self.ring.meta[rings.USED]) + count <= capacity
+        fits = self._fits(count)
         roomy = capacity > SMALLEST_ROWS and wanted < capacity * 7 // 16
         if fits and not roomy:
             return

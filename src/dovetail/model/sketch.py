@@ -101,6 +101,19 @@ class EventTimeSketch:
             return self
         return replace(self, min_us=self.min_us + by_us, max_us=self.max_us + by_us)
 
+    def share_from(self, time_us: int) -> float:
+        """About which share of the times is not before this one; exactly 0 or 1 where it is none or all."""
+        if not self.count or time_us > self.max_us:
+            return 0.0
+        if time_us <= self.min_us:
+            return 1.0
+        later = sum(
+            weight
+            for mean, weight in zip(self.means, self.weights, strict=True)
+            if self.min_us + mean >= time_us
+        )
+        return max(later, 1) / self.count
+
     def halved(self) -> EventTimeSketch:
         """Every other of the times, in their order; the smallest and the largest are still told."""
         reached = np.cumsum(np.array(self.weights, np.int64)) // 2

@@ -19,7 +19,8 @@ from rich.table import Table
 from rich.text import Text
 
 from dovetail.service import units
-from dovetail.service.run_snapshot import JoinSnapshot, RunSnapshot
+from dovetail.service.replay_words import replay_words
+from dovetail.service.run_snapshot import JoinSnapshot, ReplaySnapshot, RunSnapshot
 
 _LABEL, _LINE, _ACCENT, _WARN = "bright_black", "bright_black", "cyan", "yellow"
 
@@ -34,6 +35,8 @@ class _Widths(NamedTuple):
 
 
 _FEWEST, _MOST = 80, 120
+_RATE_COLUMNS = 23
+"""What stands before the bar of a match rate."""
 
 
 def _widths(columns: int) -> _Widths:
@@ -123,13 +126,25 @@ def _join(join: JoinSnapshot, widths: _Widths) -> RenderableType:
         grid.add_column(width=2)
     for start in range(0, len(cells), 3):
         grid.add_row(*(part for label, value in cells[start : start + 3] for part in (label, value, "")))
-    rate = Text.assemble(("match rate  ", _LABEL), (f"{units.share(join.match_rate):>8}", "bold"), "   ")
     return Group(
         Text.assemble(("join  ", _LABEL), join.name),
-        rate.append_text(_bar(join.match_rate or 0.0, widths.bar)),
+        _match_rate(join, widths) if join.replay is None else _replay(join.replay, widths),
         grid,
         *(Text.assemble(("advice  ", _ACCENT), words, overflow="ellipsis") for words in join.advice),
     )
+
+
+def _match_rate(join: JoinSnapshot, widths: _Widths) -> Text:
+    rate = Text.assemble(("match rate  ", _LABEL), (f"{units.share(join.match_rate):>8}", "bold"), "   ")
+    return rate.append_text(_bar(join.match_rate or 0.0, widths.bar))
+
+
+def _replay(replay: ReplaySnapshot, widths: _Widths) -> Text:
+    """In the place of the match rate, which does not change meanwhile. The words may get shorter or longer:
+    the bar makes up for it."""
+    words = replay_words(replay.share, replay.rows_per_s, replay.left_s)
+    room = widths.bar + _RATE_COLUMNS - len(words) - 2
+    return Text.assemble((words, _WARN), "  ").append_text(_bar(replay.share, room))
 
 
 def _noticed(rows: int) -> Text:
@@ -160,6 +175,11 @@ def plain_line(snapshot: RunSnapshot) -> str:
             f"waited={join.waited[0]:.2f},{join.waited[1]:.2f} "
             f"match_rate={rate} index={units.size(join.index_bytes).replace(' ', '')}"
         )
+        if replay := join.replay:
+            left = "-" if replay.left_s is None else f"{replay.left_s:.0f}"
+            fields.append(
+                f"replay[{join.name}] share={replay.share:.2f} rows/s={replay.rows_per_s:.0f} left_s={left}"
+            )
     fields.append(
         f"out rows={snapshot.out_rows} rows/s={snapshot.out_rows_per_s:.0f} "
         f"memory={units.size(snapshot.rss_bytes).replace(' ', '')}"

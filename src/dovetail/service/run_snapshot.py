@@ -29,12 +29,21 @@ class StreamSnapshot:
 
 
 @dataclass(frozen=True)
+class ReplaySnapshot:
+    """A rebuild that is under way: the share of the right window that is read. `left_s` None: not known."""
+
+    share: float
+    rows_per_s: float
+    left_s: float | None
+
+
+@dataclass(frozen=True)
 class JoinSnapshot:
     """One join: what it holds now (open left rows, retained right rows) and what it has given so far.
 
     `match_rate` is the share of decided left rows that have a partner; None while none is decided. `waited`:
     the share of the last minutes in which the left and the right stream had to wait for the other. `advice`
-    says what could be set better.
+    says what could be set better. `replay`: the join cannot go on before its window is rebuilt.
     """
 
     name: str
@@ -51,6 +60,7 @@ class JoinSnapshot:
     capped_rows: int = 0
     waited: tuple[float, float] = (0.0, 0.0)
     advice: tuple[str, ...] = ()
+    replay: ReplaySnapshot | None = None
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,14 @@ from __future__ import annotations
 import os
 
 from dovetail.service.metrics import Measured, MeasuredJoin
-from dovetail.service.run_snapshot import JoinSnapshot, RunSnapshot, StreamSnapshot, extended, recent
+from dovetail.service.run_snapshot import (
+    JoinSnapshot,
+    ReplaySnapshot,
+    RunSnapshot,
+    StreamSnapshot,
+    extended,
+    recent,
+)
 from dovetail.spark.monitor import JoinProgress, Monitor, StreamProgress
 from dovetail.spark.runner import Run
 from dovetail.spark.starting import describe_output
@@ -78,6 +85,11 @@ def _join(join: JoinProgress, measured: MeasuredJoin | None) -> JoinSnapshot:
             else (0.0, 0.0)
         ),
         advice=tuple(advice.words for advice in measured.advice) if measured else (),
+        replay=(
+            ReplaySnapshot(join.replay.share, join.replay.rows_per_s, join.replay.left_s)
+            if join.replay
+            else None
+        ),
     )
 
 

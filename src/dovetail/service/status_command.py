@@ -108,6 +108,7 @@ def _streams(join: MeasuredJoin) -> Table:
 def facts(join: MeasuredJoin) -> list[str]:
     """What is known of the join as a whole, a line each."""
     from dovetail.service import units
+    from dovetail.service.replay_words import replay_words
     from dovetail.service.task_words import task_words
 
     found, totals = join.measure, join.measure.totals
@@ -118,6 +119,8 @@ def facts(join: MeasuredJoin) -> list[str]:
         f"index {units.size(totals.get('index_bytes', 0))}, at most {totals.get('peak_rows', 0):,} rows held",
         task_words(found.tasks, found.tasks_asked, found.tasks_from),
     ]
+    if found.replay is not None:
+        lines.insert(0, replay_words(found.replay.share, found.replay.rows_per_s, found.replay.left_s))
     if found.planning_share is not None:
         lines.append(f"planning took {units.share(found.planning_share)} of the time from step to step")
     for bound, at in (join.distances or {}).items():

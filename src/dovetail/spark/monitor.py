@@ -20,6 +20,7 @@ from dovetail.plan.rejects import rejects_category
 from dovetail.spark.building import BuiltStage
 from dovetail.spark.runner import Run
 from dovetail.state.measure import match_rate
+from dovetail.state.replay_progress import Replaying, replaying
 from dovetail.state.store import read_totals
 from dovetail.time.clock import saved_estimate
 from dovetail.time.estimate import Estimate
@@ -44,6 +45,7 @@ class JoinProgress:
     name: str
     streams: tuple[StreamProgress, StreamProgress]
     totals: dict[str, int] = field(default_factory=dict)
+    replay: Replaying | None = None
 
     @property
     def out_rows(self) -> int:
@@ -80,7 +82,7 @@ class Monitor:
         right = self._stream(
             run, config.right, "right", known.right, known.right_time, saved_estimate(known.right_estimate)
         )
-        return JoinProgress(stage.name, (left, right), totals)
+        return JoinProgress(stage.name, (left, right), totals, replaying(config))
 
     def _stream(
         self, run: Run, category: str, side: str, taken: int, time_us: int, estimate: Estimate | None

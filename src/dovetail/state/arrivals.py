@@ -12,7 +12,7 @@ from dovetail.joins.buffer import Held
 from dovetail.joins.interval import Arrivals
 from dovetail.kernels.ring import tag_of
 from dovetail.log.category import Category
-from dovetail.log.commit import Commit
+from dovetail.log.commit import Commit, PlacedSegment
 from dovetail.log.segment import Segment
 from dovetail.model.share import Share, Side
 from dovetail.model.time_codes import FIRST_TIME
@@ -23,7 +23,12 @@ Int64s = NDArray[np.int64]
 
 def arrivals(category: Category, commits: Sequence[Commit], share: Share, side: Side) -> Arrivals:
     """Hash, time and row number of the rows of a side that are a task's."""
-    segments = [category.open_segment(info) for commit in commits for info in commit.segments]
+    return arrivals_in(category, [info for commit in commits for info in commit.segments], share, side)
+
+
+def arrivals_in(category: Category, infos: Sequence[PlacedSegment], share: Share, side: Side) -> Arrivals:
+    """The same, of some segments."""
+    segments = [category.open_segment(info) for info in infos]
     own = [part for segment in segments for part in _own(segment, share, side)]
     lent = [part for segment in segments for part in _lent(segment, share, side)]
     parts = own + lent

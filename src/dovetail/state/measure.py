@@ -19,6 +19,7 @@ from dovetail.model.step_record import SideRecord, StepRecord
 from dovetail.state.advance import Totals, add_totals
 from dovetail.state.asked_tasks import Origin, asked
 from dovetail.state.capped_keys import worst
+from dovetail.state.replay_progress import Replaying, replaying
 from dovetail.state.snapshot_files import SnapshotFiles
 from dovetail.state.step_log import StepLog
 
@@ -82,6 +83,7 @@ class JoinMeasure:
     tasks: int | None = None
     tasks_asked: int | None = None
     tasks_from: Origin = "cores"
+    replay: Replaying | None = None  # a rebuild that lasts, at this moment
 
     @property
     def streams(self) -> tuple[StreamMeasure, StreamMeasure]:
@@ -114,6 +116,7 @@ def measure(config: JoinConfig, now_us: int) -> JoinMeasure:
         tasks,
         wanted.tasks,
         wanted.origin,
+        replaying(config, now_us),
     )
 
 

@@ -9,7 +9,6 @@ belong now, by the bucket they have in the log.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import reduce
 from itertools import pairwise
 
@@ -18,19 +17,15 @@ from numpy.typing import NDArray
 
 from dovetail.errors import CorruptFile, StateError, UnknownVersion
 from dovetail.joins.buffer import Buffer, Held
-from dovetail.joins.caps import beyond
-from dovetail.joins.interval import IntervalState, Times, retain_bound
+from dovetail.joins.interval import IntervalState, Times
 from dovetail.joins.sample import Sample
 from dovetail.kernels import ring as rings
-from dovetail.kernels.ring import tag_of
 from dovetail.log.category import Category
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import JoinOffset
 from dovetail.model.share import HotKey, Share, Side
-from dovetail.model.time_codes import FIRST_TIME
 from dovetail.state.advance import Totals, add_totals, advance, rows_between
-from dovetail.state.arrivals import Int64s, arrivals, buckets_of, mine
-from dovetail.state.gather import Rows, key_hashes
+from dovetail.state.arrivals import Int64s, buckets_of, mine
 from dovetail.state.live_index import (
     Attached,
     LiveIndex,
@@ -41,6 +36,7 @@ from dovetail.state.live_index import (
     unmap_other_groupings,
 )
 from dovetail.state.regrouping import dealt_totals
+from dovetail.state.right_window import replay_right
 from dovetail.state.snapshot import Snapshot
 from dovetail.state.snapshot_files import SnapshotFiles
 
@@ -131,7 +127,7 @@ class StateStore:
         else:
             state.left.insert(self._left_share(offset, snapshots))
         matched = np.concatenate([snapshot.right_matched for snapshot in snapshots])
-        self._replay_right(state, offset, matched)
+        replay_right(self.config, share, state, offset, matched)
         if same_tasks:
             return fresh._replace(totals=snapshots[share.task if len(snapshots) > 1 else 0].totals)
         totals: Totals = {}
@@ -159,7 +155,14 @@ class StateStore:
             rings.kill(buffer.ring, slots[of_these(side, buffer.held_at(slots))])
         left = self._left_share(offset, snapshots)
         state.left.insert(left.where(of_these("left", left)))
-        self._replay_right(state, offset, np.empty(0, np.int64), of_these)
+        replay_right(
+            self.config,
+            self.share,
+            state,
+            offset,
+            np.empty(0, np.int64),
+            lambda held: of_these("right", held),
+        )
 
     def _left_share(self, offset: JoinOffset, snapshots: list[Snapshot]) -> Held:
         """This task's open left rows out of all tasks' snapshots; copies of a row are one."""
@@ -169,33 +172,6 @@ class StateStore:
             first[np.unique(held.row, return_index=True)[1]] = True
             held = held.where(first)
         return held.where(mine(self.share, "left", held, self._buckets(offset, "left", held.row)))
-
-    def _replay_right(
-        self,
-        state: IntervalState,
-        offset: JoinOffset,
-        matched: Int64s,
-        wanted: Callable[[Side, Held], NDArray[np.bool_]] | None = None,
-    ) -> None:
-        """Insert this task's right rows that are in the window, from the log; `wanted` picks some of them."""
-        spec = self.config.spec
-        right = Category.open(self.config.home, self.config.right)
-        bound = max(retain_bound(spec, state.times), FIRST_TIME)
-        for commit in right.commits(offset.right_floor, offset.right):
-            rows = arrivals(right, [commit], self.share, "right")
-            kept = rows.time >= bound
-            flags = np.isin(rows.row[kept], matched) if spec.keeps_right else None
-            held = Held.fresh(tag_of(rows.hash[kept]), rows.time[kept], rows.row[kept], flags)
-            state.right.insert(held if wanted is None else held.where(wanted("right", held)))
-        if spec.right_cap is not None:
-            replayed = Rows(right, offset.right_floor, offset.right)
-            surplus = beyond(
-                state.right,
-                state.right.held().tag,
-                spec.right_cap,
-                lambda side, numbers: key_hashes(replayed, replayed, side, numbers),
-            )
-            rings.kill(state.right.ring, surplus)
 
     def _buckets(self, offset: JoinOffset, side: Side, rows: Int64s) -> Int64s:
         config = self.config

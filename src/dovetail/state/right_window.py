@@ -1,0 +1,107 @@
+"""The right window, read back from the log: what a rebuild does for as long as it takes.
+
+Law: afterwards the buffer holds, of the commits from the offset's floor on, this task's right rows that are
+not before the window's bound, as if it had held them all along.
+
+It should take no longer than reading the rows. So segments that end before the bound are not opened, room
+for all rows is made once, from what the commits say of them, and rows go in by large pieces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dovetail.joins.buffer import Held
+from dovetail.joins.caps import beyond
+from dovetail.joins.interval import Arrivals, IntervalState, retain_bound
+from dovetail.kernels import ring as rings
+from dovetail.kernels.ring import tag_of
+from dovetail.log.category import Category
+from dovetail.log.commit import PlacedSegment
+from dovetail.model.join_config import JoinConfig
+from dovetail.model.offset import JoinOffset
+from dovetail.model.share import Share
+from dovetail.model.time_codes import FIRST_TIME
+from dovetail.state.arrivals import Int64s, arrivals_in
+from dovetail.state.gather import Rows, key_hashes
+from dovetail.state.replay_progress import ReplayProgress
+
+PIECE_ROWS = 1 << 18
+Wanted = Callable[[Held], NDArray[np.bool_]]
+
+
+def replay_right(
+    config: JoinConfig,
+    share: Share,
+    state: IntervalState,
+    offset: JoinOffset,
+    matched: Int64s,
+    wanted: Wanted | None = None,
+) -> None:
+    """Insert a task's right rows that are in the window. `matched` are the numbers of those that have had a
+    partner; `wanted` picks some of the rows."""
+    right = Category.open(config.home, config.right)
+    bound = max(retain_bound(config.spec, state.times), FIRST_TIME)
+    commits = right.commits(offset.right_floor, offset.right)
+    segments = [info for commit in commits for info in commit.segments if info.sketch.share_from(bound)]
+    read = [_rows_of(info, share) for info in segments]
+    kept = sum(rows * info.sketch.share_from(bound) for rows, info in zip(read, segments, strict=True))
+    with ReplayProgress(config, share, sum(read)) as progress:
+        pieces = _pieces(right, segments, share, bound, np.sort(matched), progress)
+        if wanted is None:
+            state.right.load(pieces, round(kept))
+        else:
+            for held in pieces:
+                state.right.insert(held.where(wanted(held)))
+    if config.spec.right_cap is not None:
+        _cap(state, config.spec.right_cap, Rows(right, offset.right_floor, offset.right))
+
+
+def _rows_of(info: PlacedSegment, share: Share) -> int:
+    return sum(info.rows_per_bucket[share.low : share.high])
+
+
+def _pieces(
+    right: Category,
+    segments: Sequence[PlacedSegment],
+    share: Share,
+    bound: int,
+    matched: Int64s,
+    progress: ReplayProgress,
+) -> Iterator[Held]:
+    start = 0
+    while start < len(segments):
+        stop, rows = start, 0
+        while stop < len(segments) and (
+            stop == start or rows + _rows_of(segments[stop], share) <= PIECE_ROWS
+        ):
+            rows += _rows_of(segments[stop], share)
+            stop += 1
+        found = arrivals_in(right, segments[start:stop], share, "right")
+        live = found.time >= bound
+        if not live.all():
+            found = Arrivals(*(column[live] for column in found))
+        yield Held.fresh(tag_of(found.hash), found.time, found.row, _among(found.row, matched))
+        progress.add(rows)
+        start = stop
+
+
+def _among(rows: Int64s, chosen: Int64s) -> NDArray[np.bool_] | None:
+    """Which of the rows are among the chosen, which ascend; None: none is."""
+    if not len(chosen) or not len(rows):
+        return None
+    low, high = np.searchsorted(chosen, (rows.min(), rows.max() + 1))
+    return np.isin(rows, chosen[low:high])
+
+
+def _cap(state: IntervalState, cap: int, replayed: Rows) -> None:
+    surplus = beyond(
+        state.right,
+        state.right.held().tag,
+        cap,
+        lambda side, numbers: key_hashes(replayed, replayed, side, numbers),
+    )
+    rings.kill(state.right.ring, surplus)

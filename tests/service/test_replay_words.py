@@ -1,0 +1,48 @@
+"""`dovetail status` while a window is replayed: in words and as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dovetail.model.interval import IntervalSpec
+from dovetail.service.metrics import MeasuredJoin
+from dovetail.service.replay_words import replay_words
+from dovetail.service.status_command import facts
+from dovetail.state.measure import measure
+from dovetail.state.replay_progress import Replaying
+from unit.state.stepping import Driven
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ((0.634, 4_204_000.0, 3.2), "63 %, 4.20 M rows/s, 3 s left"),
+        ((0.999, 12.0, 0.2), "99 %, 12 rows/s, 1 s left"),
+        ((0.1, 900_000.0, 135.0), "10 %, 900 k rows/s, 2 min 15 s left"),
+        ((0.0, 0.0, None), "0 %, 0 rows/s"),
+    ],
+)
+def test_words(said: tuple[float, float, float | None], words: str) -> None:
+    assert replay_words(*said) == f"replaying the right window: {words}"
+
+
+def test_status_shows_a_replay_and_nothing_where_there_is_none(tmp_path: Path) -> None:
+    driven = Driven.make(tmp_path, IntervalSpec(100, 100, "left"))
+    driven.append("right", ("a", 1))
+    driven.step()
+    found = measure(driven.config, 0)
+    quiet = MeasuredJoin(found, driven.config.spec, None, ())
+    assert not any("replaying" in line for line in facts(quiet))
+    assert quiet.to_json()["replay"] is None
+    busy = replace(quiet, measure=replace(found, replay=Replaying(63, 100, 0.63, 21.0, 1.8)))
+    assert facts(busy)[0] == "replaying the right window: 63 %, 21 rows/s, 2 s left"
+    assert busy.to_json()["replay"] == {
+        "rows": 63,
+        "of": 100,
+        "share": 0.63,
+        "rows_per_s": 21.0,
+        "left_s": 1.8,
+    }
