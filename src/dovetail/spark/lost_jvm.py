@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 from pyspark import SparkContext
 
 from dovetail.errors import RunError
@@ -30,8 +30,9 @@ def jvm_ended(grace_s: float = 0.0) -> bool:
 
 
 def hung_up(error: BaseException) -> bool:
-    """A call into the JVM has failed because there is none any more."""
-    return isinstance(error, ConnectionError | Py4JNetworkError) and jvm_ended(_GRACE_S)
+    """A call into the JVM has failed because there is none any more: not with an answer of it."""
+    unanswered = isinstance(error, ConnectionError | Py4JError) and not isinstance(error, Py4JJavaError)
+    return unanswered and jvm_ended(_GRACE_S)
 
 
 @contextmanager
