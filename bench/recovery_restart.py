@@ -43,8 +43,11 @@ class Restart:
 
 def restart(size: WindowSize, spark_rows: int, work: Path, tell: Callable[[str], None]) -> list[Restart]:
     found = _dovetail(size, work / "dovetail", tell)
+    for one in found:
+        tell(f"{one.what}: {one.first_step_s:.1f} s")
     for state in SPARK_STATES if spark_rows else ():
         found.append(_spark(spark_rows, size.seed, state, work / f"spark-{state}", tell))
+        tell(f"{found[-1].what}: {found[-1].first_step_s:.1f} s")
     return found
 
 
