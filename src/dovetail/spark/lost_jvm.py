@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark import SparkContext
 
-from dovetail.errors import RunError
+from dovetail.errors import DovetailError, RunError
 
 _GRACE_S = 2.0
 """A broken connection is seen before the process that broke it is gone."""
@@ -30,9 +30,10 @@ def jvm_ended(grace_s: float = 0.0) -> bool:
 
 
 def hung_up(error: BaseException) -> bool:
-    """A call into the JVM has failed because there is none any more: not with an answer of it."""
-    unanswered = isinstance(error, ConnectionError | Py4JError) and not isinstance(error, Py4JJavaError)
-    return unanswered and jvm_ended(_GRACE_S)
+    """Something has failed because there is no JVM any more. PySpark makes all kinds of errors of a call that
+    was not answered; what the JVM has answered, or we have said ourselves, is none of them."""
+    answered = isinstance(error, Py4JJavaError | DovetailError)
+    return jvm_ended(0.0 if answered else _GRACE_S)
 
 
 @contextmanager
