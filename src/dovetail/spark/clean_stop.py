@@ -35,7 +35,7 @@ def copy_snapshots(spark: SparkSession, joins: Sequence[JoinConfig]) -> None:
     def on_a_host(_: Iterable[int]) -> None:
         _copy(joins)
 
-    with suppress(Py4JError, PySparkException):
+    with suppress(Py4JError, PySparkException, OSError):
         context.parallelize(range(calls), calls).foreachPartition(on_a_host)
 
 
