@@ -66,8 +66,7 @@ def run(home: Path, index: Path) -> None:
             if end is start:
                 time.sleep(0.05)
                 continue
-            whole = files.whole_in_home()
-            end = _floors(end, left, right).remembering(start, lambda step: step.version in whole)  # noqa: B023
+            end = files.remembering(start, _floors(end, left, right))
             _write(home, "planned", end)
             tasks = [pool.submit(step_task, join, task, start, end) for task in range(TASKS)]
             _told(home, [task.result() for task in tasks])

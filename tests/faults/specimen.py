@@ -133,8 +133,7 @@ def _run_steps(made: Specimen, categories: tuple[Category, Category]) -> None:
         if made.pace.splits and step >= 3:
             end = end.moved(hot=[[_hash_of("a"), "left"]])
         settle()
-        whole = SnapshotFiles(join).whole_in_home()
-        end = end.remembering(start, lambda step, whole=whole: step.version in whole)  # type: ignore[misc]
+        end = SnapshotFiles(join).remembering(start, end)
         records.write(record_of(start, planned, *summaries, planned_at_us=step))
         store.replace(f"sink/offsets/{step}.json", json.dumps(end.to_json()).encode())
         if step < STEPS:

@@ -96,8 +96,7 @@ class RecoveringJoin:
     ) -> list[tuple[int | None, int | None]]:
         start, end = self.offset, self._append(step, tasks).moved(hot=[list(key) for key in hot])
         settle()
-        whole = self.snapshots.whole_in_home()
-        end = end.remembering(start, lambda step: step.version in whole)
+        end = self.snapshots.remembering(start, end)
         if accident in ("the host is lost", "a snapshot is damaged"):
             live_index._attached.clear()
             shutil.rmtree(self.index, ignore_errors=True)

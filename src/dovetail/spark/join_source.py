@@ -86,6 +86,7 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
     @told
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         from dovetail.state.asked_tasks import tasks_to_plan
+        from dovetail.state.snapshot_files import SnapshotFiles
         from dovetail.time.coordinator import Pace, plan
 
         passing("coordinator", "begun")
@@ -114,10 +115,10 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
         )
         if planned.end is begin:
             return start
-        end = self._remembering(begin, self._with_floors(planned.end, left, right)).to_json()
+        end = SnapshotFiles(config).remembering(begin, self._with_floors(planned.end, left, right))
         self._record(begin, planned, *new, (time.monotonic_ns() - began) // 1000)
         passing("coordinator", "planned")
-        return end
+        return end.to_json()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         if start == end:
@@ -137,12 +138,6 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
             category.set_reader(self.config.reader, min(floor, self._history(category, floor)))
             category.retain()
         SnapshotFiles(self.config).drop(before=offset.way[0].step)
-
-    def _remembering(self, start: JoinOffset, end: JoinOffset) -> JoinOffset:
-        from dovetail.state.snapshot_files import SnapshotFiles
-
-        whole = SnapshotFiles(self.config).whole_in_home()
-        return end.remembering(start, lambda step: step.version in whole)
 
     def _history(self, category: Category, floor: int) -> int:
         """The first commit, up to `floor`, that is young enough to be kept for those who ask why."""

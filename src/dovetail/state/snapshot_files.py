@@ -86,6 +86,11 @@ class SnapshotFiles:
                 found.setdefault((match[1], int(match[4])), []).append(entry.name)
         return {version: names for (version, tasks), names in sorted(found.items()) if len(names) == tasks}
 
+    def remembering(self, start: JoinOffset, end: JoinOffset) -> JoinOffset:
+        """`end`, planned from `start`, with the way to it from what the home has now."""
+        whole = self.whole_in_home()
+        return end.remembering(start, lambda step: step.version in whole)
+
     def totals_in_home(self, name: str) -> dict[str, int]:
         path = f"{self._folder}/{name}"
         return snapshot_totals(self._home.buffer(path), name, where=f"{self._home.root}/{path}")

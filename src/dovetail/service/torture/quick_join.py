@@ -93,7 +93,7 @@ def run(home: Path, index: Path, seed: int | str, shift: int = 0, tasks: int | N
                 records.write(record_of(start, planned, *summaries, planned_at_us=start.step))
                 end = _with_floors(join, planned.end, left, right)
                 end = end.moved(hot=_hot(join.spec, f"{seed} {start.step // 3}"))
-                end = _remembering(join, start, end)
+                end = SnapshotFiles(join).remembering(start, end)
                 steps.log(end)
             steps.run(start, end)
 
@@ -208,11 +208,6 @@ def _with_floors(join: JoinConfig, end: JoinOffset, left: Category, right: Categ
         needed = (number for number in range(floor, stop) if _newest(category, number) >= since)
         floors.append(next(needed, stop))
     return end.moved(left_floor=floors[0], right_floor=floors[1])
-
-
-def _remembering(join: JoinConfig, start: JoinOffset, end: JoinOffset) -> JoinOffset:
-    whole = SnapshotFiles(join).whole_in_home()
-    return end.remembering(start, lambda step: step.version in whole)
 
 
 def _newest(category: Category, number: int) -> int:
