@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.errors import CorruptFile, DovetailError, LogTruncated, StateError, UnknownVersion
+from dovetail.state.copying import settle
 from faults.formats import FORMATS, Format
 from faults.mutants import DAMAGES, exchanged
 from faults.specimen import Specimen, build, forget
@@ -41,6 +42,7 @@ def say(**said: Any) -> None:
 
 def restored(made: Specimen) -> None:
     """The specimen as it was built. Files that are replaced as a whole need no copy, only a name."""
+    settle()  # a copy still under way would make its folder again
     shutil.rmtree(made.home, ignore_errors=True)
     shutil.rmtree(made.index, ignore_errors=True)
     shutil.copytree(made.root / "kept/home", made.home, copy_function=os.link)

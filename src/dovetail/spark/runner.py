@@ -85,7 +85,8 @@ class Run:
 
     def _stream(self) -> None:
         self.phase = "joining"
-        for stage in self.stages:
+        # What takes long to start comes first: a join rebuilds its index while the JVM plans the slicers.
+        for stage in sorted(self.stages, key=lambda stage: not stage.starts_process):
             self._start(stage)
         while not self.stop.is_set():
             self._check()
