@@ -18,6 +18,25 @@ def _load(typing: Any, address: Any, like: Any) -> Any:
     return like(address, like), generate
 
 
+def _store(typing: Any, address: Any, value: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = builder.inttoptr(arguments[0], context.get_value_type(value).as_pointer())
+        builder.store(arguments[1], pointer)
+        return context.get_dummy_value()
+
+    return types.void(address, value), generate
+
+
+def _call(typing: Any, function: Any, arguments: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        word = ir.IntType(64)
+        values = [builder.extract_value(given[1], n) for n in range(len(arguments))]
+        pointer = builder.inttoptr(given[0], ir.FunctionType(word, [word] * len(values)).as_pointer())
+        return builder.call(pointer, values)
+
+    return types.int64(function, arguments), generate
+
+
 def _copy(typing: Any, target: Any, source: Any, count: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         byte = ir.IntType(8).as_pointer()
@@ -33,3 +52,9 @@ load = cast("Callable[[Any, Any], Any]", intrinsic(_load))
 
 copy = cast("Callable[[Any, Any, Any], None]", intrinsic(_copy))
 """`copy(target, source, count)`: that many bytes from one address to another."""
+
+store = cast("Callable[[Any, Any], None]", intrinsic(_store))
+"""`store(address, value)`."""
+
+call = cast("Callable[[Any, Any], int]", intrinsic(_call))
+"""`call(function, (a, b, ...))`: the function at an address, of 64-bit words to one."""

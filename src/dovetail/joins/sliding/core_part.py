@@ -1,0 +1,90 @@
+"""A join core that sees every row: its windows, which grow as they must, and its thread's loop."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from dovetail.joins.sliding.topology import Job
+from dovetail.kernels.sliding import core as kernels
+from dovetail.kernels.sliding.channel import Channel
+from dovetail.kernels.sliding.core import Core
+from dovetail.kernels.sliding.probe import probe_room
+from dovetail.kernels.sliding.subwindow import RUN_ROWS, SubWindow, move, sub_window
+
+_FIRST_FOUND = 4096
+
+
+def capacity_for(rows: int) -> int:
+    return max(RUN_ROWS, 1 << max(rows - 1, 0).bit_length())
+
+
+class JoinCore:
+    """Core `number` of `job.cores`."""
+
+    def __init__(self, job: Job, number: int, inbox: Channel, out_r: Channel, out_s: Channel) -> None:
+        self.number = number
+        self.inbox, self.out_r, self.out_s = inbox, out_r, out_s
+        self._encoding, self._rules = job.encoding, job.rules
+        dimensions, kind = self._encoding.layout.dimensions, self._encoding.key_kind
+        self.core = Core(
+            self._window(job, job.left.rows),
+            self._window(job, job.right.rows),
+            probe_room(_FIRST_FOUND, dimensions, kind),
+            kernels.state_of(number, job.cores),
+        )
+
+    def _window(self, job: Job, rows: int | None) -> SubWindow:
+        """Of a count window the share is known; one by time grows."""
+        share = RUN_ROWS if rows is None else -(-rows // job.cores) + 1
+        return sub_window(
+            self._encoding.layout, self._encoding.key_kind, capacity_for(share), self._encoding.access
+        )
+
+    def step(self, budget: int) -> bool:
+        while True:
+            came_to = kernels.step(*self._arguments(), budget)
+            if came_to < kernels.NEEDS_ROOM:
+                return came_to == kernels.WORKED
+            self._grow(came_to)
+
+    def run(self, stop: npt.NDArray[np.int64]) -> None:
+        came_to = kernels.run(*self._arguments(), stop)
+        if came_to >= kernels.NEEDS_ROOM:
+            self._grow(came_to)
+
+    def _arguments(self) -> tuple[object, ...]:
+        encoding = self._encoding
+        return (
+            self.core,
+            self.inbox,
+            self.out_r,
+            self.out_s,
+            self._rules,
+            encoding.ranges,
+            encoding.residual,
+        )
+
+    def _grow(self, what: int) -> None:
+        core = self.core
+        if what == kernels.NEEDS_ROOM:
+            layout = self._encoding.layout
+            wider = probe_room(2 * len(core.probe.found), layout.dimensions, self._encoding.key_kind)
+            self.core = core._replace(probe=wider)
+            return
+        name = "r" if what == kernels.NEEDS_WINDOW_R else "s"
+        old: SubWindow = getattr(core, name)
+        new = sub_window(
+            self._encoding.layout, self._encoding.key_kind, 2 * len(old.rows), self._encoding.access
+        )
+        move(old, new)
+        self.core = core._replace(**{name: new})
+
+    @property
+    def rows_held(self) -> int:
+        return int(sum(window.marks[1] - window.marks[0] for window in (self.core.r, self.core.s)))
+
+    @property
+    def compared(self) -> int:
+        """Pairs of rows that stood face to face in a window so far, whether a scan or an index looked."""
+        return int(self.core.state[kernels.COMPARED])

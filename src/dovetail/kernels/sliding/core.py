@@ -1,0 +1,268 @@
+"""A join core as SplitJoin has it (and Kang's single one): it sees every row, probes its part of the other window, and stores
+its share.
+
+Law: stepped in any portions, a core puts out for each row of its inbox, in order, the pairs with the rows it keeps that
+the row may meet, each once, and the punctuations due.
+
+A core can stop between any two messages it sends: what it has found and not yet sent is in its state. So a full channel
+never blocks a thread inside, and a test can run cores in any order.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dovetail.kernels.flags import kernel
+from dovetail.kernels.sliding.atomic import cycles, doze_us, give_way, load
+from dovetail.kernels.sliding.channel import Channel, message, room, send, slot_to_fill, take, waiting
+from dovetail.kernels.sliding.layout import (
+    BLANK,
+    FLAGS,
+    KIND,
+    PAIR_FOUND,
+    PAIR_GROUP,
+    PAIR_IN,
+    PAIR_KIND,
+    PAIR_ORDER,
+    PAIR_R,
+    PAIR_S,
+    PAIR_TAKEN,
+    ROW,
+    SEEN,
+    STAMP,
+    STAR,
+    STAR_R,
+    TIME,
+    WHOLE,
+    Layout,
+    R,
+    S,
+)
+from dovetail.kernels.sliding.probe import Probe, Ranges, meets
+from dovetail.kernels.sliding.subwindow import (
+    BEGIN,
+    SubWindow,
+    Words,
+    expire_rows,
+    expire_times,
+    full,
+    insert,
+    size,
+)
+
+# What a step came to.
+IDLE, WORKED, BLOCKED, NEEDS_ROOM, NEEDS_WINDOW_R, NEEDS_WINDOW_S = 0, 1, 2, 3, 4, 5
+
+# A core's state.
+PHASE, FOUND, SENT_OUT, NEXT_GROUP, LAST_GROUP = 0, 1, 2, 3, 4
+SEEN_R, SEEN_S = 5, 6
+RANK, ALIVE = 7, 8  # its place among the cores that live, and their number
+TAKEN_AT, COMPARED, NUMBER = 9, 10, 11
+STATE_WORDS = 16
+FRESH, SENDING = 0, 1
+
+STEP_ROWS = 64
+SPINS, DOZES = 200, 300
+
+MEMBERS = 2  # kind of message: which cores live
+MOST_CORES = 62
+
+
+class Rules(NamedTuple):
+    """What the join is: windows in rows or in time (-1 where the other holds), and how rows travel."""
+
+    layout: Layout
+    access: int
+    rows_r: int
+    rows_s: int
+    time_r: int
+    time_s: int
+    group: int  # rows of the window that share a punctuation within a probe; 0: there are none
+    timed: bool
+
+
+class Core(NamedTuple):
+    r: SubWindow
+    s: SubWindow
+    probe: Probe
+    state: Words
+
+
+@kernel
+def expire(core: Core, rules: Rules, side: int, time: int) -> None:
+    """Before a row of `side` is processed: what it cannot see leaves the other window (passively by count, actively by time; SplitJoin,
+    4.4), and so does what no later row can see leave its own, so that a silent stream does not keep the other's rows."""
+    if rules.rows_r >= 0:
+        expire_rows(core.r, core.state[SEEN_R] + (1 if side == R else 0) - rules.rows_r)
+    else:
+        expire_times(core.r, time - rules.time_r)
+    if rules.rows_s >= 0:
+        expire_rows(core.s, core.state[SEEN_S] + (1 if side == S else 0) - rules.rows_s)
+    else:
+        expire_times(core.s, time - rules.time_s)
+
+
+@kernel
+def step(
+    core: Core,
+    inbox: Channel,
+    out_r: Channel,
+    out_s: Channel,
+    rules: Rules,
+    ranges: Ranges,
+    residual: int,
+    budget: int,
+) -> int:
+    """Handle up to `budget` rows; what it came to."""
+    state = core.state
+    worked = False
+    for _ in range(budget):
+        if state[PHASE] == FRESH:
+            if waiting(inbox) == 0:
+                return WORKED if worked else IDLE
+            row = message(inbox, 0)
+            if row[KIND] == MEMBERS:
+                _learn_members(state, row)
+                take(inbox, 1)
+                worked = True
+                continue
+            came_to = _process(core, row, rules, ranges, residual)
+            if came_to != WORKED:
+                return came_to
+        row = message(inbox, 0)
+        if not _send_found(core, row, out_r if row[KIND] == R else out_s, rules):
+            return BLOCKED
+        take(inbox, 1)
+        worked = True
+    return WORKED
+
+
+@kernel
+def _learn_members(state: Words, row: Words) -> None:
+    """Who lives is a set of bits: its place among them, and their number."""
+    living, number = row[ROW], state[NUMBER]
+    state[ALIVE], state[RANK] = 0, -1
+    for core in range(MOST_CORES):
+        if (living >> core) & 1:
+            if core == number:
+                state[RANK] = state[ALIVE]
+            state[ALIVE] += 1
+
+
+@kernel
+def _process(core: Core, row: Words, rules: Rules, ranges: Ranges, residual: int) -> int:
+    """Expire, probe, store: all or nothing, so that it can be tried again with more room."""
+    state, side = core.state, row[KIND]
+    if rules.timed:
+        state[TAKEN_AT] = cycles()
+    expire(core, rules, side, row[TIME])
+    own, other = (core.r, core.s) if side == R else (core.s, core.r)
+    blank = row[FLAGS] & BLANK
+    mine = not blank and row[ROW] % state[ALIVE] == state[RANK]
+    if mine and full(own):
+        return NEEDS_WINDOW_R if side == R else NEEDS_WINDOW_S
+    count = 0
+    if not blank:
+        count = meets(
+            other,
+            row,
+            side,
+            rules.layout,
+            rules.access,
+            ranges,
+            residual,
+            core.probe,
+        )
+        if count < 0:
+            return NEEDS_ROOM
+        state[COMPARED] += size(other)
+        if rules.group:
+            core.probe.found[:count].sort()
+    mask = other.rows.shape[0] - 1
+    if rules.group:
+        begin, end = other.marks[BEGIN], other.marks[BEGIN] + size(other)
+        state[NEXT_GROUP] = other.rows[begin & mask] // rules.group if end > begin else 0
+        state[LAST_GROUP] = other.rows[(end - 1) & mask] // rules.group if end > begin else -1
+    for n in range(count):
+        core.probe.found[n] = other.rows[core.probe.found[n] & mask]
+    if mine:
+        insert(own, row, rules.layout)
+    state[SEEN_R if side == R else SEEN_S] += 1
+    state[FOUND], state[SENT_OUT], state[PHASE] = count, 0, SENDING
+    return WORKED
+
+
+@kernel
+def _send_found(core: Core, row: Words, out: Channel, rules: Rules) -> bool:
+    """Send pairs and punctuations as far as there is room; whether all are out."""
+    state, side = core.state, row[KIND]
+    order = row[ROW] + row[SEEN]
+    while state[SENT_OUT] < state[FOUND] or (rules.group and state[NEXT_GROUP] <= state[LAST_GROUP]):
+        if room(out) == 0:
+            return False
+        pair = slot_to_fill(out, 0)
+        pair[PAIR_ORDER] = order
+        met = core.probe.found[state[SENT_OUT]] if state[SENT_OUT] < state[FOUND] else WHOLE
+        if rules.group and met // rules.group > state[NEXT_GROUP]:
+            pair[PAIR_KIND] = STAR_R + side
+            pair[PAIR_GROUP] = state[NEXT_GROUP]
+            state[NEXT_GROUP] += 1
+        else:
+            pair[PAIR_KIND] = side
+            pair[PAIR_R] = row[ROW] if side == R else met
+            pair[PAIR_S] = met if side == R else row[ROW]
+            pair[PAIR_GROUP] = met // rules.group if rules.group else 0
+            if rules.timed:
+                pair[PAIR_IN] = row[STAMP]
+                pair[PAIR_TAKEN] = state[TAKEN_AT]
+                pair[PAIR_FOUND] = cycles()
+            state[SENT_OUT] += 1
+        send(out, 1)
+    if row[FLAGS] & STAR:
+        if room(out) == 0:
+            return False
+        pair = slot_to_fill(out, 0)
+        pair[PAIR_KIND] = STAR_R + side
+        pair[PAIR_ORDER] = order
+        pair[PAIR_GROUP] = WHOLE
+        send(out, 1)
+    state[PHASE] = FRESH
+    return True
+
+
+@kernel
+def run(
+    core: Core,
+    inbox: Channel,
+    out_r: Channel,
+    out_s: Channel,
+    rules: Rules,
+    ranges: Ranges,
+    residual: int,
+    stop: Words,
+) -> int:
+    """Step until somebody is needed: more room, or a thread that looks whether it should go on after a pause."""
+    idle = 0
+    while load(stop, 0) == 0:
+        came_to = step(core, inbox, out_r, out_s, rules, ranges, residual, STEP_ROWS)
+        if came_to >= NEEDS_ROOM:
+            return came_to
+        if came_to == WORKED:
+            idle = 0
+            continue
+        idle += 1
+        if idle < SPINS:
+            give_way()
+        elif idle < SPINS + DOZES:
+            doze_us(min(10 * (idle - SPINS), 1000))
+        else:
+            return IDLE
+    return IDLE
+
+
+def state_of(rank: int, alive: int) -> Words:
+    state = np.zeros(STATE_WORDS, np.int64)
+    state[RANK], state[ALIVE], state[NUMBER] = rank, alive, rank
+    return state
