@@ -1,4 +1,5 @@
-"""A sliding-window join, as data: windows by count or by time, a predicate of ranges and a rest, ordering of results."""
+"""A sliding-window join, as data: windows by count or by time, a predicate of ranges and a rest, ordering of
+results."""
 
 from __future__ import annotations
 
@@ -11,16 +12,18 @@ Design = Literal["kang", "cell", "handshake", "low_latency_handshake", "split"]
 """Whose way of sharing the work: see `joins/sliding/`."""
 
 Access = Literal["auto", "scan", "cells", "runs"]
-"""How a core finds the rows in a box: it looks at all; it looks into cells of a grid, or of a hash; it searches sorted runs."""
+"""How a core finds the rows in a box: it looks at all; it looks into cells of a grid, or of a hash; it
+searches sorted runs."""
 
 Order = Literal["none", "outer", "inner"]
-"""`outer`: results of a row come before those of later rows of its stream; `inner`: and those of one row by the age of its
-partners, oldest first."""
+"""`outer`: results of a row come before those of later rows of its stream; `inner`: and those of one row by
+the age of its partners, oldest first."""
 
 
 @dataclass(frozen=True)
 class Window:
-    """The last `rows` rows of a stream, or those of the last `time` units before the row that looks (both ends included)."""
+    """The last `rows` rows of a stream, or those of the last `time` units before the row that looks (both
+    ends included)."""
 
     rows: int | None = None
     time: int | None = None
@@ -45,7 +48,8 @@ class Window:
 
 @dataclass(frozen=True)
 class Range:
-    """`right + low <= left <= right + high`; None where there is no bound, open where a bound itself does not count."""
+    """`right + low <= left <= right + high`; None where there is no bound, open where a bound itself does not
+    count."""
 
     left: str
     right: str
@@ -66,7 +70,8 @@ class Range:
 
 @dataclass(frozen=True)
 class Predicate:
-    """All of the ranges hold, and so does the rest: an expression in Python over `left.column` and `right.column`."""
+    """All of the ranges hold, and so does the rest: an expression in Python over `left.column` and
+    `right.column`."""
 
     ranges: tuple[Range, ...] = ()
     rest: str | None = None

@@ -26,6 +26,7 @@ class JoinCore:
         self.number = number
         self.inbox, self.out_r, self.out_s = inbox, out_r, out_s
         self._encoding, self._rules = job.encoding, job.rules
+        self._ranges, self._residual = job.encoding.ranges, job.encoding.residual
         dimensions, kind = self._encoding.layout.dimensions, self._encoding.key_kind
         self.core = Core(
             self._window(job, job.left.rows),
@@ -43,27 +44,26 @@ class JoinCore:
 
     def step(self, budget: int) -> bool:
         while True:
-            came_to = kernels.step(*self._arguments(), budget)
+            came_to = kernels.step(
+                self.core,
+                self.inbox,
+                self.out_r,
+                self.out_s,
+                self._rules,
+                self._ranges,
+                self._residual,
+                budget,
+            )
             if came_to < kernels.NEEDS_ROOM:
                 return came_to == kernels.WORKED
             self._grow(came_to)
 
     def run(self, stop: npt.NDArray[np.int64]) -> None:
-        came_to = kernels.run(*self._arguments(), stop)
+        came_to = kernels.run(
+            self.core, self.inbox, self.out_r, self.out_s, self._rules, self._ranges, self._residual, stop
+        )
         if came_to >= kernels.NEEDS_ROOM:
             self._grow(came_to)
-
-    def _arguments(self) -> tuple[object, ...]:
-        encoding = self._encoding
-        return (
-            self.core,
-            self.inbox,
-            self.out_r,
-            self.out_s,
-            self._rules,
-            encoding.ranges,
-            encoding.residual,
-        )
 
     def _grow(self, what: int) -> None:
         core = self.core
@@ -72,13 +72,17 @@ class JoinCore:
             wider = probe_room(2 * len(core.probe.found), layout.dimensions, self._encoding.key_kind)
             self.core = core._replace(probe=wider)
             return
-        name = "r" if what == kernels.NEEDS_WINDOW_R else "s"
-        old: SubWindow = getattr(core, name)
+        if what == kernels.NEEDS_WINDOW_R:
+            self.core = core._replace(r=self._larger(core.r))
+        else:
+            self.core = core._replace(s=self._larger(core.s))
+
+    def _larger(self, old: SubWindow) -> SubWindow:
         new = sub_window(
             self._encoding.layout, self._encoding.key_kind, 2 * len(old.rows), self._encoding.access
         )
         move(old, new)
-        self.core = core._replace(**{name: new})
+        return new
 
     @property
     def rows_held(self) -> int:

@@ -1,7 +1,8 @@
 """Rows as messages: how the columns of a predicate become keys, boxes, cells and values.
 
-Law: two rows whose text predicate holds are each in the other's box and cell range; a pair that boxes, ranges and rest
-let through is one for which it holds. A row with a null or NaN where the predicate looks is *blank*: it meets nobody.
+Law: two rows whose text predicate holds are each in the other's box and cell range; a pair that boxes, ranges
+and rest let through is one for which it holds. A row with a null or NaN where the predicate looks is *blank*:
+it meets nobody.
 """
 
 from __future__ import annotations
@@ -14,18 +15,19 @@ import numpy as np
 import numpy.typing as npt
 
 from dovetail.errors import InputError, SettingError
-from dovetail.joins.sliding import residual
 from dovetail.joins.sliding.expression import columns_of
 from dovetail.kernels.sliding import layout as words
-from dovetail.kernels.sliding.ordered import float_bounds, integer_bounds, ordered
+from dovetail.kernels.sliding import residual
+from dovetail.kernels.sliding.encode import NO_CELL, put_floats, put_integers
 from dovetail.kernels.sliding.probe import Ranges
 from dovetail.kernels.sliding.subwindow import CELLS, RUNS, SCAN
 from dovetail.model.sliding import Access, Predicate, Range
 
 Columns = dict[str, npt.NDArray[np.generic]]
+_NARROW = 1e-3
 _MOST_BANDS = 2  # of a grid; each doubles the cells that a probe looks into, or more
+_LIKE: dict[int, npt.NDArray[Any]] = {32: np.empty(0, np.float32), 64: np.empty(0, np.float64)}
 _ACCESS = {"scan": SCAN, "cells": CELLS, "runs": RUNS}
-_FARTHEST_CELL = 2.0**61
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,18 @@ class _Dimension:
             return high
         whole = int(np.floor(high))
         return whole - 1 if self.range.high_open and whole == high else whole
+
+    @property
+    def cell_width(self) -> float:
+        """A cell is as wide as the band, so that a box reaches into two or three of them. Whole numbers that
+        must be equal are their own cells (0); floating-point ones lie in cells that are narrow, if they are
+        of the size that people use."""
+        one = self.range
+        if one.low is None or one.high is None:
+            return 0.0
+        if one.equality:
+            return 0.0 if self.integer else _NARROW
+        return float(one.high) - float(one.low)
 
 
 class Encoding:
@@ -147,6 +161,11 @@ class Encoding:
         ]
         return [*ranged, *rest]
 
+    def columns(self, side: str) -> list[str]:
+        """The columns of that side that the predicate looks at."""
+        ranged = [one.left if side == "left" else one.right for one in self.predicate.ranges]
+        return list(dict.fromkeys([*ranged, *[c.name for c in self.rest_columns if c.side == side]]))
+
     @cached_property
     def ranges(self) -> Ranges:
         floats = [one.range for one in self.dimensions if not one.integer]
@@ -174,88 +193,72 @@ class Encoding:
         return residual.compiled(self.predicate.rest, tuple(columns)).address
 
     def messages(
-        self, side: str, columns: Columns, nulls: npt.NDArray[np.bool_] | None = None
+        self, side: str, columns: Columns, nulls: npt.NDArray[np.bool_] | None, rows: int
     ) -> npt.NDArray[np.int64]:
         """Messages with all but row number, time and what was seen before: that is the driver's to say."""
-        rows = len(next(iter(columns.values()))) if columns else 0
         made = np.zeros((rows, self.layout.words), np.int64)
         made[:, words.KIND] = words.R if side == "left" else words.S
-        blank = np.zeros(rows, np.bool_) if nulls is None else nulls.copy()
+        if nulls is not None:
+            made[nulls, words.FLAGS] = words.BLANK
         for number, dimension in enumerate(self.dimensions):
-            blank |= self._put_dimension(made, side, number, dimension, columns)
+            self._put_dimension(made, side, number, dimension, columns)
         if not self.dimensions:
             made[:, self.layout.widths_at] = np.iinfo(np.int64).max
         for number, (name, kind) in enumerate(self.values(side)):
             value = np.ascontiguousarray(columns[name], kind)
             if kind == "f8":
-                blank |= np.isnan(value)
+                made[np.isnan(value), words.FLAGS] |= words.BLANK
             made[:, self.layout.values_at + number] = value.view(np.int64)
-        made[blank, words.FLAGS] = words.BLANK
         return made
 
     def _put_dimension(
         self, made: npt.NDArray[np.int64], side: str, number: int, dimension: _Dimension, columns: Columns
-    ) -> npt.NDArray[np.bool_]:
-        """Key, box and cells of one dimension; which rows can meet nobody in it."""
+    ) -> None:
         name = dimension.range.left if side == "left" else dimension.range.right
-        values = columns[name]
         low, high = dimension.low, dimension.high
         if side == "left":  # right lies between left - high and left - low
             low, high = (None if high is None else -high), (None if low is None else -low)
-        if dimension.integer:
-            if values.dtype == np.uint64 and values.size and values.max() > np.iinfo(np.int64).max:
-                raise InputError(
-                    f"{side}.{name} has a value beyond 63 bits",
-                    where=f"{values.max()}",
-                    expected="at most 9223372036854775807",
-                    hint="subtract a constant, or send it as a floating-point number",
-                )
-            whole = values.astype(np.int64)
-            lows, highs, none = integer_bounds(
-                whole, None if low is None else int(low), None if high is None else int(high), dimension.bits
-            )
-            kind: Any = np.int32 if dimension.bits == 32 else np.int64
-            keys, low_keys, high_keys = (ordered(x.astype(kind)) for x in (whole, lows, highs))
-            points, low_points, high_points = whole, lows, highs
-        else:
-            numbers = values.astype(np.float64)
-            kind = np.float32 if dimension.bits == 32 else np.float64
-            lows_f, highs_f = float_bounds(
-                numbers, -np.inf if low is None else float(low), np.inf if high is None else float(high), kind
-            )
-            none = np.isnan(numbers)
-            lows_f, highs_f = np.where(none, kind(0), lows_f), np.where(none, kind(0), highs_f)
-            # inf - inf: a bound that is no number bounds nothing
-            lows_f = np.where(np.isnan(lows_f), kind(-np.inf), lows_f)
-            highs_f = np.where(np.isnan(highs_f), kind(np.inf), highs_f)
-            keys = ordered(np.where(none, kind(0), numbers.astype(kind)))
-            low_keys, high_keys = ordered(lows_f), ordered(highs_f)
-            points, low_points, high_points = np.where(none, 0.0, numbers), lows_f, highs_f
         layout = self.layout
-        made[:, layout.keys_at + number] = _word(keys)
-        made[:, layout.lows_at + number] = _word(low_keys)
-        made[:, layout.widths_at + number] = _word(np.where(none, keys.dtype.type(0), high_keys - low_keys))
-        if dimension in self.grid:
-            at = self.grid.index(dimension)
-            made[:, layout.cells_at + at] = self._cell(dimension, points)
-            made[:, layout.cells_low_at + at] = self._cell(dimension, low_points)
-            made[:, layout.cells_high_at + at] = self._cell(dimension, high_points)
-        return none
+        cell = self.grid.index(dimension) if dimension in self.grid else None
+        at = (
+            layout.keys_at + number,
+            layout.lows_at + number,
+            layout.widths_at + number,
+            *(
+                (layout.cells_at + cell, layout.cells_low_at + cell, layout.cells_high_at + cell)
+                if cell is not None
+                else (NO_CELL, NO_CELL, NO_CELL)
+            ),
+        )
+        if dimension.integer:
+            put_integers(
+                made,
+                _whole(columns[name], side, name),
+                at,
+                (low is not None, high is not None),
+                int(low or 0),
+                int(high or 0),
+                dimension.bits,
+                dimension.cell_width,
+            )
+        else:
+            put_floats(
+                made,
+                np.ascontiguousarray(columns[name], np.float64),
+                at,
+                -np.inf if low is None else float(low),
+                np.inf if high is None else float(high),
+                _LIKE[dimension.bits],
+                dimension.cell_width,
+            )
 
-    @staticmethod
-    def _cell(dimension: _Dimension, points: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-        """A cell is as wide as the band, so a box reaches into two or three. Whole numbers that must be equal are their
-        own cells; floating-point ones have boxes a little wide, and cells too."""
-        one = dimension.range
-        if one.equality and dimension.integer:
-            return points.astype(np.int64)
-        if one.equality:
-            return ordered(points.astype(np.float32)).astype(np.int64) >> 2
-        width = float(one.high) - float(one.low)  # type: ignore[arg-type]
-        with np.errstate(over="ignore", invalid="ignore"):
-            cells = np.floor(points.astype(np.float64) / width)
-        return np.clip(cells, -_FARTHEST_CELL, _FARTHEST_CELL).astype(np.int64)
 
-
-def _word(keys: npt.NDArray[np.unsignedinteger]) -> npt.NDArray[np.int64]:
-    return keys.astype(np.uint64).view(np.int64)
+def _whole(values: npt.NDArray[np.generic], side: str, name: str) -> npt.NDArray[np.int64]:
+    if values.dtype == np.uint64 and values.size and values.max() > np.iinfo(np.int64).max:
+        raise InputError(
+            f"{side}.{name} has a value beyond 63 bits",
+            where=f"{values.max()}",
+            expected="at most 9223372036854775807",
+            hint="subtract a constant, or send it as a floating-point number",
+        )
+    return np.ascontiguousarray(values, np.int64)

@@ -1,8 +1,10 @@
-"""A predicate from its text: comparisons that bound one left column by one right column become ranges, the rest stays text.
+"""A predicate from its text: comparisons that bound one left column by one right column become ranges, the
+rest stays text.
 
-The text is a Python expression over `left.column` and `right.column`: `abs(left.x - right.a) <= 10 and left.y > right.b`.
-Law: ranges and rest together are true for exactly the pairs for which the text is. A comparison becomes a range if it
-can be written as `left - right` between constants, in whatever spelling: sums, differences, `abs`, chains, either order.
+The text is a Python expression over `left.column` and `right.column`: `abs(left.x - right.a) <= 10 and left.y
+> right.b`. Law: ranges and rest together are true for exactly the pairs for which the text is. A comparison
+becomes a range if it can be written as `left - right` between constants, in whatever spelling: sums,
+differences, `abs`, chains, either order.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from dovetail.errors import SettingError
 from dovetail.model.sliding import Predicate, Range
 
 _FUNCTIONS = {"abs", "min", "max", "sqrt", "floor", "ceil", "exp", "log", "sin", "cos"}
+_KNOWN = ", ".join(sorted(_FUNCTIONS))
 _NODES = (
     ast.Expression,
     ast.BoolOp,
@@ -128,7 +131,7 @@ def _refused(what: str, text: str, column: int | None) -> SettingError:
     return SettingError(
         what,
         where=f"column {column or 1} of\n    {text.strip()}\n    {mark}",
-        expected=f"left.column, right.column, numbers, comparisons, and, or, not, {', '.join(sorted(_FUNCTIONS))}",
+        expected=f"left.column, right.column, numbers, comparisons, and, or, not, {_KNOWN}",
         hint="write it like: abs(left.x - right.a) <= 10 and left.y < right.b",
     )
 

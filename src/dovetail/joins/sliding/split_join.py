@@ -1,26 +1,30 @@
 """SplitJoin: every row goes to every core from above; each stores its share and probes what it has stored.
 
 Idea
-    Storing and processing are two independent steps. A row is broadcast down a tree; all cores process it against their own
-    sub-window of the other stream, and one of them stores it, each knowing by counting whether it is the one.
-    No core talks to another.
+    Storing and processing are two independent steps. A row is broadcast down a tree; all cores process it
+    against their own sub-window of the other stream, and one of them stores it, each knowing by counting
+    whether it is the one. No core talks to another.
 Paper
-    Najafi, Sadoghi, Jacobsen, *SplitJoin*, USENIX ATC 2016. Distribution: 4.3, Algorithm 1; cores: Algorithms 2 and 3;
-    expiration: 4.4, Algorithm 4; ordering by punctuations: 5, Algorithm 5.
+    Najafi, Sadoghi, Jacobsen, *SplitJoin*, USENIX ATC 2016. Distribution: 4.3, Algorithm 1; cores: Algorithms
+    2 and 3; expiration: 4.4, Algorithm 4; ordering by punctuations: 5, Algorithm 5.
 Vocabulary
-    left-region, right-region -> the sub-windows `s` and `r` of a core; star -> punctuation; Merger, Combiner -> the same.
+    left-region, right-region -> the sub-windows `s` and `r` of a core; star -> punctuation; Merger, Combiner
+    -> the same.
 Differs
     - Both regions of a core run in one thread, in the order of arrival.
     - Row `n` is stored by core `n mod k`: the same round robin, without a counter.
     - A time window also lets go of rows when their own stream goes on, not only when the other one does.
-    - A punctuation within a probe names the rows of the window that are done, so that mergers need not start at the core with the
+    - A punctuation within a probe names the rows of the window that are done, so that mergers need not start
+      at the core with the
       oldest row, and time windows, whose sub-windows need not be alike, are merged as well.
-    - Whether a punctuation follows a row is said in the row's message: the driver may change the precision at any row, and all
+    - Whether a punctuation follows a row is said in the row's message: the driver may change the precision at
+      any row, and all
       cores change together. That is what lets it adapt (`Precision`).
-    - A core that fails is taken out of the round robin by a message in the stream itself; its sub-window is lost, and told.
+    - A core that fails is taken out of the round robin by a message in the stream itself; its sub-window is
+      lost, and told.
 Law
-    With any number of cores it puts out the pairs of Kang's procedure. `outer`: results of a row come before those of later
-    rows of its stream; `inner`: and of one row, by the age of the partner.
+    With any number of cores it puts out the pairs of Kang's procedure. `outer`: results of a row come before
+    those of later rows of its stream; `inner`: and of one row, by the age of the partner.
 Cost
     k cores hold 1/k of the windows each and do 1/k of the comparisons; a row costs each core one message.
 """
@@ -79,6 +83,12 @@ class SplitJoin(Topology):
         self._fan_in = fan_out
         self._levels: list[tuple[Messages, Messages]] = []
         self.network: list[Part] = []
+        self._outlet = job.outbox()
+        self._between: list[Bank] = []
+        if job.cores == 1:  # nothing to distribute, nothing to merge
+            self._inlet = job.inbox()
+            self.cores = [JoinCore(job, 0, self._inlet, self._outlet, self._outlet)]
+            return
         self._inlet, inboxes = self._distribution(fan_out)
         self._results = [bank(job.cores, job.outbox_pairs, PAIR_WORDS) for _ in (R, S)]
         self.cores = [
@@ -91,8 +101,7 @@ class SplitJoin(Topology):
             )
             for number in range(job.cores)
         ]
-        self._between: list[Bank] = [*self._results]
-        self._outlet = job.outbox()
+        self._between += self._results
         self._gathering(fan_out)
 
     def _distribution(self, fan_out: int) -> tuple[Channel, Bank]:
@@ -154,7 +163,7 @@ class SplitJoin(Topology):
         if number not in self._alive:
             return 0
         self._alive.remove(number)
-        lost = self.cores[number].rows_held
+        lost = int(self.cores[number].rows_held)
         close(self.cores[number].inbox)
         self._dead[number] = 1
         for below, above in self._levels:  # a merger whose inputs are all dead is as good as dead

@@ -1,8 +1,8 @@
-"""Join cores and what connects them. A design says how rows reach the cores and how results leave; everything else
-(threads, batches, errors) is the engine's.
+"""Join cores and what connects them. A design says how rows reach the cores and how results leave; everything
+else (threads, batches, errors) is the engine's.
 
-Every part of a design is a state machine that does a little work when it is stepped and never waits. The engine gives
-each core a thread; tests step the parts in any order they like, so that a seed is a schedule.
+Every part of a design is a state machine that does a little work when it is stepped and never waits. The
+engine gives each core a thread; tests step the parts in any order they like, so that a seed is a schedule.
 """
 
 from __future__ import annotations
@@ -94,7 +94,8 @@ class Topology(ABC):
 
     @abstractmethod
     def settled(self) -> bool:
-        """Whether all that was offered has been worked off, but for results that are out. Nobody is offering meanwhile."""
+        """Whether all that was offered has been worked off, but for results that are out. Nobody is offering
+        meanwhile."""
 
     def finish(self) -> bool:
         """No more rows come: have every pair meet that should. Called again until it returns True."""

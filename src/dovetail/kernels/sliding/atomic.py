@@ -1,17 +1,17 @@
-"""Words that two threads share: loads that see all that was stored before the word they read, stores that come after
-all before them, and ways to wait.
+"""Words that two threads share: loads that see all that was stored before the word they read, stores that
+come after all before them, and ways to wait.
 
 On x86 both compile to plain moves; what they forbid is that the compiler moves other loads and stores across.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 from llvmlite import ir
 from numba import config
 from numba.core import cgutils, types
-from numba.core.typing import signature
 from numba.extending import intrinsic
 
 _WORD_BYTES = 8
@@ -19,22 +19,20 @@ _WORD_BYTES = 8
 
 def _address(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
     made = context.make_array(array_type)(context, builder, array)
-    return cgutils.get_item_pointer(context, builder, array_type, made, [index])
+    return cgutils.get_item_pointer(context, builder, array_type, made, [index])  # type: ignore[no-untyped-call]
 
 
-@intrinsic
-def load(typing_context: Any, words: Any, index: Any) -> Any:
+def _load(typing_context: Any, words: Any, index: Any) -> Any:
     """`words[index]`, and all that was stored before it."""
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         pointer = _address(context, builder, sig.args[0], args[0], args[1])
         return builder.load_atomic(pointer, "acquire", _WORD_BYTES)
 
-    return signature(types.int64, words, types.intp), code
+    return types.int64(words, types.intp), code
 
 
-@intrinsic
-def store(typing_context: Any, words: Any, index: Any, value: Any) -> Any:
+def _store(typing_context: Any, words: Any, index: Any, value: Any) -> Any:
     """`words[index] = value`, after all that was stored before."""
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
@@ -42,11 +40,10 @@ def store(typing_context: Any, words: Any, index: Any, value: Any) -> Any:
         builder.store_atomic(args[2], pointer, "release", _WORD_BYTES)
         return context.get_dummy_value()
 
-    return signature(types.void, words, types.intp, types.int64), code
+    return types.void(words, types.intp, types.int64), code
 
 
-@intrinsic
-def cycles(typing_context: Any) -> Any:
+def _cycles(typing_context: Any) -> Any:
     """The processor's counter of time: it costs some twenty cycles to read, a system call thousands."""
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
@@ -55,11 +52,10 @@ def cycles(typing_context: Any) -> Any:
         )
         return builder.call(function, [])
 
-    return signature(types.int64), code
+    return types.int64(), code
 
 
-@intrinsic
-def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
+def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:
     """Have the memory of `array[index]` on its way."""
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
@@ -72,25 +68,30 @@ def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
         builder.call(function, [byte_pointer, word(0), word(3), word(1)])
         return context.get_dummy_value()
 
-    return signature(types.void, array, types.intp), code
+    return types.void(array, types.intp), code
 
 
-if config.DISABLE_JIT:  # one thread that runs kernels as Python, step by step
+def _as_python() -> tuple[Any, ...]:
+    """For one thread that runs kernels as Python, step by step."""
 
-    def load(words: Any, index: int) -> int:
-        return int(words[index])
-
-    def store(words: Any, index: int, value: int) -> None:
+    def store_word(words: Any, index: int, value: int) -> None:
         words[index] = value
 
-    def cycles() -> int:
-        return 0
-
-    def prefetch(array: Any, index: int) -> None:
-        pass
+    return (lambda words, index: int(words[index])), store_word, (lambda: 0), (lambda array, index: None)
 
 
-give_way = types.ExternalFunction("sched_yield", signature(types.int32))
+load: Callable[[Any, int], int]
+store: Callable[[Any, int, int], None]
+cycles: Callable[[], int]
+prefetch: Callable[[Any, int], None]
+if getattr(config, "DISABLE_JIT", 0):
+    load, store, cycles, prefetch = _as_python()
+else:
+    load, store, cycles, prefetch = (
+        cast("Any", intrinsic(one)) for one in (_load, _store, _cycles, _prefetch)
+    )
+
+give_way = cast("Callable[[], int]", types.ExternalFunction("sched_yield", types.int32()))
 """Let another thread have the processor."""
-doze_us = types.ExternalFunction("usleep", signature(types.int32, types.uint32))
+doze_us = cast("Callable[[int], int]", types.ExternalFunction("usleep", types.int32(types.uint32)))
 """Sleep for so many microseconds; the kernel makes it about fifty more."""

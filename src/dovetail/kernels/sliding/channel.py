@@ -2,9 +2,9 @@
 
 Law: messages come out whole, once, and in the order in which they went in.
 
-The sender alone moves SENT, the receiver alone TAKEN. Each lies on a cache line of its own, with the sender's last
-look at TAKEN beside SENT (and the other way round): while there is room, a side touches no line that the other
-writes, but for the messages themselves.
+The sender alone moves SENT, the receiver alone TAKEN. Each lies on a cache line of its own, with the sender's
+last look at TAKEN beside SENT (and the other way round): while there is room, a side touches no line that the
+other writes, but for the messages themselves.
 """
 
 from __future__ import annotations

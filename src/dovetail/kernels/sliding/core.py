@@ -1,11 +1,11 @@
-"""A join core as SplitJoin has it (and Kang's single one): it sees every row, probes its part of the other window, and stores
-its share.
+"""A join core as SplitJoin has it (and Kang's single one): it sees every row, probes its part of the other
+window, and stores its share.
 
-Law: stepped in any portions, a core puts out for each row of its inbox, in order, the pairs with the rows it keeps that
-the row may meet, each once, and the punctuations due.
+Law: stepped in any portions, a core puts out for each row of its inbox, in order, the pairs with the rows it
+keeps that the row may meet, each once, and the punctuations due.
 
-A core can stop between any two messages it sends: what it has found and not yet sent is in its state. So a full channel
-never blocks a thread inside, and a test can run cores in any order.
+A core can stop between any two messages it sends: what it has found and not yet sent is in its state. So a
+full channel never blocks a thread inside, and a test can run cores in any order.
 """
 
 from __future__ import annotations
@@ -92,8 +92,9 @@ class Core(NamedTuple):
 
 @kernel
 def expire(core: Core, rules: Rules, side: int, time: int) -> None:
-    """Before a row of `side` is processed: what it cannot see leaves the other window (passively by count, actively by time; SplitJoin,
-    4.4), and so does what no later row can see leave its own, so that a silent stream does not keep the other's rows."""
+    """Before a row of `side` is processed: what it cannot see leaves the other window (passively by count,
+    actively by time; SplitJoin, 4.4), and so does what no later row can see leave its own, so that a silent
+    stream does not keep the other's rows."""
     if rules.rows_r >= 0:
         expire_rows(core.r, core.state[SEEN_R] + (1 if side == R else 0) - rules.rows_r)
     else:
@@ -243,7 +244,8 @@ def run(
     residual: int,
     stop: Words,
 ) -> int:
-    """Step until somebody is needed: more room, or a thread that looks whether it should go on after a pause."""
+    """Step until somebody is needed: more room, or a thread that looks whether it should go on after a
+    pause."""
     idle = 0
     while load(stop, 0) == 0:
         came_to = step(core, inbox, out_r, out_s, rules, ranges, residual, STEP_ROWS)

@@ -1,10 +1,10 @@
 """What a message between join cores says, word by word.
 
-A row travels as a point and a box. The point (one key a dimension) is what a core stores; the box (a lowest key and
-a width a dimension) is what it probes the other side with: a stored point inside it is a candidate. Keys are
-unsigned integers in the order of the values they stand for (`kernels/sliding/ordered.py`), so cores know nothing of types.
-Cells are the same once more, coarser, for the index that finds candidates without a scan. Values are the
-columns themselves, for what boxes cannot say.
+A row travels as a point and a box. The point (one key a dimension) is what a core stores; the box (a lowest
+key and a width a dimension) is what it probes the other side with: a stored point inside it is a candidate.
+Keys are unsigned integers in the order of the values they stand for (`kernels/sliding/ordered.py`), so cores
+know nothing of types. Cells are the same once more, coarser, for the index that finds candidates without a
+scan. Values are the columns themselves, for what boxes cannot say.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""What lies between the driver and the cores, and between the cores and the reader: SplitJoin's distributors (4.3), mergers
-(Algorithm 5) and the combiner (5.1)."""
+"""What lies between the driver and the cores, and between the cores and the reader: SplitJoin's distributors
+(4.3), mergers (Algorithm 5) and the combiner (5.1)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from dovetail.kernels.sliding.channel import (
 from dovetail.kernels.sliding.layout import PAIR_GROUP, PAIR_KIND, PAIR_ORDER, STAR_R, WHOLE
 from dovetail.kernels.sliding.subwindow import Words
 
-# A merger's state: whose turn it is; the kind and order of the last star taken in this block (kind 0: none); and for
+# A merger's state: whose turn it is; the kind and order of the last star taken in this block (kind 0: none);
+# and for
 # each input the order and group of its last star.
 TURN, DONE_AT, PASSED_AT = 0, 1, 3
 NONE, OUTER, INNER = 0, 1, 2
@@ -64,9 +65,9 @@ def merge(
 ) -> int:
     """Forward results of inputs `first..last` to `out`; how many messages were taken.
 
-    Law: if every input has its results punctuated alike, so has the output, and between two of its punctuations are the
-    results that are between the same two of each input. A dead input whose channel is empty is one that has
-    punctuated everything.
+    Law: if every input has its results punctuated alike, so has the output, and between two of its
+    punctuations are the results that are between the same two of each input. A dead input whose channel is
+    empty is one that has punctuated everything.
     """
     taken = 0
     while taken < budget and room(out) > 0:
@@ -84,7 +85,8 @@ def merge(
 
 @kernel
 def _merge_any(inputs: Bank, first: int, last: int, out: Channel, state: Words) -> int:
-    """In turn, whatever there is; an input is read on while it has something, for as long as there is room."""
+    """In turn, whatever there is; an input is read on while it has something, for as long as there is
+    room."""
     for _ in range(first, last):
         source = of_bank(inputs, first + state[TURN])
         moved = 0

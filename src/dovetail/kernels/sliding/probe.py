@@ -1,8 +1,9 @@
 """Which stored rows a row meets: candidates from the sub-window, then what boxes cannot say.
 
-Boxes over floating-point columns are a little too wide (`kernels/sliding/ordered.py`), so the range is checked once more with the
-values themselves, `right + low <= left <= right + high` in double precision. Whatever else the predicate
-says is compiled by itself and called by its address, with many candidates at a time: what is compiled here does not depend on it.
+Boxes over floating-point columns are a little too wide (`kernels/sliding/ordered.py`), so the range is
+checked once more with the values themselves, `right + low <= left <= right + high` in double precision.
+Whatever else the predicate says is compiled by itself and called by its address, with many candidates at a
+time: what is compiled here does not depend on it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy.typing as npt
 
 from dovetail.kernels.address import call
 from dovetail.kernels.flags import kernel
-from dovetail.kernels.sliding.layout import R, Layout
+from dovetail.kernels.sliding.layout import Layout, R
 from dovetail.kernels.sliding.scan import Keys
 from dovetail.kernels.sliding.subwindow import SubWindow, Words, candidates
 
@@ -62,8 +63,8 @@ def meets(
     residual: int,
     probe: Probe,
 ) -> int:
-    """Fill `probe.found` with the positions that `message`, a row of `side`, meets in the other side's window; their number, or -1
-    if there is no room. `residual` is an address, or 0."""
+    """Fill `probe.found` with the positions that `message`, a row of `side`, meets in the other side's
+    window; their number, or -1 if there is no room. `residual` is an address, or 0."""
     take_box(message, layout, probe.low, probe.width)
     count = candidates(window, message, layout, probe.low, probe.width, access, probe.found)
     if count <= 0:

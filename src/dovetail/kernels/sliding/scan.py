@@ -1,9 +1,9 @@
 """The band scan: which rows of a run of columns lie in a box, and the same for four boxes in one pass.
 
-Keys are unsigned integers (`kernels/sliding/layout.py`), so `low <= x <= high` is `x - low <= high - low`: one
-subtraction, which wraps around below `low`, and one comparison. A first loop over a block of rows, which LLVM turns into
-vector code, only asks whether any row is inside; few blocks have one, and only those are looked through again. Two
-dimensions decide; further ones are checked for the rows found.
+Keys are unsigned integers (`kernels/sliding/layout.py`), so `low <= x <= high` is `x - low <= high - low`:
+one subtraction, which wraps around below `low`, and one comparison. A first loop over a block of rows, which
+LLVM turns into vector code, only asks whether any row is inside; few blocks have one, and only those are
+looked through again. Two dimensions decide; further ones are checked for the rows found.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ def any_inside_of_four(keys: Keys, begin: int, end: int, low: Keys, width: Keys)
 def scan(
     keys: Keys, begin: int, end: int, low: Keys, width: Keys, offset: int, found: Positions, count: int
 ) -> int:
-    """Append the positions (slot + `offset`) of the rows inside to `found`, which has `count` already; the new count,
-    or -1 if there is no room."""
+    """Append the positions (slot + `offset`) of the rows inside to `found`, which has `count` already; the
+    new count, or -1 if there is no room."""
     for first in range(begin, end, BLOCK):
         last = min(first + BLOCK, end)
         if any_inside(keys, first, last, low, width):

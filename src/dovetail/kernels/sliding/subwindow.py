@@ -1,12 +1,13 @@
 """The part of one stream's window that one core keeps: rows in the order of their arrival, oldest first out.
 
-Law: what `candidates` finds are the rows from BEGIN to END whose keys lie in the box, each once, in no order that
-is promised; `expire_*` moves BEGIN, `insert` moves END, and nothing else changes what is there.
+Law: what `candidates` finds are the rows from BEGIN to END whose keys lie in the box, each once, in no order
+that is promised; `expire_*` moves BEGIN, `insert` moves END, and nothing else changes what is there.
 
-A position counts the rows ever inserted; its slot is the position modulo the capacity. Three ways to the rows in a
-box: *scan* reads all keys; *cells* chains rows by the cell of a grid they lie in (for an equality: by the key itself),
-and as a chain leads from the newest position to older ones, it ends at the first that has expired, so nothing is ever unlinked;
-*runs* keeps every whole block of rows sorted by the first key and searches each.
+A position counts the rows ever inserted; its slot is the position modulo the capacity. Three ways to the rows
+in a box: *scan* reads all keys; *cells* chains rows by the cell of a grid they lie in (for an equality: by
+the key itself), and as a chain leads from the newest position to older ones, it ends at the first that has
+expired, so nothing is ever unlinked; *runs* keeps every whole block of rows sorted by the first key and
+searches each.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def cell_hash(cells: Words, at: int, dimensions: int) -> int:
     for dimension in range(dimensions):
         mixed = (mixed ^ np.uint64(cells[at + dimension])) * np.uint64(0x9E3779B97F4A7C15)
         mixed ^= mixed >> np.uint64(32)
-    return np.int64(mixed >> np.uint64(1))
+    return int(mixed >> np.uint64(1))
 
 
 @kernel
@@ -166,7 +167,8 @@ def scan_positions(
 def candidates(
     window: SubWindow, message: Words, layout: Layout, low: Keys, width: Keys, access: int, found: Words
 ) -> int:
-    """Fill `found` with the positions of the rows in the message's box; their number, or -1 if it has no room."""
+    """Fill `found` with the positions of the rows in the message's box; their number, or -1 if it has no
+    room."""
     begin, end = window.marks[BEGIN], window.marks[END]
     if access == CELLS:
         cells = 1

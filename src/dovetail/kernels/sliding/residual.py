@@ -1,8 +1,8 @@
 """The part of a predicate that ranges cannot say, compiled: many candidates a call, no Python per row.
 
-Values travel as 64-bit words. The source made here reads them as what they are (`f8` or `i8`), evaluates the expression for
-each candidate, and keeps the positions of those for which it holds. A division by zero gives infinity or NaN, as in NumPy, and NaN compares
-as false: an expression cannot raise.
+Values travel as 64-bit words. The source made here reads them as what they are (`f8` or `i8`), evaluates the
+expression for each candidate, and keeps the positions of those for which it holds. A division by zero gives
+infinity or NaN, as in NumPy, and NaN compares as false: an expression cannot raise.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def compiled(rest: str, columns: tuple[tuple[str, str, str, int], ...]) -> Compi
     }
     exec(_SOURCE.format(stored_left=reads(True), stored_right=reads(False)), made)
     try:
-        function = cfunc(_SIGNATURE, nopython=True, error_model="numpy")(made["residual"])
+        function = cfunc(_SIGNATURE, error_model="numpy")(made["residual"])
     except Exception as error:
         raise SettingError(
             f"the predicate does not compile: {str(error).strip().splitlines()[0]}",
@@ -84,4 +84,4 @@ def compiled(rest: str, columns: tuple[tuple[str, str, str, int], ...]) -> Compi
             expected="an expression whose value is true or false",
             hint="check the types of the columns it looks at",
         ) from error
-    return Compiled(function.address, function)
+    return Compiled(int(function.address or 0), function)
