@@ -11,6 +11,7 @@ from dovetail.kernels.sliding.channel import Channel
 from dovetail.kernels.sliding.core import Core
 from dovetail.kernels.sliding.probe import probe_room
 from dovetail.kernels.sliding.subwindow import RUN_ROWS, SubWindow, move, sub_window
+from dovetail.kernels.sliding.together import make_pass
 
 _FIRST_FOUND = 4096
 
@@ -32,6 +33,8 @@ class JoinCore:
             self._window(job, job.left.rows),
             self._window(job, job.right.rows),
             probe_room(_FIRST_FOUND, dimensions, kind),
+            make_pass(dimensions, kind),
+            make_pass(dimensions, kind),
             kernels.state_of(number, job.cores),
         )
 

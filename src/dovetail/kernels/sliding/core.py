@@ -40,9 +40,10 @@ from dovetail.kernels.sliding.layout import (
     R,
     S,
 )
-from dovetail.kernels.sliding.probe import Probe, Ranges, meets
+from dovetail.kernels.sliding.probe import Probe, Ranges, meets, narrowed
 from dovetail.kernels.sliding.subwindow import (
     BEGIN,
+    SCAN,
     SubWindow,
     Words,
     expire_rows,
@@ -51,6 +52,7 @@ from dovetail.kernels.sliding.subwindow import (
     insert,
     size,
 )
+from dovetail.kernels.sliding.together import Pass, candidates_together
 
 # What a step came to.
 IDLE, WORKED, BLOCKED, NEEDS_ROOM, NEEDS_WINDOW_R, NEEDS_WINDOW_S = 0, 1, 2, 3, 4, 5
@@ -87,6 +89,8 @@ class Core(NamedTuple):
     r: SubWindow
     s: SubWindow
     probe: Probe
+    pass_r: Pass
+    pass_s: Pass
     state: Words
 
 
@@ -129,7 +133,7 @@ def step(
                 take(inbox, 1)
                 worked = True
                 continue
-            came_to = _process(core, row, rules, ranges, residual)
+            came_to = _process(core, row, inbox, rules, ranges, residual)
             if came_to != WORKED:
                 return came_to
         row = message(inbox, 0)
@@ -153,7 +157,7 @@ def _learn_members(state: Words, row: Words) -> None:
 
 
 @kernel
-def _process(core: Core, row: Words, rules: Rules, ranges: Ranges, residual: int) -> int:
+def _process(core: Core, row: Words, inbox: Channel, rules: Rules, ranges: Ranges, residual: int) -> int:
     """Expire, probe, store: all or nothing, so that it can be tried again with more room."""
     state, side = core.state, row[KIND]
     if rules.timed:
@@ -166,16 +170,14 @@ def _process(core: Core, row: Words, rules: Rules, ranges: Ranges, residual: int
         return NEEDS_WINDOW_R if side == R else NEEDS_WINDOW_S
     count = 0
     if not blank:
-        count = meets(
-            other,
-            row,
-            side,
-            rules.layout,
-            rules.access,
-            ranges,
-            residual,
-            core.probe,
-        )
+        count = -2
+        if rules.access == SCAN:
+            made = core.pass_r if side == R else core.pass_s
+            count = candidates_together(other, row, inbox, rules.layout, made, core.probe)
+            if count > 0:
+                count = narrowed(other, row, side, rules.layout, ranges, residual, core.probe, count)
+        if count == -2:
+            count = meets(other, row, side, rules.layout, rules.access, ranges, residual, core.probe)
         if count < 0:
             return NEEDS_ROOM
         state[COMPARED] += size(other)

@@ -27,6 +27,10 @@ SCAN, CELLS, RUNS = 0, 1, 2
 RUN_ROWS = 1024
 MOST_CELLS = 64  # in one probe; a box that covers more is scanned for
 _NONE = -1
+_CHAINED, _CHAINED_KEYS = (
+    4,
+    3,
+)  # words of a row in its chain, half a cache line: a step of a walk waits for one line
 
 Words = npt.NDArray[np.int64]
 
@@ -37,7 +41,7 @@ class SubWindow(NamedTuple):
     rows: Words
     times: Words
     hashes: Words  # of each row's cell; empty but for cells
-    links: Words  # the next older row of its chain
+    chained: Words  # of each row side by side: the next older row of its chain, its first keys; empty but for cells
     heads: Words
     order: npt.NDArray[np.int32]  # of each run: its slots by the first key; empty but for runs
     marks: Words
@@ -52,7 +56,7 @@ def sub_window(layout: Layout, kind: type[np.unsignedinteger], capacity: int, ac
         np.zeros(capacity, np.int64),
         np.zeros(capacity, np.int64),
         np.zeros(cells, np.int64),
-        np.zeros(cells, np.int64),
+        np.zeros(_CHAINED * cells, np.int64),
         np.full(2 * cells, _NONE, np.int64),
         np.zeros(capacity if access == RUNS else 0, np.int32),
         np.zeros(8, np.int64),
@@ -100,7 +104,10 @@ def insert(window: SubWindow, message: Words, layout: Layout) -> None:
 @kernel
 def _link(window: SubWindow, position: int, slot: int) -> None:
     head = window.hashes[slot] & (window.heads.shape[0] - 1)
-    window.links[slot] = window.heads[head]
+    at = _CHAINED * slot
+    window.chained[at] = window.heads[head]
+    for dimension in range(min(window.keys.shape[0], _CHAINED_KEYS)):
+        window.chained[at + 1 + dimension] = np.int64(window.keys[dimension, slot])
     window.heads[head] = position
 
 
@@ -213,26 +220,38 @@ def _walk(
         if position >= begin:
             at[open_chains] = position
             open_chains += 1
-            prefetch(window.links, position & mask)
+            prefetch(window.chained, _CHAINED * (position & mask))
     # One step of every chain in turn: while one waits for memory, the others are on their way.
     while open_chains:
         number = 0
         while number < open_chains:
             slot = at[number] & mask
-            if inside(window.keys, slot, low, width):
+            older = window.chained[_CHAINED * slot]
+            if older >= begin:
+                prefetch(window.chained, _CHAINED * (older & mask))
+            if _inside_chained(window, slot, low, width):
                 if count == found.shape[0]:
                     return -1
                 found[count] = at[number]
                 count += 1
-            older = window.links[slot]
             if older >= begin:
                 at[number] = older
-                prefetch(window.links, older & mask)
                 number += 1
             else:
                 open_chains -= 1
                 at[number] = at[open_chains]
     return count
+
+
+@kernel
+def _inside_chained(window: SubWindow, slot: int, low: Keys, width: Keys) -> bool:
+    """As `inside`, by what lies beside the link; further dimensions are looked at where those fit."""
+    dimensions, kind = window.keys.shape[0], window.keys.dtype.type
+    for dimension in range(min(dimensions, _CHAINED_KEYS)):
+        key = kind(window.chained[_CHAINED * slot + 1 + dimension])
+        if kind(key - low[dimension]) > width[dimension]:
+            return False
+    return dimensions <= _CHAINED_KEYS or inside(window.keys, slot, low, width)
 
 
 @kernel
