@@ -2,12 +2,19 @@
 
 `nogil` lets threads run kernels side by side, `cache` keeps the machine code on disk between processes (Spark
 starts many), `boundscheck` stays off: the laws in tests/ are what keeps the indices in range.
+
+Kernels are compiled into those that call them, but Numba looks only at the file of the one that is called: a
+change elsewhere would leave old code in place. So the stamp of every cache file is one of all kernels'
+sources.
 """
 
 from __future__ import annotations
 
+import functools
+import hashlib
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar, cast
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
 
@@ -15,6 +22,19 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+@functools.cache
+def _stamp() -> str:
+    folder = Path(__file__).parent
+    sources = hashlib.blake2b(digest_size=16)
+    for file in sorted(folder.rglob("*.py")):
+        sources.update(f"{file.relative_to(folder)}\0".encode())
+        sources.update(file.read_bytes())
+    return sources.hexdigest()
+
+
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a kernel at its first call (or load it from the cache)."""
-    return cast("Callable[P, R]", numba.njit(nogil=True, cache=True)(function))
+    made: Any = numba.njit(nogil=True, cache=True)(function)
+    if hasattr(made, "_cache"):  # not where the compiler is switched off
+        made._cache._cache_file._source_stamp = _stamp()
+    return cast("Callable[P, R]", made)

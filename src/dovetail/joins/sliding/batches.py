@@ -100,7 +100,8 @@ def single_columns(
         value = row.get(name)
         null |= value is None
         try:
-            columns[name] = np.array([0 if value is None else value], dtypes[name])
+            with np.errstate(over="ignore"):  # beyond float32 lies infinity, as for Arrow
+                columns[name] = np.array([0 if value is None else value], dtypes[name])
         except (TypeError, ValueError, OverflowError) as error:
             raise InputError(
                 f"column {name} cannot be {value!r}",

@@ -8,8 +8,9 @@ import numpy.typing as npt
 
 from dovetail.errors import InputError
 from dovetail.joins.sliding.topology import Job, Messages
+from dovetail.kernels.sliding.core import CLOSE_BLOCK
 from dovetail.kernels.sliding.encode import number_rows, put_first_by_rows
-from dovetail.kernels.sliding.layout import FIRST, KIND, SEEN
+from dovetail.kernels.sliding.layout import FIRST, KIND, ROW, SEEN
 
 Times = npt.NDArray[np.int64]
 
@@ -51,6 +52,15 @@ class Driver:
         self.time = int(times[-1])
         if self._wants_first:
             self._put_first(messages, times)
+
+    def close_block(self, words: int) -> Messages | None:
+        """The message that has results punctuated now, if rows came since the last punctuation."""
+        if not self._ordered or not self._since_star.any():
+            return None
+        self._since_star[:] = 0
+        message = np.zeros((1, words), np.int64)
+        message[0, KIND], message[0, ROW] = CLOSE_BLOCK, self._rows.sum() - 1
+        return message
 
     def _put_first(self, messages: Messages, times: Times) -> None:
         put_first_by_rows(messages, *(-1 if window.rows is None else window.rows for window in self._windows))

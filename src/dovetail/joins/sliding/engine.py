@@ -385,6 +385,9 @@ class SlidingJoin:
     def flush(self) -> None:
         """Wait until everything pushed so far has been worked off. Then rows that no result can name are let
         go."""
+        closing = self._driver.close_block(self.encoding.layout.words)
+        while closing is not None and not self.topology.offer(closing, 0):
+            self._move()
         idle = 0
         while not self.topology.settled():
             idle = 0 if self._move() else idle + 1

@@ -59,7 +59,7 @@ def room(to: Channel) -> int:
     """How many messages can be sent now, at least: the receiver is asked only when there seems to be none."""
     capacity = to.slots.shape[0]
     free = capacity - (to.marks[SENT] - to.marks[SENT_SEES])
-    if free > 0:
+    if free > 1:
         return free
     to.marks[SENT_SEES] = load(to.marks, TAKEN)
     return capacity - (to.marks[SENT] - to.marks[SENT_SEES])

@@ -68,7 +68,7 @@ FRESH, SENDING = 0, 1
 STEP_ROWS = 64
 SPINS, DOZES = 200, 300
 
-MEMBERS = 2  # kind of message: which cores live
+MEMBERS, CLOSE_BLOCK = 2, 3  # kinds of messages: which cores live; a punctuation is due now
 MOST_CORES = 62
 
 
@@ -133,6 +133,12 @@ def step(
                 take(inbox, 1)
                 worked = True
                 continue
+            if row[KIND] == CLOSE_BLOCK:
+                if not _close_block(row, out_r, out_s):
+                    return BLOCKED
+                take(inbox, 1)
+                worked = True
+                continue
             came_to = _process(core, row, inbox, rules, ranges, residual)
             if came_to != WORKED:
                 return came_to
@@ -154,6 +160,22 @@ def _learn_members(state: Words, row: Words) -> None:
             if core == number:
                 state[RANK] = state[ALIVE]
             state[ALIVE] += 1
+
+
+@kernel
+def _close_block(row: Words, out_r: Channel, out_s: Channel) -> bool:
+    """A punctuation for both kinds of probes, so that what is out can be read though the next one is not
+    due."""
+    if room(out_r) < 2 or room(out_s) < 2:  # both may be the same channel
+        return False
+    for side in range(2):
+        out = out_r if side == R else out_s
+        star = slot_to_fill(out, 0)
+        star[PAIR_KIND] = STAR_R + side
+        star[PAIR_ORDER] = row[ROW]
+        star[PAIR_GROUP] = WHOLE
+        send(out, 1)
+    return True
 
 
 @kernel

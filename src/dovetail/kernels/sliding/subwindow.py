@@ -41,7 +41,8 @@ class SubWindow(NamedTuple):
     rows: Words
     times: Words
     hashes: Words  # of each row's cell; empty but for cells
-    chained: Words  # of each row side by side: the next older row of its chain, its first keys; empty but for cells
+    # of each row side by side: the next older row of its chain, its first keys; empty but for cells
+    chained: Words
     heads: Words
     order: npt.NDArray[np.int32]  # of each run: its slots by the first key; empty but for runs
     marks: Words
