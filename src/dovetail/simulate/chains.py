@@ -37,6 +37,7 @@ class ChainRun:
     half_start: NDArray[np.float64]
     end: NDArray[np.float64]
     out: NDArray[np.float64]
+    partners: NDArray[np.float64]
     lost: int
 
 
@@ -72,6 +73,7 @@ def run_chain(
         walked.half_start.ravel()[order],
         walked.end.ravel()[order],
         collected[order] + setup.cores * costs.hop_ns,
+        np.array(loaded.sub_window)[order // (rows // 2)],
         int(walked.lost.sum()),
     )
 

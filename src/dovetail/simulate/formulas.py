@@ -56,11 +56,14 @@ def lock_step_rows_per_s(cores: int, window_left: int, window_right: int, clock_
     return clock_hz / max(math.ceil(window_left / cores), math.ceil(window_right / cores))
 
 
-def handshake_visiting_s(window_s: float) -> float:
-    """Two rows that walk towards each other. Derived, not printed (section 3.2, figure 3): a row meets one
-    that is `age` older after `(window - age) / 2`, and ages are uniform. The SplitJoin paper has it as O(n).
+def handshake_visiting_s(window_s: float, cores: int) -> float:
+    """How long two rows walk towards each other. Derived, not printed (sections 3.2 and 3.5).
+
+    Rows d segments apart meet when one enters the core where the other is. With n the whole part of d and f
+    the rest, that is after n / 2 segments if n is even and after (n - 1) / 2 + f if it is odd; d is uniform
+    from 0 to k, so (k - 1) / 4 segments on average. The SplitJoin paper has it as O(n), n rows of the window.
     """
-    return window_s / 4
+    return window_s * (cores - 1) / (4 * cores)
 
 
 def levels(k: int, branching: int) -> int:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dovetail.simulate.chains import ChainDesign, busiest_chain_ns, run_chain
 from dovetail.simulate.costs import Costs
+from dovetail.simulate.formulas import handshake_visiting_s
 from dovetail.simulate.outcome import Outcome, Times, outcome
 from dovetail.simulate.setup import Setup
 
@@ -22,18 +23,18 @@ def _design(costs: Costs) -> ChainDesign:
 
 
 def simulate(setup: Setup, costs: Costs, rows_per_s: float, rows: int, seed: int) -> Outcome:
-    """A run is much shorter than a window. So how long a row walks is reckoned from the rate: it meets a
-    partner `age` rows older when `(window - age) / 2` more have come on each side, a quarter of a window on
-    average, in the first half of its way, and the last after half a window. What the push that brings them
-    together waits and takes in the cores is simulated.
+    """A run is much shorter than a window. So how long a row walks until it is in a core with its partner is
+    reckoned from the rate (`formulas.handshake_visiting_s`); the last partner is met after k // 2 segments.
+    What the push that brings them together waits and takes in the cores is simulated.
     """
     run = run_chain(setup, costs, rows_per_s, _design(costs), rows, seed)
     push_ns = 2e9 / rows_per_s
     window = run.loaded.mean(run.loaded.sub_window) * setup.cores
-    to_average, to_last = window / 4 * push_ns, window / 2 * push_ns
+    to_average = 1e9 * handshake_visiting_s(window * push_ns / 1e9, setup.cores)
+    to_last = window / setup.cores * (setup.cores // 2) * push_ns
     scan = run.end - run.start
     start = run.half_start + to_average
-    times = Times(run.arrival, start, start + scan, run.out + to_last, visit=start + scan / 2)
+    times = Times(run.arrival, start, start + scan, run.out + to_last, start + scan / 2, run.partners)
     # A row is compared with half a window on average itself: the other half comes to it.
     return outcome(times, run.lost, rows_per_s, window)
 

@@ -5,8 +5,8 @@ Paper: Roy, Teubner, Gemulla (VLDB 2014), as the SplitJoin paper describes and m
 stores it, and an explicit expiry message follows for each row.
 Vocabulary: T_CL = `hop_ns`, T_ML = `monitor_ns`.
 Differs: a row's expiry message is handled right after its scan, in the same visit, not as a message of its
-own in the other direction: the same work for every core, and "double the communication traffic" (section 6.1),
-with half the events. Monitoring is a constant, as in equation 1.
+own in the other direction: the same work for every core (it "doubles the traffic", section 6.1), with half
+the events. Monitoring is a constant, as in equation 1.
 Cost: a row reaches the last core after O(k).
 """
 
@@ -26,7 +26,7 @@ def _design(costs: Costs) -> ChainDesign:
 def simulate(setup: Setup, costs: Costs, rows_per_s: float, rows: int, seed: int) -> Outcome:
     run = run_chain(setup, costs, rows_per_s, _design(costs), rows, seed)
     # The partner's home is any core, and its place in the sub-window any place.
-    times = Times(run.arrival, run.start, run.end, run.out, visit=(run.start + run.end) / 2)
+    times = Times(run.arrival, run.start, run.end, run.out, (run.start + run.end) / 2, run.partners)
     scanned = run.loaded.mean(run.loaded.sub_window) * setup.cores
     return outcome(times, run.lost, rows_per_s, scanned)
 

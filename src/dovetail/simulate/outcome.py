@@ -26,6 +26,8 @@ class Times:
     """When the row had met all partners and its results were out."""
     visit: NDArray[np.float64]
     """Mean over partners of when they met."""
+    partners: NDArray[np.float64]
+    """How many rows it was compared with: a mean over pairs weighs by them."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,7 @@ def outcome(times: Times, lost: int, rows_per_s: float, scanned_rows: float) -> 
     grown = whole[fourth].mean() - whole[third].mean()
     passed = times.arrival[fourth].mean() - times.arrival[third].mean()
     visits = (times.visit - times.arrival)[late]
+    meets = times.partners[late] > 0
     spent = max(float(times.out.max() - times.arrival.min()), 1.0) if count else 1.0
     completed_per_s = count / spent * 1e9
     return Outcome(
@@ -80,7 +83,7 @@ def outcome(times: Times, lost: int, rows_per_s: float, scanned_rows: float) -> 
             execution_ns=float((times.end - times.start)[late].mean()),
             gathering_ns=float((times.out - times.end)[late].mean()),
             end_to_end_ns=float(whole[late].mean()),
-            visiting_ns=float(visits.mean()),
-            visiting_p99_ns=float(np.quantile(visits, 0.99)),
+            visiting_ns=float(np.average(visits, weights=times.partners[late])),
+            visiting_p99_ns=float(np.quantile(visits[meets], 0.99)),
         ),
     )

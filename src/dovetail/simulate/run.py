@@ -56,8 +56,8 @@ def modelled_rate(setup: Setup, costs: Costs) -> float:
 
 
 def sustained_rate(setup: Setup, costs: Costs, rows: int | None = None, seed: int = 1) -> float:
-    """The highest rate held (`Outcome.held`): bounded queues, no row lost. Searched by halving between what the
-    model allows and a rate that is held, so never above the former."""
+    """The highest rate held (`Outcome.held`): bounded queues, no row lost. Searched by halving between what
+    the model allows and a rate that is held, so never above the former."""
     high = modelled_rate(setup, costs)
     low = high * (1 - EXACT)
     while not simulate(setup, costs, low, rows, seed).held:

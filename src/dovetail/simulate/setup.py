@@ -29,8 +29,9 @@ class Setup:
     precision: Precision = field(default_factory=Precision)
     fan_out: int = 2
     fan_in: int = 2
-    queue_rows: int = 16
-    """Between any two threads."""
+    queue_rows: int = 256
+    """Between any two threads. A core that shares its processor stops for milliseconds: shorter queues than
+    what comes meanwhile make all others stop with it."""
     input_rows: int = 64
     """Before the first thread, of each stream in a chain and of both together elsewhere: a row that finds
     so many waiting is lost."""

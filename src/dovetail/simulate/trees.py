@@ -75,6 +75,7 @@ def simulate_trees(
         out=passed.out[kept],
         # A partner is as likely in any core and at any place of its sub-window.
         visit=(start + end) / 2,
+        partners=np.array(loaded.sub_window)[stream[kept]],
     )
     scanned = loaded.mean(loaded.sub_window) * setup.cores
     return outcome(times, int(passed.lost.sum()), rows_per_s, scanned)

@@ -14,7 +14,22 @@ def test_equations_by_hand() -> None:
     assert formulas.low_latency_visiting_ns(28, 100, hop=10, monitor=5, compare=2) == 10 + 13 * 15 + 100
     assert formulas.split_processing_paths_ns([[1, 2], [3, 4]], 10, compare=2, collect=5) == 7 + 20 + 5
     assert formulas.split_visiting_ns(16, 4, 100, hop=10, compare=2) == pytest.approx(20 + 100)
-    assert formulas.handshake_visiting_s(900) == 225
+    assert formulas.handshake_visiting_s(900, 1) == 0
+    assert formulas.handshake_visiting_s(900, 10) == 202.5
+
+
+@pytest.mark.parametrize("cores", [1, 2, 3, 7])
+def test_rows_that_walk_towards_each_other_meet_when_they_are_in_one_core(cores: int) -> None:
+    """Reference: every pair, moved one place at a time until both are in the same segment."""
+    segment = 20
+    window = cores * segment
+    walked = []
+    for age in range(window):
+        steps = 0
+        while steps // segment < (window - 1 - age - steps) // segment:
+            steps += 1
+        walked.append(steps)
+    assert formulas.handshake_visiting_s(window, cores) == pytest.approx(sum(walked) / window, abs=0.51)
 
 
 def test_equation_3_gives_4_and_5_under_their_assumptions() -> None:

@@ -99,9 +99,9 @@ def test_a_coordinator_bounds_celljoin_and_a_tree_does_not_bound_splitjoin() -> 
     ("cores", "fan_out"), [(1, 2), (2, 2), (4, 2), (16, 2), (256, 2), (1, 4), (4, 4), (16, 4), (256, 4)]
 )
 def test_splitjoin_agrees_with_equations_5_and_6(cores: int, fan_out: int) -> None:
-    """At a low rate nobody waits, and cores that are powers of the fan-out fill the tree. A distributor writes
-    to its children one after the other: T_CL of the formula is the mean over children, and for the last core
-    the whole round. Results pass one merger a level."""
+    """At a low rate nobody waits, and cores that are powers of the fan-out fill the tree. A distributor
+    writes to its children one after the other: T_CL of the formula is the mean over children, and for
+    the last core the whole round. Results pass one merger a level."""
     setup = Setup("split", cores, Window(rows=1 << 16), fan_out=fan_out, fan_in=2)
     found = simulate(setup, PLAIN, 0.02 * modelled_rate(setup, PLAIN)).latency
     sub_window = (1 << 16) / cores
@@ -116,8 +116,8 @@ def test_splitjoin_agrees_with_equations_5_and_6(cores: int, fan_out: int) -> No
 
 @pytest.mark.parametrize("cores", [1, 2, 4, 16, 64, 256])
 def test_low_latency_handshake_agrees_with_equations_1_and_2(cores: int) -> None:
-    """At a low rate. The formula lets a row be compared before its core has passed it on, the simulation after:
-    one hop and monitoring more. At steady low rates a row may still meet the other stream's row in a core."""
+    """At a low rate. The formula lets a row be compared before its core has passed it on, the simulation
+    after: one hop and monitoring more."""
     setup = Setup("low-latency", cores, Window(rows=1 << 16))
     rate = 0.002 * modelled_rate(setup, PLAIN)
     found = simulate(setup, PLAIN, rate, rows=1000).latency
@@ -133,18 +133,28 @@ def test_low_latency_handshake_agrees_with_equations_1_and_2(cores: int) -> None
 
 @pytest.mark.parametrize("cores", [1, 8, 100])
 def test_handshake_agrees_with_a5(cores: int) -> None:
-    """A comparison is a cycle and communication is free. The circuit scans both windows at once (the formula's
-    maximum), a core here one after the other: both streams together hold what the circuit holds of each."""
+    """A comparison is a cycle and communication is free. The circuit scans both windows at once (the
+    formula's maximum), a core here one after the other: both streams together hold what the
+    circuit holds of each."""
     free = replace(PLAIN, hop_ns=0.0, monitor_ns=0.0)
     setup = Setup("handshake", cores, Window(rows=10_000))
     modelled = formulas.lock_step_rows_per_s(cores, 10_000, 10_000, clock_hz=1e9)
     assert sustained_rate(setup, free) == pytest.approx(modelled, rel=0.01)
 
 
+def test_handshake_on_one_core_is_kangs_procedure() -> None:
+    """Section 3.5 of its paper. One hop comes in from the driver, one is the core's."""
+    rate = 0.5 * modelled_rate(Setup("kang", 1, ROWS), PLAIN)
+    one = simulate(Setup("handshake", 1, ROWS), PLAIN, rate).latency
+    kang = simulate(Setup("kang", 1, ROWS), PLAIN, rate).latency
+    assert one.execution_ns == kang.execution_ns
+    assert one.visiting_ns == pytest.approx(kang.visiting_ns + 2 * PLAIN.hop_ns)
+
+
 def test_handshake_rows_meet_after_a_quarter_of_the_window() -> None:
     setup = Setup("handshake", 28, Window(seconds=900.0))
     found = simulate(setup, paper_costs(), 0.5 * modelled_rate(setup, paper_costs()))
-    assert found.latency.visiting_ns / 1e9 == pytest.approx(formulas.handshake_visiting_s(900), rel=1e-3)
+    assert found.latency.visiting_ns / 1e9 == pytest.approx(formulas.handshake_visiting_s(900, 28), rel=1e-3)
 
 
 def test_latency_grows_with_the_logarithm_of_cores_in_splitjoin_and_linearly_in_the_chain() -> None:

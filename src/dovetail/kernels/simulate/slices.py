@@ -21,13 +21,14 @@ class Slices(NamedTuple):
 
 
 @kernel
-def finished(start: float, work: float, slices: Slices, thread: int) -> float:
-    """When `work` that is there from `start` on is done by a thread that runs in slices."""
-    on = slices.on[thread]
-    period = slices.period[thread]
+def finished(start: float, work: float, on: float, period: float, phase: float) -> float:
+    """When `work` that is there from `start` on is done by a thread that runs in slices.
+
+    Numbers, not `Slices`: a kernel that hands arrays on counts references, which costs more than this does.
+    """
     if on == period or work == 0.0:
         return start + work
-    inside = (start + slices.phase[thread]) % period
+    inside = (start + phase) % period
     if inside >= on:
         start += period - inside
         inside = 0.0

@@ -107,6 +107,7 @@ def pass_trees(rows: Rows, shape: Shape, work: Work, slices: Slices) -> Passed:
     pending = np.zeros(2)
     waiting = np.zeros((2, max(1, work.group)), np.int64)
     waits = np.zeros(2, np.int64)
+    on, period, phase = slices.on[cores], slices.period[cores], slices.phase[cores]
     m = 0
     for n in range(count):
         arrival = rows.arrival[n]
@@ -121,12 +122,12 @@ def pass_trees(rows: Rows, shape: Shape, work: Work, slices: Slices) -> Passed:
                 at = max(reach[node], free[node])
                 begun[node, slot] = at
                 if level == 0:
-                    at = finished(at, work.root, slices, cores)
+                    at = finished(at, work.root, on, period, phase)
                 for c in range(j * shape.fan_out, min((j + 1) * shape.fan_out, shape.down[level + 1])):
                     child = first[level + 1] + c
                     if m >= shape.queue:
                         at = max(at, begun[child, slot])
-                    at = finished(at, work.hop, slices, cores)
+                    at = finished(at, work.hop, on, period, phase)
                     reach[child] = at
                 free[node] = at
         stream = rows.stream[n]
@@ -141,7 +142,7 @@ def pass_trees(rows: Rows, shape: Shape, work: Work, slices: Slices) -> Passed:
             todo = rows.work[n]
             if stored[stream] % cores == c:
                 todo += work.store
-            end = finished(start, todo, slices, c)
+            end = finished(start, todo, slices.on[c], slices.period[c], slices.phase[c])
             if cores > 1 and group >= shape.queue:
                 leaf = c // shape.fan_in
                 end = max(end, mergers.merged[stream, leaf, group % shape.queue])
@@ -214,6 +215,7 @@ def _merge(
     cores = shape.up[0]
     group = mergers.groups[stream]
     slot = group % shape.queue
+    on, period, phase = slices.on[cores], slices.period[cores], slices.phase[cores]
     for c in range(cores):
         mergers.ready[c] = ends[c]
     below = 0
@@ -227,16 +229,16 @@ def _merge(
             if work.group > 0:
                 for c in range(lowest, highest):
                     child = below + c
-                    read = finished(at, matches * mergers.leaves[child], slices, cores)
-                    at = finished(max(read, mergers.ready[child]), work.star, slices, cores)
+                    read = finished(at, matches * mergers.leaves[child], on, period, phase)
+                    at = finished(max(read, mergers.ready[child]), work.star, on, period, phase)
             else:
                 first = mergers.ready[below + lowest]
                 last = first
                 for c in range(lowest, highest):
                     first = min(first, mergers.ready[below + c])
                     last = max(last, mergers.ready[below + c])
-                at = max(last, finished(max(at, first), matches * mergers.leaves[node], slices, cores))
-            at = finished(at, work.hop, slices, cores)
+                at = max(last, finished(max(at, first), matches * mergers.leaves[node], on, period, phase))
+            at = finished(at, work.hop, on, period, phase)
             if level + 1 < len(shape.up) and group >= shape.queue:
                 parent = here + shape.up[level] + j // shape.fan_in
                 at = max(at, mergers.merged[stream, parent - cores, slot])
@@ -246,6 +248,6 @@ def _merge(
         below = here
         here += shape.up[level]
     root = mergers.ready[below]
-    both = finished(max(root, mergers.combined[0]), work.star + matches * cores, slices, cores)
+    both = finished(max(root, mergers.combined[0]), work.star + matches * cores, on, period, phase)
     mergers.combined[0] = both if cores > 1 else root
     mergers.groups[stream] += 1
