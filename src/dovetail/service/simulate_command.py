@@ -53,7 +53,8 @@ def simulate(
     rows: Annotated[int | None, typer.Option(min=100, help="Length of a run; by default by cores.")] = None,
     seed: Annotated[int, typer.Option(min=0)] = 1,
     figure: Annotated[
-        str | None, typer.Option(help="12, 13, 15 to 19, handshake-16, scale or all, in place of a table.")
+        str | None,
+        typer.Option(help="12, 13, 15 to 19, handshake-16, load, scale or all, in place of a table."),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for figures.")] = Path(),
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,

@@ -171,6 +171,15 @@ def test_latency_grows_with_the_logarithm_of_cores_in_splitjoin_and_linearly_in_
     assert np.allclose(chain[1:] / chain[:-1], 2.0, rtol=0.1)
 
 
+@pytest.mark.parametrize("load", [0.5, 0.8])
+def test_random_arrivals_wait_as_queueing_theory_says(load: float) -> None:
+    """One server with constant work and Poisson arrivals (M/D/1): the wait is load / (2 (1 - load)) works."""
+    setup = Setup("kang", 1, Window(rows=1000), arrivals=RANDOM, input_rows=5000)
+    found = simulate(setup, PLAIN, load * modelled_rate(setup, PLAIN), rows=400_000, seed=2).latency
+    assert found.execution_ns == pytest.approx(1000)
+    assert found.distribution_ns == pytest.approx(1000 * load / (2 * (1 - load)), rel=0.05)
+
+
 def test_a_window_smaller_than_the_cores_and_other_nonsense_is_refused() -> None:
     with pytest.raises(SettingError, match="window of 4 rows"):
         Setup("split", 8, Window(rows=4))

@@ -57,14 +57,11 @@ class Work(NamedTuple):
 
 
 class Passed(NamedTuple):
-    """When each row was taken in, began and ended in the cores (mean over cores; and the last end), and came
-    out. Lost rows have `lost` and no times."""
+    """When each row began and ended in the cores (means over them), and came out. Lost rows have no times."""
 
     lost: NDArray[np.bool_]
-    taken: NDArray[np.float64]
     start: NDArray[np.float64]
     end: NDArray[np.float64]
-    last_end: NDArray[np.float64]
     out: NDArray[np.float64]
 
 
@@ -83,14 +80,7 @@ class Mergers(NamedTuple):
 @kernel
 def pass_trees(rows: Rows, shape: Shape, work: Work, slices: Slices) -> Passed:
     count = len(rows.arrival)
-    passed = Passed(
-        np.zeros(count, np.bool_),
-        np.zeros(count),
-        np.zeros(count),
-        np.zeros(count),
-        np.zeros(count),
-        np.zeros(count),
-    )
+    passed = Passed(np.zeros(count, np.bool_), np.zeros(count), np.zeros(count), np.zeros(count))
     depth = len(shape.down) - 1
     cores = shape.down[depth]
     first = np.zeros(depth + 1, np.int64)
@@ -134,7 +124,6 @@ def pass_trees(rows: Rows, shape: Shape, work: Work, slices: Slices) -> Passed:
         group = mergers.groups[stream]
         total_start = 0.0
         total_end = 0.0
-        last = 0.0
         for c in range(cores):
             node = first[depth] + c
             start = max(reach[node], free[node])
@@ -150,13 +139,10 @@ def pass_trees(rows: Rows, shape: Shape, work: Work, slices: Slices) -> Passed:
             ends[stream, c] = end
             total_start += start
             total_end += end
-            last = max(last, end)
         stored[stream] += 1
         entered[m % shape.input_rows] = begun[0, slot]
-        passed.taken[n] = begun[0, slot]
         passed.start[n] = total_start / cores
         passed.end[n] = total_end / cores
-        passed.last_end[n] = last
         pending[stream] += rows.merge[n]
         waiting[stream, waits[stream]] = n
         waits[stream] += 1

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dovetail.errors import SettingError
 from dovetail.simulate.costs import Costs
 from dovetail.simulate.figures.figure import Figure
-from dovetail.simulate.figures.latency import figure_13, figure_15, figure_18
+from dovetail.simulate.figures.latency import figure_13, figure_15, figure_18, figure_of_loads
 from dovetail.simulate.figures.scale import scale
 from dovetail.simulate.figures.throughput import (
     figure_12,
@@ -27,6 +27,7 @@ FIGURES: dict[str, tuple[Callable[[Costs], Figure], Callable[[], Costs]]] = {
     "18": (figure_18, paper_costs),
     "19": (figure_19, paper_costs),
     "handshake-16": (handshake_figure_16, handshake_costs),
+    "load": (figure_of_loads, paper_costs),
     "scale": (scale, paper_costs),
 }
 """What makes it, and the costs of the machine that the paper's figure is of."""

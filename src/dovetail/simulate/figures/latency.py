@@ -18,7 +18,7 @@ from dovetail.simulate.window import Window
 NEAR_FULL = 0.9875
 """Put in by hand. The paper does not say at which rate its latencies were taken; if at the highest one held,
 rows wait. With random arrivals at this share of it the ratio of low-latency handshake join to SplitJoin at 28
-cores is about the paper's 3.3; it is larger at lower rates (`docs/papers/splitjoin-2016.md` has some)."""
+cores is about the paper's 3.3; it is larger at lower rates (`figure_of_loads`)."""
 ROWS, INPUT_ROWS = 40_000, 8192
 """Long enough for the queues at such a load to settle; room enough that nothing is lost meanwhile."""
 STAGES = {
@@ -28,6 +28,7 @@ STAGES = {
     "end to end": "end_to_end_ns",
     "visiting": "visiting_ns",
 }
+_PAIR: tuple[Design, Design] = ("low-latency", "split")
 _MS = 1e6
 
 
@@ -82,6 +83,25 @@ def figure_18(costs: Costs, cores: tuple[int, ...] = JOIN_CORES) -> Figure:
     """The same, windows by count."""
     panels = tuple(_stages(Window(rows=1 << power), costs, cores) for power in (17, 19, 21))
     return Figure("splitjoin-2016-figure-18", "SplitJoin, figure 18: latency by stage, count windows", panels)
+
+
+def figure_of_loads(costs: Costs, cores: tuple[int, ...] = (4, 28)) -> Figure:
+    """How the ratio of figure 13 depends on the load at which latency is taken: `NEAR_FULL` is an input."""
+    loads = (0.5, 0.9, 0.95, 0.98, NEAR_FULL, 0.995)
+    window = Window(seconds=900.0)
+    found: list[Series] = []
+    for count in cores:
+        chain, split = (
+            [near_full(Setup(design, count, window), costs, load) for load in loads] for design in _PAIR
+        )
+        pairs = list(zip(chain, split, strict=True))
+        simulated = tuple(one[0].visiting_ns / other[0].visiting_ns for one, other in pairs)
+        found.append(Series(f"{count} cores", "simulated", loads, simulated))
+        found.append(
+            Series(f"{count} cores", "modelled", loads, tuple(one[1] / other[1] for one, other in pairs))
+        )
+    panel = Panel("share of the rate held", "visiting latency, LH over SJ", tuple(found), log_y=True)
+    return Figure("simulated-load", "Visiting latency, 15 min, by load", (panel,))
 
 
 assert set(STAGES.values()) <= {field.name for field in fields(Latency)}
