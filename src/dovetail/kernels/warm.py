@@ -1,4 +1,4 @@
-"""Compile every kernel once, so that the first join finds the machine code on disk: `python -m
+"""Compile every kernel of a join once, so that the first join finds the machine code on disk: `python -m
 dovetail.kernels.warm`."""
 
 from __future__ import annotations

@@ -55,6 +55,9 @@ COMMANDS = {
         Command("plan", "Show how a PQL file will be run.", "plan_commands:plan"),
         Command("log", "List, read, append to and follow categories of the log.", "log_commands:app"),
         Command("why", "Say what became of the rows with a key, and why.", "why_command:why"),
+        Command(
+            "simulate", "Sliding-window joins on up to 1,024 simulated cores.", "simulate_command:simulate"
+        ),
         Command("bench", "Measure: bare, lists the benchmarks.", "bench_command:app"),
         Command("test", "Run the project's own tests, by tier.", "test_command:app"),
         Command(

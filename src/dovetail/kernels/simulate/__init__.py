@@ -1,0 +1,1 @@
+"""The loops of the simulator: rows through trees of servers, and through a chain with two directions."""
