@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,17 +16,18 @@ from numpy.typing import NDArray
 
 from dovetail.errors import SettingError
 from dovetail.joins.window.crew import Crew, Stopwatch
+from dovetail.joins.window.eager import EAGER
 from dovetail.joins.window.keys import checked, narrow
 from dovetail.joins.window.knobs import Knobs
 from dovetail.joins.window.mpass import mpass
 from dovetail.joins.window.mway import mway
 from dovetail.joins.window.npj import npj
-from dovetail.joins.window.output import Asked, Take
+from dovetail.joins.window.output import Arrival, Asked, Take
 from dovetail.joins.window.prj import prj
 from dovetail.kernels.window.packed import UInt32s, checksum, verified
 
 LAZY = {"npj": npj, "prj": prj, "mway": mway, "mpass": mpass}
-ALGORITHMS = (*LAZY,)
+ALGORITHMS = (*LAZY, *EAGER)
 MOST_THREADS = 64
 
 
@@ -37,17 +39,20 @@ def match(
     knobs: Knobs | None = None,
     take: Take | None = None,
     stopwatch: Stopwatch | None = None,
+    arrival: Arrival | None = None,
 ) -> int:
     """How many pairs of rows have equal keys; with `take`, it is also given them, in chunks."""
     checked(left, right)
     with Crew(thread_count(threads), stopwatch) as crew:
         keys = narrow(left, right, crew)
-        asked = Asked(crew, knobs or Knobs(), take)
         run = by_name(algorithm)
+        asked = Asked(crew, knobs or Knobs(), take, arrival)
+        if arrival is not None and algorithm in LAZY:
+            crew.phase("wait", lambda thread: arrival.wait_for_all())
         if keys.exact:
             return run(keys.left, keys.right, asked)
         sure = _Verifying(left, right, take)
-        run(keys.left, keys.right, Asked(crew, asked.knobs, sure.take))
+        run(keys.left, keys.right, replace(asked, take=sure.take))
         return sure.total
 
 
@@ -74,7 +79,7 @@ def by_name(algorithm: str) -> Callable[[UInt32s, UInt32s, Asked], int]:
         raise SettingError(
             f"there is no window join {algorithm!r}", expected=", ".join(("auto", *ALGORITHMS))
         )
-    return LAZY[algorithm]
+    return {**LAZY, **EAGER}[algorithm]
 
 
 def thread_count(threads: int | None) -> int:

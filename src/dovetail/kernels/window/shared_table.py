@@ -22,35 +22,36 @@ def insert_shared(table: Table, bits: int, keys: UInt32s, start: int, stop: int)
     """Insert `keys[start:stop]` under their row numbers. `table.more` was cleared; it is fetched ahead, too,
     where the last row had others of its key."""
     mask, drop, skip = (1 << bits) - 1, np.uint64(32 - bits), np.uint64(0)
+    slots, older, more = table.slots, table.older, table.more
     lately = False
     for row in range(start, stop):
         if row + AHEAD < stop:
             ahead = slot_of(np.uint64(keys[row + AHEAD]), skip, drop)
-            prefetch(table.slots, ahead)
+            prefetch(slots, ahead)
             if lately:
-                prefetch(table.more, ahead)
+                prefetch(more, ahead)
         key = np.uint64(keys[row])
         entry = (key << HALF) | np.uint64(row + 1)
         slot = slot_of(key, skip, drop)
-        there = table.slots[slot]
+        there = slots[slot]
         while True:
             if there == 0:
-                there = atomic_exchange(table.slots, slot, np.uint64(0), entry)
+                there = atomic_exchange(slots, slot, np.uint64(0), entry)
                 if there == 0:
-                    table.older[row] = 0
+                    older[row] = 0
                     lately = False
                     break
             elif there >> HALF == key:
-                found = atomic_exchange(table.slots, slot, there, entry | MANY)
+                found = atomic_exchange(slots, slot, there, entry | MANY)
                 if found == there:
-                    table.older[row] = np.uint32(there & ROW)
-                    atomic_add(table.more, slot, np.uint32(1))
+                    older[row] = np.uint32(there & ROW)
+                    atomic_add(more, slot, np.uint32(1))
                     lately = True
                     break
                 there = found
             else:
                 slot = (slot + 1) & mask
-                there = table.slots[slot]
+                there = slots[slot]
 
 
 @kernel
