@@ -88,7 +88,7 @@ def test_everything_is_measured(algorithm: str, moving: bool) -> None:
     assert found.matches == int(np.bincount(left, minlength=500) @ np.bincount(right, minlength=500))
     assert found.input_rows == 5000
     assert tuple(found.phases_s) == PHASES
-    assert (found.phases_s["wait"] > 0) == moving
+    assert moving or found.phases_s["wait"] == 0
     assert found.phases_s["build/sort"] + found.phases_s["probe"] > 0
     assert found.last_match_us is not None
     assert found.rows_per_s == pytest.approx(5000 / (found.last_match_us / 1e6))
