@@ -48,7 +48,7 @@ def prj(left: UInt32s, right: UInt32s, asked: Asked) -> int:
     rows = int((tasks[:, 1] - tasks[:, 0]).max(initial=0))
 
     def join(thread: int) -> int:
-        table = new_table(rows, bits)
+        table = new_table(2 * rows, bits)
         if asked.take is None:
             return count_tasks(r.words, s.words, tasks, counter, table, bits)
         cursor = new_cursor()

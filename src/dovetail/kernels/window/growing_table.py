@@ -15,7 +15,7 @@ import numpy as np
 from dovetail.kernels.flags import kernel
 from dovetail.kernels.window.machine import prefetch
 from dovetail.kernels.window.packed import HALF, UInt32s
-from dovetail.kernels.window.table import AHEAD, MANY, ROW, Table, find, newest_at, rows_at, slot_of
+from dovetail.kernels.window.table import AHEAD, MANY, ROW, Table, find, newest_at, slot_of
 from dovetail.kernels.window.tasks import Cursor
 
 _NO_SKIP = np.uint64(0)
@@ -55,19 +55,24 @@ def insert_rows(table: Table, bits: int, keys: UInt32s, rows: UInt32s, direct: b
 @kernel
 def count_rows(table: Table, bits: int, keys: UInt32s, rows: UInt32s, direct: bool) -> int:
     """How many pairs these rows make with those of the table."""
+    slots, more = table.slots, table.more
     mask, drop = (1 << bits) - 1, np.uint64(32 - bits)
-    total, found = 0, 0
+    total, lately = 0, False
     for i in range(len(rows)):
         if i + AHEAD < len(rows):
             ahead = slot_of(np.uint64(keys[rows[i + AHEAD] if direct else i + AHEAD]), _NO_SKIP, drop)
-            prefetch(table.slots, ahead)
-            if found > 1:
-                prefetch(table.more, ahead)
+            prefetch(slots, ahead)
+            if lately:
+                prefetch(more, ahead)
         key = np.uint64(keys[rows[i] if direct else i])
-        slot = find(table, mask, slot_of(key, _NO_SKIP, drop), key)
-        if slot >= 0:
-            found = rows_at(table, slot)
-            total += found
+        slot = slot_of(key, _NO_SKIP, drop)
+        there = slots[slot]
+        while there != 0 and there >> HALF != key:
+            slot = (slot + 1) & mask
+            there = slots[slot]
+        if there != 0:
+            lately = there & MANY != 0
+            total += 1 + np.int64(more[slot]) if lately else 1
     return total
 
 

@@ -61,19 +61,15 @@ def find(table: Table, mask: int, slot: int, key: np.uint64) -> int:
 
 
 @kernel
-def rows_at(table: Table, slot: int) -> Any:
-    return 1 + np.int64(table.more[slot]) if table.slots[slot] & MANY else 1
-
-
-@kernel
 def newest_at(table: Table, slot: int) -> Any:
     """The newest row of a slot's key, plus 1."""
     return np.int64(table.slots[slot] & ROW)
 
 
 @kernel
-def build(table: Table, bits: int, skip: int, rows: UInt64s) -> None:
-    """A small table, made anew in the first slots of the arrays: rows are known by their place in `rows`.
+def build(table: Table, bits: int, skip: int, rows: UInt64s, start: int, stop: int) -> None:
+    """A small table, made anew in the first slots of the arrays: rows are known by their place after
+    `start`.
 
     Arrays are taken out of the tuple, and the loop calls nothing that has them for an argument: else Numba
     counts references for every row, which doubles the time.
@@ -81,48 +77,58 @@ def build(table: Table, bits: int, skip: int, rows: UInt64s) -> None:
     slots, older, more = table.slots, table.older, table.more
     mask, drop, skipped = (1 << bits) - 1, np.uint64(32 - bits), np.uint64(skip)
     slots[: mask + 1] = 0
-    for i in range(len(rows)):
+    for i in range(start, stop):
         key = rows[i] >> HALF
         slot = slot_of(key, skipped, drop)
         there = slots[slot]
         while there != 0 and there >> HALF != key:
             slot = (slot + 1) & mask
             there = slots[slot]
-        entry = (key << HALF) | np.uint64(i + 1)
+        entry = (key << HALF) | np.uint64(i - start + 1)
         if there != 0:
             more[slot] = more[slot] + 1 if there & MANY else 1
             entry |= MANY
-        older[i] = np.uint32(there & ROW)
+        older[i - start] = np.uint32(there & ROW)
         slots[slot] = entry
 
 
 @kernel
-def count(table: Table, bits: int, skip: int, rows: UInt64s) -> int:
+def count(table: Table, bits: int, skip: int, rows: UInt64s, start: int, stop: int) -> int:
     """How many pairs packed rows make with those of the table."""
+    slots, more = table.slots, table.more
     mask, drop, skipped = (1 << bits) - 1, np.uint64(32 - bits), np.uint64(skip)
     total = 0
-    for i in range(len(rows)):
+    for i in range(start, stop):
         key = rows[i] >> HALF
-        slot = find(table, mask, slot_of(key, skipped, drop), key)
-        if slot >= 0:
-            total += rows_at(table, slot)
+        slot = slot_of(key, skipped, drop)
+        there = slots[slot]
+        while there != 0 and there >> HALF != key:
+            slot = (slot + 1) & mask
+            there = slots[slot]
+        if there != 0:
+            total += 1 + np.int64(more[slot]) if there & MANY else 1
     return total
 
 
 @kernel
 def count_keys(table: Table, bits: int, keys: UInt32s, start: int, stop: int) -> int:
     """As `count`, for a table too large for the cache."""
+    slots, more = table.slots, table.more
     mask, drop, skipped = (1 << bits) - 1, np.uint64(32 - bits), np.uint64(0)
-    total, found = 0, 0
+    total, lately = 0, False
     for i in range(start, stop):
         if i + AHEAD < stop:
             ahead = slot_of(np.uint64(keys[i + AHEAD]), skipped, drop)
-            prefetch(table.slots, ahead)
-            if found > 1:
-                prefetch(table.more, ahead)
+            prefetch(slots, ahead)
+            if lately:
+                prefetch(more, ahead)
         key = np.uint64(keys[i])
-        slot = find(table, mask, slot_of(key, skipped, drop), key)
-        if slot >= 0:
-            found = rows_at(table, slot)
-            total += found
+        slot = slot_of(key, skipped, drop)
+        there = slots[slot]
+        while there != 0 and there >> HALF != key:
+            slot = (slot + 1) & mask
+            there = slots[slot]
+        if there != 0:
+            lately = there & MANY != 0
+            total += 1 + np.int64(more[slot]) if lately else 1
     return total
