@@ -10,6 +10,8 @@ lookup.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from dovetail.kernels.flags import kernel
@@ -57,7 +59,8 @@ def count_rows(table: Table, bits: int, keys: UInt32s, rows: UInt32s, direct: bo
     """How many pairs these rows make with those of the table."""
     slots, more = table.slots, table.more
     mask, drop = (1 << bits) - 1, np.uint64(32 - bits)
-    total, lately = 0, False
+    total: Any = 0
+    lately = False
     for i in range(len(rows)):
         if i + AHEAD < len(rows):
             ahead = slot_of(np.uint64(keys[rows[i + AHEAD] if direct else i + AHEAD]), _NO_SKIP, drop)

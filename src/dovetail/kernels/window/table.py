@@ -97,7 +97,7 @@ def count(table: Table, bits: int, skip: int, rows: UInt64s, start: int, stop: i
     """How many pairs packed rows make with those of the table."""
     slots, more = table.slots, table.more
     mask, drop, skipped = (1 << bits) - 1, np.uint64(32 - bits), np.uint64(skip)
-    total = 0
+    total: Any = 0
     for i in range(start, stop):
         key = rows[i] >> HALF
         slot = slot_of(key, skipped, drop)
@@ -115,7 +115,8 @@ def count_keys(table: Table, bits: int, keys: UInt32s, start: int, stop: int) ->
     """As `count`, for a table too large for the cache."""
     slots, more = table.slots, table.more
     mask, drop, skipped = (1 << bits) - 1, np.uint64(32 - bits), np.uint64(0)
-    total, lately = 0, False
+    total: Any = 0
+    lately = False
     for i in range(start, stop):
         if i + AHEAD < stop:
             ahead = slot_of(np.uint64(keys[i + AHEAD]), skipped, drop)
