@@ -76,7 +76,7 @@ def count_rows(table: Table, bits: int, keys: UInt32s, rows: UInt32s, direct: bo
         if there != 0:
             lately = there & MANY != 0
             total += 1 + np.int64(more[slot]) if lately else 1
-    return total
+    return int(total)
 
 
 @kernel

@@ -107,7 +107,7 @@ def count(table: Table, bits: int, skip: int, rows: UInt64s, start: int, stop: i
             there = slots[slot]
         if there != 0:
             total += 1 + np.int64(more[slot]) if there & MANY else 1
-    return total
+    return int(total)
 
 
 @kernel
@@ -132,4 +132,4 @@ def count_keys(table: Table, bits: int, keys: UInt32s, start: int, stop: int) ->
         if there != 0:
             lately = there & MANY != 0
             total += 1 + np.int64(more[slot]) if lately else 1
-    return total
+    return int(total)
