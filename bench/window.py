@@ -11,6 +11,12 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bench.window_choice import Judged
+    from bench.window_runs import Run
+    from bench.window_studies import Study
 
 
 def parser(names: tuple[str, ...], algorithms: tuple[str, ...]) -> argparse.ArgumentParser:
@@ -30,7 +36,7 @@ def parser(names: tuple[str, ...], algorithms: tuple[str, ...]) -> argparse.Argu
 
 def main(argv: list[str]) -> int:
     _make_importable()
-    from bench.window_report import show
+    from bench.window_report import show, show_choices
     from bench.window_runs import run_study
     from bench.window_studies import Size, studies
     from dovetail.joins.window.join import ALGORITHMS
@@ -51,6 +57,9 @@ def main(argv: list[str]) -> int:
         for study in studies(asked)
         if study.name in (args.only or names)
     }
+    judged = [
+        one for study, runs in found.items() if study.name == "workloads" for one in _judged(study, runs)
+    ]
     if args.out:
         from bench.window_plots import draw
 
@@ -60,10 +69,25 @@ def main(argv: list[str]) -> int:
                 draw(study, runs, args.out)
     if args.json:
         said = {study.name: [run.to_json() for run in runs] for study, runs in found.items()}
-        print(json.dumps({"scale": args.scale, "threads": threads, "studies": said}, indent=1))
+        choices = [one.to_json() for one in judged]
+        print(
+            json.dumps(
+                {"scale": args.scale, "threads": threads, "studies": said, "choices": choices}, indent=1
+            )
+        )
     else:
         show(found)
+        if judged:
+            show_choices(judged)
     return 0 if all(run.right for runs in found.values() for run in runs) else 1
+
+
+def _judged(study: Study, runs: list[Run]) -> list[Judged]:
+    """With the most threads that were measured; the costs are those of this machine, now."""
+    from bench.window_choice import judge
+    from dovetail.joins.window.cost import calibrate
+
+    return judge(study, runs, calibrate(max(run.threads for run in runs))) if runs else []
 
 
 def _make_importable() -> None:

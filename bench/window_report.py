@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from rich.console import Console
 from rich.table import Table
 
+from bench.window_choice import Judged, choice_table
 from bench.window_runs import Run
 from bench.window_studies import Study
 from dovetail.joins.window.metrics import PHASES
@@ -22,6 +23,14 @@ def show(found: dict[Study, list[Run]]) -> None:
     wrong = [run for runs in found.values() for run in runs if not run.right]
     if wrong:
         console.print(f"{len(wrong)} runs found other matches than there are.", style="red")
+
+
+def show_choices(judged: Sequence[Judged]) -> None:
+    console = Console(highlight=False, width=160)
+    console.print(
+        f"\nchoices, {judged[0].threads} threads: how much worse than the best of the eight", soft_wrap=True
+    )
+    console.print(choice_table(judged))
 
 
 def _tables(study: Study, runs: Sequence[Run], threads: int) -> list[tuple[str, Table]]:

@@ -8,9 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bench.window import main
+from bench.window_choice import judge
+from bench.window_report import show_choices
 from bench.window_runs import Run
 from bench.window_studies import Size, studies
 from bench.window_workloads import PUBLISHED, WORKLOADS, Micro, Window
+
+from dovetail.joins.window.cost import Costs
+from dovetail.joins.window.join import ALGORITHMS
 
 SMALL = ["--scale", "0.0002", "--threads", "2", "--repeat", "1"]
 STUDIES = [study.name for study in studies(Size(0.1, None, 1, (2,)))]
@@ -54,6 +59,24 @@ def test_workloads_are_drawn(tmp_path: Path) -> None:
         for name in ("npj", "shj_jm")
     ]
     assert draw(study, runs, tmp_path).name == "intra-window-2021-figures-5-6-7.svg"
+
+
+def test_choices_are_judged_by_the_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    """Made-up costs and runs: the model takes what the costs say is best, and its loss is what the run
+    says."""
+    study = next(studies(Size(0.001, None, 1, (2,))))
+    table = {name: np.full((3, 2), 10.0 if name == "prj" else 100.0) for name in ALGORITHMS}
+    costs = Costs(2, table, dict.fromkeys(ALGORITHMS, 0.0))
+    speeds = {"mway": 4e6, "prj": 2e6}
+    runs = [
+        Run("workloads", "debs", name, 2, 10, 5, True, speeds.get(name, 1e6), 2.0, 3.0) for name in ALGORITHMS
+    ]
+    judged = judge(study, runs, costs)
+    assert [one.wish for one in judged] == ["throughput", "latency", "progress"]
+    assert (judged[0].best, judged[0].model, judged[0].model_loss) == ("mway", "prj", pytest.approx(1.0))
+    assert judged[1].model_loss == 0.0
+    show_choices(judged)
+    assert "how much worse than the best of the eight" in capsys.readouterr().out
 
 
 def test_a_wrong_count_fails_the_benchmark(
