@@ -10,33 +10,40 @@ import pytest
 from bench.window import main
 from bench.window_choice import judge
 from bench.window_report import show_choices
-from bench.window_runs import Run
-from bench.window_studies import Size, studies
+from bench.window_runs import Run, run_study
+from bench.window_studies import Point, Size, Study, studies
 from bench.window_workloads import PUBLISHED, WORKLOADS, Micro, Window
 
 from dovetail.joins.window.cost import Costs
 from dovetail.joins.window.join import ALGORITHMS
 
 SMALL = ["--scale", "0.0002", "--threads", "2", "--repeat", "1"]
-STUDIES = [study.name for study in studies(Size(0.1, None, 1, (2,)))]
 
 
-def test_every_study_is_right(capsys: pytest.CaptureFixture[str]) -> None:
-    """At rest all of them; of those in motion, which take their second, one."""
+def test_every_study_at_rest_is_right(capsys: pytest.CaptureFixture[str]) -> None:
     names = [study.name for study in studies(Size(0.1, None, 1, (2,))) if not study.moving]
-    only = [word for name in [*names, "time_skew"] for word in ("--only", name)]
-    assert (
-        main(
-            [*SMALL, *only, "--algorithm", "prj", "--algorithm", "shj_jm", "--algorithm", "pmj_jb", "--json"]
-        )
-        == 0
-    )
+    only = [word for name in names for word in ("--only", name)]
+    some = [word for name in ("prj", "shj_jm", "pmj_jb") for word in ("--algorithm", name)]
+    assert main([*SMALL, *only, *some, "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
-    assert list(said["studies"]) == [name for name in STUDIES if name in (*names, "time_skew")]
+    assert list(said["studies"]) == names
     for name, runs in said["studies"].items():
-        assert runs or name == "group_size", name
+        assert runs, name
         assert all(run["right"] and run["rows_per_s"] > 0 for run in runs)
-    assert all(run["p95_latency_ms"] is not None for run in said["studies"]["time_skew"])
+
+
+def test_a_study_in_motion_is_right() -> None:
+    """A short window: those of the studies take their second."""
+    point = Point("20 ms", Micro(100, 100, window_ms=20, duplicates=4).make, ("npj", "shj_jm", "pmj_jb"))
+    study = Study("short", "none", "a short window", "ms", True, (point,))
+    runs = run_study(study, (2,), ALGORITHMS, 1, lambda line: None)
+    assert [run.algorithm for run in runs] == ["npj", "shj_jm", "pmj_jb"]
+    for run in runs:
+        assert run.right, run
+        assert run.matches == 8000
+        assert run.p95_latency_ms is not None
+        assert run.half_ms is not None
+        assert run.progress[-1][1] == 1.0
 
 
 def test_tables_and_plots(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
