@@ -36,6 +36,14 @@ def show_choices(judged: Sequence[Judged]) -> None:
 def _tables(study: Study, runs: Sequence[Run], threads: int) -> list[tuple[str, Table]]:
     title = f"{study.figure}: {study.sentence}; {threads} thread{'s' if threads > 1 else ''}"
     tables = [_grid(f"{title}; million input rows/s", runs, lambda run: f"{run.rows_per_s / 1e6:.2f}")]
+    if study.name in ("speed", "key_skew"):
+        tables.append(
+            _grid(
+                f"{title}; million rows a CPU second",
+                runs,
+                lambda run: f"{(run.rows_per_cpu_s or 0) / 1e6:.2f}",
+            )
+        )
     if study.moving:
         tables.append(
             _grid(f"{title}; 95th percentile of latency, ms", runs, lambda run: _ms(run.p95_latency_ms))

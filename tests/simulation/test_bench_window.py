@@ -29,7 +29,7 @@ def test_every_study_at_rest_is_right(capsys: pytest.CaptureFixture[str]) -> Non
     assert list(said["studies"]) == names
     for name, runs in said["studies"].items():
         assert runs, name
-        assert all(run["right"] and run["rows_per_s"] > 0 for run in runs)
+        assert all(run["right"] and run["rows_per_s"] > 0 and run["rows_per_cpu_s"] > 0 for run in runs)
 
 
 def test_a_study_in_motion_is_right() -> None:
