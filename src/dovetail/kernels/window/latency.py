@@ -17,9 +17,11 @@ BINS = 64 * _PARTS
 def bin_of(latency_us: int) -> int:
     if latency_us < _PARTS:
         return max(0, latency_us)
-    power = 0
-    while latency_us >> (power + 1) >= _PARTS:
-        power += 1
+    power, left = 0, latency_us >> _PARTS_BITS
+    for step in (32, 16, 8, 4, 2, 1):
+        if left >> step:
+            left >>= step
+            power += step
     return (power + 1) * _PARTS + (latency_us >> power) - _PARTS
 
 
