@@ -6,10 +6,10 @@ Paper    Section 3.1, "Parallel Radix Join"; Kim et al., VLDB 2009; section 5.5 
          bits.
 Vocabulary  #r -> `Knobs.radix_bits`; relation partitioning -> phase "partition".
 Differs  Partitions are chosen by bits of a spread key, so that keys with a pattern in their low bits do not
-         fall together; one pass, with write-combining, in place of two. A partition with very many right
-         rows is several tasks, each with a table of its own: the paper finds PRJ weak where keys are
-         skewed, for one thread then has all the work. Rows of a key share a slot, so that the table of a
-         partition with duplicates is as small as its keys.
+         fall together; one pass, with write-combining, in place of two. A partition that is much of the
+         work and has more right rows than left ones is several tasks, each with a table of its own: the
+         paper finds PRJ weak where keys are skewed, for one thread then has all the work. Where a hot key
+         has as many rows on the left, that is so here too. Rows of a key share a slot.
 Law      Every pair with equal keys once, whatever the number of threads.
 Cost     Each row is read twice and written once to partition it; then one visit in the cache.
 """
