@@ -204,3 +204,8 @@ def evict_step(steps, came, r, before, after, deferred):
 
 def in_order(rows):
     return sorted(rows, key=lambda row: [(i is None, i or 0) for i in row])
+
+
+def window_pairs(left, right):
+    """The join within one window: (left row, right row) for every two equal keys."""
+    return [(i, j) for i, a in enumerate(left) for j, b in enumerate(right) if a == b]

@@ -1,0 +1,80 @@
+"""What the window benchmark found, as tables: a line an algorithm, a column a point of the study's axis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from bench.window_choice import Judged, choice_table
+from bench.window_runs import Run
+from bench.window_studies import Study
+from dovetail.joins.window.metrics import PHASES
+
+
+def show(found: dict[Study, list[Run]]) -> None:
+    console = Console(highlight=False, width=160)
+    for study, runs in found.items():
+        for threads in sorted({run.threads for run in runs}):
+            for title, table in _tables(study, [run for run in runs if run.threads == threads], threads):
+                console.print(f"\n{title}", soft_wrap=True)
+                console.print(table)
+    wrong = [run for runs in found.values() for run in runs if not run.right]
+    if wrong:
+        console.print(f"{len(wrong)} runs found other matches than there are.", style="red")
+
+
+def show_choices(judged: Sequence[Judged]) -> None:
+    console = Console(highlight=False, width=160)
+    console.print(
+        f"\nchoices, {judged[0].threads} threads: how much worse than the best of the eight", soft_wrap=True
+    )
+    console.print(choice_table(judged))
+
+
+def _tables(study: Study, runs: Sequence[Run], threads: int) -> list[tuple[str, Table]]:
+    title = f"{study.figure}: {study.sentence}; {threads} thread{'s' if threads > 1 else ''}"
+    tables = [_grid(f"{title}; million input rows/s", runs, lambda run: f"{run.rows_per_s / 1e6:.2f}")]
+    if study.name in ("speed", "key_skew"):
+        tables.append(
+            _grid(
+                f"{title}; million rows a CPU second",
+                runs,
+                lambda run: f"{(run.rows_per_cpu_s or 0) / 1e6:.2f}",
+            )
+        )
+    if study.moving:
+        tables.append(
+            _grid(f"{title}; 95th percentile of latency, ms", runs, lambda run: _ms(run.p95_latency_ms))
+        )
+        tables.append(_grid(f"{title}; ms until half of the matches", runs, lambda run: _ms(run.half_ms)))
+    if study.name in ("workloads", "physical", "radix_bits", "sorting_step"):
+        tables.append(
+            _grid(
+                f"{title}; ns a row: {', '.join(PHASES)}",
+                runs,
+                lambda run: " ".join(f"{run.phases_ns_per_row[name]:.0f}" for name in PHASES),
+            )
+        )
+    if study.name == "workloads":
+        tables.append(
+            _grid(f"{title}; memory at most, MiB", runs, lambda run: f"{run.peak_bytes / 2**20:.0f}")
+        )
+    return tables
+
+
+def _ms(value: float | None) -> str:
+    return "—" if value is None else f"{value:,.1f}"
+
+
+def _grid(title: str, runs: Sequence[Run], cell: Callable[[Run], str]) -> tuple[str, Table]:
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
+    points = list(dict.fromkeys(run.point for run in runs))
+    table.add_column("")
+    for point in points:
+        table.add_column(point, justify="right")
+    for algorithm in dict.fromkeys(run.algorithm for run in runs):
+        by_point = {run.point: cell(run) for run in runs if run.algorithm == algorithm}
+        table.add_row(algorithm, *(by_point.get(point, "") for point in points))
+    return title, table

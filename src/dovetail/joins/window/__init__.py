@@ -1,0 +1,2 @@
+"""Joins within one window: eight algorithms of *Parallelizing Intra-Window Join on Multicores* (SIGMOD
+2021)."""

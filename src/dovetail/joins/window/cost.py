@@ -1,0 +1,164 @@
+"""Which algorithm for which window, by what each costs on this machine: measured once, in seconds.
+
+Idea     Time all eight on small windows, some with duplicates, some without. For a window at hand read from
+         that how long each would take, and from its rates when its matches would come; take the best for
+         what was asked.
+Paper    Section 7 asks for it: an adaptive choice by workload, metric and hardware.
+Vocabulary  throughput, latency, progress -> the times `Forecast` has.
+Law      The same costs and facts give the same choice, and it says why. Only a sample is read
+         (`stream_facts.py`).
+Cost     `calibrate` joins some windows of a few ten thousand rows; a choice is arithmetic.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from math import isinf, log2, sqrt
+
+import numpy as np
+
+from dovetail.joins.window.choose import Choice, Wish
+from dovetail.joins.window.eager import EAGER
+from dovetail.joins.window.join import ALGORITHMS, match
+from dovetail.joins.window.stream_facts import StreamFacts
+
+ROWS = (1 << 13, 1 << 16, 1 << 18)
+DUPLICATES = (1, 64)
+BLOCK_S = 0.001
+"""A match of an eager join waits for the end of the block of rows it is in: about so long."""
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Nanoseconds an input row, of windows with `ROWS` rows a side (rows of the array) and `DUPLICATES` of a
+    key (columns), by algorithm; and a match, where matches are written."""
+
+    threads: int
+    row_ns: dict[str, np.ndarray]
+    match_ns: dict[str, float]
+
+    def seconds(self, algorithm: str, facts: StreamFacts, matches: float) -> float:
+        """How long the join takes if all rows are there. Between the sizes that were timed by logarithm;
+        beyond the largest as there, where caches are full anyway."""
+        table = self.row_ns[algorithm]
+        at = np.clip(
+            np.interp(log2(max(1, facts.rows / 2)), [log2(rows) for rows in ROWS], range(len(ROWS))), 0, None
+        )
+        few, many = (np.interp(at, range(len(ROWS)), table[:, n]) for n in range(len(DUPLICATES)))
+        duplicates = max(1.0, min(facts.left.duplicates, facts.right.duplicates))
+        share = min(1.0, log2(duplicates) / log2(DUPLICATES[-1]))
+        return float((few + share * (many - few)) * facts.rows + self.match_ns[algorithm] * matches) / 1e9
+
+
+def calibrate(threads: int, seed: int = 1, repeat: int = 3) -> Costs:
+    """Time every algorithm, the best of several runs: what disturbs one only makes it slower."""
+    rng = np.random.default_rng(seed)
+    row_ns = {name: np.zeros((len(ROWS), len(DUPLICATES))) for name in ALGORITHMS}
+    match_ns = {}
+    for name in ALGORITHMS:
+        for i, rows in enumerate(ROWS):
+            for j, duplicates in enumerate(DUPLICATES):
+                keys = (rng.permutation(rows) // duplicates).astype(np.int32)
+                row_ns[name][i, j] = _best_s(keys, name, threads, repeat) / (2 * rows) * 1e9
+        keys = (rng.permutation(ROWS[0]) // DUPLICATES[-1]).astype(np.int32)
+        taken = _best_s(keys, name, threads, repeat, pairs=True)
+        counted = row_ns[name][0, -1] * 2 * ROWS[0] / 1e9
+        match_ns[name] = max(0.0, taken - counted) / (ROWS[0] * DUPLICATES[-1]) * 1e9
+    return Costs(threads, row_ns, match_ns)
+
+
+def _best_s(keys: np.ndarray, name: str, threads: int, repeat: int, pairs: bool = False) -> float:
+    best = float("inf")
+    for _ in range(repeat):
+        began = time.perf_counter()
+        match(keys, keys[::-1].copy(), name, threads, take=(lambda *_: None) if pairs else None)
+        best = min(best, time.perf_counter() - began)
+    return best
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """When a window's matches would come, in seconds since its start."""
+
+    algorithm: str
+    last_s: float
+    late_s: float
+    """The 95th percentile of a match's age."""
+
+    half_s: float
+
+    def of(self, wish: Wish) -> float:
+        """What is to be small."""
+        return {"throughput": self.last_s, "latency": self.late_s, "progress": self.half_s}[wish]
+
+
+def forecast(algorithm: str, work_s: float, window_s: float) -> Forecast:
+    """`work_s`: how long the join takes of rows at rest; `window_s`: how long they take to come.
+
+    Of two rows that come at any time of a window, the later one is there after 0.71 of it in half of all
+    pairs, and within the last 0.78 in 95 %: so old are their matches at its end.
+    """
+    half, late = sqrt(0.5), 1 - sqrt(0.05)
+    if algorithm not in EAGER:
+        return Forecast(algorithm, window_s + work_s, late * window_s + work_s, window_s + work_s / 2)
+    behind = max(0.0, work_s - window_s)
+    if algorithm.startswith("shj"):
+        return Forecast(
+            algorithm,
+            window_s + behind + BLOCK_S,
+            0.95 * behind + BLOCK_S,
+            half * (window_s + behind) + BLOCK_S,
+        )
+    tail = behind + work_s / 2  # PMJ sorts as rows come, and finds most matches when it merges
+    return Forecast(algorithm, window_s + tail, late * window_s + tail, window_s + tail / 2)
+
+
+@dataclass
+class Adaptive:
+    """Chooses window by window, and learns: what a join really took corrects what it is thought to take."""
+
+    costs: Costs
+    wish: Wish = "throughput"
+    write_pairs: bool = True
+    corrected: dict[str, float] = field(default_factory=dict)
+    """By what the last windows took over what was expected, for the algorithms that ran."""
+
+    def choose(self, facts: StreamFacts) -> Choice:
+        window_s = _window_s(facts)
+        made = {name: forecast(name, self._work_s(name, facts), window_s) for name in ALGORITHMS}
+        best = min(made.values(), key=lambda one: one.of(self.wish))
+        others = min((one for one in made.values() if one is not best), key=lambda one: one.of(self.wish))
+        return Choice(
+            best.algorithm,
+            (
+                f"{self.wish} counts most: {best.of(self.wish) * 1000:,.1f} ms expected",
+                f"next is {others.algorithm} with {others.of(self.wish) * 1000:,.1f} ms",
+                f"{facts.rows:,} rows in {window_s * 1000:,.0f} ms"
+                f", {min(facts.left.duplicates, facts.right.duplicates):,.0f} of a key",
+            ),
+        )
+
+    def _work_s(self, name: str, facts: StreamFacts) -> float:
+        matches = expected_matches(facts) if self.write_pairs else 0.0
+        return self.costs.seconds(name, facts, matches) * self.corrected.get(name, 1.0)
+
+    def learn(self, algorithm: str, facts: StreamFacts, work_s: float) -> None:
+        """A window was joined in so much time, waiting left out. Half of the surprise is believed."""
+        surprise = work_s / max(1e-9, self._work_s(algorithm, facts))
+        self.corrected[algorithm] = self.corrected.get(algorithm, 1.0) * sqrt(
+            min(16.0, max(1 / 16, surprise))
+        )
+
+
+def _window_s(facts: StreamFacts) -> float:
+    """How long the slower side takes to come; nothing at rest."""
+    sides = [side for side in (facts.left, facts.right) if side.rows and not isinf(side.rate_per_ms)]
+    return max((side.rows / side.rate_per_ms / 1000 for side in sides), default=0.0)
+
+
+def expected_matches(facts: StreamFacts) -> float:
+    """A row of the smaller side meets the duplicates of its key on the other: as if every key were on
+    both."""
+    smaller, larger = sorted((facts.left, facts.right), key=lambda side: side.rows)
+    return smaller.rows * larger.duplicates

@@ -1,0 +1,50 @@
+"""What can be set about an algorithm (section 5.5 of the paper), and what the settings mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dovetail.errors import SettingError
+
+
+@dataclass(frozen=True)
+class Knobs:
+    """None where the algorithm is to decide by the size of its input."""
+
+    radix_bits: int | None = None
+    """PRJ: partitions are `1 << radix_bits`; MWay: ranges (the paper's #r)."""
+
+    sorting_step: float = 0.2
+    """PMJ: the share of its input that a thread gathers before it sorts and joins it (the paper's δ)."""
+
+    group_size: int = 1
+    """JB: threads that share the rows of one group of keys (the paper's g). 1: keys are dealt out by hash;
+    as many as threads: the join-matrix."""
+
+    physical: bool = False
+    """Eager: hand keys to threads by value (copied) instead of by row number."""
+
+    run_rows: int = 1 << 17
+    """MPass: rows sorted at a time, before runs are merged."""
+
+    ways: int = 4
+    """MWay: runs of one range that are merged; never fewer than there are threads."""
+
+    block_rows: int = 8192
+    """Eager: rows of one side taken at a time when they are there."""
+
+    chunk_pairs: int = 1 << 16
+    """Pairs a thread collects before it hands them on."""
+
+    def __post_init__(self) -> None:
+        _within("radix_bits", self.radix_bits if self.radix_bits is not None else 1, 0, 18)
+        _within("sorting_step", self.sorting_step, 1e-6, 1.0)
+        for name in ("group_size", "run_rows", "ways", "block_rows", "chunk_pairs"):
+            _within(name, getattr(self, name), 1, 1 << 30)
+
+
+def _within(name: str, value: float, least: float, most: float) -> None:
+    if not least <= value <= most:
+        raise SettingError(
+            f"{name} = {value} makes no window join", expected=f"a value from {least} to {most}"
+        )
