@@ -25,12 +25,13 @@ from dovetail.model.time_codes import NO_TIME
 from dovetail.service.torture.oracle import Result, Row
 from dovetail.service.torture.workload import AFTER, BEFORE, MAX_DELAY, Workload, cut
 from dovetail.spark.write_rows import bucket_of, hash_of, time_of
+from dovetail.state.floors import with_floors
 from dovetail.state.join_step import run_step
 from dovetail.state.key_hash import hash_keys
 from dovetail.state.snapshot_files import SnapshotFiles
 from dovetail.state.step_log import StepLog
 from dovetail.time.clock import CommitSummary
-from dovetail.time.coordinator import Pace, needed_since, plan
+from dovetail.time.coordinator import Pace, plan
 from dovetail.time.hot_keys import splittable
 from dovetail.time.recording import record_of
 
@@ -91,7 +92,7 @@ def run(home: Path, index: Path, seed: int | str, shift: int = 0, tasks: int | N
                 if planned.end is start:
                     break
                 records.write(record_of(start, planned, *summaries, planned_at_us=start.step))
-                end = _with_floors(join, planned.end, left, right)
+                end = with_floors(join, planned.end, left, right)
                 end = end.moved(hot=_hot(join.spec, f"{seed} {start.step // 3}"))
                 end = SnapshotFiles(join).remembering(start, end)
                 steps.log(end)
@@ -199,17 +200,3 @@ def _new(category: Category, start: int) -> list[CommitSummary]:
         CommitSummary(commit.rows, commit.sketch.max_us if commit.sketch.count else None)
         for commit in category.commits(start, category.next_commit())
     ]
-
-
-def _with_floors(join: JoinConfig, end: JoinOffset, left: Category, right: Category) -> JoinOffset:
-    floors = []
-    sides = ((left, end.left_floor, end.left), (right, end.right_floor, end.right))
-    for (category, floor, stop), since in zip(sides, needed_since(join.spec, end), strict=True):
-        needed = (number for number in range(floor, stop) if _newest(category, number) >= since)
-        floors.append(next(needed, stop))
-    return end.moved(left_floor=floors[0], right_floor=floors[1])
-
-
-def _newest(category: Category, number: int) -> int:
-    sketch = category.commit(number).sketch
-    return sketch.max_us if sketch.count else NO_TIME
