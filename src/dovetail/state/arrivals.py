@@ -59,7 +59,7 @@ def copied_tags(share: Share, side: Side) -> NDArray[np.uint32]:
 
 def _dealt(segment: Segment, share: Share, side: Side) -> Arrivals:
     """Rows without a key, those that the task stores. Their number takes the place of the hash."""
-    rows = np.arange(segment.first_row, segment.first_row + segment.rows, dtype=np.int64)
+    rows = segment.first_row + np.arange(segment.mapped.num_rows, dtype=np.int64)
     times = segment.mapped.column(TIME).to_numpy()
     kept = share.holds(side, rows)
     if not kept.all():
