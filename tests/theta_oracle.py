@@ -1,8 +1,8 @@
 """What a theta join must give, from the definition alone: plain loops over all pairs, nothing of the product.
 
-A row is (value, time, id); `holds(l, r)` is the condition on the two values, which are never None there. A step
-is (left rows, right rows, (left time, right time)): new rows, and the stream times after it. For windows that
-count rows a step is a list of turns, (side, rows), and whether it ends both streams.
+A row is (value, time, id); `holds(l, r)` is the condition on the two values, which are never None there. A
+step is (left rows, right rows, (left time, right time)): new rows, and the stream times after it. For
+windows that count rows a step is a list of turns, (side, rows), and whether it ends both streams.
 """
 # ruff: noqa: E741  (l and r are the words of the definition)
 

@@ -1,5 +1,5 @@
-"""Recoverable, theta joins: accidents, other numbers of tasks and retention after every step change nothing in
-what a step emits, nor what is counted."""
+"""Recoverable, theta joins: accidents, other numbers of tasks and retention after every step change nothing
+in what a step emits, nor what is counted."""
 
 import tempfile
 from pathlib import Path

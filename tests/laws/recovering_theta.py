@@ -21,9 +21,7 @@ from laws.algorithms import HASHINGS
 from laws.recovering import RecoveringJoin
 from streams import Mode, Row, Step, Window
 
-SCHEMA = pa.schema(
-    [pa.field("_time", pa.int64(), nullable=False), ("_on_0", pa.int64()), ("id", pa.int64())]
-)
+SCHEMA = pa.schema([pa.field("_time", pa.int64(), nullable=False), ("_on_0", pa.int64()), ("id", pa.int64())])
 Turns = Sequence[tuple[str, tuple[Row, ...]]]
 
 

@@ -1,4 +1,6 @@
-"""Theta joins for the laws: conditions with their meaning in Python, and a join in several tasks in memory."""
+# ruff: noqa: E741  (l and r are the words of the definition)
+"""Theta joins for the laws: conditions with their meaning in Python, and a join in several tasks in
+memory."""
 
 from __future__ import annotations
 

@@ -8,24 +8,25 @@ the row that came first is stored, and no task needs to hear of another.
                     │              │
                     └── (the same) └─────►  task 1  stores others, probes its own right rows
 
-Paper. SplitJoin: A Scalable, Low-latency Stream Join Architecture with Adjustable Ordering Precision, USENIX ATC
-2016: storing and processing apart, round-robin storage, count and time windows with their expiration, ordering.
+Paper. SplitJoin: A Scalable, Low-latency Stream Join Architecture with Adjustable Ordering Precision,
+USENIX ATC 2016: storing and processing apart, round-robin storage, count and time windows with their
+expiration, ordering.
 
 Vocabulary. join core = task; sub-window = what a task stores; distribution tree = the log, which every task
 maps; expiration = closing (left rows) and evicting (right rows).
 
-Differs. Rows come by steps, not one by one: in a step new left rows see all new right rows and those retained,
-new right rows see the left rows that were open (as in `interval.py`). Tasks do not count rows to find out
-whose turn it is: the row's number in the log says it, so that another number of tasks deals them anew. The
-paper knows inner joins. Where a left row must decide alone (outer, semi, anti, at most one partner), left rows
-are dealt out and right rows are stored by every task. There are no punctuations: a task sorts what it puts out
-in a step, and across tasks there is an order only with one task.
+Differs. Rows come by steps, not one by one: in a step new left rows see all new right rows and those
+retained, new right rows see the left rows that were open (as in `interval.py`). Tasks do not count rows to
+find out whose turn it is: the row's number in the log says it, so that another number of tasks deals them
+anew. The paper knows inner joins. Where a left row must decide alone (outer, semi, anti, at most one
+partner), left rows are dealt out and right rows are stored by every task. There are no punctuations: a task
+sorts what it puts out in a step, and across tasks there is an order only with one task.
 
-Law. With a window of event time: the rows of `interval.step`, with the condition in place of equal keys. With
-a window of rows: `l` and `r` match if, when the later of them enters, the other is among the last so many rows
-of its side. Rows enter in turns, commits of one side after commits of the other, as the offset recorded: so
-the result does not depend on how the turns are cut into steps. A left row is open until so many have entered
-after it.
+Law. With a window of event time: the rows of `interval.step`, with the condition in place of equal keys.
+With a window of rows: `l` and `r` match if, when the later of them enters, the other is among the last so
+many rows of its side. Rows enter in turns, commits of one side after commits of the other, as the offset
+recorded: so the result does not depend on how the turns are cut into steps. A left row is open until so
+many have entered after it.
 
 Cost. A search and its candidates for every new row in every task; the candidates are what tasks share.
 """
@@ -100,9 +101,7 @@ def step(
     return emitted if task.theta.order == "none" else _in_order(emitted, turns)
 
 
-def _timed_step(
-    state: IntervalState, left: Arrivals, right: Arrivals, until: Times, task: Task
-) -> Emitted:
+def _timed_step(state: IntervalState, left: Arrivals, right: Arrivals, until: Times, task: Task) -> Emitted:
     spec, before, share = state.spec, state.times, task.share
     until = Times(max(until.left, before.left), max(until.right, before.right))
     new_left, void_left = usable(left)

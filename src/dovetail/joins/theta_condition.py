@@ -24,6 +24,7 @@ from dovetail.model.share import Side
 from dovetail.model.theta import Constant, Expression, Operand
 
 Columns = Mapping[str, pa.Array]
+DOUBLE = pa.float64()
 _SAFE = 9.2e18
 _COMPARISONS = {"=", "<>", "<", "<=", ">", ">="}
 
@@ -86,7 +87,7 @@ def _value(node: Expression, columns: Mapping[Side, Columns]) -> Any:
 
 
 def _constant(node: Constant) -> pa.Scalar:
-    match node.kind:
+    match node.type:
         case "int":
             return pa.scalar(int(node.text), pa.int64())
         case "decimal":
@@ -131,8 +132,15 @@ def _alike(first: Any, second: Any) -> tuple[Any, Any]:
     if any(map(pa.types.is_floating, kinds)):
         single = all(pa.types.is_float32(kind) or pa.types.is_integer(kind) for kind in kinds)
         kind = pa.float32() if single else pa.float64()
-        return tuple(side if side.type == kind else side.cast(kind, safe=False) for side in (first, second))
+        return tuple(side if side.type == kind else _real(side, kind) for side in (first, second))
     return first, second
+
+
+def _real(value: Any, kind: pa.DataType = DOUBLE) -> Any:
+    """A number as a floating-point one. Arrow's own cast of decimals is off by a bit: 0.3 becomes 3 * 0.1."""
+    if pa.types.is_decimal(value.type):
+        value = value.cast(pa.string())
+    return value.cast(kind, safe=False)
 
 
 def _untyped(value: Any) -> bool:
@@ -145,11 +153,11 @@ def _arithmetic(plain: Callable[[Any, Any], Any], name: str) -> Callable[[Any, A
             return pa.scalar(None, pa.int64())
         first, second = _alike(first, second)
         if name == "multiply" and any(pa.types.is_decimal(side.type) for side in (first, second)):
-            first, second = (side.cast(pa.float64()) for side in (first, second))
+            first, second = _real(first), _real(second)
         result = plain(first, second)
         if not pa.types.is_integer(result.type):
             return result
-        rough = plain(first.cast(pa.float64(), safe=False), second.cast(pa.float64(), safe=False))
+        rough = plain(_real(first), _real(second))
         return _null_unless(pc.less(pc.abs(rough), _SAFE), result)
 
     return compute
@@ -162,7 +170,7 @@ def _null_unless(condition: Any, result: Any) -> Any:
 def _divide(first: Any, second: Any) -> Any:
     if _untyped(first) or _untyped(second):
         return pa.scalar(None, pa.float64())
-    first, second = (side.cast(pa.float64(), safe=False) for side in (first, second))
+    first, second = _real(first), _real(second)
     return _null_unless(pc.not_equal(second, 0.0), pc.divide(first, second))
 
 
@@ -172,7 +180,7 @@ def _modulo(first: Any, second: Any) -> Any:
         return pa.scalar(None, pa.int64())
     first, second = _alike(first, second)
     if pa.types.is_decimal(first.type) or pa.types.is_decimal(second.type):
-        first, second = (side.cast(pa.float64()) for side in (first, second))
+        first, second = _real(first), _real(second)
     one, zero = pa.scalar(1).cast(second.type), pa.scalar(0).cast(second.type)
     by = pc.if_else(pc.equal(second, zero), one, second)
     if pa.types.is_integer(first.type):
@@ -208,7 +216,7 @@ def _case(*values: Any) -> Any:
 
 
 def _floating(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *values: function(*(value.cast(pa.float64(), safe=False) for value in values))
+    return lambda *values: function(*map(_real, values))
 
 
 def _whole(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -217,7 +225,7 @@ def _whole(function: Callable[..., Any]) -> Callable[..., Any]:
     def compute(value: Any) -> Any:
         if pa.types.is_integer(value.type):
             return value
-        rounded = function(value.cast(pa.float64(), safe=False))
+        rounded = function(_real(value))
         fits = pc.fill_null(pc.less(pc.abs(rounded), _SAFE), False)
         return _null_unless(fits, pc.if_else(fits, rounded, 0.0).cast(pa.int64()))
 

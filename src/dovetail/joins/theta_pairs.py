@@ -2,14 +2,15 @@
 
 Law: exactly the pairs for which all bands and all other conditions hold, and which lie within the window.
 
-Idea. Every bound on a difference is a *dimension*: the bands, and the window of event time. The rows looked at
-are sorted by the dimension that leaves the fewest candidates (told from a sample of both), a binary search a
-probe gives its range, and a kernel checks the other dimensions over that range. What no band says is evaluated
-over the candidates that are left, by whole columns. Without any dimension all pairs are candidates.
+Idea. Every bound on a difference is a *dimension*: the bands, and the window of event time. The rows looked
+at are sorted by the dimension that leaves the fewest candidates (told from a sample of both), a binary
+search a probe gives its range, and a kernel checks the other dimensions over that range. What no band says
+is evaluated over the candidates that are left, by whole columns. Without any dimension all pairs are
+candidates.
 
-Whole numbers are exact. Of other numbers the index only finds candidates, by bounds that are a little too wide
-for what rounding may do; the condition as it was written decides. A row whose value in a band is null or NaN
-has no place on the number line and matches nothing.
+Whole numbers are exact. Of other numbers the index only finds candidates, by bounds that are a little too
+wide for what rounding may do; the condition as it was written decides. A row whose value in a band is null
+or NaN has no place on the number line and matches nothing.
 """
 
 from __future__ import annotations
@@ -66,12 +67,8 @@ def find(
 ) -> tuple[Int64s, Int64s]:
     """Pairs (probe, row). `reach` None: times do not count."""
     dimensions, rest = _dimensions(theta, reach, probing, probes, rows)
-    which, where = np.arange(len(probes)), np.arange(len(rows))
-    for side, at in (("probes", 0), ("rows", 1)):
-        flags = [dimension[3 + at] for dimension in dimensions if dimension[3 + at] is not None]
-        if flags:
-            kept = np.flatnonzero(np.logical_and.reduce(flags))
-            which, where = (kept, where) if side == "probes" else (which, kept)
+    which = _placed([dimension.probes for dimension in dimensions], len(probes))
+    where = _placed([dimension.rows for dimension in dimensions], len(rows))
     if not len(which) or not len(where):
         return np.empty(0, np.int64), np.empty(0, np.int64)
     narrowed = [_Dimension(d.lows[which], d.highs[which], d.values[where]) for d in dimensions]
@@ -82,6 +79,15 @@ def find(
     if not found:
         return np.empty(0, np.int64), np.empty(0, np.int64)
     return np.concatenate([some for some, _ in found]), np.concatenate([others for _, others in found])
+
+
+def _placed(flags: list[Flags | None], count: int) -> Int64s:
+    """Those that have a place in every dimension."""
+    there = np.ones(count, np.bool_)
+    for flag in flags:
+        if flag is not None:
+            there &= flag
+    return np.flatnonzero(there)
 
 
 def _candidates(
@@ -243,9 +249,7 @@ def _rough_band(band: Band, probing: Side, probes: Looked, rows: Looked) -> _Dim
     with np.errstate(invalid="ignore", over="ignore"):
         lows = np.full(len(probes), -np.inf) if low is None else _edge(own, low, sign, -doubt)
         highs = np.full(len(probes), np.inf) if high is None else _edge(own, high, sign, doubt)
-    return _Dimension(
-        ordered_bits(lows), ordered_bits(highs), ordered_bits(values), probes_there, rows_there
-    )
+    return _Dimension(ordered_bits(lows), ordered_bits(highs), ordered_bits(values), probes_there, rows_there)
 
 
 def _edge(own: NDArray[np.float64], bound: Bound, sign: int, doubt: float) -> NDArray[np.float64]:

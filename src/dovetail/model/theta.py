@@ -1,4 +1,5 @@
-"""What a theta join is asked to do: conditions over both rows' columns, and how much of each side is looked at.
+"""What a theta join is asked to do: conditions over both rows' columns, and how much of each side is looked
+at.
 
 A condition is data: a tree over *operands* (columns that the slicers have written, each of one side) and
 constants. Conditions that bound the difference of two numbers are *bands*: an index finds their pairs. All
@@ -36,7 +37,7 @@ class Operand:
 class Constant:
     """Times and intervals are `int`, in microseconds."""
 
-    kind: ConstantKind
+    type: ConstantKind
     text: str
 
 
@@ -49,9 +50,8 @@ class Operation:
 Expression = Operand | Constant | Operation
 
 OPERATIONS = frozenset(
-    "and or not = <> < <= > >= <=> + - * / % neg is_null coalesce least greatest case abs sqrt power floor "
-    "ceil concat".split()
-)
+    ("and", "or", "not", "=", "<>", "<", "<=", ">", ">=", "<=>", "+", "-", "*", "/", "%", "neg", "is_null")
+) | frozenset(("coalesce", "least", "greatest", "case", "abs", "sqrt", "power", "floor", "ceil", "concat"))
 """What the evaluator knows (`joins/theta_condition.py`)."""
 
 
@@ -169,8 +169,8 @@ def operands_in(expression: Expression) -> list[Operand]:
 def dealt_sides(how: str, match: str) -> tuple[Side, ...]:
     """Whose rows are dealt out to the tasks by number; those of the other side go to every task.
 
-    Where only pairs come out, both are: a pair meets where the row that came first is stored. Where a left row
-    must decide (which partner, or that there is none), all its partners must come to one place.
+    Where only pairs come out, both are: a pair meets where the row that came first is stored. Where a left
+    row must decide (which partner, or that there is none), all its partners must come to one place.
     """
     return SIDES if (how, match) == ("inner", "all") else ("left",)
 
@@ -183,7 +183,7 @@ def _expression_json(expression: Expression) -> list[Any]:
     if isinstance(expression, Operand):
         return [expression.side, expression.column]
     if isinstance(expression, Constant):
-        return ["constant", expression.kind, expression.text]
+        return ["constant", expression.type, expression.text]
     return ["apply", expression.name, *(_expression_json(argument) for argument in expression.arguments)]
 
 

@@ -38,7 +38,7 @@ from dovetail.plan.physical import (
     Watermark,
 )
 from dovetail.plan.problems import Problems
-from dovetail.plan.relation_types import relation_types
+from dovetail.plan.relation_types import environment_of, relation_types
 from dovetail.plan.rules.lift_windows import window_call
 from dovetail.plan.rules.split_joins import join_type
 from dovetail.plan.scope import output_names, tables
@@ -161,7 +161,9 @@ def _join_stage(program: Program, join: CreateView, output: Output) -> JoinStage
         views=(),
         select="",
         output=output,
-        theta=theta_of(condition, left, right, given) if condition.is_theta else None,
+        theta=theta_of(condition, left, right, given, environment_of(query, types))
+        if condition.is_theta
+        else None,
     )
 
 

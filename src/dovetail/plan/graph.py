@@ -128,7 +128,10 @@ def _output_node(program: Program, stage: Stage) -> Node:
     output = stage.output
     if isinstance(output, CategoryOutput):
         keys = _key_types(program, output)
-        lines = [f"{output.buckets} bucket{'s' if output.buckets > 1 else ''}" + (f" by {', '.join(keys)}" if keys else "")]
+        lines = [
+            f"{output.buckets} bucket{'s' if output.buckets > 1 else ''}"
+            + (f" by {', '.join(keys)}" if keys else "")
+        ]
         return Node(f"category {output.category}", "category", output.category, tuple(lines))
     if isinstance(output, ScribeSink):
         lines = [f"sharded by {output.shard}"] if output.shard else []

@@ -2,7 +2,8 @@
 
 The clause is a conjunction, in any order and with any brackets, of
 
-- equalities of an expression over left columns and one over right columns: the keys; without any it is a theta
+- equalities of an expression over left columns and one over right columns: the keys; without any it is a
+theta
   join, whose conditions over both sides decide;
 - one window, `l.time - before <= r.time <= l.time + after`, as BETWEEN or as two comparisons, either side
   first, intervals on either: all spellings are linear inequalities between two times and a constant;

@@ -1,8 +1,8 @@
 """One side of a join as PQL: the slicer that writes its category, and the input table that the join reads.
 
 Paper, section 4.2: the slicer's view selects first the key and time expressions of the ON clause, then the
-columns of its side; its table writes all of them to a new category, sharded by the key. A theta join has no key:
-what its conditions read is written instead.
+columns of its side; its table writes all of them to a new category, sharded by the key. A theta join has no
+key: what its conditions read is written instead.
 """
 
 from __future__ import annotations

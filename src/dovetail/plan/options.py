@@ -108,8 +108,8 @@ OPTIONS: tuple[Option, ...] = (
         "choice",
         None,
         "",
-        "Of a join without an equality: how what a step puts out is sorted by the arrival of the later row. Not at "
-        "all (the default), what each task puts out, or the whole step, which takes one task.",
+        "Of a join without an equality: what is sorted by the arrival of the later row. Nothing (the "
+        "default), what each task puts out in a step, or all that a step puts out, which takes one task.",
         get_args(Order),
     ),
     Option(

@@ -2,9 +2,9 @@
 
     abs(l.x - r.a) <= 10        l.x BETWEEN r.a - 10 AND r.a + 10        l.x - r.a < 10 AND r.a - l.x < 10
 
-Every comparison is brought into the form `sum of left terms - sum of right terms >= low` or `<= high`, with all
-constants folded into the bound; those over the same terms are one band. A comparison is no band if a term in it
-reads both sides (`l.x * r.a`), or none of one side.
+Every comparison is brought into the form `sum of left terms - sum of right terms >= low` or `<= high`, with
+all constants folded into the bound; those over the same terms are one band. A comparison is no band if a
+term in it reads both sides (`l.x * r.a`), or none of one side.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ from sqlglot import exp
 
 from dovetail.model.theta import Bound
 from dovetail.plan.dialect import pql_sql
+from dovetail.plan.expression_types import Environment, type_of
 from dovetail.plan.functions import arguments, function_name
 from dovetail.plan.interval_literal import NotAnInterval, interval_us
 from dovetail.plan.join_condition import side_of, terms_of
+from dovetail.plan.types import family
 
 Signed = tuple[int, exp.Expr]
 
@@ -39,18 +41,30 @@ class FoundBand:
         return sum_words(self.left), sum_words(self.right)
 
 
-def bands_in(conditions: Sequence[exp.Expr], left: str, right: str) -> tuple[list[FoundBand], list[exp.Expr]]:
+def bands_in(
+    conditions: Sequence[exp.Expr], left: str, right: str, environment: Environment
+) -> tuple[list[FoundBand], list[exp.Expr]]:
     """The bands among conditions, one for each pair of sums, and the conditions that are none."""
     bands: dict[tuple[str, str], FoundBand] = {}
     rest = []
     for condition in conditions:
-        found = _bands(condition, (left, right))
+        found = [
+            band
+            for band in _bands(condition, (left, right))
+            if all(_on_a_line(term, environment) for _, term in (*band.left, *band.right))
+        ]
         if not found:
             rest.append(condition)
         for band in found:
             known = bands.get(band.key)
             bands[band.key] = band if known is None else _both(known, band)
     return list(bands.values()), rest
+
+
+def _on_a_line(term: exp.Expr, environment: Environment) -> bool:
+    """A number or a time, as far as its type is known."""
+    type_ = type_of(term, environment)
+    return type_ is None or family(type_) in ("number", "time")
 
 
 def sum_words(terms: Sequence[Signed]) -> str:

@@ -131,9 +131,9 @@ def operands_out(
 
 
 def _shifted(node: exp.Expr, names: tuple[str, str], environment: Environment) -> bool:
-    """A sum of numbers or times with a constant in it."""
+    """A sum of numbers or times with a constant in it, or a minus before one."""
     terms = [term for _, term in terms_of(node, 1)]
     read = [term for term in terms if side_of(term, *names) is not None]
     types = [type_of(term, environment) for term in read]
     adds = all(type_ is None or family(type_) == "number" or is_timestamp(type_) for type_ in types)
-    return adds and len(read) < len(terms)
+    return adds and (len(read) < len(terms) or isinstance(node, exp.Neg))

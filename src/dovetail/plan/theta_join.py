@@ -3,8 +3,8 @@
     before the split    ON abs(l.x - r.a) <= 10 AND soundex(l.name) <> r.code AND window
     after it            ON abs(l._on_0 - r._on_0) <= 10 AND l._on_1 <> r._on_1 AND window
 
-The left slicer writes `x AS _on_0, soundex(name) AS _on_1`: what reads one side only is Spark's to evaluate, before
-the join. What the join does not know itself is evaluated after it, where that is the same.
+The left slicer writes `x AS _on_0, soundex(name) AS _on_1`: what reads one side only is Spark's to
+evaluate, before the join. What the join does not know itself is evaluated after it, where that is the same.
 """
 
 from __future__ import annotations
@@ -48,13 +48,20 @@ def check_options(
                     hint=f"leave `{name}` out",
                 )
         return
+    if not (condition.both or condition.left_only or condition.right_only):
+        raise program.plan_error(
+            "the join has no equality, and no other condition between the two sides",
+            view.query.args["joins"][0].args["on"],
+            expected="an equality, such as l.key = r.key, or any condition, such as abs(l.x - r.a) <= 10",
+            hint="if every pair within the window is meant, say so: AND l.key IS NOT NULL",
+        )
     if how in ("right", "full"):
         raise program.plan_error(
             f"a {how.upper()} join without an equality is not available",
             view.query.args["joins"][0].args["on"],
             expected="INNER, LEFT OUTER, LEFT SEMI or LEFT ANTI JOIN, or an equality between the two sides",
-            hint="swap the two sides and write LEFT OUTER JOIN; for a FULL one, add the other side's lone rows "
-            "with a LEFT ANTI JOIN",
+            hint="swap the two sides and write LEFT OUTER JOIN; for a FULL one, a LEFT ANTI JOIN gives the "
+            "lone rows of the other side",
         )
     for name in BY_KEY if given.rows is None else (*BY_KEY, *BY_TIME):
         if name in named:
@@ -64,7 +71,7 @@ def check_options(
             )
     if given.rows is not None and given.match == "one" and given.pick != "first":
         raise program.plan_error(
-            f"pick = \"{given.pick}\" chooses by event time, and the join counts rows, whatever their time",
+            f'pick = "{given.pick}" chooses by event time, and the join counts rows, whatever their time',
             named["pick"].span,
             expected='pick = "first"',
             hint="leave `pick` out, or use a window of event time",
@@ -111,23 +118,25 @@ def rewritten(
     return on, after
 
 
-def is_known(condition: exp.Expr, names: tuple[str, str]) -> bool:
+def is_known(condition: exp.Expr, names: tuple[str, str], environment: Environment) -> bool:
     """Whether the join evaluates a condition itself."""
     try:
-        expression_of(operands_out(condition, names, lambda _: None, _any_column), _any_side)
+        expression_of(operands_out(condition, names, environment, _any_column), _any_side)
     except NotEvaluated:
         return False
     return True
 
 
-def theta_of(condition: JoinCondition, left: str, right: str, given: JoinOptions) -> Theta:
+def theta_of(
+    condition: JoinCondition, left: str, right: str, given: JoinOptions, environment: Environment
+) -> Theta:
     """The condition over operands as data."""
 
     def side(of: exp.Column) -> Side:
         return "left" if of.table.lower() == left.lower() else "right"
 
     conditions = (*condition.left_only, *condition.right_only, *condition.both)
-    bands, rest = bands_in(conditions, left, right)
+    bands, rest = bands_in(conditions, left, right, environment)
     return Theta(
         tuple(
             Band(

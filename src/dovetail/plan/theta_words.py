@@ -21,7 +21,8 @@ def band_words(left: str, right: str, low: Bound | None, high: Bound | None, *, 
     if low is not None and high is not None:
         said += " and" if high.strict or low.strict else ""
     if high is not None:
-        said += f" {'below' if high.strict else 'to' if low and not low.strict else 'up to'} {_number(high, timed)}"
+        until = "below" if high.strict else "to" if low and not low.strict else "up to"
+        said += f" {until} {_number(high, timed)}"
     return said
 
 
@@ -32,7 +33,9 @@ def found_band_words(band: FoundBand) -> str:
     return band_words(sum_words(band.left), sum_words(band.right), band.low, band.high, timed=timed)
 
 
-def access_words(bands: Sequence[str], rest: Sequence[str], after: Sequence[str], *, timed: bool) -> list[str]:
+def access_words(
+    bands: Sequence[str], rest: Sequence[str], after: Sequence[str], *, timed: bool
+) -> list[str]:
     """One line for each thing that is done to find pairs, first things first."""
     lines = []
     if bands:

@@ -311,7 +311,12 @@ def _option(cursor: Cursor) -> JoinOption:
 
 def _rows(tokens: list[Token]) -> object:
     """`ROWS 1000`."""
-    if len(tokens) == 2 and word(tokens[0]) == "ROWS" and tokens[1].text.isdigit() and len(tokens[1].text) < 19:
+    if (
+        len(tokens) == 2
+        and word(tokens[0]) == "ROWS"
+        and tokens[1].text.isdigit()
+        and len(tokens[1].text) < 19
+    ):
         return int(tokens[1].text)
     return " ".join(token.text for token in tokens)[:40]
 

@@ -12,6 +12,7 @@ from dovetail.plan.join_condition import JoinCondition, take_apart
 from dovetail.plan.join_filters import filters
 from dovetail.plan.options import JoinOptions, resolve
 from dovetail.plan.physical import Column, Plan
+from dovetail.plan.relation_types import environment_of, relation_types
 from dovetail.plan.rules.split_joins import join_type
 from dovetail.plan.scope import tables
 from dovetail.plan.statements import CreateInput, CreateTable, CreateView, Program, Scribe, Storage, is_join
@@ -100,9 +101,7 @@ def _join(program: Program, view: CreateView, match: str) -> JoinSummary:
     assert isinstance(query, exp.Select)
     left, right = (table.name for table in tables(query))
     given = resolve(view.options)
-    on = take_apart(
-        program, query.args["joins"][0].args["on"], left, right, counted=given.rows is not None
-    )
+    on = take_apart(program, query.args["joins"][0].args["on"], left, right, counted=given.rows is not None)
     pairs = zip(on.left_keys, on.right_keys, strict=True)
     return JoinSummary(
         name=view.name,
@@ -124,8 +123,9 @@ def _finds(
 ) -> tuple[str, ...]:
     """The access path of a theta join, in the words of its text."""
     conditions = filters(program, query, on, join_type(query), given.match).on
-    known = [node for node in conditions if is_known(node, names)]
-    bands, rest = bands_in(known, *names)
+    environment = environment_of(query, relation_types(program))
+    known = [node for node in conditions if is_known(node, names, environment)]
+    bands, rest = bands_in(known, *names, environment)
     after = [pql_sql(node) for node in conditions if node not in known]
     return tuple(
         access_words(

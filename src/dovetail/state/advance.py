@@ -41,7 +41,10 @@ def advance(
     """Takes the state from `start` to `end`; returns what came out, and the running totals after it."""
     if config.theta is not None:
         emitted = theta_step(config, config.theta, share, at.state, start, end, left_rows, right_rows)
-        return emitted, _after(at, emitted, add_totals(at.totals, _told(config.spec, emitted.counts)._asdict()))
+        told = _told(config.spec, emitted.counts)._asdict()
+        if share.dealt == SIDES:  # each task sees only some of a left row's partners
+            del told["left_matched"]
+        return emitted, _after(at, emitted, add_totals(at.totals, told))
     state, before = at.state, at.state.times
     left, right = (Category.open(config.home, name) for name in (config.left, config.right))
     new_left = arrivals(left, left.commits(start.left, end.left), share, "left")

@@ -67,7 +67,8 @@ def replay_right(
 def replay_last_rows(
     config: JoinConfig, share: Share, state: IntervalState, offset: JoinOffset, count: int
 ) -> None:
-    """Insert a task's part of the last right rows, of a window that counts rows: their number is their time."""
+    """Insert a task's part of the last right rows, where the window counts rows. Their number is their
+    time."""
     right = Category.open(config.home, config.right)
     commits = right.commits(offset.right_floor, offset.right)
     if not commits:

@@ -1,8 +1,8 @@
 """One step of a theta join's state: which rows a task looks at, in which turns, and where their columns are.
 
-The columns that conditions read are those that the slicers wrote for it (`_on_0`, ...): they lie mapped in the
-log, and are gathered by row number for all that a task has stored. So join state stays what it is for other
-joins: references.
+The columns that conditions read are those that the slicers wrote for it (`_on_0`, ...): they lie mapped in
+the log, and are gathered by row number for all that a task has stored. So join state stays what it is for
+other joins: references.
 """
 
 from __future__ import annotations

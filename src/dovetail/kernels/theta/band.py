@@ -1,5 +1,5 @@
-"""Law: of the pairs (probe, position) with `starts <= position < stops`, exactly those come out for which every
-dimension's value lies between the probe's bounds, both included.
+"""Law: of the pairs (probe, position) with `starts <= position < stops`, exactly those come out for which
+every dimension's value lies between the probe's bounds, both included.
 
 All numbers are int64: floating-point ones are made so by `ordered_bits`, which keeps their order. So one
 machine code serves every mix of types.
@@ -37,7 +37,7 @@ def in_band(
     room = 1024
     probing = np.empty(room, np.int64)
     at = np.empty(room, np.int64)
-    found = 0
+    found = np.int64(0)
     for i in range(len(starts)):
         start, stop = starts[i], stops[i]
         if start >= stop:
@@ -70,16 +70,16 @@ def in_band(
             low_1, span_1 = lows[1, i], np.uint64(highs[1, i] - lows[1, i])
             for j in range(start, stop):
                 at[found] = j
-                fits = np.uint64(values[0, j] - low) <= span
-                fits &= np.uint64(values[1, j] - low_1) <= span_1
-                found += np.int64(fits)
+                inside = np.uint64(values[0, j] - low) <= span
+                found += np.int64(inside & (np.uint64(values[1, j] - low_1) <= span_1))
         else:
             for j in range(start, stop):
                 at[found] = j
-                fits = True
+                outside = 0
                 for d in range(dimensions):
-                    fits &= np.uint64(values[d, j] - lows[d, i]) <= np.uint64(highs[d, i] - lows[d, i])
-                found += np.int64(fits)
+                    reach = np.uint64(highs[d, i] - lows[d, i])
+                    outside += int(np.uint64(values[d, j] - lows[d, i]) > reach)
+                found += np.int64(outside == 0)
         for k in range(first, found):
             probing[k] = i
     return probing[:found], at[:found]

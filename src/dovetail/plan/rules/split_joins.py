@@ -124,7 +124,7 @@ class _Split:
         if not columns.carried and self.condition.left_keys:  # constants only: a row must still be a row
             columns.after(self.condition.left_keys[0])
         keys = keys_of_one_type(self.program, self.condition, environment)
-        # Where rows are counted, the time is only when a row was seen: for people, and to pass over idle streams.
+        # Where rows are counted, the time only tells when a row was read, for people.
         times = [
             call("current_timestamp") if time is None else time
             for time in (self.condition.left_time, self.condition.right_time)
