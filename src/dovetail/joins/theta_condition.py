@@ -155,12 +155,26 @@ def _arithmetic(plain: Callable[[Any, Any], Any], name: str) -> Callable[[Any, A
         if name == "multiply" and any(pa.types.is_decimal(side.type) for side in (first, second)):
             first, second = _real(first), _real(second)
         result = plain(first, second)
-        if not pa.types.is_integer(result.type):
+        if not pa.types.is_integer(result.type) or _far_from_the_ends(name, first, second):
             return result
         rough = plain(_real(first), _real(second))
         return _null_unless(pc.less(pc.abs(rough), _SAFE), result)
 
     return compute
+
+
+def _far_from_the_ends(name: str, first: Any, second: Any) -> bool:
+    """No element can leave 64 bits: a look at the smallest and the largest is cheaper than at every
+    result."""
+    most = [max((abs(end) for end in _ends(side)), default=0) for side in (first, second)]
+    return most[0] * most[1] < 2**62 if name == "multiply" else max(most) < 2**62
+
+
+def _ends(value: Any) -> list[int]:
+    if isinstance(value, pa.Scalar):
+        return [value.as_py()] if value.is_valid else []
+    found = pc.min_max(value).as_py()
+    return [end for end in found.values() if end is not None]
 
 
 def _null_unless(condition: Any, result: Any) -> Any:

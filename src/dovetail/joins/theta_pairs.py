@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from dovetail.joins.theta_condition import Columns, holds
 from dovetail.kernels.theta.band import in_band, ordered_bits
 from dovetail.model.share import Side
-from dovetail.model.theta import Band, Bound, Expression, Term, Theta
+from dovetail.model.theta import Band, Bound, Expression, Term, Theta, operands_in
 
 Int64s = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -149,8 +149,9 @@ def _checked(
     if not rest:
         return which, where
     at_probes, at_rows = pa.array(which), pa.array(where)
-    mine = {name: column.take(at_probes) for name, column in probes.columns.items()}
-    theirs = {name: column.take(at_rows) for name, column in rows.columns.items()}
+    read = {(operand.side, operand.column) for condition in rest for operand in operands_in(condition)}
+    mine = {name: probes.columns[name].take(at_probes) for side, name in read if side == probing}
+    theirs = {name: rows.columns[name].take(at_rows) for side, name in read if side != probing}
     left, right = (mine, theirs) if probing == "left" else (theirs, mine)
     verdict = np.ones(len(which), np.bool_)
     for condition in rest:
