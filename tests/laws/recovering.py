@@ -23,10 +23,10 @@ from dovetail.model.share import HotKey
 from dovetail.model.time_codes import NO_TIME
 from dovetail.state import live_index
 from dovetail.state.copying import settle
+from dovetail.state.floors import with_floors
 from dovetail.state.join_step import run_step
 from dovetail.state.snapshot_files import SnapshotFiles
 from dovetail.state.store import StateStore
-from dovetail.time.coordinator import needed_since
 from laws.algorithms import NO_CAPS, Caps, Hashing
 from oracle import in_order
 from streams import Mode, Row, Step, Window
@@ -89,7 +89,6 @@ class RecoveringJoin:
         )
         self.snapshots = SnapshotFiles(self.config)
         self.offset = JoinOffset()
-        self.newest: tuple[list[int], list[int]] = ([], [])  # of each commit: its largest time
 
     def step(
         self, step: Step, tasks: int, accident: str, hot: Sequence[HotKey] = ()
@@ -151,29 +150,20 @@ class RecoveringJoin:
             StateStore.save = save  # type: ignore[method-assign]
 
     def _append(self, step: Step, tasks: int) -> JoinOffset:
-        for category, rows, newest in zip(self.sides, step[:2], self.newest, strict=True):
+        for category, rows in zip(self.sides, step[:2], strict=True):
             if rows:
-                segments = category.write_segments(self._batch(rows), self._buckets, _times)
-                category.append(segments)
-                newest.append(max(_time(row) for row in rows))
+                category.append(category.write_segments(self._batch(rows), self._buckets, _times))
         left_time, right_time = (int(max(NEVER, min(ENDED, time))) for time in step.until)
         moved = self.offset.moved(
             step=self.offset.step + 1,
-            left=len(self.newest[0]),
-            right=len(self.newest[1]),
+            left=self.sides[0].next_commit(),
+            right=self.sides[1].next_commit(),
             left_time=left_time,
             right_time=right_time,
             tasks=tasks,
             ended=(left_time, right_time) == (ENDED, ENDED),
         )
-        floors = [
-            next((n for n, time in enumerate(newest) if time >= since), len(newest))
-            for newest, since in zip(self.newest, needed_since(self.config.spec, moved), strict=True)
-        ]
-        return moved.moved(
-            left_floor=max(floors[0], self.offset.left_floor),
-            right_floor=max(floors[1], self.offset.right_floor),
-        )
+        return with_floors(self.config, moved, *self.sides)
 
     def _batch(self, rows: tuple[Row, ...]) -> Iterator[pa.RecordBatch]:
         columns = [(self.hashing.of(row.key or 0), _time(row), row.key, row.id) for row in rows]

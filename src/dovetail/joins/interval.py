@@ -180,8 +180,8 @@ def step(
     """
     spec, before = state.spec, state.times
     until = Times(max(until.left, before.left), max(until.right, before.right))
-    new_left, void_left = _split(left)
-    new_right, void_right = _split(right)
+    new_left, void_left = usable(left)
+    new_right, void_right = usable(right)
 
     # 1. Probe and insert: everything new against everything that is there.
     sides = Sides(state.left, state.right, new_left, new_right, state.right.insert(new_right))
@@ -192,7 +192,7 @@ def step(
 
     # 2. Time passes: left rows close, those that are new and still open stay, right rows are evicted.
     state.times = until
-    closing, left_capped = _close(state, new_left, key_labels)
+    closing, left_capped = close(state, new_left, open_bound(spec, until), key_labels)
     lone_left = decision.left_alone
     if spec.keeps_left:
         lone_left = np.concatenate([closing.row[~closing.matched], void_left])
@@ -255,10 +255,11 @@ def _verified(pairs: Pairs, sides: Sides, same_key: SameKey) -> Pairs:
     return pairs if new.all() and waiting.all() else pairs.where(new, waiting)
 
 
-def _close(state: IntervalState, new_left: Held, key_labels: KeyLabels | None) -> tuple[Held, Int64s]:
-    """Take out the left rows whose window is over, old ones and new ones; buffer new ones that stay open.
-    Also those that are too many of their key, and which that were."""
-    bound = open_bound(state.spec, state.times)
+def close(
+    state: IntervalState, new_left: Held, bound: int, key_labels: KeyLabels | None = None
+) -> tuple[Held, Int64s]:
+    """Take out the left rows whose window is over, old ones and new ones: those before the bound. Buffer new
+    ones that stay open. Also those that are too many of their key, and which that were."""
     expired = state.left.held_at(rings.expire(state.left.ring, bound))
     open_ = new_left.time >= bound
     over = new_left.where(~open_)
@@ -292,7 +293,7 @@ def _counted(held: Held, copies: NDArray[np.uint32]) -> Held:
     return held.where(~np.isin(held.tag, copies)) if len(copies) else held
 
 
-def _split(arrivals: Arrivals) -> tuple[Held, Int64s]:
+def usable(arrivals: Arrivals) -> tuple[Held, Int64s]:
     """Rows that may match, and the row numbers of those that cannot."""
     usable = arrivals.time >= FIRST_TIME
     if usable.all():

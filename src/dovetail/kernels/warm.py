@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from dovetail.kernels import frequent, gather, pick, ring, xxhash64
+from dovetail.kernels.theta import band
 
 
 def warm() -> None:
@@ -47,6 +48,8 @@ def warm() -> None:
     gather.validity(none, pieces, none, np.empty(0, np.uint8))
     gather.text_ends(none, pieces, none, none)
     gather.texts(none, none, pieces, none, none, 0)
+    bounds = np.empty((1, 0), np.int64)
+    band.in_band(none, none, bounds, bounds, bounds)
     pick.prefer(pick.NEAREST, none, none, none, none, none, none)
 
 

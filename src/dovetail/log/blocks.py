@@ -29,7 +29,7 @@ BLOCK_BYTES = 16 << 10
 COLUMN = pa.field("_payload", pa.run_end_encoded(pa.int32(), pa.large_binary()), nullable=False)
 """A segment's last column, where its payload is compressed: for each row the block that holds it."""
 
-_MAPPED = re.compile(r"_hash|_time|_key_\d+")
+_MAPPED = re.compile(r"_hash|_time|_(key|on)_\d+")
 
 Int64s = NDArray[np.int64]
 

@@ -10,6 +10,17 @@ from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_settings import JoinSettings
 from dovetail.model.offset import JoinOffset
 from dovetail.model.share import Share, Side
+from dovetail.model.theta import Theta, dealt_sides
+
+MOST_TASKS = 64
+"""That can be asked for while a join runs; also of a join without keys, which has no buckets to deal out."""
+
+
+def most_tasks(theta: Theta | None, buckets: int) -> int:
+    """More tasks would have nothing to do, or could not keep the order that was asked for."""
+    if theta is None:
+        return buckets
+    return 1 if theta.order == "step" else MOST_TASKS
 
 
 @dataclass(frozen=True)
@@ -36,16 +47,18 @@ class JoinConfig:
     settings: JoinSettings
     index_dir: str | None = None  # None: chosen on each host
     drain: bool = False
+    theta: Theta | None = None  # the condition of a join without keys
     gate: str | None = None  # where the source waits for those before it, if it was started early
 
     def to_json(self) -> str:
-        return json.dumps(asdict(self))
+        return json.dumps({**asdict(self), "theta": self.theta.to_json() if self.theta else None})
 
     @classmethod
     def from_json(cls, text: str) -> JoinConfig:
         fields: dict[str, Any] = json.loads(text)
         fields["spec"] = IntervalSpec(**fields["spec"])
         fields["settings"] = JoinSettings.from_json(fields["settings"])
+        fields["theta"] = Theta.from_json(fields["theta"]) if fields["theta"] else None
         fields["keys"] = tuple(fields["keys"])
         fields["columns"] = tuple(OutputColumn(**column) for column in fields["columns"])
         return cls(**fields)
@@ -60,6 +73,11 @@ class JoinConfig:
         """The name under which the join holds back retention."""
         return f"{self.application}.{self.join}"
 
+    @property
+    def most_tasks(self) -> int:
+        return most_tasks(self.theta, self.buckets)
+
     def share(self, task: int, offset: JoinOffset) -> Share:
         """What is a task's in the step that ends at an offset."""
-        return Share(task, offset.tasks, self.buckets, offset.hot_keys)
+        dealt = dealt_sides(self.spec.how, self.spec.match) if self.theta else None
+        return Share(task, offset.tasks, self.buckets, offset.hot_keys, dealt)

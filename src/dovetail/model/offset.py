@@ -20,7 +20,7 @@ import xxhash
 
 from dovetail.errors import CorruptFile, UnknownVersion
 from dovetail.model import json_values
-from dovetail.model.share import SIDES, HotKey
+from dovetail.model.share import SIDES, HotKey, Side
 
 VERSION = 4
 _MOST_TASKS = 1 << 16  # as many as there can be buckets
@@ -46,6 +46,7 @@ class JoinOffset:
     right_estimate: dict[str, Any] | None = None
     hot: list[list[Any]] = field(default_factory=list)  # keys that are split over the tasks (HotKey)
     heat: dict[str, Any] | None = None  # what that was decided from
+    turns: list[int] = field(default_factory=list)  # of a theta join: how its commits came, see `turns_of`
     base: dict[str, Any] | None = None  # a step before this one that can be begun from (None: not known),
     trail: list[dict[str, Any]] = field(default_factory=list)  # and those from it to this one
 
@@ -59,6 +60,11 @@ class JoinOffset:
         digest = xxhash.xxh3_64_hexdigest(json.dumps(self.bare(), sort_keys=True).encode())
         return f"{self.step:012d}-{digest}"
 
+    def turns_of(self) -> list[tuple[Side, int]]:
+        """In which order the commits of the step that ends here entered: sides, and how many commits of each
+        came one after the other. The first of `turns` are left ones, perhaps none."""
+        return [(SIDES[n % 2], commits) for n, commits in enumerate(self.turns) if commits]
+
     @property
     def hot_keys(self) -> tuple[HotKey, ...]:
         return tuple(HotKey(*key) for key in self.hot)
@@ -69,7 +75,8 @@ class JoinOffset:
 
     def bare(self) -> dict[str, Any]:
         """What the state at this offset depends on."""
-        return {name: value for name, value in asdict(self).items() if name not in _OF_THE_COORDINATOR}
+        said = {name: value for name, value in asdict(self).items() if name not in _OF_THE_COORDINATOR}
+        return said if self.turns else {name: value for name, value in said.items() if name != "turns"}
 
     @property
     def way(self) -> list[JoinOffset]:
@@ -134,6 +141,8 @@ class JoinOffset:
             json_values.time_us(hash_)
             if dealt not in SIDES:
                 raise ValueError(f"{dealt!r} is no side")
+        for commits in json_values.items(self.turns):
+            json_values.whole(commits)
         for part in (self.left_estimate, self.right_estimate, self.heat):
             if part is not None:
                 json_values.fields(part)

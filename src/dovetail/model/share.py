@@ -6,12 +6,18 @@ row number, and its rows on the other side go to every task, so that each pair s
         left    ●●●●●●  dealt out            task 0   ● ●    × ▲▲
         right   ▲▲      copied to all   ─►   task 1    ● ●   × ▲▲
                                              task 2     ● ●  × ▲▲
+
+A theta join has no keys: there all rows are treated as one hot key (`dealt`), or, where every pair may come
+out from anywhere, the rows of both sides are dealt out and each task looks at all new ones (SplitJoin).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 Side = Literal["left", "right"]
 SIDES: tuple[Side, Side] = ("left", "right")
@@ -31,12 +37,14 @@ class HotKey(NamedTuple):
 
 @dataclass(frozen=True)
 class Share:
-    """The share of one task: buckets `low` to `high - 1`, and its part of hot keys."""
+    """The share of one task: buckets `low` to `high - 1`, and its part of hot keys. With `dealt`, buckets do
+    not count: the rows of these sides are dealt out by number, and those of the other are every task's."""
 
     task: int
     tasks: int
     buckets: int
     hot: tuple[HotKey, ...] = ()
+    dealt: tuple[Side, ...] | None = None
 
     @property
     def low(self) -> int:
@@ -50,3 +58,18 @@ class Share:
     def is_home(self, key: HotKey) -> bool:
         """The key would be this task's if it were not hot."""
         return self.low <= key.hash % self.buckets < self.high
+
+    def holds(self, side: Side, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which rows of a side this task stores, where they are dealt out."""
+        assert self.dealt is not None
+        return self.counts(rows) if side in self.dealt else np.ones(len(rows), np.bool_)
+
+    def counts(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which rows this task counts: each is counted by one, however many have it."""
+        mine: NDArray[np.bool_] = rows % self.tasks == self.task
+        return mine
+
+    @property
+    def every_row(self) -> Share:
+        """The same task, looking at all rows of both sides."""
+        return replace(self, dealt=())

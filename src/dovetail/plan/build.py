@@ -38,11 +38,12 @@ from dovetail.plan.physical import (
     Watermark,
 )
 from dovetail.plan.problems import Problems
-from dovetail.plan.relation_types import relation_types
+from dovetail.plan.relation_types import environment_of, relation_types
 from dovetail.plan.rules.lift_windows import window_call
 from dovetail.plan.rules.split_joins import join_type
 from dovetail.plan.scope import output_names, tables
 from dovetail.plan.statements import CreateInput, CreateTable, CreateView, Program, Scribe, is_join, reads
+from dovetail.plan.theta_join import theta_of
 from dovetail.plan.types import is_timestamp
 
 
@@ -112,11 +113,11 @@ def _output(program: Program, table: CreateTable) -> Output:
         category = str(storage.category)
         if category.startswith(f"{program.application}."):
             keys = tuple(name for name in output_names(table.query) if name.startswith("_key_"))
-            keyed = keys if storage.shard is not None else ()
+            timed = "_time" in output_names(table.query)
             return CategoryOutput(
                 category,
-                keyed,
-                "_time" if keyed else None,
+                keys if storage.shard is not None else (),
+                "_time" if timed else None,
                 storage.buckets or join_options.BUCKETS,
                 storage.compression or "auto",
             )
@@ -138,8 +139,10 @@ def _join_stage(program: Program, join: CreateView, output: Output) -> JoinStage
         assert isinstance(side.origin, Scribe)
         categories.append(side.origin.category)
     left, right = (table.name for table in tables(query))
-    condition = take_apart(program, query.args["joins"][0].args["on"], left, right)
     given = join_options.resolve(join.options)
+    condition = take_apart(
+        program, query.args["joins"][0].args["on"], left, right, counted=given.rows is not None
+    )
     types = relation_types(program)
     columns = []
     for item in query.expressions:
@@ -158,6 +161,9 @@ def _join_stage(program: Program, join: CreateView, output: Output) -> JoinStage
         views=(),
         select="",
         output=output,
+        theta=theta_of(condition, left, right, given, environment_of(query, types))
+        if condition.is_theta
+        else None,
     )
 
 
@@ -233,8 +239,10 @@ def _delay(program: Program, join: CreateView) -> int:
     query = join.query
     assert isinstance(query, exp.Select)
     left, right = (table.name for table in tables(query))
-    condition = take_apart(program, query.args["joins"][0].args["on"], left, right)
     given = join_options.resolve(join.options)
+    condition = take_apart(
+        program, query.args["joins"][0].args["on"], left, right, counted=given.rows is not None
+    )
     delays_us = given.settings.left_max_delay_us + given.settings.right_max_delay_us
     return delays_us + condition.before_us + condition.after_us
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dovetail.model.join_config import JoinConfig, OutputColumn
+from dovetail.model.join_config import JoinConfig, OutputColumn, most_tasks
 from dovetail.plan.physical import CategoryOutput, JoinStage, Plan
 
 
@@ -31,10 +31,11 @@ def join_config(
             for column in stage.columns
         ),
         buckets=sliced.buckets,
-        tasks=min(stage.settings.tasks or tasks, sliced.buckets),
+        tasks=min(stage.settings.tasks or tasks, most_tasks(stage.theta, sliced.buckets)),
         settings=stage.settings,
         index_dir=index_dir,
         drain=drain,
+        theta=stage.theta,
         gate=gate,
     )
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from sqlglot import exp
 
 from dovetail.model.estimate_spec import EstimateSpec
+from dovetail.model.theta import Term, Theta
 from dovetail.plan.dialect import pql_sql
 from dovetail.plan.functions import TIME_WINDOWS
 from dovetail.plan.interval_literal import words
@@ -24,6 +26,8 @@ from dovetail.plan.physical import (
 )
 from dovetail.plan.scope import is_simple
 from dovetail.plan.statements import CreateInput, CreateTable, CreateView, Program, Scribe, is_join, reads
+from dovetail.plan.theta_bands import sum_words
+from dovetail.plan.theta_words import band_words, rows_words
 from dovetail.plan.window_words import HOW_WORDS, match_words, window_words
 
 Kind = Literal["category", "files", "slicer", "join", "sink"]
@@ -96,7 +100,7 @@ def _reads(program: Program, statement: CreateTable | CreateView, name: str) -> 
 
 def _add_stage(graph: Graph, program: Program, stage: Stage, table: CreateTable) -> None:
     if isinstance(stage, SlicerStage):
-        side = isinstance(stage.output, CategoryOutput) and bool(stage.output.keys)
+        side = isinstance(stage.output, CategoryOutput) and stage.output.time is not None
         view, _, which = stage.name.rpartition(".")
         title = f"{view}: {which} slicer" if side else f"{stage.name}: slicer"
         lines = _side_lines(program, table) if side else _slicer_lines(program, table)
@@ -124,7 +128,10 @@ def _output_node(program: Program, stage: Stage) -> Node:
     output = stage.output
     if isinstance(output, CategoryOutput):
         keys = _key_types(program, output)
-        lines = [f"{output.buckets} buckets" + (f" by {', '.join(keys)}" if keys else "")]
+        lines = [
+            f"{output.buckets} bucket{'s' if output.buckets > 1 else ''}"
+            + (f" by {', '.join(keys)}" if keys else "")
+        ]
         return Node(f"category {output.category}", "category", output.category, tuple(lines))
     if isinstance(output, ScribeSink):
         lines = [f"sharded by {output.shard}"] if output.shard else []
@@ -153,7 +160,8 @@ def _join_lines(stage: JoinStage) -> tuple[str, ...]:
     left, right = words(stage.settings.left_max_delay_us), words(stage.settings.right_max_delay_us)
     return (
         f"type     {HOW_WORDS[spec.how]}",
-        f"window   {window_words(spec.before_us, spec.after_us)}",
+        *(_theta_lines(stage.theta) if stage.theta else ()),
+        f"window   {_window(stage)}",
         f"match    {match_words(spec)}",
         f"time     {estimate_words(stage.settings.estimate)}"
         if stage.settings.estimate
@@ -161,6 +169,30 @@ def _join_lines(stage: JoinStage) -> tuple[str, ...]:
         if shown
         else f"delay    left {left}, right {right}",
     )
+
+
+def _window(stage: JoinStage) -> str:
+    if stage.theta is not None and stage.theta.rows is not None:
+        return rows_words(stage.theta.rows)
+    return window_words(stage.spec.before_us, stage.spec.after_us)
+
+
+def _theta_lines(theta: Theta) -> list[str]:
+    bands = [
+        band_words(_sum("l", band.left), _sum("r", band.right), band.low, band.high) for band in theta.bands
+    ]
+    indexes = "band index" if bands else ""
+    if theta.rows is None:
+        indexes = f"{indexes}, index on event time" if bands else "index on event time"
+    lines = [f"band     {band}" for band in bands]
+    if theta.rest:
+        lines.append(f"others   {len(theta.rest)}, on the pairs that an index leaves")
+    lines.append(f"finds    by {indexes or 'scan'}")
+    return lines + ([f"order    by {theta.order}"] if theta.order != "none" else [])
+
+
+def _sum(side: str, terms: Sequence[Term]) -> str:
+    return sum_words([(term.sign, exp.column(term.column, table=side)) for term in terms])
 
 
 def estimate_words(spec: EstimateSpec) -> str:
@@ -174,12 +206,16 @@ def _side_lines(program: Program, table: CreateTable) -> tuple[str, ...]:
     assert isinstance(view, CreateView)
     items = {item.output_name: item.unalias() for item in view.query.selects}
     keys = [_plain(node) for name, node in items.items() if name.startswith("_key_")]
-    lines = [f"key      {', '.join(keys)}", f"time     {_plain(items['_time'])}"]
+    lines = [f"key      {', '.join(keys)}"] if keys else []
+    lines.extend(
+        f"operand  {_assigned(name, node)}" for name, node in items.items() if name.startswith("_on_")
+    )
+    lines.append(f"time     {_plain(items['_time'])}")
     lines.extend(_where(view.query))
     lines.extend(
         f"column   {_assigned(name, node)}"
         for name, node in items.items()
-        if name[:5] not in ("_key_", "_time")
+        if not name.startswith(("_key_", "_on_", "_time"))
     )
     return _limited(lines)
 

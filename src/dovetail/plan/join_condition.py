@@ -2,7 +2,9 @@
 
 The clause is a conjunction, in any order and with any brackets, of
 
-- equalities of an expression over left columns and one over right columns: the keys, at least one;
+- equalities of an expression over left columns and one over right columns: the keys; without any it is a
+theta
+  join, whose conditions over both sides decide;
 - one window, `l.time - before <= r.time <= l.time + after`, as BETWEEN or as two comparisons, either side
   first, intervals on either: all spellings are linear inequalities between two times and a constant;
 - conditions over one side alone, or over both.
@@ -28,17 +30,22 @@ WINDOW_EXAMPLE = "r.time BETWEEN l.time - INTERVAL '3 minutes' AND l.time + INTE
 
 @dataclass(frozen=True)
 class JoinCondition:
-    """`left_only`, `right_only`, `both`: the conditions that are neither key nor window."""
+    """`left_only`, `right_only`, `both`: the conditions that are neither key nor window. Where the window
+    counts rows there are no times, and bounds between times are conditions as others are."""
 
     left_keys: tuple[exp.Expr, ...]
     right_keys: tuple[exp.Expr, ...]
-    left_time: exp.Expr
-    right_time: exp.Expr
+    left_time: exp.Expr | None
+    right_time: exp.Expr | None
     before_us: int
     after_us: int
     left_only: tuple[exp.Expr, ...] = ()
     right_only: tuple[exp.Expr, ...] = ()
     both: tuple[exp.Expr, ...] = ()
+
+    @property
+    def is_theta(self) -> bool:
+        return not self.left_keys
 
 
 @dataclass
@@ -60,19 +67,17 @@ class _Parts:
     only: dict[str, list[exp.Expr]] = field(default_factory=lambda: {"left": [], "right": [], "both": []})
 
 
-def take_apart(program: Program, on: exp.Expr, left: str, right: str) -> JoinCondition:
-    """`left` and `right` are the names that the two sides' columns are qualified with."""
+def take_apart(
+    program: Program, on: exp.Expr, left: str, right: str, *, counted: bool = False
+) -> JoinCondition:
+    """`left` and `right` are the names that the two sides' columns are qualified with. `counted`: the window
+    counts rows."""
     parts = _Parts()
     for conjunct in conjuncts(on):
         _sort_in(program, conjunct, (left, right), parts)
+    if counted:
+        return _counted(program, on, parts)
     lower, upper, window = _window(program, on, parts)
-    if not parts.keys:
-        raise program.plan_error(
-            "the join has no equality",
-            on,
-            expected="at least one equality between the two sides, such as l.key = r.key",
-            hint="theta joins are not available yet; add an equality to the ON condition",
-        )
     if lower > upper:
         raise program.plan_error(
             "the join window is empty: counted from the left row's time, "
@@ -92,6 +97,26 @@ def take_apart(program: Program, on: exp.Expr, left: str, right: str) -> JoinCon
         right_only=tuple(parts.only["right"]),
         both=tuple(parts.only["both"]),
     )
+
+
+def _counted(program: Program, on: exp.Expr, parts: _Parts) -> JoinCondition:
+    if parts.keys:
+        raise program.plan_error(
+            "a window that counts rows is for joins without an equality, and this one has one",
+            on,
+            expected=WINDOW_EXAMPLE,
+            hint="leave out `window = ROWS ...`, and bound the times in the ON condition",
+        )
+    _as_conditions(parts, set())
+    only = {side: tuple(nodes) for side, nodes in parts.only.items()}
+    return JoinCondition((), (), None, None, 0, 0, only["left"], only["right"], only["both"])
+
+
+def _as_conditions(parts: _Parts, used: set[int]) -> None:
+    """Bounds that are no part of the window are plain conditions."""
+    for bound in parts.bounds:
+        if id(bound.node) not in used and not any(bound.node is node for node in parts.only["both"]):
+            parts.only["both"].append(bound.node)
 
 
 def conjuncts(node: exp.Expr) -> list[exp.Expr]:
@@ -171,7 +196,7 @@ def _bound(
     big, small, strict = compared
     times: list[tuple[int, exp.Expr]] = []
     constant, has_interval = 0, False
-    for sign, term in [*_terms(big, 1), *_terms(small, -1)]:
+    for sign, term in [*terms_of(big, 1), *terms_of(small, -1)]:
         if isinstance(term, exp.Interval):
             has_interval = True
             try:
@@ -196,16 +221,16 @@ def _bound(
     return _Bound(left, right, None, constant - strict, has_interval, node)
 
 
-def _terms(node: exp.Expr, sign: int) -> list[tuple[int, exp.Expr]]:
+def terms_of(node: exp.Expr, sign: int) -> list[tuple[int, exp.Expr]]:
     """A sum taken apart into signed terms; only what adds or subtracts is opened."""
     if isinstance(node, exp.Paren):
-        return _terms(node.this, sign)
+        return terms_of(node.this, sign)
     if isinstance(node, exp.Neg):
-        return _terms(node.this, -sign)
+        return terms_of(node.this, -sign)
     if isinstance(node, exp.Add):
-        return [*_terms(node.this, sign), *_terms(node.expression, sign)]
+        return [*terms_of(node.this, sign), *terms_of(node.expression, sign)]
     if isinstance(node, exp.Sub):
-        return [*_terms(node.this, sign), *_terms(node.expression, -sign)]
+        return [*terms_of(node.this, sign), *terms_of(node.expression, -sign)]
     return [(sign, node)]
 
 
@@ -230,7 +255,8 @@ def _window(program: Program, on: exp.Expr, parts: _Parts) -> tuple[int, int, _B
             "the join has no time window",
             on,
             expected=WINDOW_EXAMPLE,
-            hint="add one to the ON condition with AND",
+            hint="add one to the ON condition with AND; a join without an equality may count rows instead: "
+            "WITH (window = ROWS 1000000)",
         )
     window = chosen[0]
     lows = [bound.low for bound in window if bound.low is not None]
@@ -249,8 +275,5 @@ def _window(program: Program, on: exp.Expr, parts: _Parts) -> tuple[int, int, _B
             expected="both bounds, so that state can be let go",
             hint=f"add AND {example}",
         )
-    used = {id(bound.node) for bound in window}
-    for bound in parts.bounds:
-        if id(bound.node) not in used and not any(bound.node is node for node in parts.only["both"]):
-            parts.only["both"].append(bound.node)
+    _as_conditions(parts, {id(bound.node) for bound in window})
     return max(lows), min(highs), window[0]

@@ -6,6 +6,8 @@ does not keep unmatched rows of that side, and the same as a false WHERE where i
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from sqlglot import exp
 
 from dovetail.model.interval import JoinType, Match
@@ -24,19 +26,30 @@ WHERE_BEFORE: dict[str, tuple[JoinType, ...]] = {
 }
 
 
+class Filters(NamedTuple):
+    """Conditions before the join, by side; those that a theta join decides by; and those after it."""
+
+    before: dict[str, list[exp.Expr]]
+    on: list[exp.Expr]
+    after: list[exp.Expr]
+
+
 def filters(
     program: Program, query: exp.Select, condition: JoinCondition, how: JoinType, match: Match
-) -> tuple[dict[str, list[exp.Expr]], list[exp.Expr]]:
-    """Conditions before the join, by side, and those after it."""
+) -> Filters:
     left, right = (table.name for table in tables(query))
     before: dict[str, list[exp.Expr]] = {"left": [], "right": []}
+    on: list[exp.Expr] = list(condition.both) if condition.is_theta else []
     after: list[exp.Expr] = []
     for side, nodes in (("left", condition.left_only), ("right", condition.right_only)):
         for node in nodes:
-            if how not in ON_BEFORE[side]:
+            if how in ON_BEFORE[side]:
+                before[side].append(node)
+            elif condition.is_theta:
+                on.append(node)
+            else:
                 raise _not_in_on(program, node, side, how)
-            before[side].append(node)
-    for node in condition.both:
+    for node in () if condition.is_theta else condition.both:
         if how != "inner" or match != "all":
             raise _both_sides(program, node, how, match)
         after.append(node)
@@ -47,7 +60,7 @@ def filters(
             before[side].append(node)
         else:
             after.append(node)
-    return before, after
+    return Filters(before, on, after)
 
 
 def _not_in_on(program: Program, node: exp.Expr, side: str, how: JoinType) -> Exception:

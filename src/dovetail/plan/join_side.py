@@ -1,12 +1,13 @@
 """One side of a join as PQL: the slicer that writes its category, and the input table that the join reads.
 
 Paper, section 4.2: the slicer's view selects first the key and time expressions of the ON clause, then the
-columns of its side; its table writes all of them to a new category, sharded by the key.
+columns of its side; its table writes all of them to a new category, sharded by the key. A theta join has no
+key: what its conditions read is written instead.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
@@ -48,20 +49,26 @@ class JoinSide:
     payload: list[Carried]
     conditions: list[exp.Expr]
     span: Span | None
+    operands: list[exp.Expr] = field(default_factory=list)  # of a theta join's conditions
 
     def slicer(self, buckets: int, compression: Compression | None) -> list[Statement]:
         keys = [f"_key_{i}" for i in range(len(self.keys))]
         items = [named(key, name) for name, key in zip(keys, self.keys, strict=True)]
+        items.extend(named(operand, f"_on_{i}") for i, operand in enumerate(self.operands))
         items.append(named(self.time, "_time"))
         items.extend(named(carried.expression, carried.name) for carried in self.payload)
         rows = CreateView(self.names.rows, select(items, self.relation, self.conditions), span=self.span)
-        shard = call("xxhash64", *(column(key) for key in keys))
-        storage = Storage("SCRIBE", self.names.category, shard, buckets, compression)
+        # Rows without a key need no buckets: tasks take them by their number.
+        shard = call("xxhash64", *(column(key) for key in keys)) if keys else None
+        storage = Storage("SCRIBE", self.names.category, shard, buckets if keys else 1, compression)
         passed = passed_on([item.alias for item in items], self.names.rows)
         return [rows, CreateTable(self.names.slicer, select(passed, self.names.rows), storage, self.span)]
 
     def input(self, environment: Environment) -> CreateInput:
         columns = [ColumnDef(f"_key_{i}", type_of(key, environment)) for i, key in enumerate(self.keys)]
+        columns.extend(
+            ColumnDef(f"_on_{i}", type_of(operand, environment)) for i, operand in enumerate(self.operands)
+        )
         columns.append(ColumnDef("_time", "TIMESTAMP"))
         columns.extend(ColumnDef(c.name, type_of(c.expression, environment)) for c in self.payload)
         return CreateInput(self.names.input, tuple(columns), Scribe(self.names.category), self.span)

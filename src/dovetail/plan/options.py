@@ -12,6 +12,7 @@ from dovetail.model.estimate_spec import EstimateSpec, Statistic
 from dovetail.model.interval import IntervalSpec, JoinType, Match, Pick
 from dovetail.model.join_settings import HISTORY_US, JoinSettings
 from dovetail.model.pacing import Pacing
+from dovetail.model.theta import CountWindow, Order
 from dovetail.model.validity import Validity
 from dovetail.plan.interval_literal import UNIT_US, words
 from dovetail.plan.nearest import did_you_mean
@@ -21,8 +22,9 @@ MAX_DELAY_US = 2 * UNIT_US["minute"]
 BUCKETS = 64
 MAX_STEP_ROWS = 4_000_000
 IDLE_TIMEOUT_US = UNIT_US["minute"]
+MOST_WINDOW_ROWS = 10**9
 
-Kind = Literal["choice", "interval", "integer", "number"]
+Kind = Literal["choice", "interval", "integer", "number", "rows"]
 Value = str | int | float
 
 
@@ -47,6 +49,8 @@ class Option:
             return " | ".join(f'"{choice}"' for choice in self.choices)
         if self.kind == "interval":
             return "an interval that is not negative, such as INTERVAL '2 minutes'"
+        if self.kind == "rows":
+            return "ROWS and a whole number, such as ROWS 1000000"
         return f"a {'whole ' if self.kind == 'integer' else ''}number from {self.low} to {self.high}"
 
     @property
@@ -73,6 +77,40 @@ OPTIONS: tuple[Option, ...] = (
         'Which partner `match = "one"` takes: the first found, or by event time when the window closes.',
         get_args(Pick),
         needs=("match", ("one",)),
+    ),
+    Option(
+        "window",
+        "rows",
+        None,
+        "rows",
+        "Of a join without an equality: a new row sees the last so many rows of the other side, instead of a "
+        "window of event time.",
+        high=MOST_WINDOW_ROWS,
+    ),
+    Option(
+        "left_window",
+        "rows",
+        None,
+        "rows",
+        "How many left rows a new right row sees; by default `window`.",
+        high=MOST_WINDOW_ROWS,
+    ),
+    Option(
+        "right_window",
+        "rows",
+        None,
+        "rows",
+        "How many right rows a new left row sees; by default `window`.",
+        high=MOST_WINDOW_ROWS,
+    ),
+    Option(
+        "order",
+        "choice",
+        None,
+        "",
+        "Of a join without an equality: what is sorted by the arrival of the later row. Nothing (the "
+        "default), what each task puts out in a step, or all that a step puts out, which takes one task.",
+        get_args(Order),
     ),
     Option(
         "stream_time",
@@ -272,6 +310,8 @@ class JoinOptions:
     buckets: int
     compression: Compression
     settings: JoinSettings
+    rows: CountWindow | None  # None: the window is one of event time
+    order: Order | None
 
     def spec(self, before_us: int, after_us: int, how: JoinType) -> IntervalSpec:
         """The join within these bounds."""
@@ -331,6 +371,8 @@ def resolve(options: Iterable[JoinOption]) -> JoinOptions:
         buckets=int(cast(int, value["buckets"])),
         compression=cast(Compression, value["compression"]),
         settings=_settings(value),
+        rows=_rows(value),
+        order=cast("Order | None", value["order"]),
     )
 
 
@@ -348,6 +390,19 @@ def spelled_out(options: Iterable[JoinOption]) -> tuple[JoinOption, ...]:
         if (said := value[option.name]) is not None
         and (option.needs is None or value[option.needs[0]] in option.needs[1])
     )
+
+
+def _rows(value: Mapping[str, Value | None]) -> CountWindow | None:
+    left, right = (_whole(value[f"{side}_window"] or value["window"]) for side in ("left", "right"))
+    if left is None and right is None:
+        return None
+    if left is None or right is None:
+        raise PlanError(
+            "only one side's rows are counted",
+            expected="`left_window` and `right_window`, or `window` for both",
+            hint="add the other",
+        )
+    return CountWindow(left, right)
 
 
 def _settings(value: Mapping[str, Value | None]) -> JoinSettings:

@@ -15,6 +15,7 @@ from dovetail.errors import CorruptFile, DovetailError, UnknownVersion
 from dovetail.model.compression import Compression
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_settings import JoinSettings
+from dovetail.model.theta import Constant, Operand, Operation, Theta
 from dovetail.plan.plan_json import decode, encode
 
 PLAN_VERSION = 1
@@ -57,7 +58,8 @@ class Relation:
 
 @dataclass(frozen=True)
 class CategoryOutput:
-    """An intermediate category. With keys: a side of a join, sharded by them; without: a join."""
+    """An intermediate category. With a time: a side of a join, sharded by its keys if it has any; without: a
+    join."""
 
     category: str
     keys: tuple[str, ...]
@@ -146,6 +148,7 @@ class JoinStage:
     select: str
     output: Output
     watermark: Watermark | None = None
+    theta: Theta | None = None
 
 
 Stage = SlicerStage | JoinStage
@@ -185,6 +188,9 @@ _KINDS: dict[str, type] = {
         NoopSink,
         SlicerStage,
         JoinStage,
+        Operand,
+        Constant,
+        Operation,
     )
 }
 

@@ -17,7 +17,7 @@ from sqlglot import exp
 from dovetail.model.interval import JoinType
 from dovetail.plan.join_condition import side_of
 
-RESERVED = ("_l_", "_r_", "_key_", "_time", "_hash")
+RESERVED = ("_l_", "_r_", "_key_", "_on_", "_time", "_hash")
 """Names of columns that the planner gives itself in intermediate categories."""
 
 

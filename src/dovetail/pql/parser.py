@@ -292,6 +292,9 @@ def _option(cursor: Cursor) -> JoinOption:
         option = join_options.find(name)
         cursor.expect("=")
         tokens = cursor.argument()
+        if option.kind == "rows":
+            place = replace(place, stop=tokens[-1].end + 1 if tokens else place.stop)
+            return JoinOption(option.name, join_options.checked(option, _rows(tokens)), place)
         node = parse_expression(cursor.source, tokens, tokens[-1].end + 1 if tokens else place.stop)
         place = replace(place, stop=tokens[-1].end + 1)
         timed = node.find(exp.Interval) is not None
@@ -304,6 +307,18 @@ def _option(cursor: Cursor) -> JoinOption:
             error = PlanError(f"join option `{name}`: {error}", expected=SPELLINGS)
         error.where = error.where or cursor.source.show(place)
         raise error from None
+
+
+def _rows(tokens: list[Token]) -> object:
+    """`ROWS 1000`."""
+    if (
+        len(tokens) == 2
+        and word(tokens[0]) == "ROWS"
+        and tokens[1].text.isdigit()
+        and len(tokens[1].text) < 19
+    ):
+        return int(tokens[1].text)
+    return " ".join(token.text for token in tokens)[:40]
 
 
 def _value(node: exp.Expr) -> object:

@@ -56,6 +56,8 @@ def _option(option: JoinOption) -> str:
     kind = BY_NAME[option.name].kind
     if kind == "interval":
         return f"{option.name} = INTERVAL '{words(int(option.value))}'"
+    if kind == "rows":
+        return f"{option.name} = ROWS {option.value}"
     return f"{option.name} = {text(str(option.value)) if kind == 'choice' else option.value}"
 
 

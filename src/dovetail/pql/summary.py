@@ -8,11 +8,17 @@ from typing import Any
 from sqlglot import exp
 
 from dovetail.plan.dialect import pql_sql
-from dovetail.plan.join_condition import take_apart
+from dovetail.plan.join_condition import JoinCondition, take_apart
+from dovetail.plan.join_filters import filters
+from dovetail.plan.options import JoinOptions, resolve
 from dovetail.plan.physical import Column, Plan
+from dovetail.plan.relation_types import environment_of, relation_types
 from dovetail.plan.rules.split_joins import join_type
 from dovetail.plan.scope import tables
 from dovetail.plan.statements import CreateInput, CreateTable, CreateView, Program, Scribe, Storage, is_join
+from dovetail.plan.theta_bands import bands_in
+from dovetail.plan.theta_join import is_known
+from dovetail.plan.theta_words import access_words, found_band_words, rows_words
 from dovetail.plan.window_words import HOW_WORDS, match_words, window_words
 
 
@@ -34,6 +40,8 @@ class JoinSummary:
     before_us: int
     after_us: int
     match: str
+    counted: bool = False  # the window counts rows
+    finds: tuple[str, ...] = ()  # how a theta join finds its pairs
 
 
 @dataclass(frozen=True)
@@ -59,8 +67,10 @@ class Summary:
             lines.append("             " + ", ".join(f"{c.name} {c.type or '?'}" for c in table.columns))
         for join in self.joins:
             lines.append(f"join         {join.name}: {join.left} {join.type} {join.right}")
-            lines.append(f"             on {' and '.join(join.keys)}; {join.match}")
-            lines.append(f"             right rows {join.window} the left row")
+            lines.append(f"             on {' and '.join(join.keys) or 'no equality'}; {join.match}")
+            window = join.window if join.counted else f"right rows {join.window} the left row"
+            lines.append(f"             {window}")
+            lines.extend(f"             {line}" for line in join.finds)
         lines.extend(f"output       {output.name}: {output.writes}" for output in self.outputs)
         return lines
 
@@ -90,7 +100,8 @@ def _join(program: Program, view: CreateView, match: str) -> JoinSummary:
     query = view.query
     assert isinstance(query, exp.Select)
     left, right = (table.name for table in tables(query))
-    on = take_apart(program, query.args["joins"][0].args["on"], left, right)
+    given = resolve(view.options)
+    on = take_apart(program, query.args["joins"][0].args["on"], left, right, counted=given.rows is not None)
     pairs = zip(on.left_keys, on.right_keys, strict=True)
     return JoinSummary(
         name=view.name,
@@ -98,10 +109,31 @@ def _join(program: Program, view: CreateView, match: str) -> JoinSummary:
         right=right,
         type=HOW_WORDS[join_type(query)],
         keys=tuple(f"{pql_sql(a)} = {pql_sql(b)}" for a, b in pairs),
-        window=window_words(on.before_us, on.after_us),
+        window=rows_words(given.rows) if given.rows else window_words(on.before_us, on.after_us),
         before_us=on.before_us,
         after_us=on.after_us,
         match=match,
+        counted=given.rows is not None,
+        finds=_finds(program, query, on, (left, right), given) if on.is_theta else (),
+    )
+
+
+def _finds(
+    program: Program, query: exp.Select, on: JoinCondition, names: tuple[str, str], given: JoinOptions
+) -> tuple[str, ...]:
+    """The access path of a theta join, in the words of its text."""
+    conditions = filters(program, query, on, join_type(query), given.match).on
+    environment = environment_of(query, relation_types(program))
+    known = [node for node in conditions if is_known(node, names, environment)]
+    bands, rest = bands_in(known, *names, environment)
+    after = [pql_sql(node) for node in conditions if node not in known]
+    return tuple(
+        access_words(
+            [found_band_words(band) for band in bands],
+            [pql_sql(node) for node in rest],
+            after,
+            timed=given.rows is None,
+        )
     )
 
 

@@ -66,18 +66,22 @@ def _joins(plan: Plan, name: str | None, home: str) -> list[JoinConfig]:
 
 def _allowed(said: str, configs: list[JoinConfig]) -> int:
     """The number, if every join can have so many tasks: nothing is changed for some of them only."""
-    from dovetail.state.asked_tasks import MOST_TASKS
+    from dovetail.model.join_config import MOST_TASKS
 
-    least = min(configs, key=lambda config: config.buckets)
-    most = min(MOST_TASKS, least.buckets)
+    least = min(configs, key=lambda config: config.most_tasks)
+    most = min(MOST_TASKS, least.most_tasks)
     if said in (str(number) for number in range(1, most + 1)):
         return int(said)
-    few = least.buckets < MOST_TASKS
+    few = None
+    if least.theta is not None and most == 1:
+        few = 'its query asks for order = "step", which takes one task'
+    elif most < MOST_TASKS:
+        few = f"a task needs a bucket, and the join has {least.buckets} for all its life"
     raise SettingError(
         f"{said!r} is not a number of tasks that join {least.join} can have",
         where="--tasks",
         expected=f"1 to {most}, or {AUTO}",
-        hint=f"a task needs a bucket, and the join has {least.buckets} for all its life" if few else None,
+        hint=few,
     )
 
 

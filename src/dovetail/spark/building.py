@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructField, StructType
 
 from dovetail.errors import PlanError
+from dovetail.joins.theta_condition import check_types
 from dovetail.log.category import Category
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.validity import Validity
@@ -133,7 +134,7 @@ class Builder:
                 after.append(self._writers[table.source.category])
         rows = self._select(stage.views, stage.select, stage.watermark, stage.name)
         built = BuiltStage(stage.name, rows, stage.output, tuple(after), stage, rejects=rejects)
-        if isinstance(stage.output, CategoryOutput) and not stage.output.keys:
+        if isinstance(stage.output, CategoryOutput) and stage.output.time is None:
             make_category(rows, self.home, stage.output.category, 1, stage.output.compression)
         return built
 
@@ -175,6 +176,8 @@ class Builder:
             side.rows = sliced(side.rows, output.keys, output.time, types)
             side.validity = stage.settings.validity
             make_category(side.rows, self.home, output.category, output.buckets, output.compression)
+        if stage.theta is not None:
+            self._require_conditions(stage)
         return join_config(
             self.plan,
             stage,
@@ -184,6 +187,15 @@ class Builder:
             drain=self.drain,
             gate=self.gates.path(stage.name) if self.gates else None,
         )
+
+    def _require_conditions(self, stage: JoinStage) -> None:
+        assert stage.theta is not None
+        schemas = [Category.open(self.home, name).schema for name in (stage.left, stage.right)]
+        try:
+            check_types(stage.theta.conditions, *schemas)
+        except PlanError as error:
+            error.where = f"join {stage.name}"
+            raise
 
     def _common_type(self, left: DataType, right: DataType, place: str) -> DataType:
         if left == right:

@@ -86,6 +86,7 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
     @told
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         from dovetail.state.asked_tasks import tasks_to_plan
+        from dovetail.state.floors import with_floors
         from dovetail.state.snapshot_files import SnapshotFiles
         from dovetail.time.coordinator import Pace, plan
 
@@ -101,7 +102,9 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
             config.settings.estimate,
             config.settings.pacing,
             config.spec.after_us,
-            config.spec if config.settings.splits_hot_keys else None,
+            config.spec if config.settings.splits_hot_keys and config.theta is None else None,
+            keeps_turns=config.theta is not None,
+            by_rows=config.theta is not None and config.theta.rows is not None,
         )
         waits = self._stop_at is None
         new = self._new(left, 0, begin.left), self._new(right, 1, begin.right)
@@ -115,7 +118,7 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
         )
         if planned.end is begin:
             return start
-        end = SnapshotFiles(config).remembering(begin, self._with_floors(planned.end, left, right))
+        end = SnapshotFiles(config).remembering(begin, with_floors(config, planned.end, left, right))
         self._record(begin, planned, *new, (time.monotonic_ns() - began) // 1000)
         passing("coordinator", "planned")
         return end.to_json()
@@ -169,6 +172,7 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
                 tuple(segment.sketch for segment in commit.segments),
                 commit.written_at_us,
                 tuple(key for segment in commit.segments for key in segment.frequent),
+                commit.first_row,
             )
             for commit in category.commits(start, stop)
         ]
@@ -206,15 +210,6 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
         silent_us = (time.monotonic_ns() - self._heard[side][1]) // 1000
         return silent_us > self.config.settings.idle_timeout_us
 
-    def _with_floors(self, end: JoinOffset, left: Category, right: Category) -> JoinOffset:
-        from dovetail.time.coordinator import needed_since
-
-        left_since, right_since = needed_since(self.config.spec, end)
-        return end.moved(
-            left_floor=_floor(left, end.left_floor, end.left, left_since),
-            right_floor=_floor(right, end.right_floor, end.right, right_since),
-        )
-
     # --- task ---
 
     @told
@@ -233,13 +228,3 @@ def _now_us() -> int:
 
 def _newest(commit: Commit) -> int | None:
     return commit.sketch.max_us if commit.sketch.count else None
-
-
-def _floor(category: Category, floor: int, stop: int, since_us: int) -> int:
-    """The first commit, from `floor` on, with a row at or after `since_us`."""
-    while floor < stop:
-        newest = _newest(category.commit(floor))
-        if newest is not None and newest >= since_us:
-            break
-        floor += 1
-    return floor

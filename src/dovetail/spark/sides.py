@@ -35,8 +35,12 @@ class Written(NamedTuple):
 def write_side(category: Category, batches: Iterable[pa.RecordBatch], validity: Validity) -> Written:
     """Rows of a join's side as segments; those whose time is not believed once more, aside."""
     screen = Screen(category, validity)
+    keyed = HASH in category.schema.names
     segments = category.write_segments(
-        screen.passed(batches), bucket_of(HASH, category.buckets), time_of(TIME), hash_of=hash_of(HASH)
+        screen.passed(batches),
+        bucket_of(HASH if keyed else None, category.buckets),
+        time_of(TIME),
+        hash_of=hash_of(HASH) if keyed else None,
     )
     return Written(segments, screen.written())
 

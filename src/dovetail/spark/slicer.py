@@ -4,7 +4,7 @@ Paper, section 4.2. Expressions, filters and projections are DataFrame code and 
 written inside the tasks; the driver then makes them exist with one commit. A micro-batch that is run again
 finds its commit there and changes nothing: Spark's batch number is the producer's batch number.
 
-    _hash   xxhash64 of the key columns
+    _hash   xxhash64 of the key columns; the side of a theta join has no keys, and none of this
     _time   microseconds since the epoch, or why there is none (`model/time_codes.py`)
     _key_i  the key columns, to tell equal keys from equal hashes
     ...     payload
@@ -41,9 +41,11 @@ def sliced(rows: DataFrame, keys: Sequence[str], time: str, key_types: Sequence[
     for key, kind in zip(keys, key_types, strict=True):
         if rows.schema[key].dataType != kind:
             rows = rows.withColumn(key, F.col(f"`{key}`").cast(kind))
-    no_key = " OR ".join(f"{quoted(key)} IS NULL" for key in keys)
     micros = f"unix_micros(CAST({quoted(time)} AS TIMESTAMP))"
     payload = [name for name in rows.columns if name != time and name not in keys]
+    if not keys:
+        return rows.selectExpr(f"coalesce({micros}, {_literal(NO_TIME)}) AS {TIME}", *map(quoted, payload))
+    no_key = " OR ".join(f"{quoted(key)} IS NULL" for key in keys)
     return rows.selectExpr(  # as text: every Column made from Python is a call into the JVM
         f"xxhash64({', '.join(map(quoted, keys))}) AS {HASH}",
         f"CASE WHEN {no_key} THEN {_literal(NULL_KEY)} ELSE coalesce({micros}, {_literal(NO_TIME)}) END"

@@ -88,10 +88,10 @@ def _writer(
     rows = built.rows
     producer = f"{application}.{built.name}"
     match built.output:
-        case CategoryOutput(category=name, keys=keys):
+        case CategoryOutput(category=name, time=time):
             category = Category.open(home, name)
             placement = (
-                Placement(HASH, TIME, built.validity) if keys else Placement(None, _first_timestamp(rows))
+                Placement(HASH, TIME, built.validity) if time else Placement(None, _first_timestamp(rows))
             )
         case ScribeSink(category=name, shard=shard, buckets=buckets, compression=compression):
             if shard:  # the hash stays with the rows: a reader can tell the bucket by it

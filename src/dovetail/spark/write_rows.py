@@ -57,7 +57,8 @@ def sliced_batch(
     for key in key_columns:
         if key.null_count:
             times = pc.if_else(key.is_valid(), times, pa.scalar(NULL_KEY, pa.int64()))
-    made = {"_hash": pa.array(hash_keys(key_columns)), "_time": times, **taken}
+    hashes = {"_hash": pa.array(hash_keys(key_columns))} if keys else {}
+    made = {**hashes, "_time": times, **taken}
     return pa.record_batch([made[name] for name in schema.names], schema=schema)
 
 

@@ -18,6 +18,7 @@ from dovetail.state.arrivals import arrivals, copied_tags
 from dovetail.state.capped_keys import counted, pruned
 from dovetail.state.gather import Rows, key_hashes, same_keys
 from dovetail.state.live_index import Attached
+from dovetail.state.theta_step import theta_step
 
 Totals = dict[str, int]
 
@@ -38,6 +39,12 @@ def advance(
     right_rows: Rows,
 ) -> tuple[Emitted, Totals]:
     """Takes the state from `start` to `end`; returns what came out, and the running totals after it."""
+    if config.theta is not None:
+        emitted = theta_step(config, config.theta, share, at.state, start, end, left_rows, right_rows)
+        told = _told(config.spec, emitted.counts)._asdict()
+        if share.dealt == SIDES:  # each task sees only some of a left row's partners
+            del told["left_matched"]
+        return emitted, _after(at, emitted, add_totals(at.totals, told))
     state, before = at.state, at.state.times
     left, right = (Category.open(config.home, name) for name in (config.left, config.right))
     new_left = arrivals(left, left.commits(start.left, end.left), share, "left")
@@ -56,10 +63,15 @@ def advance(
     totals = add_totals(totals, {"missed": seen.missed, **labelled(seen.offsets)})
     for rows, side, capped in zip((left_rows, right_rows), SIDES, emitted.capped, strict=True):
         totals = pruned(add_totals(totals, counted(rows, config.keys, side, capped)))
-    totals |= {"open_rows": state.left_rows, "retained_rows": state.right_rows}
+    return emitted, _after(at, emitted, totals)
+
+
+def _after(at: Attached, emitted: Emitted, totals: Totals) -> Totals:
+    """With what is held now, and the most that was."""
+    totals = totals | {"open_rows": at.state.left_rows, "retained_rows": at.state.right_rows}
     totals["peak_rows"] = max(totals.get("peak_rows", 0), emitted.peak_rows)
     totals["peak_index_bytes"] = max(totals.get("peak_index_bytes", 0), index_bytes(at))
-    return emitted, totals
+    return totals
 
 
 def add_totals(first: Totals, second: Totals) -> Totals:

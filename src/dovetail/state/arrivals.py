@@ -19,6 +19,7 @@ from dovetail.model.time_codes import FIRST_TIME
 
 HASH, TIME = "_hash", "_time"
 Int64s = NDArray[np.int64]
+_NONE = Arrivals(*(np.empty(0, np.int64) for _ in range(3)))
 
 
 def arrivals(category: Category, commits: Sequence[Commit], share: Share, side: Side) -> Arrivals:
@@ -29,17 +30,20 @@ def arrivals(category: Category, commits: Sequence[Commit], share: Share, side: 
 def arrivals_in(category: Category, infos: Sequence[PlacedSegment], share: Share, side: Side) -> Arrivals:
     """The same, of some segments."""
     segments = [category.open_segment(info) for info in infos]
-    own = [part for segment in segments for part in _own(segment, share, side)]
-    lent = [part for segment in segments for part in _lent(segment, share, side)]
-    parts = own + lent
+    if share.dealt is not None:
+        parts = [_dealt(segment, share, side) for segment in segments]
+    else:
+        parts = [part for segment in segments for part in _own(segment, share, side)]
+        parts += [part for segment in segments for part in _lent(segment, share, side)]
     if not parts:
-        empty = np.empty(0, np.int64)
-        return Arrivals(empty, empty, empty)
+        return _NONE
     return Arrivals(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
 def mine(share: Share, side: Side, held: Held, buckets: Int64s) -> NDArray[np.bool_]:
     """Which rows of a side, given their buckets, are a task's."""
+    if share.dealt is not None:
+        return share.holds(side, held.row)
     chosen: NDArray[np.bool_] = (buckets >= share.low) & (buckets < share.high)
     for key in share.hot:
         here = (held.tag == key.tag) & (buckets == key.hash % share.buckets)
@@ -51,6 +55,16 @@ def copied_tags(share: Share, side: Side) -> NDArray[np.uint32]:
     """Tags of hot keys whose rows on a side are copies here: another task counts them."""
     tags = [key.tag for key in share.hot if key.dealt != side and not share.is_home(key)]
     return np.array(tags, np.uint32)
+
+
+def _dealt(segment: Segment, share: Share, side: Side) -> Arrivals:
+    """Rows without a key, those that the task stores. Their number takes the place of the hash."""
+    rows = segment.first_row + np.arange(segment.mapped.num_rows, dtype=np.int64)
+    times = segment.mapped.column(TIME).to_numpy()
+    kept = share.holds(side, rows)
+    if not kept.all():
+        rows, times = rows[kept], times[kept]
+    return Arrivals(rows << 32, times, rows)
 
 
 def _own(segment: Segment, share: Share, side: Side) -> Iterator[Arrivals]:

@@ -18,10 +18,9 @@ from typing import Literal, NamedTuple
 from dovetail.errors import CorruptFile, DovetailError
 from dovetail.log import document
 from dovetail.log.filesystem import open_store
-from dovetail.model.join_config import JoinConfig
+from dovetail.model.join_config import MOST_TASKS, JoinConfig
 
 KIND, VERSION = "dovetail.tasks", 1
-MOST_TASKS = 64
 _REMEDY = "ask again with `dovetail scale`, or delete the file; the join keeps its number of tasks until then"
 
 Origin = Literal["command", "option", "cores", "unreadable"]
@@ -90,8 +89,7 @@ def _read(config: JoinConfig) -> int | None:
 
 
 def _at_most(tasks: int | None, config: JoinConfig) -> int | None:
-    """A task without a bucket would have nothing to do."""
-    return None if tasks is None else min(tasks, config.buckets)
+    return None if tasks is None else min(tasks, config.most_tasks)
 
 
 @functools.cache

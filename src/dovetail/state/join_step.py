@@ -60,7 +60,8 @@ def gather(
     config: JoinConfig, emitted: Emitted, left: Rows, right: Rows, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     """Pairs first, then lone left rows, then lone right rows; the side that is not there is null."""
-    if left.packed or right.packed:
+    in_order = config.theta is not None and config.theta.order != "none"
+    if (left.packed or right.packed) and not in_order:
         emitted = neighbours_together(emitted, left)
     rows: dict[Side, Rows] = {"left": left, "right": right}
     places: dict[Side, Places] = {

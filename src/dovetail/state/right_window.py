@@ -43,12 +43,16 @@ def replay_right(
 ) -> None:
     """Insert a task's right rows that are in the window. `matched` are the numbers of those that have had a
     partner; `wanted` picks some of the rows."""
+    if config.theta is not None and config.theta.rows is not None:
+        replay_last_rows(config, share, state, offset, config.theta.rows.right_rows)
+        return
     right = Category.open(config.home, config.right)
     bound = max(retain_bound(config.spec, state.times), FIRST_TIME)
     commits = right.commits(offset.right_floor, offset.right)
     segments = [info for commit in commits for info in commit.segments if info.sketch.share_from(bound)]
     read = [_rows_of(info, share) for info in segments]
     kept = sum(rows * info.sketch.share_from(bound) for rows, info in zip(read, segments, strict=True))
+    kept /= share.tasks if "right" in (share.dealt or ()) else 1
     with ReplayProgress(config, share, sum(read)) as progress:
         pieces = _pieces(right, segments, share, bound, np.sort(matched), progress)
         if wanted is None:
@@ -60,7 +64,28 @@ def replay_right(
         _cap(state, config.spec.right_cap, Rows(right, offset.right_floor, offset.right))
 
 
+def replay_last_rows(
+    config: JoinConfig, share: Share, state: IntervalState, offset: JoinOffset, count: int
+) -> None:
+    """Insert a task's part of the last right rows, where the window counts rows. Their number is their
+    time."""
+    right = Category.open(config.home, config.right)
+    commits = right.commits(offset.right_floor, offset.right)
+    if not commits:
+        return
+    since = commits[-1].first_row + commits[-1].rows - count
+    segments = [info for commit in commits for info in commit.segments if info.first_row + info.rows > since]
+    with ReplayProgress(config, share, sum(info.rows for info in segments)) as progress:
+        for info in segments:
+            found = arrivals_in(right, [info], share, "right")
+            held = Held.fresh(tag_of(found.hash), found.row, found.row)
+            state.right.insert(held.where(held.row >= since))
+            progress.add(info.rows)
+
+
 def _rows_of(info: PlacedSegment, share: Share) -> int:
+    if share.dealt is not None:
+        return info.rows
     return sum(info.rows_per_bucket[share.low : share.high])
 
 

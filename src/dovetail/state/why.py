@@ -37,6 +37,13 @@ def why(
 ) -> Answer:
     """What became of the left rows with a key; with a time, of those within a second of it, or nearest to it.
     At most `limit` of them are told, the newest."""
+    if config.theta is not None:
+        raise InputError(
+            "a join without an equality has no keys to ask for",
+            where=f"join {config.join}",
+            expected="a join with an equality",
+            hint="look for the row's pairs in what the application puts out",
+        )
     left, right = Category.open(config.home, config.left), Category.open(config.home, config.right)
     kinds = [left.schema.field(name).type for name in config.keys]
     if len(key) != len(kinds):

@@ -22,6 +22,7 @@ class CommitSummary(NamedTuple):
     sketches: tuple[EventTimeSketch, ...] = ()
     written_at_us: int = 0
     frequent: tuple[FrequentKey, ...] = ()
+    first_row: int = 0  # its number in the category: how many came before
 
 
 @dataclass(frozen=True)

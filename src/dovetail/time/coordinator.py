@@ -34,6 +34,8 @@ class Pace(NamedTuple):
     pacing: Pacing | None = None
     after_us: int = 0
     splits: IntervalSpec | None = None  # hot keys of this join are split over the tasks; None: of none
+    keeps_turns: bool = False  # the order in which commits are taken is recorded
+    by_rows: bool = False  # the stream of which fewer rows have entered goes first, whatever their times
 
 
 class Planned(NamedTuple):
@@ -82,6 +84,7 @@ def plan(
     left_clock, right_clock = clocks(start, pace)
     left_clocks: list[Clock] = []
     right_clocks: list[Clock] = []
+    turns = [0]
     carried = (False, False)
     rows = 0
     while True:
@@ -94,9 +97,16 @@ def plan(
             carried[0] or left_clock.time_us > before[0],
             carried[1] or right_clock.time_us > before[1],
         )
-        side = _next_side(pace, left_clock.time_us, right_clock.time_us, has, waits)
+        if pace.by_rows and all(has):
+            entered = left[len(left_clocks)].first_row, right[len(right_clocks)].first_row
+            side: Literal["left", "right"] | None = "left" if entered[0] <= entered[1] else "right"
+        else:
+            side = _next_side(pace, left_clock.time_us, right_clock.time_us, has, waits)
         if side is None:
             break
+        if (len(turns) % 2 == 1) != (side == "left"):
+            turns.append(0)
+        turns[-1] += 1
         if side == "left":
             commit = left[len(left_clocks)]
             left_clock = left_clock.after(commit)
@@ -124,6 +134,7 @@ def plan(
         heat=heat,
         tasks=pace.tasks,
         ended=over,
+        turns=turns if pace.keeps_turns else [],
     )
     left_goes, right_goes = _may_go(pace, *times)
     paused = (

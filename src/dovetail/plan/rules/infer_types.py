@@ -134,7 +134,7 @@ class _Query:
             condition = take_apart(self.uses.program, self.query.args["joins"][0].args["on"], left, right)
         except DovetailError:
             return
-        for time in (condition.left_time, condition.right_time):
+        for time in filter(None, (condition.left_time, condition.right_time)):
             self._hint(time, Rank.WINDOW_TIME, "TIMESTAMP")
 
     def _node(self, node: exp.Expr) -> None:

@@ -17,6 +17,7 @@ from dovetail.model.compression import Compression
 from dovetail.model.interval import JoinType
 from dovetail.plan import options as join_options
 from dovetail.plan.consumers import fused_table
+from dovetail.plan.dialect import call
 from dovetail.plan.fresh_name import fresh_name
 from dovetail.plan.interval_literal import interval_node
 from dovetail.plan.join_condition import take_apart
@@ -38,6 +39,7 @@ from dovetail.plan.statements import (
     Storage,
     is_join,
 )
+from dovetail.plan.theta_join import BY_KEY, Operands, check_options, rewritten
 from dovetail.plan.tree import all_of, column, named, passed_on, select, table
 
 HOW: dict[str, JoinType] = {
@@ -86,7 +88,14 @@ class _Split:
         self.how = join_type(query)
         self.left, self.right = (found.name for found in tables(query))
         self.options = join_options.resolve(view.options)
-        self.condition = take_apart(program, query.args["joins"][0].args["on"], self.left, self.right)
+        self.condition = take_apart(
+            program,
+            query.args["joins"][0].args["on"],
+            self.left,
+            self.right,
+            counted=self.options.rows is not None,
+        )
+        check_options(program, view, self.condition, self.how, self.options)
 
     @property
     def _compression(self) -> Compression | None:
@@ -99,13 +108,27 @@ class _Split:
         joined = fresh_name(f"{self.view.name}_join", self.taken)
         columns = SplitColumns(self.left, self.right, self.how, joined)
         items = [self._item(columns, item) for item in self.query.expressions]
-        before, after = filters(self.program, self.query, self.condition, self.how, self.options.match)
-        conditions = [columns.after(node) for node in after]
-        if not columns.carried:  # constants only: a row must still be a row
-            columns.after(self.condition.left_keys[0])
         environment = environment_of(self.query, self.types)
+        before, on, after = filters(self.program, self.query, self.condition, self.how, self.options.match)
+        operands = Operands({side: names[side].input for side in names})
+        on, unknown = rewritten(
+            self.program,
+            on,
+            (self.left, self.right),
+            environment,
+            operands,
+            self.how,
+            self.options.match,
+        )
+        conditions = [columns.after(node) for node in (*unknown, *after)]
+        if not columns.carried and self.condition.left_keys:  # constants only: a row must still be a row
+            columns.after(self.condition.left_keys[0])
         keys = keys_of_one_type(self.program, self.condition, environment)
-        times = (self.condition.left_time, self.condition.right_time)
+        # Where rows are counted, the time only tells when a row was read, for people.
+        times = [
+            call("current_timestamp") if time is None else time
+            for time in (self.condition.left_time, self.condition.right_time)
+        ]
         sides = [
             JoinSide(
                 names[side],
@@ -115,6 +138,7 @@ class _Split:
                 columns.of_side(side),
                 before[side],
                 self.view.span,
+                operands.of(side),
             )
             for i, (side, relation) in enumerate((("left", self.left), ("right", self.right)))
         ]
@@ -125,7 +149,7 @@ class _Split:
                 for statement in side.slicer(self.options.buckets, self._compression)
             ),
             *(side.input(environment) for side in sides),
-            self._join(joined, names, columns, len(keys[0])),
+            self._join(joined, names, columns, len(keys[0]), on),
             *self._post(joined, items, conditions, fused),
         ]
 
@@ -140,33 +164,44 @@ class _Split:
 
     def _item(self, columns: SplitColumns, item: exp.Expr) -> exp.Alias:
         name = item.output_name
-        if name.lower().startswith(RESERVED[:3]) or name.lower() in RESERVED[3:]:
+        if name.lower().startswith(RESERVED[:4]) or name.lower() in RESERVED[4:]:
             raise self.program.plan_error(
                 f"`{name}` cannot name a column of a join: such names are the planner's own",
                 item,
-                expected=f"a name that is not one of {', '.join(RESERVED[3:])}, "
-                f"and does not start with {', '.join(RESERVED[:3])}",
+                expected=f"a name that is not one of {', '.join(RESERVED[4:])}, "
+                f"and does not start with {', '.join(RESERVED[:4])}",
                 hint="give it another name with AS",
             )
         return named(columns.item(name, item.unalias()), name)
 
-    def _join(self, name: str, names: dict[str, SideNames], columns: SplitColumns, keys: int) -> CreateView:
+    def _join(
+        self,
+        name: str,
+        names: dict[str, SideNames],
+        columns: SplitColumns,
+        keys: int,
+        conditions: list[exp.Expr],
+    ) -> CreateView:
         inputs = {side: names[side].input for side in names}
         left, right = inputs["left"], inputs["right"]
         equal: list[exp.Expr] = [
             exp.EQ(this=column(f"_key_{i}", left), expression=column(f"_key_{i}", right)) for i in range(keys)
         ]
-        window = exp.Between(
+        window: exp.Expr = exp.Between(
             this=column("_time", right),
             low=exp.Sub(this=column("_time", left), expression=interval_node(self.condition.before_us)),
             high=exp.Add(this=column("_time", left), expression=interval_node(self.condition.after_us)),
         )
+        windows = [window] if self.options.rows is None else []
         join = self.query.args["joins"][0].copy()
         join.set("this", table(right))
-        join.set("on", all_of([*equal, window]))
+        join.set("on", all_of([*equal, *conditions, *windows] or [exp.true()]))
         items = [named(column(c.name, inputs[c.side]), c.name) for c in columns.carried.values()]
         query = exp.Select(expressions=items, from_=exp.From(this=table(left)), joins=[join])
-        return CreateView(name, query, join_options.spelled_out(self.view.options), self.view.span)
+        options = join_options.spelled_out(self.view.options)
+        if self.condition.is_theta:
+            options = tuple(option for option in options if option.name not in BY_KEY)
+        return CreateView(name, query, options, self.view.span)
 
     def _post(
         self, joined: str, items: list[exp.Alias], conditions: list[exp.Expr], fused: bool

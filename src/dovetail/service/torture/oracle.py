@@ -16,13 +16,20 @@ Result = tuple[int | None, int | None]
 
 
 def expected(
-    left: Sequence[Row], right: Sequence[Row], before: int, after: int, how: str, pick: str | None
+    left: Sequence[Row],
+    right: Sequence[Row],
+    before: int,
+    after: int,
+    how: str,
+    pick: str | None,
+    theta: bool = False,
 ) -> Counter[Result]:
-    """Pairs of numbers; a row that comes out alone has None beside it."""
+    """Pairs of numbers; a row that comes out alone has None beside it. `theta`: keys of neighbouring letters
+    match too."""
     out: Counter[Result] = Counter()
     taken = set()
     for l in left:
-        partners = [r for r in right if _matches(l, r, before, after)]
+        partners = [r for r in right if _matches(l, r, before, after, theta)]
         if how in ("semi", "anti"):
             if bool(partners) == (how == "semi"):
                 out[l[2], None] += 1
@@ -39,10 +46,11 @@ def expected(
     return out
 
 
-def _matches(l: Row, r: Row, before: int, after: int) -> bool:
+def _matches(l: Row, r: Row, before: int, after: int, theta: bool) -> bool:
     if l[0] is None or r[0] is None or l[1] is None or r[1] is None:
         return False
-    return l[0] == r[0] and l[1] - before <= r[1] <= l[1] + after
+    near = abs(ord(l[0]) - ord(r[0])) <= 1 if theta else l[0] == r[0]
+    return near and l[1] - before <= r[1] <= l[1] + after
 
 
 def _rank(l: Row, r: Row, pick: str) -> tuple[int, ...]:

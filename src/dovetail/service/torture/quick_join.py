@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,16 +22,26 @@ from dovetail.model.join_config import JoinConfig, OutputColumn
 from dovetail.model.join_settings import JoinSettings
 from dovetail.model.offset import JoinOffset
 from dovetail.model.share import HotKey
+from dovetail.model.theta import Band, Bound, Constant, Operand, Operation, Term, Theta
 from dovetail.model.time_codes import NO_TIME
 from dovetail.service.torture.oracle import Result, Row
-from dovetail.service.torture.workload import AFTER, BEFORE, MAX_DELAY, Workload, cut
+from dovetail.service.torture.workload import (
+    AFTER,
+    BEFORE,
+    MAX_DELAY,
+    MODES,
+    THETA_MODES,
+    Workload,
+    cut,
+)
 from dovetail.spark.write_rows import bucket_of, hash_of, time_of
+from dovetail.state.floors import with_floors
 from dovetail.state.join_step import run_step
 from dovetail.state.key_hash import hash_keys
 from dovetail.state.snapshot_files import SnapshotFiles
 from dovetail.state.step_log import StepLog
 from dovetail.time.clock import CommitSummary
-from dovetail.time.coordinator import Pace, needed_since, plan
+from dovetail.time.coordinator import Pace, plan
 from dovetail.time.hot_keys import splittable
 from dovetail.time.recording import record_of
 
@@ -44,12 +55,29 @@ SCHEMA = pa.schema(
         pa.field("id", pa.int64()),
     ]
 )
-WIDE = SCHEMA.append(pa.field("note", pa.string()))
+THETA_SCHEMA = pa.schema(
+    [pa.field("_time", pa.int64(), False), pa.field("_on_0", pa.int64()), pa.field("id", pa.int64())]
+)
+NOTE = pa.field("note", pa.string())
+_LEFT, _RIGHT = Operand("left", "_on_0"), Operand("right", "_on_0")
+_APART = Operation("abs", (Operation("-", (_LEFT, _RIGHT)),))
+NEIGHBOURS = Theta(
+    (
+        Band(
+            (Term(1, "_on_0"),),
+            (Term(1, "_on_0"),),
+            Bound("-1", False, "1"),
+            Bound("1", False, "1"),
+            (Operation("<=", (_APART, Constant("int", "1"))),),
+        ),
+    )
+)
+"""Letters that are the same, or next to each other."""
 OUTPUT = pa.schema([("left", pa.int64()), ("right", pa.int64())])
 
 
 def quick_workload(seed: int | str) -> Workload:
-    return Workload.of(seed, ROWS)
+    return Workload.of(seed, ROWS, (*MODES, *THETA_MODES))
 
 
 def is_wide(seed: int | str) -> bool:
@@ -71,10 +99,20 @@ def run(home: Path, index: Path, seed: int | str, shift: int = 0, tasks: int | N
     gives each step another."""
     workload = quick_workload(seed)
     wide = is_wide(seed)
-    schema = WIDE if wide else SCHEMA
-    join = config(home, index, spec_of(workload), BUCKETS, MAX_DELAY)
+    theta = workload.mode.theta
+    schema = THETA_SCHEMA if theta else SCHEMA
+    buckets = 1 if theta else BUCKETS
+    join = config(home, index, spec_of(workload), buckets, MAX_DELAY)
+    if theta:
+        join = replace(join, keys=(), theta=NEIGHBOURS)
     left, right = (
-        Category.create(join.home, name, schema, buckets=BUCKETS, compression="zstd" if wide else "auto")
+        Category.create(
+            join.home,
+            name,
+            schema.append(NOTE) if wide else schema,
+            buckets=buckets,
+            compression="zstd" if wide else "auto",
+        )
         for name in ("left", "right")
     )
     steps, records = Steps(join, open_store(join.home)), StepLog(join.home, join.state_path)
@@ -86,13 +124,14 @@ def run(home: Path, index: Path, seed: int | str, shift: int = 0, tasks: int | N
             if end is None:
                 summaries = _new(left, start.left), _new(right, start.right)
                 changing = 1 + (start.step // 2 + shift) % MOST_TASKS
-                pace = Pace(MAX_DELAY, MAX_DELAY, STEP_ROWS, tasks or changing)
+                pace = Pace(MAX_DELAY, MAX_DELAY, STEP_ROWS, tasks or changing, keeps_turns=theta)
                 planned = plan(start, *summaries, pace, final=batch == BATCHES - 1)
                 if planned.end is start:
                     break
                 records.write(record_of(start, planned, *summaries, planned_at_us=start.step))
-                end = _with_floors(join, planned.end, left, right)
-                end = end.moved(hot=_hot(join.spec, f"{seed} {start.step // 3}"))
+                end = with_floors(join, planned.end, left, right)
+                if not theta:
+                    end = end.moved(hot=_hot(join.spec, f"{seed} {start.step // 3}"))
                 end = SnapshotFiles(join).remembering(start, end)
                 steps.log(end)
             steps.run(start, end)
@@ -135,7 +174,7 @@ class Steps:
 
 
 def spec_of(workload: Workload) -> IntervalSpec:
-    how, pick = workload.mode
+    how, pick, _ = workload.mode
     return IntervalSpec(BEFORE, AFTER, how, "one", pick) if pick else IntervalSpec(BEFORE, AFTER, how)
 
 
@@ -168,13 +207,16 @@ def append(category: Category, rows: list[Row], batch: int) -> None:
         "_hash": hash_keys([keys]),
         "_time": [NO_TIME if key is None or time is None else time for key, time, _ in rows],
         "_key_0": keys,
+        "_on_0": [None if key is None else ord(key) for key, _, _ in rows],
         "id": [number for _, _, number in rows],
         "note": [_note(number) for _, _, number in rows],
     }
     arrays = [pa.array(columns[field.name], field.type) for field in category.schema]
     record = pa.record_batch(arrays, schema=category.schema)
-    buckets = bucket_of("_hash", BUCKETS)
-    infos = category.write_segments([record], buckets, time_of("_time"), hash_of=hash_of("_hash"), max_rows=9)
+    keyed = "_hash" in category.schema.names
+    buckets = bucket_of("_hash" if keyed else None, category.buckets)
+    hashes = hash_of("_hash") if keyed else None
+    infos = category.write_segments([record], buckets, time_of("_time"), hash_of=hashes, max_rows=9)
     rejected = [category.write_rejected(["?"], "not a row")]
     category.append(infos, producer="torture", batch=batch, rejected=rejected)
 
@@ -199,17 +241,3 @@ def _new(category: Category, start: int) -> list[CommitSummary]:
         CommitSummary(commit.rows, commit.sketch.max_us if commit.sketch.count else None)
         for commit in category.commits(start, category.next_commit())
     ]
-
-
-def _with_floors(join: JoinConfig, end: JoinOffset, left: Category, right: Category) -> JoinOffset:
-    floors = []
-    sides = ((left, end.left_floor, end.left), (right, end.right_floor, end.right))
-    for (category, floor, stop), since in zip(sides, needed_since(join.spec, end), strict=True):
-        needed = (number for number in range(floor, stop) if _newest(category, number) >= since)
-        floors.append(next(needed, stop))
-    return end.moved(left_floor=floors[0], right_floor=floors[1])
-
-
-def _newest(category: Category, number: int) -> int:
-    sketch = category.commit(number).sketch
-    return sketch.max_us if sketch.count else NO_TIME

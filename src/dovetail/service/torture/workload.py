@@ -23,16 +23,23 @@ _NULLS = 0.03
 class Mode(NamedTuple):
     how: JoinType
     pick: Pick | None = None  # None: all partners
+    theta: bool = False  # keys match that are the same letter, or the one before or after
 
     def __str__(self) -> str:
-        return f"{self.how}, {self.pick}" if self.pick else self.how
+        words = f"{self.how}, {self.pick}" if self.pick else str(self.how)
+        return f"theta, {words}" if self.theta else words
 
 
+_THETA: tuple[JoinType, ...] = ("inner", "left", "semi", "anti")
 _PICKS: tuple[Pick, ...] = ("nearest", "earliest", "latest")
 MODES = (
     *(Mode(how) for how in get_args(JoinType)),
     *(Mode("left", pick) for pick in _PICKS),
     *(Mode("full", pick) for pick in _PICKS),
+)
+THETA_MODES = (
+    *(Mode(how, None, True) for how in _THETA),
+    *(Mode("left", pick, True) for pick in _PICKS),
 )
 
 
@@ -43,9 +50,9 @@ class Workload:
     right: list[Row]
 
     @classmethod
-    def of(cls, seed: int | str, rows: int) -> Workload:
+    def of(cls, seed: int | str, rows: int, modes: tuple[Mode, ...] = MODES) -> Workload:
         rng = random.Random(seed)
-        return cls(rng.choice(MODES), random_rows(rng, rows, MAX_DELAY), random_rows(rng, rows, MAX_DELAY))
+        return cls(rng.choice(modes), random_rows(rng, rows, MAX_DELAY), random_rows(rng, rows, MAX_DELAY))
 
     def expected(self) -> Counter[Result]:
         return oracle.expected(self.left, self.right, BEFORE, AFTER, *self.mode)

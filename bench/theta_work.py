@@ -1,0 +1,138 @@
+"""The work of `bench theta`, built straight in the log: no Spark, no slicer.
+
+The papers' schema and predicate: x and y uniform in 1 to 10,000, a band of 10 either way in both. Both sides
+hold a window of rows; then as many come again as are asked for, and only that step is timed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from dovetail.log.category import Category
+from dovetail.model.interval import IntervalSpec
+from dovetail.model.join_config import JoinConfig, OutputColumn
+from dovetail.model.join_settings import JoinSettings
+from dovetail.model.offset import JoinOffset
+from dovetail.model.theta import (
+    Band,
+    Bound,
+    Constant,
+    CountWindow,
+    Expression,
+    Operand,
+    Operation,
+    Term,
+    Theta,
+)
+from dovetail.spark.write_rows import bucket_of, time_of
+from dovetail.state.join_step import run_step
+
+DOMAIN, REACH = 10_000, 10
+SCHEMA = pa.schema(
+    [
+        pa.field("_time", pa.int64(), nullable=False),
+        pa.field("_on_0", pa.int32()),
+        pa.field("_on_1", pa.float64()),
+        pa.field("id", pa.int64()),
+    ]
+)
+OUTPUT = pa.schema([("left_id", pa.int64()), ("right_id", pa.int64())])
+
+
+class Outcome(NamedTuple):
+    """One task of the timed step."""
+
+    wall_s: float
+    cpu_s: float
+    pairs: int
+    checksum: int
+
+
+def _apart(column: str) -> Expression:
+    operands = Operand("left", column), Operand("right", column)
+    return Operation("<=", (Operation("abs", (Operation("-", operands),)), Constant("int", str(REACH))))
+
+
+def _band(column: str) -> Band:
+    low, high = Bound(str(-REACH), False, str(REACH)), Bound(str(REACH), False, str(REACH))
+    return Band((Term(1, column),), (Term(1, column),), low, high, (_apart(column),))
+
+
+def theta(window: int, path: str) -> Theta:
+    """`index`: by band index. `scan`: the same condition as one that no index knows."""
+    rows = CountWindow(window, window)
+    if path == "index":
+        return Theta((_band("_on_0"), _band("_on_1")), (), rows)
+    return Theta((), (_apart("_on_0"), _apart("_on_1")), rows)
+
+
+NOWHERE = Bound(str(10 * DOMAIN), False, str(10 * DOMAIN))
+
+
+def filling(window: int) -> Theta:
+    """Holds the same rows, and finds no pair: so the windows fill quickly."""
+    band = Band((Term(1, "_on_0"),), (Term(1, "_on_0"),), NOWHERE, NOWHERE, (_apart("_on_0"),))
+    return Theta((band,), (), CountWindow(window, window))
+
+
+def config(home: Path, index: Path, window: int, path: str) -> JoinConfig:
+    return JoinConfig(
+        home=str(home),
+        application="bench_theta",
+        join=path,
+        left="left",
+        right="right",
+        keys=(),
+        spec=IntervalSpec(0, 0, "inner"),
+        columns=(OutputColumn("left_id", "left", "id"), OutputColumn("right_id", "right", "id")),
+        buckets=1,
+        tasks=1,
+        settings=JoinSettings(0, 0, 1),
+        index_dir=str(index),
+        theta=theta(window, path),
+    )
+
+
+def write_log(home: Path, window: int, rows: int, seed: int) -> None:
+    """One commit a side that fills the windows, one with the rows of the timed step."""
+    for name in ("left", "right"):
+        category = Category.create(str(home), name, SCHEMA, buckets=1)
+        for low, high in ((0, window), (window, window + rows)):
+            segments = category.write_segments(
+                _batches(low, high, f"{seed} {name} {low}"), bucket_of(None, 1), time_of("_time")
+            )
+            category.append(segments)
+
+
+def _batches(low: int, high: int, seed: str) -> Iterator[pa.RecordBatch]:
+    rng = np.random.default_rng(list(seed.encode()))
+    count = high - low
+    columns = [
+        np.zeros(count, np.int64),
+        rng.integers(1, DOMAIN + 1, count).astype(np.int32),
+        rng.random(count) * DOMAIN,
+        np.arange(low, high),
+    ]
+    yield pa.record_batch(columns, schema=SCHEMA)
+
+
+def offsets(tasks: int) -> tuple[JoinOffset, JoinOffset, JoinOffset]:
+    start = JoinOffset()
+    filled = start.moved(step=1, left=1, right=1, left_time=0, right_time=0, tasks=tasks, turns=[1, 1])
+    return start, filled, filled.moved(step=2, left=2, right=2, turns=[1, 1])
+
+
+def run_task(config: JoinConfig, task: int, start: JoinOffset, end: JoinOffset) -> Outcome:
+    began, cpu = time.perf_counter(), time.process_time()
+    batches = list(run_step(config, task, start, end, OUTPUT))
+    spent, used = time.perf_counter() - began, time.process_time() - cpu
+    table = pa.Table.from_batches(batches, OUTPUT)
+    left, right = (column.to_numpy().astype(np.uint64) for column in table.columns)
+    mixed = (left * np.uint64(0x9E3779B97F4A7C15)) ^ (right * np.uint64(0xC2B2AE3D27D4EB4F))
+    return Outcome(spent, used, table.num_rows, int(mixed.sum(dtype=np.uint64)))

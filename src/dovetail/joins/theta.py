@@ -1,0 +1,264 @@
+"""The theta join: two streams, any condition over both rows, a window of event time or of so many rows.
+
+Idea. Without an equality there is no key to shard by. SplitJoin separates storing from processing: every task
+sees all new rows, stores its round-robin share of them, and probes what it has stored. Each pair meets where
+the row that came first is stored, and no task needs to hear of another.
+
+      new left  l ──┬──────────────┬─────►  task 0  stores l if its number says so, probes its right rows
+                    │              │
+                    └── (the same) └─────►  task 1  stores others, probes its own right rows
+
+Paper. SplitJoin: A Scalable, Low-latency Stream Join Architecture with Adjustable Ordering Precision,
+USENIX ATC 2016: storing and processing apart, round-robin storage, count and time windows with their
+expiration, ordering.
+
+Vocabulary. join core = task; sub-window = what a task stores; distribution tree = the log, which every task
+maps; expiration = closing (left rows) and evicting (right rows).
+
+Differs. Rows come by steps, not one by one: in a step new left rows see all new right rows and those
+retained, new right rows see the left rows that were open (as in `interval.py`). Tasks do not count rows to
+find out whose turn it is: the row's number in the log says it, so that another number of tasks deals them
+anew. The paper knows inner joins. Where a left row must decide alone (outer, semi, anti, at most one
+partner), left rows are dealt out and right rows are stored by every task. There are no punctuations: a task
+sorts what it puts out in a step, and across tasks there is an order only with one task.
+
+Law. With a window of event time: the rows of `interval.step`, with the condition in place of equal keys.
+With a window of rows: `l` and `r` match if, when the later of them enters, the other is among the last so
+many rows of its side. Rows enter in turns, commits of one side after commits of the other, as the offset
+recorded: so the result does not depend on how the turns are cut into steps. A left row is open until so
+many have entered after it.
+
+Cost. A search and its candidates for every new row in every task; the candidates are what tasks share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dovetail.joins.buffer import Buffer, Held
+from dovetail.joins.interval import (
+    ENDED,
+    Arrivals,
+    Counts,
+    Emitted,
+    IntervalState,
+    Times,
+    close,
+    open_bound,
+    retain_bound,
+    usable,
+)
+from dovetail.joins.tactics import NONE, Decision, Pairs, Sides, done_at_match, tactic_for
+from dovetail.joins.theta_condition import Columns
+from dovetail.joins.theta_pairs import Looked, find
+from dovetail.kernels import ring as rings
+from dovetail.kernels.pick import NO_ROW
+from dovetail.model.share import Share, Side
+from dovetail.model.theta import CountWindow, Theta
+from dovetail.model.time_codes import FIRST_TIME
+
+Int64s = NDArray[np.int64]
+Operands = Callable[[Side, Int64s], Columns]
+"""`operands(side, rows)` gives the columns that conditions read, for rows of one side by their numbers."""
+
+
+class Turn(NamedTuple):
+    """Rows of one side that enter one after the other: numbers `first` to `stop - 1`."""
+
+    side: Side
+    first: int
+    stop: int
+
+
+class Task(NamedTuple):
+    """What a step is done with and for: the condition, where its columns are, and whose rows are whose."""
+
+    theta: Theta
+    operands: Operands
+    share: Share
+
+
+def step(
+    state: IntervalState,
+    left: Arrivals,
+    right: Arrivals,
+    until: Times,
+    turns: Sequence[Turn],
+    task: Task,
+) -> Emitted:
+    """Take in new rows, let time pass or rows push others out, and say what comes out.
+
+    `left` and `right` are the rows that the task looks at: where both sides are dealt out, all of them.
+    """
+    if task.theta.rows is None:
+        emitted = _timed_step(state, left, right, until, task)
+    else:
+        emitted = _counted_step(state, left, right, until, turns, task, task.theta.rows)
+    return emitted if task.theta.order == "none" else _in_order(emitted, turns)
+
+
+def _timed_step(state: IntervalState, left: Arrivals, right: Arrivals, until: Times, task: Task) -> Emitted:
+    spec, before, share = state.spec, state.times, task.share
+    until = Times(max(until.left, before.left), max(until.right, before.right))
+    new_left, void_left = usable(left)
+    new_right, void_right = usable(right)
+
+    # 1. Probe and insert: everything new against everything that is there.
+    slots = state.right.insert(new_right.where(share.holds("right", new_right.row)))
+    sides = Sides(state.left, state.right, new_left, new_right, slots)
+    peak_rows = state.left_rows + state.right_rows
+    reach = spec.before_us, spec.after_us
+    new, found = _met(task, reach, "left", new_left, state.right)
+    came, waiting = _met(task, reach, "right", new_right, state.left)
+    decision = tactic_for(spec)(spec, sides, _pairs(sides, new, found, waiting, came))
+
+    # 2. Time passes: left rows close, those that are new and still open stay, right rows are evicted.
+    state.times = until
+    own_left = new_left.where(share.holds("left", new_left.row))
+    closing, _ = close(state, own_left, open_bound(spec, until))
+    peak_rows = max(peak_rows, state.left_rows + state.right_rows)
+    rings.expire(state.right.ring, retain_bound(spec, until))
+    void_left = void_left[share.counts(void_left)]
+    own_right = new_right.where(share.counts(new_right.row))
+    counts = _nothing()._replace(
+        left_in=len(own_left.row) + len(void_left),
+        right_in=len(own_right.row) + int(np.count_nonzero(share.counts(void_right))),
+        left_late=int(np.count_nonzero(own_left.time < before.left)),
+        right_late=int(np.count_nonzero(own_right.time < before.right)),
+        left_invalid=len(void_left),
+        right_invalid=int(np.count_nonzero(share.counts(void_right))),
+    )
+    return _emitted(state, task, [decision], [closing], void_left, counts, peak_rows)
+
+
+def _counted_step(
+    state: IntervalState,
+    left: Arrivals,
+    right: Arrivals,
+    until: Times,
+    turns: Sequence[Turn],
+    task: Task,
+    window: CountWindow,
+) -> Emitted:
+    """In the rings a row's number takes the place of its time: what is pushed out is what has passed."""
+    share, held = task.share, {"left": _numbered(left), "right": _numbered(right)}
+    decisions: list[Decision] = []
+    closings: list[Held] = []
+    nobody = held["left"].where(np.zeros(len(held["left"].row), np.bool_))
+    peak_rows = 0
+    for turn in turns:
+        rows = held[turn.side].row
+        new = Held._make(column[slice(*np.searchsorted(rows, turn[1:]))] for column in held[turn.side])
+        bound = turn.stop - window.of(turn.side)
+        kept = share.holds(turn.side, new.row)
+        if turn.side == "left":
+            mine, found = _met(task, None, "left", new, state.right)
+            sides = Sides(state.left, state.right, new, nobody, NONE)
+            decisions.append(_decided(state, sides, mine, found, NONE, NONE))
+            peak_rows = max(peak_rows, state.left_rows + int(np.count_nonzero(kept)) + state.right_rows)
+            closings.append(close(state, new.where(kept), bound)[0])
+        else:
+            came, waiting = _met(task, None, "right", new, state.left)
+            sides = Sides(state.left, state.right, nobody, new, NONE)
+            decisions.append(_decided(state, sides, NONE, NONE, waiting, came))
+            state.right.insert(new.where(kept))
+            peak_rows = max(peak_rows, state.left_rows + state.right_rows)
+            rings.expire(state.right.ring, bound)
+    if until.right == ENDED:
+        closings.append(close(state, nobody, ENDED)[0])
+        rings.expire(state.right.ring, ENDED)
+    state.times = until
+    counts = _nothing()._replace(
+        left_in=int(np.count_nonzero(share.counts(left.row))),
+        right_in=int(np.count_nonzero(share.counts(right.row))),
+    )
+    return _emitted(state, task, decisions, closings, NONE, counts, peak_rows)
+
+
+def _decided(
+    state: IntervalState, sides: Sides, new: Int64s, found: Int64s, waiting: Int64s, came: Int64s
+) -> Decision:
+    return tactic_for(state.spec)(state.spec, sides, _pairs(sides, new, found, waiting, came))
+
+
+def _met(
+    task: Task, reach: tuple[int, int] | None, side: Side, probes: Held, buffer: Buffer
+) -> tuple[Int64s, Int64s]:
+    """Pairs (new row, slot) of new rows of a side and the buffered ones of the other."""
+    if not len(probes.row) or not buffer.rows:
+        return NONE, NONE
+    slots = rings.live_slots(buffer.ring)
+    rows, times, _ = rings.rows_at(buffer.ring, slots)
+    other: Side = "right" if side == "left" else "left"
+    looked = Looked(probes.time, task.operands(side, probes.row)), Looked(times, task.operands(other, rows))
+    which, where = find(task.theta, reach, side, *looked)
+    return which, slots[where]
+
+
+def _pairs(sides: Sides, new: Int64s, found: Int64s, waiting: Int64s, came: Int64s) -> Pairs:
+    found_rows, found_times, _ = rings.rows_at(sides.right.ring, found)
+    waiting_rows, waiting_times, _ = rings.rows_at(sides.left.ring, waiting)
+    return Pairs(new, found, found_rows, found_times, waiting, waiting_rows, waiting_times, came)
+
+
+def _emitted(
+    state: IntervalState,
+    task: Task,
+    decisions: list[Decision],
+    closings: list[Held],
+    void_left: Int64s,
+    counts: Counts,
+    peak_rows: int,
+) -> Emitted:
+    spec = state.spec
+    left, right, alone = (np.concatenate([NONE, *(made[at] for made in decisions)]) for at in range(3))
+    if spec.keeps_left:
+        alone = np.concatenate([*(held.row[~held.matched] for held in closings), void_left])
+    if spec.defers_pick:
+        picked = [held.where(held.best_row != NO_ROW) for held in closings]
+        left = np.concatenate([held.row for held in picked])
+        right = np.concatenate([held.best_row for held in picked])
+    matched = sum(made.done for made in decisions)
+    if not done_at_match(spec) and "right" not in (task.share.dealt or ()):
+        matched = sum(int(np.count_nonzero(held.matched)) for held in closings)
+    counts = counts._replace(pairs=len(left), left_alone=len(alone), left_matched=matched)
+    return Emitted(left, right, alone, NONE, counts, peak_rows, (NONE, NONE))
+
+
+def _in_order(emitted: Emitted, turns: Sequence[Turn]) -> Emitted:
+    """Pairs by the arrival of the later row, then of the other; after them lone rows by their own."""
+    left, right = _turn_of("left", emitted.left, turns), _turn_of("right", emitted.right, turns)
+    left_later = left > right
+    later_row = np.where(left_later, emitted.left, emitted.right)
+    other_row = np.where(left_later, emitted.right, emitted.left)
+    order = np.lexsort((other_row, later_row, np.maximum(left, right)))
+    return emitted._replace(
+        left=emitted.left[order], right=emitted.right[order], left_alone=np.sort(emitted.left_alone)
+    )
+
+
+def _turn_of(side: Side, rows: Int64s, turns: Sequence[Turn]) -> Int64s:
+    """The number of the turn in which each row came; -1: before this step."""
+    numbers = np.array([-1, *(n for n, turn in enumerate(turns) if turn.side == side)], np.int64)
+    firsts = np.array([turn.first for turn in turns if turn.side == side], np.int64)
+    found: Int64s = numbers[np.searchsorted(firsts, rows, side="right")]
+    return found
+
+
+def _numbered(arrivals: Arrivals) -> Held:
+    """New rows with their number as time; whatever their time is, they count."""
+    return Held.fresh(rings.tag_of(arrivals.hash), arrivals.row, arrivals.row)._replace(
+        best_time=np.full(len(arrivals.row), NO_ROW, np.int64),
+        best_row=np.full(len(arrivals.row), NO_ROW, np.int64),
+    )
+
+
+def _nothing() -> Counts:
+    return Counts(*(0 for _ in Counts._fields))
+
+
+assert FIRST_TIME < 0, "a row's number is a time that is one"
