@@ -21,6 +21,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from types import TracebackType
 from typing import Any, Self
 
@@ -49,16 +50,19 @@ from dovetail.joins.sliding.topology import Job, Messages, Topology
 from dovetail.kernels.sliding.core import MOST_CORES
 from dovetail.kernels.sliding.layout import (
     KIND,
+    PAIR_FOUND,
+    PAIR_IN,
     PAIR_KIND,
     PAIR_ORDER,
     PAIR_R,
     PAIR_S,
+    PAIR_TAKEN,
     PAIR_WORDS,
     STAMP,
     STAR_R,
     S,
 )
-from dovetail.kernels.sliding.stamp import now
+from dovetail.kernels.sliding.stamp import cycles_per_us, now
 from dovetail.model.sliding import Access, Design, Order, Predicate, Window
 
 Schema = Any
@@ -347,6 +351,26 @@ class SlidingJoin:
         taken = self._taken()
         taken = taken[taken[:, PAIR_KIND] < STAR_R]
         return taken[:, [PAIR_R, PAIR_S]]
+
+    def latencies_us(self) -> dict[str, npt.NDArray[np.float64]]:
+        """Of the pairs that are out by now, with `timed`: how long each stage took the later of the two rows,
+        as the SplitJoin paper has them (7.3). `visiting` is distribution and execution, `end_to_end` all
+        three."""
+        taken = self._taken()
+        read = now()
+        taken = taken[taken[:, PAIR_KIND] < STAR_R]
+        entered, begun, found = (taken[:, at] / self._cycles_per_us for at in (PAIR_IN, PAIR_TAKEN,
+        PAIR_FOUND)) out = read / self._cycles_per_us return {
+            "distribution": begun - entered,
+            "execution": found - begun,
+            "gathering": out - found,
+            "visiting": found - entered,
+            "end_to_end": out - entered,
+        }
+
+    @cached_property
+    def _cycles_per_us(self) -> float:
+        return cycles_per_us()
 
     def results(self) -> pa.Table:
         """What is out by now, as rows: the left columns, then the right ones."""

@@ -1,0 +1,167 @@
+"""What rate a design holds on this machine, how long its stages take, and that its result is right.
+
+A rate is *held* if rows that are handed over at that pace do not fall behind it. It is searched from above:
+first as fast as the join takes rows, then at a little less, until it is held. Windows are full throughout.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass, field
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from bench.sliding_work import BAND, DOMAIN, R, S, arrivals
+from dovetail.joins.sliding.engine import SlidingJoin
+from dovetail.model.sliding import Window
+
+SHARES = (0.97, 0.9, 0.8, 0.65, 0.5)
+_LAG_S = 0.02  # behind its pace by no more at the end of a run
+
+
+@dataclass(frozen=True)
+class Case:
+    design: str = "split"
+    cores: int = 1
+    window: int = 1 << 16  # rows a side
+    access: str = "scan"
+    order: str = "none"
+    every: int = 1
+    group: int = 1
+    by_time: bool = False
+    domain: int = DOMAIN
+    predicate: str = BAND
+    seconds: float = 2.0
+    batch: int = 64
+
+
+@dataclass
+class Measured:
+    case: Case
+    taken_rows_per_s: float
+    held_rows_per_s: float
+    comparisons_per_s: float
+    pairs: int
+    latency_us: dict[str, float] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self.case), **{k: v for k, v in asdict(self).items() if k != "case"}}
+
+
+def made(case: Case, timed: bool = False, threads: bool = True) -> SlidingJoin:
+    # A time window of as many units as both streams have rows in it holds as many rows a side.
+    window = Window(time=2 * case.window) if case.by_time else Window(rows=case.window)
+    return SlidingJoin(
+        case.predicate,
+        left=R,
+        right=S,
+        window=window,
+        design=case.design,  # type: ignore[arg-type]
+        cores=case.cores,
+        access=case.access,  # type: ignore[arg-type]
+        order=case.order,  # type: ignore[arg-type]
+        every=case.every,
+        group=case.group,
+        time="t" if case.by_time else None,
+        timed=timed,
+        threads=threads,
+    )
+
+
+def filled(case: Case, timed: bool = False) -> SlidingJoin:
+    join = made(case, timed)
+    for batch in arrivals(1, 2 * case.window, min(case.window, 1 << 15), case.domain):
+        join.push(**batch)
+        join.pairs()
+    join.flush()
+    join.pairs()
+    return join
+
+
+def measured(case: Case) -> Measured:
+    """Saturate, then search."""
+    join = filled(case)
+    with join:
+        began_rows = [2 * case.window]
+        taken, pairs = _saturated(join, case, began_rows)
+        held = 0.0
+        for share in SHARES:
+            if _holds(join, case, share * taken, began_rows):
+                held = share * taken
+                break
+    return Measured(case, taken, held, taken * case.window, pairs)
+
+
+def _saturated(join: SlidingJoin, case: Case, at: list[int]) -> tuple[float, int]:
+    """Rows a second when the join alone sets the pace; the same rows are made beforehand."""
+    rate, pairs = 0.0, 0
+    rows = max(case.batch * 4, 2048)
+    while True:
+        ready = list(arrivals(at[0], rows, case.batch, case.domain, at[0]))
+        at[0] += rows
+        began = time.perf_counter()
+        for batch in ready:
+            join.push(**batch)
+        join.flush()
+        spent = time.perf_counter() - began
+        rate = rows / spent
+        pairs = len(join.pairs())
+        if spent >= case.seconds / 2:
+            return rate, pairs
+        rows = int(rows * min(8.0, 1.2 * case.seconds / max(spent, 1e-3) + 1))
+
+
+def _holds(join: SlidingJoin, case: Case, rows_per_s: float, at: list[int]) -> bool:
+    rows = int(rows_per_s * case.seconds)
+    if rows < case.batch:
+        return False
+    ready = list(arrivals(at[0], rows, case.batch, case.domain, at[0]))
+    at[0] += rows
+    began, pushed = time.perf_counter(), 0
+    for batch in ready:
+        wait = began + pushed / rows_per_s - time.perf_counter()
+        if wait > 0:
+            time.sleep(wait)
+        join.push(**batch)
+        pushed += next(iter(batch.values())).num_rows
+    join.flush()
+    join.pairs()
+    return time.perf_counter() - (began + pushed / rows_per_s) <= _LAG_S + case.seconds * 0.02
+
+
+def latency(case: Case, rows_per_s: float, rows: int) -> dict[str, float]:
+    """Median microseconds of each stage when rows come one at a time at that rate. Reads follow pushes at
+    once."""
+    join = filled(case, timed=True)
+    stages: dict[str, list[Any]] = {}
+    with join:
+        began = time.perf_counter()
+        for number, batch in enumerate(arrivals(7, rows, 1, case.domain, 2 * case.window)):
+            side, row = next(iter(batch.items()))
+            single = row.to_pylist()[0]
+            due = began + number / rows_per_s
+            while time.perf_counter() < due:
+                for stage, values in join.latencies_us().items():
+                    stages.setdefault(stage, []).append(values)
+            join.push(**{side: single})
+        join.flush()
+        for stage, values in join.latencies_us().items():
+            stages.setdefault(stage, []).append(values)
+    whole = {stage: np.concatenate(values) for stage, values in stages.items()}
+    return {stage: float(median(values)) for stage, values in whole.items() if len(values)}
+
+
+def pairs_of(case: Case, rows: int) -> tuple[int, int]:
+    """How many pairs a design makes of a stream, and a checksum of them: the same for all that are right."""
+    total, checksum = 0, 0
+    with made(case) as join:
+        for batch in arrivals(3, rows, 97, case.domain):
+            join.push(**batch)
+        join.settle()
+        pairs = join.pairs()
+        total += len(pairs)
+        mixed = pairs[:, 0].astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) ^ pairs[:, 1].astype(np.uint64)
+        checksum = int((mixed * (mixed | np.uint64(1))).sum(dtype=np.uint64))
+    return total, checksum
