@@ -61,8 +61,9 @@ def _designs(asked: Asked) -> list[dict[str, Any]]:
                 case = Case(design=design, cores=cores, window=window, seconds=asked.seconds)
                 one = measured(case)
                 rate = min(one.held_rows_per_s or one.taken_rows_per_s, 20_000) / 2
-                one.latency_us = latency(replace(case, domain=2_000), rate, int(min(rate * asked.seconds,
-                4000))) found.append(one.to_json())
+                rows = int(min(rate * asked.seconds, 4000))
+                one.latency_us = latency(replace(case, domain=2_000), rate, rows)
+                found.append(one.to_json())
     return found
 
 

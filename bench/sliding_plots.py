@@ -8,7 +8,7 @@ from typing import Any
 import matplotlib as mpl
 
 mpl.use("svg")
-from matplotlib import pyplot as plt  # noqa: E402
+from matplotlib import pyplot as plt
 
 
 def draw(found: dict[str, Any], folder: Path) -> None:
@@ -22,8 +22,8 @@ def _rates(designs: list[dict[str, Any]], path: Path) -> None:
     for one in designs:
         lines.setdefault((one["design"], one["cores"]), []).append((one["window"], one["taken_rows_per_s"]))
     for (design, cores), points in lines.items():
-        axes.plot(*zip(*points, strict=True), marker="o", label=f"{design.replace('_', ' ')}, {cores}
-        core{'s'[: cores - 1]}")
+        label = f"{design.replace('_', ' ')}, {cores} {'core' if cores == 1 else 'cores'}"
+        axes.plot(*zip(*points, strict=True), marker="o", label=label)
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     axes.set_xlabel("rows of a window")

@@ -9,11 +9,13 @@ from rich.table import Table
 
 _TITLES = {
     "scan": "Band scan in two dimensions, billions of comparisons a second on one core, beside C",
-    "designs": "Rows a second taken and held, windows full; median microseconds of each stage at half that
-    rate", "order": "What order costs (SplitJoin)", "selectivity": "What matches cost (SplitJoin)", "windows":
-    "Windows by count and by time (SplitJoin)", "index": "The band index, one core", "latency": "Rows one at a
-    time, one core, a window of 2^14: median microseconds", "simulated": "SplitJoin measured and simulated,
-    rows a second",
+    "designs": "Rows a second taken and held, windows full; median microseconds of stages at half that rate",
+    "order": "What order costs (SplitJoin)",
+    "selectivity": "What matches cost (SplitJoin)",
+    "windows": "Windows by count and by time (SplitJoin)",
+    "index": "The band index, one core",
+    "latency": "Rows one at a time, one core, a window of 2^14: median microseconds",
+    "simulated": "SplitJoin measured and simulated, rows a second",
 }
 
 
@@ -36,8 +38,12 @@ def _row(name: str, one: dict[str, Any]) -> dict[str, str]:
     if name == "scan":
         return {
             "window": f"2^{one['window'].bit_length() - 1}",
-            **{key: f"{one[key] / 1e9:.1f}" for key in ("ours_one", "c_one", "ours_four", "c_four") if key in
-            one}, **{key: f"{one[key]:.2f}" for key in ("ratio_one", "ratio_four") if key in one},
+            **{
+                key: f"{one[key] / 1e9:.1f}"
+                for key in ("ours_one", "c_one", "ours_four", "c_four")
+                if key in one
+            },
+            **{key: f"{one[key]:.2f}" for key in ("ratio_one", "ratio_four") if key in one},
         }
     if name == "latency":
         return {key: value if isinstance(value, str) else f"{value:,.0f}" for key, value in one.items()}

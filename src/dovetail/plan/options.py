@@ -296,6 +296,8 @@ OPTIONS: tuple[Option, ...] = (
         "About how many rows of both streams one step of the join takes in.",
     ),
 )
+WITHOUT_EQUALITY = ("window", "left_window", "right_window", "order")
+"""Options that only joins without an equality have."""
 BY_NAME = {option.name: option for option in OPTIONS}
 
 

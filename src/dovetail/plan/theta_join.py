@@ -22,7 +22,7 @@ from dovetail.model.theta import Term as ThetaTerm
 from dovetail.plan.dialect import pql_sql
 from dovetail.plan.expression_types import Environment
 from dovetail.plan.join_condition import JoinCondition
-from dovetail.plan.options import JoinOptions
+from dovetail.plan.options import WITHOUT_EQUALITY, JoinOptions
 from dovetail.plan.statements import CreateView, Program
 from dovetail.plan.theta_bands import FoundBand, Signed, bands_in
 from dovetail.plan.theta_expression import FUNCTIONS, NotEvaluated, expression_of, operands_out
@@ -40,7 +40,7 @@ def check_options(
     """Refuses what does not go together."""
     named = {option.name: option for option in view.options}
     if not condition.is_theta:
-        for name in ("window", "left_window", "right_window", "order"):
+        for name in WITHOUT_EQUALITY:
             if name in named:
                 raise program.plan_error(
                     f"`{name}` is for joins without an equality, and this one has one",

@@ -9,14 +9,14 @@ from dovetail.errors import PlanError
 from dovetail.model.compression import Compression
 from dovetail.model.interval import Match, Pick
 from dovetail.plan.interval_literal import text_us
-from dovetail.plan.options import JoinOptions, checked, find, resolve
+from dovetail.plan.options import WITHOUT_EQUALITY, JoinOptions, checked, find, resolve
 from dovetail.plan.statements import JoinOption
 
 Duration = str | datetime.timedelta
 
 
 class Options(TypedDict, total=False):
-    """See the table of options in the PQL reference."""
+    """See the table of options in the PQL reference; those of joins without an equality are not among them."""
 
     match: Match
     pick: Pick
@@ -52,6 +52,13 @@ def resolved(options: Options) -> JoinOptions:
         if value is None:
             continue
         option = find(name)
+        if option.name in WITHOUT_EQUALITY:
+            raise PlanError(
+                f"{name} is for joins without an equality",
+                where="dovetail.join",
+                expected=", ".join(Options.__annotations__),
+                hint="dovetail.join joins by keys; write the join in PQL, without an equality in its ON",
+            )
         said = duration_us(value, name) if option.kind == "interval" else value
         given.append(JoinOption(option.name, checked(option, said)))
     return resolve(given)

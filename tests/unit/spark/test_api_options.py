@@ -7,12 +7,20 @@ import datetime
 import pytest
 
 from dovetail.errors import PlanError
-from dovetail.plan.options import OPTIONS, resolve
+from dovetail.plan.options import OPTIONS, WITHOUT_EQUALITY, resolve
 from dovetail.spark.api_options import Options, resolved
 
 
 def test_every_option_of_pql_is_there() -> None:
-    assert list(Options.__annotations__) == [option.name for option in OPTIONS]
+    assert list(Options.__annotations__) == [
+        option.name for option in OPTIONS if option.name not in WITHOUT_EQUALITY
+    ]
+
+
+def test_options_of_joins_without_an_equality_are_refused() -> None:
+    for name in WITHOUT_EQUALITY:
+        with pytest.raises(PlanError, match="without an equality"):
+            resolved({name: "none"})  # type: ignore[misc]
 
 
 def test_defaults_are_those_of_pql() -> None:

@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dovetail.joins.sliding.topology import Job
-from dovetail.kernels.sliding import core as kernels
+from dovetail.kernels.sliding import join_core as kernels
 from dovetail.kernels.sliding.channel import Channel
-from dovetail.kernels.sliding.core import Core
+from dovetail.kernels.sliding.join_core import Core
 from dovetail.kernels.sliding.probe import probe_room
 from dovetail.kernels.sliding.subwindow import RUN_ROWS, SubWindow, move, sub_window
 from dovetail.kernels.sliding.together import make_pass

@@ -8,8 +8,8 @@ import numpy.typing as npt
 
 from dovetail.errors import InputError
 from dovetail.joins.sliding.topology import Job, Messages
-from dovetail.kernels.sliding.core import CLOSE_BLOCK
 from dovetail.kernels.sliding.encode import number_rows, put_first_by_rows
+from dovetail.kernels.sliding.join_core import CLOSE_BLOCK
 from dovetail.kernels.sliding.layout import FIRST, KIND, ROW, SEEN
 
 Times = npt.NDArray[np.int64]

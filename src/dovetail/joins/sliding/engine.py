@@ -47,7 +47,7 @@ from dovetail.joins.sliding.precision import Precision
 from dovetail.joins.sliding.split_join import SplitJoin
 from dovetail.joins.sliding.threads import CoreThreads
 from dovetail.joins.sliding.topology import Job, Messages, Topology
-from dovetail.kernels.sliding.core import MOST_CORES
+from dovetail.kernels.sliding.join_core import MOST_CORES
 from dovetail.kernels.sliding.layout import (
     KIND,
     PAIR_FOUND,
@@ -359,8 +359,9 @@ class SlidingJoin:
         taken = self._taken()
         read = now()
         taken = taken[taken[:, PAIR_KIND] < STAR_R]
-        entered, begun, found = (taken[:, at] / self._cycles_per_us for at in (PAIR_IN, PAIR_TAKEN,
-        PAIR_FOUND)) out = read / self._cycles_per_us return {
+        entered, begun, found = (taken[:, [PAIR_IN, PAIR_TAKEN, PAIR_FOUND]] / self._cycles_per_us).T
+        out = read / self._cycles_per_us
+        return {
             "distribution": begun - entered,
             "execution": found - begun,
             "gathering": out - found,

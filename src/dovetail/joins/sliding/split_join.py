@@ -37,7 +37,7 @@ from dovetail.joins.sliding.core_part import JoinCore
 from dovetail.joins.sliding.topology import Job, Messages, Part, Topology, empty
 from dovetail.kernels.sliding import network as kernels
 from dovetail.kernels.sliding.channel import Bank, Channel, bank, close, of_bank, send_rows, take_rows
-from dovetail.kernels.sliding.core import MEMBERS
+from dovetail.kernels.sliding.join_core import MEMBERS
 from dovetail.kernels.sliding.layout import KIND, PAIR_WORDS, ROW, R, S
 
 _ORDERS = {"none": kernels.NONE, "outer": kernels.OUTER, "inner": kernels.INNER}

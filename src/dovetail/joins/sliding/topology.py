@@ -17,7 +17,7 @@ import numpy.typing as npt
 from dovetail.joins.sliding.encoding import Encoding
 from dovetail.kernels.sliding import channel as channels
 from dovetail.kernels.sliding.channel import Channel
-from dovetail.kernels.sliding.core import Rules
+from dovetail.kernels.sliding.join_core import Rules
 from dovetail.kernels.sliding.layout import PAIR_WORDS
 from dovetail.model.sliding import Order, Window
 
