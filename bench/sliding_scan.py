@@ -69,7 +69,7 @@ def compared(repeat: int) -> list[dict[str, Any]]:
             Path(folder, "scan.c").write_text(_C)
             subprocess.run(
                 [compiler, "-O3", "-march=native", "-o", str(program), str(Path(folder, "scan.c"))],
-                check=True
+                check=True,
             )
         return [_window(rows, repeat, program if compiler else None) for rows in WINDOWS]
 
@@ -85,9 +85,11 @@ def _window(rows: int, repeat: int, program: Path | None) -> dict[str, Any]:
         ours["one"].append(times * rows / one)
         ours["four"].append(4 * times * rows / four)
         if program:
-            done = subprocess.run([str(program), str(rows), str(times)], capture_output=True, text=True,
-            check=True) alone, together = (float(word) for word in done.stdout.split()[:2])
-            theirs["one"].append(times * rows / alone) theirs["four"].append(4 * times * rows / together)
+            asked = [str(program), str(rows), str(times)]
+            done = subprocess.run(asked, capture_output=True, text=True, check=True)
+            alone, together = (float(word) for word in done.stdout.split()[:2])
+            theirs["one"].append(times * rows / alone)
+            theirs["four"].append(4 * times * rows / together)
     found: dict[str, Any] = {"window": rows}
     for passes in ("one", "four"):
         found[f"ours_{passes}"] = median(ours[passes])

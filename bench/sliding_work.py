@@ -13,8 +13,9 @@ BAND = "abs(left.x - right.a) <= 10 and abs(left.y - right.b) <= 10"
 EQUAL = "left.x == right.a"
 DOMAIN = 10_000
 R = pa.schema([("x", pa.int32()), ("y", pa.float32()), ("z", pa.binary(20)), ("t", pa.int64())])
-S = pa.schema([("a", pa.int32()), ("b", pa.float32()), ("c", pa.float64()), ("d", pa.bool_()), ("t",
-pa.int64())])
+S = pa.schema(
+    [("a", pa.int32()), ("b", pa.float32()), ("c", pa.float64()), ("d", pa.bool_()), ("t", pa.int64())]
+)
 
 
 def rows_r(rng: np.random.Generator, rows: int, domain: int, times: Any) -> pa.RecordBatch:
@@ -42,5 +43,8 @@ def arrivals(
     while rows > 0:
         size = min(batch, rows)
         times = np.arange(now, now + size)
-        yield {"left": rows_r(rng, size, domain, times)} if left else {"right": rows_s(rng, size, domain,
-        times)} now, rows, left = now + size, rows - size, not left
+        if left:
+            yield {"left": rows_r(rng, size, domain, times)}
+        else:
+            yield {"right": rows_s(rng, size, domain, times)}
+        now, rows, left = now + size, rows - size, not left

@@ -16,7 +16,7 @@ Duration = str | datetime.timedelta
 
 
 class Options(TypedDict, total=False):
-    """See the table of options in the PQL reference; those of joins without an equality are not among them."""
+    """See the table of options in the PQL reference; joins without an equality have others."""
 
     match: Match
     pick: Pick
