@@ -60,7 +60,7 @@ def _designs(asked: Asked) -> list[dict[str, Any]]:
             for cores in (1,) if design == "kang" else asked.cores:
                 case = Case(design=design, cores=cores, window=window, seconds=asked.seconds)
                 one = measured(case)
-                rate = min(one.held_rows_per_s or one.taken_rows_per_s, 20_000) / 2
+                rate = min(one.held_rows_per_s or one.taken_rows_per_s, 4_000) / 2
                 rows = int(min(rate * asked.seconds, 4000))
                 one.latency_us = latency(replace(case, domain=2_000), rate, rows)
                 found.append(one.to_json())

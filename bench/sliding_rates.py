@@ -34,7 +34,7 @@ class Case:
     domain: int = DOMAIN
     predicate: str = BAND
     seconds: float = 2.0
-    batch: int = 64
+    batch: int = 256
 
 
 @dataclass
@@ -142,9 +142,11 @@ def latency(case: Case, rows_per_s: float, rows: int) -> dict[str, float]:
             side, row = next(iter(batch.items()))
             single = row.to_pylist()[0]
             due = began + number / rows_per_s
-            while time.perf_counter() < due:
+            while True:
                 for stage, values in join.latencies_us().items():
                     stages.setdefault(stage, []).append(values)
+                if time.perf_counter() >= due:
+                    break
             join.push(**{side: single})
         join.flush()
         for stage, values in join.latencies_us().items():

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dovetail.kernels.flags import kernel
+from dovetail.kernels.flags import borrowing_kernel, inlined_kernel
 from dovetail.kernels.sliding.atomic import load, store
 
 SENT, SENT_SEES = 8, 9
@@ -41,7 +41,7 @@ def bank(channels: int, capacity: int, width: int) -> Bank:
     return Bank(np.zeros((channels, *one.slots.shape), np.int64), np.zeros((channels, _MARKS), np.int64))
 
 
-@kernel
+@inlined_kernel
 def of_bank(bank: Bank, number: int) -> Channel:
     return Channel(bank.slots[number], bank.marks[number])
 
@@ -54,7 +54,7 @@ def channel(capacity: int, width: int) -> Channel:
     return Channel(np.zeros((capacity, whole_lines), np.int64), np.zeros(_MARKS, np.int64))
 
 
-@kernel
+@borrowing_kernel
 def room(to: Channel) -> int:
     """How many messages can be sent now, at least: the receiver is asked only when there seems to be none."""
     capacity = to.slots.shape[0]
@@ -65,24 +65,24 @@ def room(to: Channel) -> int:
     return capacity - (to.marks[SENT] - to.marks[SENT_SEES])
 
 
-@kernel
+@borrowing_kernel
 def all_room(to: Channel) -> int:
     to.marks[SENT_SEES] = load(to.marks, TAKEN)
     return to.slots.shape[0] - (to.marks[SENT] - to.marks[SENT_SEES])
 
 
-@kernel
+@inlined_kernel
 def slot_to_fill(to: Channel, ahead: int) -> npt.NDArray[np.int64]:
     """The message that is `ahead` of those sent: fill it, then `send`. There must be room."""
     return to.slots[(to.marks[SENT] + ahead) & (to.slots.shape[0] - 1)]
 
 
-@kernel
+@borrowing_kernel
 def send(to: Channel, messages: int) -> None:
     store(to.marks, SENT, to.marks[SENT] + messages)
 
 
-@kernel
+@borrowing_kernel
 def waiting(of: Channel) -> int:
     """How many messages can be taken now, at least."""
     there = of.marks[TAKEN_SEES] - of.marks[TAKEN]
@@ -92,35 +92,35 @@ def waiting(of: Channel) -> int:
     return of.marks[TAKEN_SEES] - of.marks[TAKEN]
 
 
-@kernel
+@borrowing_kernel
 def all_waiting(of: Channel) -> int:
     of.marks[TAKEN_SEES] = load(of.marks, SENT)
     return of.marks[TAKEN_SEES] - of.marks[TAKEN]
 
 
-@kernel
+@inlined_kernel
 def message(of: Channel, ahead: int) -> npt.NDArray[np.int64]:
     """The message that is `ahead` of those taken. It is the receiver's until `take`."""
     return of.slots[(of.marks[TAKEN] + ahead) & (of.slots.shape[0] - 1)]
 
 
-@kernel
+@borrowing_kernel
 def take(of: Channel, messages: int) -> None:
     store(of.marks, TAKEN, of.marks[TAKEN] + messages)
 
 
-@kernel
+@borrowing_kernel
 def close(of: Channel) -> None:
     """The receiver is gone: senders need not wait for room."""
     store(of.marks, CLOSED, 1)
 
 
-@kernel
+@borrowing_kernel
 def closed(to: Channel) -> bool:
     return load(to.marks, CLOSED) != 0
 
 
-@kernel
+@borrowing_kernel
 def send_rows(to: Channel, rows: npt.NDArray[np.int64], first: int) -> int:
     """Send as many of `rows[first:]` as there is room for; the number of them."""
     sent = min(all_room(to), rows.shape[0] - first)
@@ -132,7 +132,7 @@ def send_rows(to: Channel, rows: npt.NDArray[np.int64], first: int) -> int:
     return sent
 
 
-@kernel
+@borrowing_kernel
 def take_rows(of: Channel, rows: npt.NDArray[np.int64]) -> int:
     """Take as many messages as are waiting and `rows` has room for; the number of them."""
     taken = min(all_waiting(of), rows.shape[0])

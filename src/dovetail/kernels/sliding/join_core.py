@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dovetail.kernels.flags import kernel
+from dovetail.kernels.flags import borrowing_kernel
 from dovetail.kernels.sliding.atomic import cycles, doze_us, give_way, load
 from dovetail.kernels.sliding.channel import Channel, message, room, send, slot_to_fill, take, waiting
 from dovetail.kernels.sliding.layout import (
@@ -94,7 +94,7 @@ class Core(NamedTuple):
     state: Words
 
 
-@kernel
+@borrowing_kernel
 def expire(core: Core, rules: Rules, side: int, time: int) -> None:
     """Before a row of `side` is processed: what it cannot see leaves the other window (passively by count,
     actively by time; SplitJoin, 4.4), and so does what no later row can see leave its own, so that a silent
@@ -109,7 +109,7 @@ def expire(core: Core, rules: Rules, side: int, time: int) -> None:
         expire_times(core.s, time - rules.time_s)
 
 
-@kernel
+@borrowing_kernel
 def step(
     core: Core,
     inbox: Channel,
@@ -150,7 +150,7 @@ def step(
     return WORKED
 
 
-@kernel
+@borrowing_kernel
 def _learn_members(state: Words, row: Words) -> None:
     """Who lives is a set of bits: its place among them, and their number."""
     living, number = row[ROW], state[NUMBER]
@@ -162,7 +162,7 @@ def _learn_members(state: Words, row: Words) -> None:
             state[ALIVE] += 1
 
 
-@kernel
+@borrowing_kernel
 def _close_block(row: Words, out_r: Channel, out_s: Channel) -> bool:
     """A punctuation for both kinds of probes, so that what is out can be read though the next one is not
     due."""
@@ -178,7 +178,7 @@ def _close_block(row: Words, out_r: Channel, out_s: Channel) -> bool:
     return True
 
 
-@kernel
+@borrowing_kernel
 def _process(core: Core, row: Words, inbox: Channel, rules: Rules, ranges: Ranges, residual: int) -> int:
     """Expire, probe, store: all or nothing, so that it can be tried again with more room."""
     state, side = core.state, row[KIND]
@@ -204,7 +204,7 @@ def _process(core: Core, row: Words, inbox: Channel, rules: Rules, ranges: Range
             return NEEDS_ROOM
         state[COMPARED] += size(other)
         if rules.group:
-            core.probe.found[:count].sort()
+            sort_positions(core.probe.found, count)
     mask = other.rows.shape[0] - 1
     if rules.group:
         begin, end = other.marks[BEGIN], other.marks[BEGIN] + size(other)
@@ -219,7 +219,21 @@ def _process(core: Core, row: Words, inbox: Channel, rules: Rules, ranges: Range
     return WORKED
 
 
-@kernel
+@borrowing_kernel
+def sort_positions(found: Words, count: int) -> None:
+    """In place: by Shell's gaps."""
+    gap = max(count // 2, 1)
+    while gap > 0:
+        for n in range(gap, count):
+            moved, at = found[n], n
+            while at >= gap and found[at - gap] > moved:
+                found[at] = found[at - gap]
+                at -= gap
+            found[at] = moved
+        gap = 1 if gap == 2 else gap * 5 // 11
+
+
+@borrowing_kernel
 def _send_found(core: Core, row: Words, out: Channel, rules: Rules) -> bool:
     """Send pairs and punctuations as far as there is room; whether all are out."""
     state, side = core.state, row[KIND]
@@ -257,7 +271,7 @@ def _send_found(core: Core, row: Words, out: Channel, rules: Rules) -> bool:
     return True
 
 
-@kernel
+@borrowing_kernel
 def run(
     core: Core,
     inbox: Channel,

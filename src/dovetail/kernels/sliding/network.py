@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dovetail.kernels.flags import kernel
+from dovetail.kernels.flags import borrowing_kernel
 from dovetail.kernels.sliding.channel import (
     Bank,
     Channel,
@@ -29,7 +29,7 @@ NONE, OUTER, INNER = 0, 1, 2
 _NEVER = 2**62 + 2
 
 
-@kernel
+@borrowing_kernel
 def distribute(inbox: Channel, children: Bank, first: int, last: int, words: int, budget: int) -> int:
     """Copy messages to children `first..last`, each to all that still listen, in order; how many."""
     copied = min(all_waiting(inbox), budget)
@@ -50,7 +50,7 @@ def distribute(inbox: Channel, children: Bank, first: int, last: int, words: int
     return copied
 
 
-@kernel
+@borrowing_kernel
 def _forward(of: Channel, to: Channel) -> None:
     source, target = message(of, 0), slot_to_fill(to, 0)
     for word in range(source.shape[0]):
@@ -59,7 +59,7 @@ def _forward(of: Channel, to: Channel) -> None:
     send(to, 1)
 
 
-@kernel
+@borrowing_kernel
 def merge(
     inputs: Bank, first: int, last: int, out: Channel, order: int, state: Words, dead: Words, budget: int
 ) -> int:
@@ -83,7 +83,7 @@ def merge(
     return taken
 
 
-@kernel
+@borrowing_kernel
 def _merge_any(inputs: Bank, first: int, last: int, out: Channel, state: Words) -> int:
     """In turn, whatever there is; an input is read on while it has something, for as long as there is
     room."""
@@ -99,7 +99,7 @@ def _merge_any(inputs: Bank, first: int, last: int, out: Channel, state: Words) 
     return 0
 
 
-@kernel
+@borrowing_kernel
 def _merge_in_turn(inputs: Bank, first: int, last: int, out: Channel, state: Words, dead: Words) -> int:
     """Algorithm 5: one input up to its star, then the next; one star for all when the last has had its."""
     number = first + state[TURN]
@@ -125,7 +125,7 @@ def _merge_in_turn(inputs: Bank, first: int, last: int, out: Channel, state: Wor
     return _end_block(state, out)
 
 
-@kernel
+@borrowing_kernel
 def _end_block(state: Words, out: Channel) -> int:
     """One star for the whole block, as the last input that had one said it; none if all are dead."""
     if state[DONE_AT] == 0:
@@ -140,7 +140,7 @@ def _end_block(state: Words, out: Channel) -> int:
     return 1
 
 
-@kernel
+@borrowing_kernel
 def _merge_by_group(inputs: Bank, first: int, last: int, out: Channel, state: Words, dead: Words) -> int:
     """The head that is first by (probe, group); a star of a group goes on when no input can have more of it.
 
@@ -180,7 +180,7 @@ def _merge_by_group(inputs: Bank, first: int, last: int, out: Channel, state: Wo
     return 1
 
 
-@kernel
+@borrowing_kernel
 def combine(inputs: Bank, out: Channel, state: Words, budget: int) -> int:
     """Results and flagged stars of both kinds of probes into one channel, each kind in its order."""
     taken = 0

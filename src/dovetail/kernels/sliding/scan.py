@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from dovetail.kernels.flags import kernel
+from dovetail.kernels.flags import borrowing_kernel
 
 BLOCK = 1024
 TOGETHER = 4
@@ -20,7 +20,7 @@ Keys = npt.NDArray[np.unsignedinteger]
 Positions = npt.NDArray[np.int64]
 
 
-@kernel
+@borrowing_kernel
 def inside(keys: Keys, slot: int, low: Keys, width: Keys) -> bool:
     """Whether the row at `slot` is in the box, in every dimension."""
     for dimension in range(keys.shape[0]):
@@ -29,7 +29,7 @@ def inside(keys: Keys, slot: int, low: Keys, width: Keys) -> bool:
     return True
 
 
-@kernel
+@borrowing_kernel
 def any_inside(keys: Keys, begin: int, end: int, low: Keys, width: Keys) -> bool:
     """Whether any row of `begin..end` may be in the box: no dimension beyond the second is asked."""
     kind = keys.dtype.type
@@ -45,7 +45,7 @@ def any_inside(keys: Keys, begin: int, end: int, low: Keys, width: Keys) -> bool
     return found
 
 
-@kernel
+@borrowing_kernel
 def any_inside_of_four(keys: Keys, begin: int, end: int, low: Keys, width: Keys) -> bool:
     """The same for four boxes, `low` and `width` having a row each: the window is read once for all."""
     kind = keys.dtype.type
@@ -77,7 +77,7 @@ def any_inside_of_four(keys: Keys, begin: int, end: int, low: Keys, width: Keys)
     return found
 
 
-@kernel
+@borrowing_kernel
 def scan(
     keys: Keys, begin: int, end: int, low: Keys, width: Keys, offset: int, found: Positions, count: int
 ) -> int:
@@ -95,7 +95,7 @@ def scan(
     return count
 
 
-@kernel
+@borrowing_kernel
 def scan_four(
     keys: Keys,
     begin: int,

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dovetail.kernels.flags import kernel
+from dovetail.kernels.flags import borrowing_kernel
 from dovetail.kernels.sliding.atomic import prefetch
 from dovetail.kernels.sliding.layout import ROW, TIME, Layout
 from dovetail.kernels.sliding.scan import Keys, inside, scan
@@ -45,6 +45,7 @@ class SubWindow(NamedTuple):
     chained: Words
     heads: Words
     order: npt.NDArray[np.int32]  # of each run: its slots by the first key; empty but for runs
+    scratch: Words
     marks: Words
 
 
@@ -60,21 +61,22 @@ def sub_window(layout: Layout, kind: type[np.unsignedinteger], capacity: int, ac
         np.zeros(_CHAINED * cells, np.int64),
         np.full(2 * cells, _NONE, np.int64),
         np.zeros(capacity if access == RUNS else 0, np.int32),
+        np.zeros(3 * MOST_CELLS, np.int64),
         np.zeros(8, np.int64),
     )
 
 
-@kernel
+@borrowing_kernel
 def size(window: SubWindow) -> int:
     return window.marks[END] - window.marks[BEGIN]
 
 
-@kernel
+@borrowing_kernel
 def full(window: SubWindow) -> bool:
     return size(window) == window.rows.shape[0]
 
 
-@kernel
+@borrowing_kernel
 def cell_hash(cells: Words, at: int, dimensions: int) -> int:
     mixed = np.uint64(0)
     for dimension in range(dimensions):
@@ -83,7 +85,7 @@ def cell_hash(cells: Words, at: int, dimensions: int) -> int:
     return int(mixed >> np.uint64(1))
 
 
-@kernel
+@borrowing_kernel
 def insert(window: SubWindow, message: Words, layout: Layout) -> None:
     """Keep a row. There must be room."""
     position = window.marks[END]
@@ -102,7 +104,7 @@ def insert(window: SubWindow, message: Words, layout: Layout) -> None:
         _sort_run(window, slot + 1 - RUN_ROWS)
 
 
-@kernel
+@borrowing_kernel
 def _link(window: SubWindow, position: int, slot: int) -> None:
     head = window.hashes[slot] & (window.heads.shape[0] - 1)
     at = _CHAINED * slot
@@ -112,14 +114,24 @@ def _link(window: SubWindow, position: int, slot: int) -> None:
     window.heads[head] = position
 
 
-@kernel
+@borrowing_kernel
 def _sort_run(window: SubWindow, first: int) -> None:
-    sorted_slots = np.argsort(window.keys[0, first : first + RUN_ROWS])
-    for n in range(RUN_ROWS):
-        window.order[first + n] = sorted_slots[n] + first
+    order, keys = window.order, window.keys
+    for slot in range(first, first + RUN_ROWS):
+        order[slot] = slot
+    gap = RUN_ROWS // 2 - 1
+    while gap > 0:  # Shell's sort: in place, and a run is short
+        for n in range(first + gap, first + RUN_ROWS):
+            moved = order[n]
+            at = n
+            while at >= first + gap and keys[0, order[at - gap]] > keys[0, moved]:
+                order[at] = order[at - gap]
+                at -= gap
+            order[at] = moved
+        gap = 1 if gap == 2 else gap * 5 // 11
 
 
-@kernel
+@borrowing_kernel
 def expire_rows(window: SubWindow, oldest_row: int) -> None:
     """Let go of rows with a smaller number."""
     begin, end, mask = window.marks[BEGIN], window.marks[END], window.rows.shape[0] - 1
@@ -128,7 +140,7 @@ def expire_rows(window: SubWindow, oldest_row: int) -> None:
     window.marks[BEGIN] = begin
 
 
-@kernel
+@borrowing_kernel
 def expire_times(window: SubWindow, oldest_time: int) -> None:
     """Let go of rows from before that time."""
     begin, end, mask = window.marks[BEGIN], window.marks[END], window.rows.shape[0] - 1
@@ -137,7 +149,7 @@ def expire_times(window: SubWindow, oldest_time: int) -> None:
     window.marks[BEGIN] = begin
 
 
-@kernel
+@borrowing_kernel
 def move(old: SubWindow, new: SubWindow) -> None:
     """Take over the rows of another one; `new` is empty and large enough."""
     old_mask, new_mask = old.rows.shape[0] - 1, new.rows.shape[0] - 1
@@ -145,8 +157,10 @@ def move(old: SubWindow, new: SubWindow) -> None:
     new.marks[BEGIN] = begin
     for position in range(begin, end):
         source, slot = position & old_mask, position & new_mask
-        new.keys[:, slot] = old.keys[:, source]
-        new.values[:, slot] = old.values[:, source]
+        for dimension in range(old.keys.shape[0]):
+            new.keys[dimension, slot] = old.keys[dimension, source]
+        for value in range(old.values.shape[0]):
+            new.values[value, slot] = old.values[value, source]
         new.rows[slot] = old.rows[source]
         new.times[slot] = old.times[source]
         if new.heads.shape[0]:
@@ -157,7 +171,7 @@ def move(old: SubWindow, new: SubWindow) -> None:
             _sort_run(new, slot + 1 - RUN_ROWS)
 
 
-@kernel
+@borrowing_kernel
 def scan_positions(
     window: SubWindow, begin: int, end: int, low: Keys, width: Keys, found: Words, count: int
 ) -> int:
@@ -171,7 +185,7 @@ def scan_positions(
     return count
 
 
-@kernel
+@borrowing_kernel
 def candidates(
     window: SubWindow, message: Words, layout: Layout, low: Keys, width: Keys, access: int, found: Words
 ) -> int:
@@ -191,14 +205,14 @@ def candidates(
     return scan_positions(window, begin, end, low, width, found, 0)
 
 
-@kernel
+@borrowing_kernel
 def _walk(
     window: SubWindow, message: Words, layout: Layout, low: Keys, width: Keys, cells: int, found: Words
 ) -> int:
     """Follow the chains of all cells of the box. Two cells may share a chain: it is followed once."""
     mask, head_mask = window.rows.shape[0] - 1, window.heads.shape[0] - 1
-    chains, at = np.empty(MOST_CELLS, np.int64), np.empty(MOST_CELLS, np.int64)
-    cell = np.empty(layout.grid, np.int64)
+    chains, at = window.scratch[:MOST_CELLS], window.scratch[MOST_CELLS : 2 * MOST_CELLS]
+    cell = window.scratch[2 * MOST_CELLS :]
     different = 0
     for number in range(cells):
         rest = number
@@ -244,7 +258,7 @@ def _walk(
     return count
 
 
-@kernel
+@borrowing_kernel
 def _inside_chained(window: SubWindow, slot: int, low: Keys, width: Keys) -> bool:
     """As `inside`, by what lies beside the link; further dimensions are looked at where those fit."""
     dimensions, kind = window.keys.shape[0], window.keys.dtype.type
@@ -255,7 +269,7 @@ def _inside_chained(window: SubWindow, slot: int, low: Keys, width: Keys) -> boo
     return dimensions <= _CHAINED_KEYS or inside(window.keys, slot, low, width)
 
 
-@kernel
+@borrowing_kernel
 def _search(window: SubWindow, low: Keys, width: Keys, found: Words) -> int:
     begin, end, mask = window.marks[BEGIN], window.marks[END], window.rows.shape[0] - 1
     keys = window.keys[0]
