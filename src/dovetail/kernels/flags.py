@@ -34,7 +34,17 @@ def _stamp() -> str:
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a kernel at its first call (or load it from the cache)."""
-    made: Any = numba.njit(nogil=True, cache=True)(function)
+    return _compiled(function, {})
+
+
+def inner_kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """A kernel that only kernels call: without a way in from Python, which for functions of many arrays is much of
+    what compiling takes."""
+    return _compiled(function, {"no_cpython_wrapper": True, "no_cfunc_wrapper": True})
+
+
+def _compiled(function: Callable[P, R], options: dict[str, Any]) -> Callable[P, R]:
+    made: Any = numba.njit(nogil=True, cache=True, **options)(function)
     if hasattr(made, "_cache"):  # not where the compiler is switched off
         made._cache._cache_file._source_stamp = _stamp()
     return cast("Callable[P, R]", made)

@@ -92,7 +92,9 @@ class Coordinator(SteppedCore):
 class Worker(SteppedCore):
     kernel_step, kernel_run = kernels.work, kernels.run_worker
 
-    def __init__(self, job: Job, number: int, inbox: Channel, out: Channel, coordinator: Coordinator, plan: Plan):
+    def __init__(
+        self, job: Job, number: int, inbox: Channel, out: Channel, coordinator: Coordinator, plan: Plan
+    ):
         self.number, self.inbox, self._out = number, inbox, out
         self._encoding, self._rules, self._plan = job.encoding, job.rules, plan
         self._coordinator, self._windows = coordinator, coordinator.windows
@@ -151,7 +153,9 @@ class CellJoin(Topology):
         )
         coordinator = Coordinator(job, self._inlet, self._tasks, plan)
         workers = [
-            Worker(job, number, of_bank(self._tasks, number), of_bank(self._results, number), coordinator, plan)
+            Worker(
+                job, number, of_bank(self._tasks, number), of_bank(self._results, number), coordinator, plan
+            )
             for number in range(job.cores)
         ]
         self.cores: list[SteppedCore] = [*workers, coordinator]

@@ -18,9 +18,7 @@ class ChainEnds:
 
     def offer(self, messages: Messages, first: int) -> int:
         return int(
-            kernels.feed(
-                self.ends, messages, first, self.left, self.right, self._rules, self._block_rows
-            )
+            kernels.feed(self.ends, messages, first, self.left, self.right, self._rules, self._block_rows)
         )
 
     def step(self, budget: int) -> bool:
@@ -47,5 +45,3 @@ class ChainEnds:
 
     def entered(self, side: int) -> int:
         return int(self.ends.state[kernels.ENTERED + side])
-
-

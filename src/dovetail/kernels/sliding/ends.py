@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dovetail.kernels.flags import kernel
+from dovetail.kernels.flags import inner_kernel, kernel
 from dovetail.kernels.sliding.channel import Channel, room, send, slot_to_fill
 from dovetail.kernels.sliding.core import Rules
 from dovetail.kernels.sliding.layout import BLANK, FLAGS, KIND, ROW, TIME, R, S
@@ -70,7 +70,7 @@ def feed(
     return taken
 
 
-@kernel
+@inner_kernel
 def _note_time(state: Words, row: Words, rules: Rules) -> None:
     """What no later row can see."""
     if row[KIND] == R and rules.rows_r >= 0:
@@ -92,7 +92,7 @@ def close_blocks(ends: Ends, rules: Rules, block_rows: int) -> None:
     ends.state[STAGE] = SEND_R
 
 
-@kernel
+@inner_kernel
 def _sort(ends: Ends, side: int, rules: Rules) -> None:
     """By the first key, which is unsigned."""
     words, rows = rules.layout.words, ends.state[GATHERED + side]
@@ -130,7 +130,7 @@ def push(ends: Ends, left: Channel, right: Channel, rules: Rules, block_rows: in
     return True
 
 
-@kernel
+@inner_kernel
 def _send_block(ends: Ends, side: int, to: Channel, rules: Rules, block_rows: int) -> bool:
     rows, words = ends.state[GATHERED + side], rules.layout.words
     if rows == 0:
@@ -146,7 +146,7 @@ def _send_block(ends: Ends, side: int, to: Channel, rules: Rules, block_rows: in
     return True
 
 
-@kernel
+@inner_kernel
 def _say_expired(state: Words, side: int, to: Channel) -> bool:
     row, time = state[OLDEST_ROW + side], state[OLDEST_TIME + side]
     if row <= state[SAID_ROW + side] and time <= state[SAID_TIME + side]:

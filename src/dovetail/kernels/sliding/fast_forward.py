@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from dovetail.kernels.flags import kernel
+from dovetail.kernels.flags import inner_kernel, kernel
 from dovetail.kernels.sliding.atomic import cycles, load
 from dovetail.kernels.sliding.channel import Channel, message, room, send, slot_to_fill, take, waiting
 from dovetail.kernels.sliding.core import (
@@ -102,14 +102,14 @@ def step(core: Core, links: Links, join: Join, budget: int) -> int:
     return WORKED if worked else IDLE
 
 
-@kernel
+@inner_kernel
 def _tell(core: Core, links: Links, rules: Rules) -> bool:
     state = core.state
     state[TOLD] = tell(core.meetings, state[TOLD], state[FOUND], links.out, state[TAKEN_AT], rules.timed)
     return state[TOLD] == state[FOUND]
 
 
-@kernel
+@inner_kernel
 def _copy(item: Words, to: Channel, words: int) -> None:
     target = slot_to_fill(to, 0)
     for word in range(words):
@@ -117,13 +117,13 @@ def _copy(item: Words, to: Channel, words: int) -> None:
     send(to, 1)
 
 
-@kernel
+@inner_kernel
 def _expire(of: Kept, item: Words) -> None:
     expire_rows(of.window, item[ROW])
     expire_times(of.window, item[TIME])
 
 
-@kernel
+@inner_kernel
 def _from_left(core: Core, links: Links, join: Join) -> int:
     if waiting(links.from_left) == 0:
         return IDLE
@@ -148,7 +148,7 @@ def _from_left(core: Core, links: Links, join: Join) -> int:
     return WORKED
 
 
-@kernel
+@inner_kernel
 def _process_r(core: Core, row: Words, join: Join) -> int:
     state = core.state
     home = row[ROW] % state[CORES]
@@ -166,7 +166,7 @@ def _process_r(core: Core, row: Words, join: Join) -> int:
     return WORKED
 
 
-@kernel
+@inner_kernel
 def _from_right(core: Core, links: Links, join: Join) -> int:
     if waiting(links.from_right) == 0:
         return IDLE
@@ -187,7 +187,7 @@ def _from_right(core: Core, links: Links, join: Join) -> int:
     return WORKED
 
 
-@kernel
+@inner_kernel
 def _send_on_s(core: Core, links: Links, item: Words, join: Join) -> int:
     """Send on, leave a copy if its home is still ahead, and acknowledge where the sender has left one."""
     state, words = core.state, join.rules.layout.words
@@ -211,7 +211,7 @@ def _send_on_s(core: Core, links: Links, item: Words, join: Join) -> int:
     return WORKED
 
 
-@kernel
+@inner_kernel
 def _process_s(core: Core, row: Words, join: Join) -> int:
     state = core.state
     home = row[ROW] % state[CORES]
@@ -227,14 +227,12 @@ def _process_s(core: Core, row: Words, join: Join) -> int:
     return WORKED
 
 
-@kernel
+@inner_kernel
 def _meet(core: Core, other: Kept, row: Words, below: int, access: int, at: int, join: Join) -> int:
     state, rules = core.state, join.rules
     if rules.timed:
         state[TAKEN_AT] = cycles()
-    found = meets(
-        other.window, row, row[KIND], rules.layout, access, join.ranges, join.residual, core.probe
-    )
+    found = meets(other.window, row, row[KIND], rules.layout, access, join.ranges, join.residual, core.probe)
     if found < 0:
         return -1
     state[COMPARED] += size(other.window)

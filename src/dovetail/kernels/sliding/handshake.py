@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from dovetail.kernels.flags import kernel
+from dovetail.kernels.flags import inner_kernel, kernel
 from dovetail.kernels.sliding.atomic import cycles, load, store
 from dovetail.kernels.sliding.channel import Channel, message, room, send, slot_to_fill, take, waiting
 from dovetail.kernels.sliding.core import (
@@ -123,13 +123,13 @@ def act(core: Core, links: Links, join: Join, deed: int) -> int:
     return came_to
 
 
-@kernel
+@inner_kernel
 def _tell(core: Core, links: Links, rules: Rules) -> None:
     state = core.state
     state[TOLD] = tell(core.meetings, state[TOLD], state[FOUND], links.out, state[TAKEN_AT], rules.timed)
 
 
-@kernel
+@inner_kernel
 def _publish(core: Core, links: Links) -> None:
     """How many rows wait here, for the neighbours to compare with their own (4.3)."""
     state = core.state
@@ -137,12 +137,12 @@ def _publish(core: Core, links: Links) -> None:
     store(links.sizes, (S * state[CORES] + state[NUMBER]) * LINE, core.s.window.marks[END] - state[FORWARDED])
 
 
-@kernel
+@inner_kernel
 def _has_room(window: Kept, block_rows: int) -> bool:
     return size(window.window) + block_rows <= window.window.rows.shape[0]
 
 
-@kernel
+@inner_kernel
 def _from_left(core: Core, links: Links, join: Join) -> int:
     """`process_left` of Figure 9: an R row meets the S rows here, forwarded ones too; an acknowledgement lets one of those go."""
     if waiting(links.from_left) == 0:
@@ -162,7 +162,7 @@ def _from_left(core: Core, links: Links, join: Join) -> int:
     return WORKED
 
 
-@kernel
+@inner_kernel
 def _from_right(core: Core, links: Links, join: Join) -> int:
     """`process_right`: an S row meets the R rows here, and is acknowledged. At the right end the driver says what of R has expired (Figure
     13)."""
@@ -188,7 +188,7 @@ def _from_right(core: Core, links: Links, join: Join) -> int:
     return WORKED
 
 
-@kernel
+@inner_kernel
 def _forward_s(core: Core, links: Links, join: Join) -> int:
     """If the left neighbour has fewer: send the oldest S row that has not been sent, and keep it until it is acknowledged."""
     state = core.state
@@ -202,7 +202,7 @@ def _forward_s(core: Core, links: Links, join: Join) -> int:
     return WORKED
 
 
-@kernel
+@inner_kernel
 def _forward_r(core: Core, links: Links, join: Join) -> int:
     """If the right neighbour has fewer: send the oldest R row, and let it go."""
     state = core.state
@@ -216,7 +216,7 @@ def _forward_r(core: Core, links: Links, join: Join) -> int:
     return WORKED
 
 
-@kernel
+@inner_kernel
 def _expire(core: Core, links: Links, join: Join) -> int:
     """At the ends: what has expired leaves when it has come here, and no earlier."""
     state = core.state
@@ -231,7 +231,7 @@ def _expire(core: Core, links: Links, join: Join) -> int:
     return WORKED if gone_r or gone_s else IDLE
 
 
-@kernel
+@inner_kernel
 def _let_go(of: Kept, state: Words, side: int, join: Join) -> int:
     """Blocks go whole, when the last of their rows has expired; how many rows went."""
     marks, mask, words = of.window.marks, of.window.rows.shape[0] - 1, join.rules.layout.words
@@ -248,7 +248,7 @@ def _let_go(of: Kept, state: Words, side: int, join: Join) -> int:
     return gone
 
 
-@kernel
+@inner_kernel
 def _meet(core: Core, item: Words, other: Kept, join: Join) -> bool:
     """Write down whom the rows of `item` meet in the other window; whether there was room."""
     state, rules = core.state, join.rules
@@ -290,7 +290,7 @@ def _meet(core: Core, item: Words, other: Kept, join: Join) -> bool:
     return True
 
 
-@kernel
+@inner_kernel
 def _keep(item: Words, own: Kept, join: Join) -> None:
     """A block begins at a multiple of its length, so a short one leaves a gap. Beside its first row is how many it has."""
     words, begin = join.rules.layout.words, own.window.marks[END]
@@ -301,7 +301,7 @@ def _keep(item: Words, own: Kept, join: Join) -> None:
     own.window.marks[END] = begin + join.block_rows
 
 
-@kernel
+@inner_kernel
 def _send(of: Kept, position: int, to: Channel, join: Join) -> None:
     words, mask = join.rules.layout.words, of.window.rows.shape[0] - 1
     rows = of.messages[position & mask, words]

@@ -6,7 +6,7 @@ earlier, so the place in the stored block where boxes begin only moves on.
 
 from __future__ import annotations
 
-from dovetail.kernels.flags import kernel
+from dovetail.kernels.flags import inner_kernel
 from dovetail.kernels.sliding.layout import KIND, WHOLE, Layout
 from dovetail.kernels.sliding.meeting import Kept, note
 from dovetail.kernels.sliding.probe import Probe, Ranges, narrowed, take_box
@@ -14,7 +14,7 @@ from dovetail.kernels.sliding.scan import inside
 from dovetail.kernels.sliding.subwindow import Words
 
 
-@kernel
+@inner_kernel
 def merge_block(
     of: Kept,
     position: int,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from dovetail.kernels.flags import kernel
+from dovetail.kernels.flags import inner_kernel, kernel
 from dovetail.kernels.sliding.atomic import cycles, load, store
 from dovetail.kernels.sliding.channel import (
     Bank,
@@ -94,7 +94,7 @@ class Plan(NamedTuple):
     done: Words  # and done by it, a cache line each
 
 
-@kernel
+@inner_kernel
 def position_of(window: SubWindow, row: int) -> int:
     """The first position with this row or a later one."""
     low, high, mask = window.marks[BEGIN], window.marks[END], window.rows.shape[0] - 1
@@ -138,10 +138,8 @@ def coordinate(
     return WORKED
 
 
-@kernel
-def _gather(
-    r: SubWindow, s: SubWindow, inbox: Channel, plan: Plan, rules: Rules, state: Words
-) -> int:
+@inner_kernel
+def _gather(r: SubWindow, s: SubWindow, inbox: Channel, plan: Plan, rules: Rules, state: Words) -> int:
     """Expire what the first row of the batch cannot see, then insert them all: what each may see is in its message."""
     rows = min(all_waiting(inbox), plan.batch_rows)
     if rows == 0:
@@ -168,7 +166,7 @@ def _gather(
     return WORKED
 
 
-@kernel
+@inner_kernel
 def _deal(other: SubWindow, row: Words, tasks: Bank, plan: Plan, rules: Rules, state: Words) -> bool:
     """Give the next worker its part: as many whole basic windows as the others, or one less. Whether there was room."""
     worker, words = state[NEXT_WORKER], rules.layout.words
@@ -255,10 +253,8 @@ def work(
     return WORKED
 
 
-@kernel
-def _scan(
-    other: SubWindow, task: Words, rules: Rules, ranges: Ranges, residual: int, probe: Probe
-) -> int:
+@inner_kernel
+def _scan(other: SubWindow, task: Words, rules: Rules, ranges: Ranges, residual: int, probe: Probe) -> int:
     layout = rules.layout
     take_box(task, layout, probe.low, probe.width)
     begin, end = task[layout.words + TASK_BEGIN], task[layout.words + TASK_END]
@@ -268,10 +264,8 @@ def _scan(
     return narrowed(other, task, task[KIND], layout, ranges, residual, probe, found)
 
 
-@kernel
-def _tell(
-    other: SubWindow, task: Words, out: Channel, rules: Rules, probe: Probe, state: Words
-) -> bool:
+@inner_kernel
+def _tell(other: SubWindow, task: Words, out: Channel, rules: Rules, probe: Probe, state: Words) -> bool:
     """Send what was found as far as there is room; whether all is out."""
     mask = other.rows.shape[0] - 1
     while state[TOLD] < state[FOUND]:
