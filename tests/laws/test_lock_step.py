@@ -36,7 +36,10 @@ def expected(sides, keys, rows_r, rows_s):
         oracle.Arrival("left" if side == "l" else "right", n, {"x": key})
         for n, (side, key) in enumerate(zip(sides, keys, strict=True))
     ]
-    near = lambda left, right: abs(left["x"] - right["x"]) <= 1
+
+    def near(left, right):
+        return abs(left["x"] - right["x"]) <= 1
+
     return sorted(oracle.pairs(arrivals, ("rows", rows_r), ("rows", rows_s), near))
 
 

@@ -1,5 +1,5 @@
-"""Every design of the sliding-window join: exactly the oracle's pairs, each once, whatever the windows, the predicate, the number of
-cores and the order in which the parts of the design get their turns."""
+"""Every design of the sliding-window join: exactly the oracle's pairs, each once, whatever the windows, the
+predicate, the number of cores and the order in which the parts of the design get their turns."""
 
 import random
 import threading

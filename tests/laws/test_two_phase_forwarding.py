@@ -1,7 +1,8 @@
-"""All schedules of small handshake joins: cores, driver and streams take turns in every possible order, one deed at a time.
+"""All schedules of small handshake joins: cores, driver and streams take turns in every possible order, one
+deed at a time.
 
-A state is what lies in channels and windows and which pairs are out; states that were seen are not followed again. Wherever a
-schedule ends, each pair must have met exactly once, and it must end with an empty chain.
+A state is what lies in channels and windows and which pairs are out; states that were seen are not followed
+again. Wherever a schedule ends, each pair must have met exactly once, and it must end with an empty chain.
 """
 
 from typing import NamedTuple

@@ -1,22 +1,25 @@
 """CellJoin: a coordinator cuts the window into parts, workers scan one each.
 
 Idea
-    Kang's procedure with the scan shared out: for each new row, or a few, a coordinator divides the other stream's window among the workers,
-    replicates the row to all of them, and waits until the last has finished.
+    Kang's procedure with the scan shared out: for each new row, or a few, a coordinator divides the other
+    stream's window among the workers, replicates the row to all of them, and waits until the last has
+    finished.
 Paper
-    Gedik, Bordawekar, Yu, *CellJoin*, VLDB Journal 18(2), 2009, as sections 2.2 and 3.6 of the handshake paper (SIGMOD 2011) give it.
+    Gedik, Bordawekar, Yu, *CellJoin*, VLDB Journal 18(2), 2009, as sections 2.2 and 3.6 of the handshake
+    paper (SIGMOD 2011) give it.
 Vocabulary
-    basic window -> the smallest piece that a worker gets; re-partitioning every k tuples -> `batch_rows`; PPE -> the coordinator; SPE -> a worker.
+    basic window -> the smallest piece that a worker gets; re-partitioning every k tuples -> `batch_rows`; PPE
+    -> the coordinator; SPE -> a worker.
 Differs
-    - The rows of a batch are inserted before they are dealt out, and each message says which rows its row may see. So rows of one
-      batch meet each other, and no cut reaches further than the row's own window.
+    - The rows of a batch are inserted before they are dealt out, and each message says which rows its row may
+      see. So rows of one batch meet each other, and no cut reaches further than the row's own window.
     - Workers read the windows where they lie; the Cell's have to fetch them.
     - Always a scan: parts are cut by position, which an index over keys knows nothing of.
 Law
     The pairs of Kang's procedure, whatever the batch, the basic window and the number of workers.
 Cost
-    Each row costs the coordinator a message a worker, and everybody waits for the slowest: what the other designs do away with. One
-    thread more than there are workers.
+    Each row costs the coordinator a message a worker, and everybody waits for the slowest: what the other
+    designs do away with. One thread more than there are workers.
 """
 
 from __future__ import annotations

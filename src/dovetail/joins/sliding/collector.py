@@ -1,4 +1,5 @@
-"""Results of all cores into one channel, in turn and in no promised order: the linear collector of the handshake papers."""
+"""Results of all cores into one channel, in turn and in no promised order: the linear collector of the
+handshake papers."""
 
 from __future__ import annotations
 

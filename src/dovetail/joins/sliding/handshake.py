@@ -1,27 +1,32 @@
 """Handshake join: two streams flow past each other through a chain of cores.
 
 Idea
-    R enters at the left end and moves right, S the other way. Whoever is in the same core at the same time meets there. Cores talk
-    to their neighbours only, and decide by themselves when to pass rows on.
+    R enters at the left end and moves right, S the other way. Whoever is in the same core at the same time
+    meets there. Cores talk to their neighbours only, and decide by themselves when to pass rows on.
 Paper
-    Teubner, Mueller, *How Soccer Players Would Do Stream Joins*, SIGMOD 2011: cores and two-phase forwarding: 4.2, Figure 9; load balancing:
-    4.3; driver: 4.4, Figures 12 and 13. Sorted basic blocks: section 5 of the earlier version.
+    Teubner, Mueller, *How Soccer Players Would Do Stream Joins*, SIGMOD 2011: cores and two-phase forwarding:
+    4.2, Figure 9; load balancing: 4.3; driver: 4.4, Figures 12 and 13. Sorted basic blocks: section 5 of the
+    earlier version.
 Vocabulary
-    left/rightRecvQueue, left/rightSendQueue -> `Links`; process_left, process_right, forward_tuples -> deeds of a core;
-    immediate scan strategy -> `block_rows = 1`; driver -> `ChainEnds`; non-existent neighbour -> an end, where rows wait until they expire.
+    left/rightRecvQueue, left/rightSendQueue -> `Links`; process_left, process_right, forward_tuples -> deeds
+    of a core; immediate scan strategy -> `block_rows = 1`; driver -> `ChainEnds`; non-existent neighbour ->
+    an end, where rows wait until they expire.
 Differs
-    - Rows carry what they may meet (`kernels/sliding/meeting.py`): the paper's rows expire when the driver says so, and here whether two rows meet
-      does not depend on how fast they flow. So the pairs are exactly Kang's, also in bursts and while windows fill.
-    - The driver names the oldest row or time that is left, where the paper's sends one acknowledgement a row: nothing is
-      taken out that has not come yet (the paper's removes "the oldest tuple", whichever that is).
-    - The window that is compared with the neighbour's has S rows that wait, not the copies of those under way.
+    - Rows carry what they may meet (`kernels/sliding/meeting.py`): the paper's rows expire when the driver
+      says so, and here whether two rows meet does not depend on how fast they flow. So the pairs are exactly
+      Kang's, also in bursts and while windows fill.
+    - The driver names the oldest row or time that is left, where the paper's sends one acknowledgement a row:
+      nothing is taken out that has not come yet (the paper's removes "the oldest tuple", whichever that is).
+    - The window that is compared with the neighbour's has S rows that wait, not the copies of those under
+      way.
     - A block goes when it is full or the other stream's is, and travels, is acknowledged and expires whole.
     - `finish` lets all rows expire, so that those that still face each other pass.
 Law
-    The pairs of Kang's procedure, each once, when `finish` is through; before that, pairs of rows that have passed each other.
+    The pairs of Kang's procedure, each once, when `finish` is through; before that, pairs of rows that have
+    passed each other.
 Cost
-    k cores hold 1/k of the windows each. A pair meets only when both rows have come to the same core: latency grows with the window. A row
-    costs each core a message, S rows two.
+    k cores hold 1/k of the windows each. A pair meets only when both rows have come to the same core: latency
+    grows with the window. A row costs each core a message, S rows two.
 """
 
 from __future__ import annotations
@@ -39,7 +44,7 @@ from dovetail.kernels.sliding import handshake as kernels
 from dovetail.kernels.sliding.channel import bank, of_bank, take_rows
 from dovetail.kernels.sliding.core import NEEDS_ROOM, NEEDS_WINDOW_R
 from dovetail.kernels.sliding.handshake import LINE, Core, Join, Links
-from dovetail.kernels.sliding.layout import PAIR_WORDS, R, S
+from dovetail.kernels.sliding.layout import PAIR_WORDS, R
 from dovetail.kernels.sliding.meeting import MEETING_WORDS, Kept, kept, larger
 from dovetail.kernels.sliding.probe import probe_room
 from dovetail.kernels.sliding.subwindow import SCAN
@@ -73,7 +78,7 @@ class HandshakeCore(SteppedCore):
     def act(self, deed: int) -> int:
         """One deed, for whoever wants to choose."""
         while True:
-            came_to = kernels.act(*self._arguments(), deed)
+            came_to = kernels.act(self.core, self.links, self._join, deed)
             if came_to < NEEDS_ROOM:
                 return came_to
             self._grow(came_to)
@@ -87,9 +92,13 @@ class HandshakeCore(SteppedCore):
                 meetings=np.zeros((rows, MEETING_WORDS), np.int64),
             )
             return
-        name = "r" if what == NEEDS_WINDOW_R else "s"
-        wider = larger(getattr(core, name), self._layout, self._key_kind, self._join.rules.access)
-        self.core = core._replace(**{name: wider})
+        if what == NEEDS_WINDOW_R:
+            self.core = core._replace(r=self._larger(core.r))
+        else:
+            self.core = core._replace(s=self._larger(core.s))
+
+    def _larger(self, old: Kept) -> Kept:
+        return larger(old, self._layout, self._key_kind, self._join.rules.access)
 
     @property
     def busy(self) -> bool:
@@ -116,7 +125,8 @@ class Handshake(Topology):
         encoding, cores = job.encoding, job.cores
         width = block_rows * encoding.layout.words + 1
         room = max(1, job.inbox_rows // block_rows)
-        # One channel more than there are cores: the first of those to the right, and the last of those to the left, are the driver's.
+        # One channel more than there are cores: the first of those to the right, and the last of those to the
+        # left, are the driver's.
         self._to_right, self._to_left = (bank(cores + 1, room, width) for _ in SIDES)
         self._results = bank(cores, job.outbox_pairs, PAIR_WORDS)
         self._outlet = job.outbox()

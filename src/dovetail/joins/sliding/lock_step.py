@@ -1,20 +1,26 @@
 """Lock-step handshake join: the circuit for FPGAs, emulated clock by clock.
 
 Idea
-    All cores share a clock, so rows can be shifted through the whole chain at once, and nothing needs queues or acknowledgements. A core compares
-    the row that was shifted into its segment with those of the opposite segment, one a clock.
+    All cores share a clock, so rows can be shifted through the whole chain at once, and nothing needs queues
+    or acknowledgements. A core compares the row that was shifted into its segment with those of the opposite
+    segment, one a clock.
 Paper
-    Teubner, Mueller, SIGMOD 2011, sections 4.1 and 6; circuit, throttle, merging network and throughput: appendix A of the earlier version.
+    Teubner, Mueller, SIGMOD 2011, sections 4.1 and 6; circuit, throttle, merging network and throughput:
+    appendix A of the earlier version.
 Vocabulary
-    segment -> the registers of a core; valid line -> a register that holds a row; bubble -> a shift without a valid row; hit -> result.
+    segment -> the registers of a core; valid line -> a register that holds a row; bubble -> a shift without a
+    valid row; hit -> result.
 Differs
-    - Streams are admitted one row at a time: if both were shifted in one clock, two rows could change places without having met.
-    - Segments differ by one register where the window cannot be divided, so that a row leaves its window exactly in time.
+    - Streams are admitted one row at a time: if both were shifted in one clock, two rows could change places
+      without having met.
+    - Segments differ by one register where the window cannot be divided, so that a row leaves its window
+      exactly in time.
     - When the streams end, bubbles shift R past S, so that all pairs come out.
-    - Where the throttle is raised rows wait, unless told to be discarded or to have results dropped, as A.3 has it.
+    - Where the throttle is raised rows wait, unless told to be discarded or to have results dropped, as A.3
+      has it.
 Law
-    Over count windows the pairs of Kang's procedure, unless rows are discarded or results dropped: those are counted. While nothing
-    throttles, a row every max(ceil(W_R/n), ceil(W_S/n)) cycles (A.5).
+    Over count windows the pairs of Kang's procedure, unless rows are discarded or results dropped: those are
+    counted. While nothing throttles, a row every max(ceil(W_R/n), ceil(W_S/n)) cycles (A.5).
 Cost
     The emulation makes every comparison of the circuit, one after the other.
 """
@@ -37,7 +43,8 @@ from dovetail.kernels.sliding.probe import probe_room
 from dovetail.kernels.sliding.subwindow import SCAN, SubWindow, insert, sub_window
 
 Overload = Literal["wait", "discard", "drop"]
-"""What happens while a core raises its throttle: rows wait; new rows are discarded; the oldest results in full FIFOs are dropped."""
+"""What happens while a core raises its throttle: rows wait; new rows are discarded; the oldest results in
+full FIFOs are dropped."""
 
 _OVERLOAD = {"wait": kernels.WAIT, "discard": kernels.DISCARD, "drop": kernels.DROP}
 _FAN_IN = range(2, 9)
@@ -46,7 +53,8 @@ _OUT_PAIRS = 65536
 
 @dataclass(frozen=True)
 class Chip:
-    """What is built: cores, registers, FIFOs, and the clock of the merging network in clocks of the shift registers."""
+    """What is built: cores, registers, FIFOs, and the clock of the merging network in clocks of the shift
+    registers."""
 
     cores: int
     rows_r: int
@@ -104,7 +112,8 @@ class Emulated:
 
 
 def emulate(chip: Chip, encoding: Encoding, messages: Messages, cycles_between: int = 0) -> Emulated:
-    """Run rows through the circuit; they come every `cycles_between` cycles, or (0) as fast as it takes them."""
+    """Run rows through the circuit; they come every `cycles_between` cycles, or (0) as fast as it takes
+    them."""
     circuit = _circuit(chip)
     clocking = Clocking(chip.cycles_a_row, cycles_between, chip.merges_a_cycle, _OVERLOAD[chip.overload])
     rows = _rows(encoding, messages)

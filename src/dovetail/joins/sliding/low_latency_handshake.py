@@ -1,22 +1,26 @@
 """Low-latency handshake join: rows run through the whole chain at once, and each is kept by one core.
 
 Idea
-    Handshake join lets a row wait in every core until others push it on. Here a core sends each row on before it does anything else with it, so that
-    all cores see it soon; one core, its home, keeps it. When it has left its window, a message tells its home.
+    Handshake join lets a row wait in every core until others push it on. Here a core sends each row on before
+    it does anything else with it, so that all cores see it soon; one core, its home, keeps it. When it has
+    left its window, a message tells its home.
 Paper
-    Roy, Teubner, Gemulla, *Low-Latency Handshake Join*, VLDB 2014, as *SplitJoin* (USENIX ATC 2016) describes and models it: sections 2 and 6.1,
-    Figure 10, equations 1 and 2.
+    Roy, Teubner, Gemulla, *Low-Latency Handshake Join*, VLDB 2014, as *SplitJoin* (USENIX ATC 2016) describes
+    and models it: sections 2 and 6.1, Figure 10, equations 1 and 2.
 Vocabulary
-    fast-forwarding -> sending on; tuple monitoring (the model's T_ML) -> copies of rows in flight; central coordination -> `ChainEnds`.
+    fast-forwarding -> sending on; tuple monitoring (the model's T_ML) -> copies of rows in flight; central
+    coordination -> `ChainEnds`.
 Differs
     - Home of row `n` is core `n mod k`: no coordinator assigns it.
-    - An expiry names the oldest row or time that is left, and goes past all cores behind the rows that may still meet what it expires.
-    - That two rows in flight meet once is settled by copies on one side and a number that S rows carry (`kernels/sliding/fast_forward.py`).
+    - An expiry names the oldest row or time that is left, and goes past all cores behind the rows that may
+      still meet what it expires.
+    - That two rows in flight meet once is settled by copies on one side and a number that S rows carry
+      (`kernels/sliding/fast_forward.py`).
 Law
     The pairs of Kang's procedure, as soon as all rows have run through.
 Cost
-    k cores hold 1/k of the windows each. A row costs each core a message, and its expiry another; the last core sees it k messages
-    later.
+    k cores hold 1/k of the windows each. A row costs each core a message, and its expiry another; the last
+    core sees it k messages later.
 """
 
 from __future__ import annotations
@@ -33,14 +37,13 @@ from dovetail.joins.sliding.topology import Job, Messages, Part, Topology
 from dovetail.kernels.sliding import fast_forward as kernels
 from dovetail.kernels.sliding.channel import bank, of_bank, take_rows
 from dovetail.kernels.sliding.core import NEEDS_ROOM, NEEDS_WINDOW_R, NEEDS_WINDOW_S
-from dovetail.kernels.sliding.fast_forward import NEEDS_FLIGHT, Core, Join, Links
+from dovetail.kernels.sliding.fast_forward import Core, Join, Links
 from dovetail.kernels.sliding.layout import BODY, PAIR_WORDS
 from dovetail.kernels.sliding.meeting import MEETING_WORDS, Kept, kept, larger
 from dovetail.kernels.sliding.probe import probe_room
 from dovetail.kernels.sliding.subwindow import SCAN
 
 _FIRST_IN_FLIGHT = 64
-_WINDOWS = {NEEDS_WINDOW_R: "r", NEEDS_WINDOW_S: "s", NEEDS_FLIGHT: "flight"}
 
 
 class RelayCore(SteppedCore):
@@ -78,9 +81,15 @@ class RelayCore(SteppedCore):
                 meetings=np.zeros((rows, MEETING_WORDS), np.int64),
             )
             return
-        access = SCAN if what == NEEDS_FLIGHT else self._access
-        name = _WINDOWS[what]
-        self.core = core._replace(**{name: larger(getattr(core, name), self._layout, self._key_kind, access)})
+        if what == NEEDS_WINDOW_R:
+            self.core = core._replace(r=self._larger(core.r, self._access))
+        elif what == NEEDS_WINDOW_S:
+            self.core = core._replace(s=self._larger(core.s, self._access))
+        else:
+            self.core = core._replace(flight=self._larger(core.flight, SCAN))
+
+    def _larger(self, old: Kept, access: int) -> Kept:
+        return larger(old, self._layout, self._key_kind, access)
 
     @property
     def busy(self) -> bool:
@@ -103,7 +112,8 @@ class LowLatencyHandshake(Topology):
     def __init__(self, job: Job) -> None:
         cores = job.cores
         width = job.encoding.layout.words + 1
-        # One channel more than there are cores: the first of those to the right, and the last of those to the left, are the driver's.
+        # One channel more than there are cores: the first of those to the right, and the last of those to the
+        # left, are the driver's.
         self._to_right, self._to_left = (bank(cores + 1, job.inbox_rows, width) for _ in SIDES)
         self._results = bank(cores, job.outbox_pairs, PAIR_WORDS)
         self._outlet = job.outbox()

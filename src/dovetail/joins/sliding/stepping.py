@@ -1,4 +1,5 @@
-"""A core with a kernel of its own: it is stepped or run, and where the kernel needs more room it gets that and goes on."""
+"""A core with a kernel of its own: it is stepped or run, and where the kernel needs more room it gets that
+and goes on."""
 
 from __future__ import annotations
 
@@ -46,7 +47,8 @@ class SteppedCore(ABC):
 
 
 def quiet(channels: list[Channel | Bank], cores: list[SteppedCore]) -> bool:
-    """Whether nothing is under way. Threads may be at work meanwhile: what moved while this was looking has been sent somewhere."""
+    """Whether nothing is under way. Threads may be at work meanwhile: what moved while this was looking has
+    been sent somewhere."""
     sent = _sent(channels)
     for of in channels:
         if (of.marks[..., SENT] != of.marks[..., TAKEN]).any():

@@ -1,12 +1,13 @@
-"""The driver of a chain of cores: feeds R into its left end and S into its right one, and says at the opposite ends what
-has expired (handshake join, 4.4, Figure 12).
+"""The driver of a chain of cores: feeds R into its left end and S into its right one, and says at the
+opposite ends what has expired (handshake join, 4.4, Figure 12).
 
-Law: a row enters its end before anything is said to have expired that it may meet, and what is said is true for all
-rows that enter later.
+Law: a row enters its end before anything is said to have expired that it may meet, and what is said is true
+for all rows that enter later.
 
-An expiry names the oldest row that is left, or the oldest time: the core where rows end compares. Rows that can meet nobody
-do not enter. Where cores merge sorted blocks, rows are gathered here until either side has a block full, and sorted; then both sides' blocks go,
-so that neither waits for the other, and only then is anything expired.
+An expiry names the oldest row that is left, or the oldest time: the core where rows end compares. Rows that
+can meet nobody do not enter. Where cores merge sorted blocks, rows are gathered here until either side has a
+block full, and sorted; then both sides' blocks go, so that neither waits for the other, and only then is
+anything expired.
 """
 
 from __future__ import annotations

@@ -1,17 +1,20 @@
-"""A core of low-latency handshake join: rows are sent on before anything else, and kept by one core, their home.
+"""A core of low-latency handshake join: rows are sent on before anything else, and kept by one core, their
+home.
 
 Law: each pair of rows meets exactly once, whatever the speed of either.
 
-Why: two rows that run through the chain in opposite directions cross at one place `c`: cores up to `c` have had `r` before `s`, those
-beyond have had `s` first. `r` finds `s` at home if that is beyond `c`; `s` finds `r` at home if that is not. So a pair would be
-found twice if `r` is at home on this side and `s` beyond, and never the other way round.
-- Not twice: an S row carries how many R rows had passed its home before it (PASSED); left of its home it meets only those, as the others
-  have met it there.
-- Not never: an S row that has its home still before it leaves a copy in the core that sends it on, until the next one acknowledges.
-  What arrives from the left meanwhile has crossed it, just there; it meets the copy if its own home is not behind it.
+Why: two rows that run through the chain in opposite directions cross at one place `c`: cores up to `c` have
+had `r` before `s`, those beyond have had `s` first. `r` finds `s` at home if that is beyond `c`; `s` finds
+`r` at home if that is not. So a pair would be found twice if `r` is at home on this side and `s` beyond, and
+never the other way round.
+- Not twice: an S row carries how many R rows had passed its home before it (PASSED); left of its home it
+  meets only those, as the others have met it there.
+- Not never: an S row that has its home still before it leaves a copy in the core that sends it on, until the
+  next one acknowledges. What arrives from the left meanwhile has crossed it, just there; it meets the copy if
+  its own home is not behind it.
 
-Reading from the left needs room only to the right, so channels to the right always empty; reading from the right needs room in
-both directions, so then those to the left do too.
+Reading from the left needs room only to the right, so channels to the right always empty; reading from the
+right needs room in both directions, so then those to the left do too.
 """
 
 from __future__ import annotations
@@ -86,7 +89,7 @@ def step(core: Core, links: Links, join: Join, budget: int) -> int:
     """Handle up to `budget` messages from left and right in turn; what it came to."""
     state, worked, in_vain = core.state, False, 0
     while budget > 0 and in_vain < 2:
-        if not _tell(core, links, join.rules):
+        if not _tell(core.meetings, state, links.out, join.rules.timed):
             return WORKED if worked else BLOCKED
         came_to = _from_left(core, links, join) if state[TURN] == 0 else _from_right(core, links, join)
         if came_to >= NEEDS_ROOM:
@@ -97,15 +100,14 @@ def step(core: Core, links: Links, join: Join, budget: int) -> int:
             budget -= 1
         else:
             in_vain += 1
-    if not _tell(core, links, join.rules):
+    if not _tell(core.meetings, state, links.out, join.rules.timed):
         return WORKED if worked else BLOCKED
     return WORKED if worked else IDLE
 
 
 @inner_kernel
-def _tell(core: Core, links: Links, rules: Rules) -> bool:
-    state = core.state
-    state[TOLD] = tell(core.meetings, state[TOLD], state[FOUND], links.out, state[TAKEN_AT], rules.timed)
+def _tell(meetings: Words, state: Words, out: Channel, timed: bool) -> bool:
+    state[TOLD] = tell(meetings, state[TOLD], state[FOUND], out, state[TAKEN_AT], timed)
     return state[TOLD] == state[FOUND]
 
 
@@ -154,9 +156,9 @@ def _process_r(core: Core, row: Words, join: Join) -> int:
     home = row[ROW] % state[CORES]
     if home == state[NUMBER] and full(core.r.window):
         return NEEDS_WINDOW_R
-    at = _meet(core, core.s, row, WHOLE, join.rules.access, 0, join)
+    at = _meet(core.probe, core.meetings, state, core.s, row, WHOLE, join.rules.access, 0, join)
     if at >= 0 and home >= state[NUMBER] and size(core.flight.window):
-        at = _meet(core, core.flight, row, WHOLE, SCAN, at, join)
+        at = _meet(core.probe, core.meetings, state, core.flight, row, WHOLE, SCAN, at, join)
     if at < 0:
         return NEEDS_ROOM
     state[FOUND], state[TOLD] = at, 0
@@ -218,7 +220,7 @@ def _process_s(core: Core, row: Words, join: Join) -> int:
     if home == state[NUMBER] and full(core.s.window):
         return NEEDS_WINDOW_S
     passed = row[join.rules.layout.words] if home > state[NUMBER] else WHOLE
-    at = _meet(core, core.r, row, passed, join.rules.access, 0, join)
+    at = _meet(core.probe, core.meetings, state, core.r, row, passed, join.rules.access, 0, join)
     if at < 0:
         return NEEDS_ROOM
     state[FOUND], state[TOLD] = at, 0
@@ -228,15 +230,26 @@ def _process_s(core: Core, row: Words, join: Join) -> int:
 
 
 @inner_kernel
-def _meet(core: Core, other: Kept, row: Words, below: int, access: int, at: int, join: Join) -> int:
-    state, rules = core.state, join.rules
+def _meet(
+    probe: Probe,
+    meetings: Words,
+    state: Words,
+    other: Kept,
+    row: Words,
+    below: int,
+    access: int,
+    at: int,
+    join: Join,
+) -> int:
+    """Write down whom a row meets in a window, from `at` on; the new count, or -1 if there is no room."""
+    rules = join.rules
     if rules.timed:
         state[TAKEN_AT] = cycles()
-    found = meets(other.window, row, row[KIND], rules.layout, access, join.ranges, join.residual, core.probe)
+    found = meets(other.window, row, row[KIND], rules.layout, access, join.ranges, join.residual, probe)
     if found < 0:
         return -1
     state[COMPARED] += size(other.window)
-    return note(other, row, core.probe, found, below, core.meetings, at)
+    return note(other, row, probe, found, below, meetings, at)
 
 
 @kernel

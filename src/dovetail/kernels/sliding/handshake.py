@@ -1,14 +1,16 @@
 """A core of handshake join: one link of a chain through which R flows to the right and S to the left.
 
-Law: of two rows that pass each other in the chain, each pair meets on exactly one core, whatever the order in which cores do
-what they can (`tests/laws/test_two_phase_forwarding.py` tries all orders).
+Law: of two rows that pass each other in the chain, each pair meets on exactly one core, whatever the order in
+which cores do what they can (`tests/laws/test_two_phase_forwarding.py` tries all orders).
 
-Why: an S row that is sent on stays, marked as forwarded, until the left neighbour has acknowledged it. What that neighbour sent
-before is ahead of the acknowledgement in the same channel, has not met the row there, and meets its copy here; what
-it sends after has met it. R rows go at once: an S row that is under way to meet them has its copy on the right.
+Why: an S row that is sent on stays, marked as forwarded, until the left neighbour has acknowledged it. What
+that neighbour sent before is ahead of the acknowledgement in the same channel, has not met the row there, and
+meets its copy here; what it sends after has met it. R rows go at once: an S row that is under way to meet
+them has its copy on the right.
 
-What a core can do are five small deeds, each done whole or not at all, none of which waits. Reading from the left needs no room
-anywhere but for results, so channels to the right always empty, and then so do those to the left: nobody is stuck.
+What a core can do are five small deeds, each done whole or not at all, none of which waits. Reading from the
+left needs no room anywhere but for results, so channels to the right always empty, and then so do those to
+the left: nobody is stuck.
 """
 
 from __future__ import annotations
@@ -60,7 +62,8 @@ class Core(NamedTuple):
 
 
 class Links(NamedTuple):
-    """What a core shares with others. At the left end nobody listens to what goes left, and the same at the right end."""
+    """What a core shares with others. At the left end nobody listens to what goes left, and the same at the
+    right end."""
 
     from_left: Channel
     to_left: Channel
@@ -101,11 +104,12 @@ def step(core: Core, links: Links, join: Join, budget: int) -> int:
 
 @kernel
 def act(core: Core, links: Links, join: Join, deed: int) -> int:
-    """Do one deed, if it can be done, and tell what was found; what it came to. Until that is told nothing else is done."""
+    """Do one deed, if it can be done, and tell what was found; what it came to. Until that is told nothing
+    else is done."""
     state = core.state
     if state[TOLD] < state[FOUND]:
         before = state[TOLD]
-        _tell(core, links, join.rules)
+        _tell(core.meetings, state, links.out, join.rules.timed)
         return WORKED if state[TOLD] > before else BLOCKED
     if deed == FROM_LEFT:
         came_to = _from_left(core, links, join)
@@ -119,14 +123,13 @@ def act(core: Core, links: Links, join: Join, deed: int) -> int:
         came_to = _expire(core, links, join)
     if came_to == WORKED:
         _publish(core, links)
-        _tell(core, links, join.rules)
+        _tell(core.meetings, state, links.out, join.rules.timed)
     return came_to
 
 
 @inner_kernel
-def _tell(core: Core, links: Links, rules: Rules) -> None:
-    state = core.state
-    state[TOLD] = tell(core.meetings, state[TOLD], state[FOUND], links.out, state[TAKEN_AT], rules.timed)
+def _tell(meetings: Words, state: Words, out: Channel, timed: bool) -> None:
+    state[TOLD] = tell(meetings, state[TOLD], state[FOUND], out, state[TAKEN_AT], timed)
 
 
 @inner_kernel
@@ -144,7 +147,8 @@ def _has_room(window: Kept, block_rows: int) -> bool:
 
 @inner_kernel
 def _from_left(core: Core, links: Links, join: Join) -> int:
-    """`process_left` of Figure 9: an R row meets the S rows here, forwarded ones too; an acknowledgement lets one of those go."""
+    """`process_left` of Figure 9: an R row meets the S rows here, forwarded ones too; an acknowledgement lets
+    one of those go."""
     if waiting(links.from_left) == 0:
         return IDLE
     item, state = message(links.from_left, 0), core.state
@@ -155,7 +159,7 @@ def _from_left(core: Core, links: Links, join: Join) -> int:
     else:
         if not _has_room(core.r, join.block_rows):
             return NEEDS_WINDOW_R
-        if not _meet(core, item, core.s, join):
+        if not _meet(core.probe, core.meetings, state, item, core.s, join):
             return NEEDS_ROOM
         _keep(item, core.r, join)
     take(links.from_left, 1)
@@ -164,8 +168,8 @@ def _from_left(core: Core, links: Links, join: Join) -> int:
 
 @inner_kernel
 def _from_right(core: Core, links: Links, join: Join) -> int:
-    """`process_right`: an S row meets the R rows here, and is acknowledged. At the right end the driver says what of R has expired (Figure
-    13)."""
+    """`process_right`: an S row meets the R rows here, and is acknowledged. At the right end the driver says
+    what of R has expired (Figure 13)."""
     if waiting(links.from_right) == 0:
         return IDLE
     item, state = message(links.from_right, 0), core.state
@@ -178,7 +182,7 @@ def _from_right(core: Core, links: Links, join: Join) -> int:
         return BLOCKED
     if not _has_room(core.s, join.block_rows):
         return NEEDS_WINDOW_S
-    if not _meet(core, item, core.r, join):
+    if not _meet(core.probe, core.meetings, state, item, core.r, join):
         return NEEDS_ROOM
     _keep(item, core.s, join)
     if not last:
@@ -190,7 +194,8 @@ def _from_right(core: Core, links: Links, join: Join) -> int:
 
 @inner_kernel
 def _forward_s(core: Core, links: Links, join: Join) -> int:
-    """If the left neighbour has fewer: send the oldest S row that has not been sent, and keep it until it is acknowledged."""
+    """If the left neighbour has fewer: send the oldest S row that has not been sent, and keep it until it is
+    acknowledged."""
     state = core.state
     waits = core.s.window.marks[END] - state[FORWARDED]
     if state[NUMBER] == 0 or waits <= load(links.sizes, (S * state[CORES] + state[NUMBER] - 1) * LINE):
@@ -249,9 +254,9 @@ def _let_go(of: Kept, state: Words, side: int, join: Join) -> int:
 
 
 @inner_kernel
-def _meet(core: Core, item: Words, other: Kept, join: Join) -> bool:
+def _meet(probe: Probe, meetings: Words, state: Words, item: Words, other: Kept, join: Join) -> bool:
     """Write down whom the rows of `item` meet in the other window; whether there was room."""
-    state, rules = core.state, join.rules
+    rules = join.rules
     words, side = rules.layout.words, item[KIND]
     rows = item[join.block_rows * words]
     if rules.timed:
@@ -259,12 +264,10 @@ def _meet(core: Core, item: Words, other: Kept, join: Join) -> bool:
     at = 0
     if join.block_rows == 1:
         row = item[:words]
-        found = meets(
-            other.window, row, side, rules.layout, rules.access, join.ranges, join.residual, core.probe
-        )
+        found = meets(other.window, row, side, rules.layout, rules.access, join.ranges, join.residual, probe)
         if found < 0:
             return False
-        at = note(other, row, core.probe, found, WHOLE, core.meetings, 0)
+        at = note(other, row, probe, found, WHOLE, meetings, 0)
     else:
         mask = other.window.rows.shape[0] - 1
         for position in range(other.window.marks[BEGIN], other.window.marks[END], join.block_rows):
@@ -277,8 +280,8 @@ def _meet(core: Core, item: Words, other: Kept, join: Join) -> bool:
                 rules.layout,
                 join.ranges,
                 join.residual,
-                core.probe,
-                core.meetings,
+                probe,
+                meetings,
                 at,
             )
             if at < 0:
@@ -292,7 +295,8 @@ def _meet(core: Core, item: Words, other: Kept, join: Join) -> bool:
 
 @inner_kernel
 def _keep(item: Words, own: Kept, join: Join) -> None:
-    """A block begins at a multiple of its length, so a short one leaves a gap. Beside its first row is how many it has."""
+    """A block begins at a multiple of its length, so a short one leaves a gap. Beside its first row is how
+    many it has."""
     words, begin = join.rules.layout.words, own.window.marks[END]
     rows = item[join.block_rows * words]
     for n in range(rows):

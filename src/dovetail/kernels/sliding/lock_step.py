@@ -1,9 +1,12 @@
-"""The handshake join circuit, clock by clock: shift registers, a comparator a core, result FIFOs and the network that merges them.
+"""The handshake join circuit, clock by clock: shift registers, a comparator a core, result FIFOs and the
+network that merges them.
 
-Law: a clock moves a result by at most one FIFO, a merger and the output take one result a clock, and a core makes at most one comparison
-a clock; a row is shifted in when the comparisons of the last one are done and no core raises its throttle.
+Law: a clock moves a result by at most one FIFO, a merger and the output take one result a clock, and a core
+makes at most one comparison a clock; a row is shifted in when the comparisons of the last one are done and no
+core raises its throttle.
 
-A register holds a row's number or nothing (the paper's `valid` line). Shifting moves a mark instead of the rows.
+A register holds a row's number or nothing (the paper's `valid` line). Shifting moves a mark instead of the
+rows.
 """
 
 from __future__ import annotations
@@ -56,7 +59,8 @@ class Clocking(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """All rows of both streams, in the order in which they come, and each stream once more as something to compare with."""
+    """All rows of both streams, in the order in which they come, and each stream once more as something to
+    compare with."""
 
     messages: Words
     r: SubWindow
@@ -101,16 +105,17 @@ def clock(circuit: Circuit, clocking: Clocking, rows: Rows, probe: Probe, out: W
 @inner_kernel
 def _throttled(circuit: Circuit, clocking: Clocking, cores: int) -> bool:
     """Whether a core might find more than its FIFO has room for."""
-    depth = circuit.fifos.shape[1]
+    most = circuit.fifos.shape[1] - clocking.cycles_a_row
+    fullest = 0
     for core in range(cores):
-        if depth - circuit.marks[core, COUNT] < clocking.cycles_a_row:
-            return True
-    return False
+        fullest = max(fullest, circuit.marks[core, COUNT])
+    return fullest > most
 
 
 @inner_kernel
 def _admit(circuit: Circuit, clocking: Clocking, rows: Rows) -> None:
-    """The admission control: shift the next row in, or nothing where all rows are in and the last have yet to pass each other."""
+    """The admission control: shift the next row in, or nothing where all rows are in and the last have yet to
+    pass each other."""
     state = circuit.state
     number = state[NEXT_ROW]
     more = number < rows.messages.shape[0]
@@ -144,8 +149,8 @@ def _register(registers: Words, head: int, place: int) -> int:
 
 @inner_kernel
 def _compare(circuit: Circuit, clocking: Clocking, core: int, rows: Rows, probe: Probe) -> None:
-    """The row that was shifted into this core's segment with the next one of the opposite segment. R enters at core 0, S at the
-    last."""
+    """The row that was shifted into this core's segment with the next one of the opposite segment. R enters
+    at core 0, S at the last."""
     state, cores = circuit.state, circuit.cuts_r.shape[0] - 1
     heads = state[HEADS : HEADS + 2]
     from_end, clock = cores - 1 - core, state[COMPARED]
@@ -161,7 +166,7 @@ def _compare(circuit: Circuit, clocking: Clocking, core: int, rows: Rows, probe:
         if place >= circuit.cuts_r[core + 1]:
             return
         met = _register(circuit.registers_r, heads[R], place)
-    if entered == _NOTHING or met == _NOTHING:
+    if min(entered, met) == _NOTHING:
         return
     state[COMPARISONS] += 1
     if not _holds(rows, state[ENTERED_SIDE], entered, met, probe):
@@ -189,7 +194,8 @@ def _holds(rows: Rows, side: int, entered: int, met: int, probe: Probe) -> bool:
 
 @inner_kernel
 def _put(circuit: Circuit, node: int, r: int, s: int, makes_room: bool) -> None:
-    """Into a FIFO; if it is full, its oldest result is dropped for it (the throttle keeps that from happening, where it is heeded)."""
+    """Into a FIFO; if it is full, its oldest result is dropped for it (the throttle keeps that from
+    happening, where it is heeded)."""
     marks, depth = circuit.marks[node], circuit.fifos.shape[1]
     if makes_room and marks[COUNT] == depth:
         marks[HEAD] = (marks[HEAD] + 1) % depth
@@ -203,7 +209,8 @@ def _put(circuit: Circuit, node: int, r: int, s: int, makes_room: bool) -> None:
 
 @inner_kernel
 def _merge(circuit: Circuit, cores: int, out: Words) -> None:
-    """One clock of the network, from the output down: what a FIFO gives up in a clock makes room in the same clock, and a result moves one step."""
+    """One clock of the network, from the output down: what a FIFO gives up in a clock makes room in the same
+    clock, and a result moves one step."""
     state, marks, depth = circuit.state, circuit.marks, circuit.fifos.shape[1]
     top = marks.shape[0] - 1
     if marks[top, COUNT]:

@@ -1,8 +1,9 @@
-"""Rows that meet somewhere on their way, maybe long after they came: whether the pair counts, and how it is told.
+"""Rows that meet somewhere on their way, maybe long after they came: whether the pair counts, and how it is
+told.
 
-Law: whenever `r` and `s` stand face to face, what their messages say of the moment of their arrival decides: if `s` came first, `r` must
-have been able to see it (`s.row >= r.first`), and the other way round. So designs in which rows travel need not have them
-meet in time, or expire them at once; they must have them meet once.
+Law: whenever `r` and `s` stand face to face, what their messages say of the moment of their arrival decides:
+if `s` came first, `r` must have been able to see it (`s.row >= r.first`), and the other way round. So designs
+in which rows travel need not have them meet in time, or expire them at once; they must have them meet once.
 """
 
 from __future__ import annotations
@@ -86,8 +87,8 @@ def counts(stored: Words, message: Words) -> bool:
 
 @inner_kernel
 def note(of: Kept, message: Words, probe: Probe, found: int, below: int, meetings: Words, at: int) -> int:
-    """Of the rows that `message` has found (`probe.found`), write down those that count, from `at` on; the new count, or -1 if there is no
-    room. Stored rows from number `below` on meet it elsewhere."""
+    """Of the rows that `message` has found (`probe.found`), write down those that count, from `at` on; the
+    new count, or -1 if there is no room. Stored rows from number `below` on meet it elsewhere."""
     mask = of.window.rows.shape[0] - 1
     for n in range(found):
         stored = of.messages[probe.found[n] & mask]

@@ -1,7 +1,8 @@
-"""Merge join of two basic blocks that are sorted by the first key (the earlier version of the handshake paper, section 5).
+"""Merge join of two basic blocks that are sorted by the first key (the earlier version of the handshake
+paper, section 5).
 
-Law: it finds what a scan of the stored block with each row of the other would. A row with a larger key has a box that begins no
-earlier, so the place in the stored block where boxes begin only moves on.
+Law: it finds what a scan of the stored block with each row of the other would. A row with a larger key has a
+box that begins no earlier, so the place in the stored block where boxes begin only moves on.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ def merge_block(
     meetings: Words,
     at: int,
 ) -> int:
-    """The stored block at `position` with another one; meetings are written down from `at` on. The new count, or -1 if there is no
-    room."""
+    """The stored block at `position` with another one; meetings are written down from `at` on. The new count,
+    or -1 if there is no room."""
     window = of.window
     keys, mask = window.keys[0], window.rows.shape[0] - 1
     begin = 0

@@ -1,8 +1,10 @@
-"""CellJoin's two parts: a coordinator that cuts windows into parts for each batch of rows, and workers that scan them.
+"""CellJoin's two parts: a coordinator that cuts windows into parts for each batch of rows, and workers that
+scan them.
 
 Law: the parts of a row's cuts are disjoint and make up exactly the rows of the other window that it may see.
 
-The windows lie in memory that all share. Only the coordinator writes there, and only while all workers have done what they were given.
+The windows lie in memory that all share. Only the coordinator writes there, and only while all workers have
+done what they were given.
 """
 
 from __future__ import annotations
@@ -67,7 +69,8 @@ from dovetail.kernels.sliding.subwindow import (
     size,
 )
 
-# What a task says after the row: the positions to scan, and which windows are meant, as they are replaced when they grow.
+# What a task says after the row: the positions to scan, and which windows are meant, as they are replaced
+# when they grow.
 TASK_BEGIN, TASK_END, TASK_WINDOWS = 0, 1, 2
 TASK_WORDS = 3
 
@@ -140,7 +143,8 @@ def coordinate(
 
 @inner_kernel
 def _gather(r: SubWindow, s: SubWindow, inbox: Channel, plan: Plan, rules: Rules, state: Words) -> int:
-    """Expire what the first row of the batch cannot see, then insert them all: what each may see is in its message."""
+    """Expire what the first row of the batch cannot see, then insert them all: what each may see is in its
+    message."""
     rows = min(all_waiting(inbox), plan.batch_rows)
     if rows == 0:
         return IDLE
@@ -168,7 +172,8 @@ def _gather(r: SubWindow, s: SubWindow, inbox: Channel, plan: Plan, rules: Rules
 
 @inner_kernel
 def _deal(other: SubWindow, row: Words, tasks: Bank, plan: Plan, rules: Rules, state: Words) -> bool:
-    """Give the next worker its part: as many whole basic windows as the others, or one less. Whether there was room."""
+    """Give the next worker its part: as many whole basic windows as the others, or one less. Whether there
+    was room."""
     worker, words = state[NEXT_WORKER], rules.layout.words
     begin, end = position_of(other, row[FIRST]), position_of(other, row[SEEN])
     pieces = -(-(end - begin) // plan.basic_rows)

@@ -1,4 +1,5 @@
-"""How long a core that finds nothing to do keeps trying: it gives way, then dozes, then asks to be called again."""
+"""How long a core that finds nothing to do keeps trying: it gives way, then dozes, then asks to be called
+again."""
 
 from __future__ import annotations
 
