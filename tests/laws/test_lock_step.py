@@ -24,8 +24,8 @@ def stream(sides, keys):
     rights = np.array([side == "r" for side in sides], bool)
     values = np.array(keys, np.int32)
     messages = np.zeros((len(rights), ENCODING.layout.words), np.int64)
-    messages[~rights] = ENCODING.messages("left", {"x": values[~rights]})
-    messages[rights] = ENCODING.messages("right", {"x": values[rights]})
+    for side, which in (("left", ~rights), ("right", rights)):
+        messages[which] = ENCODING.messages(side, {"x": values[which]}, None, which.sum())
     job = Job(ENCODING, Window(rows=1), Window(rows=1))
     Driver(job, wants_first=False).number(messages, np.arange(len(rights)))
     return messages

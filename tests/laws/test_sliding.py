@@ -79,8 +79,8 @@ def encoded(rows, predicate, access):
     types = [{name: np.dtype(kind) for name, kind in side.items()} for side in (LEFT, RIGHT)]
     encoding = Encoding(parsed(predicate), *types, access)
     messages = np.zeros((len(rows.rights), encoding.layout.words), np.int64)
-    messages[~rows.rights] = encoding.messages("left", rows.columns("left"))
-    messages[rows.rights] = encoding.messages("right", rows.columns("right"))
+    for side, which in (("left", ~rows.rights), ("right", rows.rights)):
+        messages[which] = encoding.messages(side, rows.columns(side), None, which.sum())
     return encoding, messages
 
 

@@ -55,7 +55,9 @@ class Chain:
         rights = np.array([side == "r" for side in case.arrivals])
         self.messages = np.zeros((len(rights), encoding.layout.words), np.int64)
         for side, which in (("left", ~rights), ("right", rights)):
-            self.messages[which] = encoding.messages(side, {"x": np.ones(which.sum(), np.int32)})
+            self.messages[which] = encoding.messages(
+                side, {"x": np.ones(which.sum(), np.int32)}, None, which.sum()
+            )
         Driver(job, wants_first=True).number(self.messages, np.arange(len(rights)))
         self.offered = 0
         self.banks = [self.join._to_right, self.join._to_left]
