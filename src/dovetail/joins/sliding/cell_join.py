@@ -47,7 +47,7 @@ BASIC_ROWS = 1024
 class Coordinator(SteppedCore):
     """Owns the windows. They are replaced when they grow; workers learn it from the next task."""
 
-    kernel_run = kernels.run_coordinator
+    kernel = kernels.run_coordinator
 
     def __init__(self, job: Job, inbox: Channel, tasks: Bank, plan: Plan) -> None:
         self.inbox, self._tasks, self._plan = inbox, tasks, plan
@@ -63,13 +63,6 @@ class Coordinator(SteppedCore):
     def _window(self, rows: int | None) -> SubWindow:
         capacity = capacity_for((rows or 0) + self._plan.batch_rows)
         return sub_window(self._layout, self._key_kind, capacity, SCAN)
-
-    def step(self, budget: int) -> bool:
-        return super().step(budget)
-
-    @staticmethod
-    def kernel_step(*arguments: Any) -> int:  # a batch is a step, whatever the budget
-        return kernels.coordinate(*arguments[:-1])
 
     def _arguments(self) -> tuple[Any, ...]:
         return (*self.windows, self.inbox, self._tasks, self._plan, self._rules, self._state)
@@ -93,7 +86,7 @@ class Coordinator(SteppedCore):
 
 
 class Worker(SteppedCore):
-    kernel_step, kernel_run = kernels.work, kernels.run_worker
+    kernel = kernels.run_worker
 
     def __init__(
         self, job: Job, number: int, inbox: Channel, out: Channel, coordinator: Coordinator, plan: Plan

@@ -53,7 +53,7 @@ BASIC_BLOCK_ROWS = 128  # as the earlier version of the paper has it
 
 
 class HandshakeCore(SteppedCore):
-    kernel_step, kernel_run = kernels.step, kernels.run
+    kernel = kernels.run
 
     def __init__(self, job: Job, number: int, links: Links, join: Join, capacity: int) -> None:
         self.number, self.links, self._join = number, links, join
@@ -74,14 +74,6 @@ class HandshakeCore(SteppedCore):
 
     def _arguments(self) -> tuple[Any, ...]:
         return self.core, self.links, self._join
-
-    def act(self, deed: int) -> int:
-        """One deed, for whoever wants to choose."""
-        while True:
-            came_to = kernels.act(self.core, self.links, self._join, deed)
-            if came_to < NEEDS_ROOM:
-                return came_to
-            self._grow(came_to)
 
     def _grow(self, what: int) -> None:
         core = self.core

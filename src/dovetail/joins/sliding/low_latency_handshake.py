@@ -47,7 +47,7 @@ _FIRST_IN_FLIGHT = 64
 
 
 class RelayCore(SteppedCore):
-    kernel_step, kernel_run = kernels.step, kernels.run
+    kernel = kernels.run
 
     def __init__(self, job: Job, number: int, links: Links) -> None:
         self.number, self.links = number, links

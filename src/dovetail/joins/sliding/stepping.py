@@ -12,15 +12,16 @@ import numpy.typing as npt
 
 from dovetail.kernels.sliding.channel import SENT, TAKEN, Bank, Channel
 from dovetail.kernels.sliding.core import NEEDS_ROOM, WORKED
+from dovetail.kernels.sliding.patience import FOR_LONG
 
 FIRST_FOUND = 4096
+_GO_ON = np.zeros(1, np.int64)
 
 
 class SteppedCore(ABC):
-    """`step` and `run` of a kernel, which say what they need by a number from NEEDS_ROOM on."""
+    """A kernel takes a budget and a word that stops it, and says what it needs by a number from NEEDS_ROOM on."""
 
-    kernel_step: ClassVar[Callable[..., int]]
-    kernel_run: ClassVar[Callable[..., int]]
+    kernel: ClassVar[Callable[..., int]]
 
     @abstractmethod
     def _arguments(self) -> tuple[Any, ...]: ...
@@ -35,13 +36,13 @@ class SteppedCore(ABC):
 
     def step(self, budget: int) -> bool:
         while True:
-            came_to = type(self).kernel_step(*self._arguments(), budget)
+            came_to = type(self).kernel(*self._arguments(), budget, _GO_ON)
             if came_to < NEEDS_ROOM:
                 return bool(came_to == WORKED)
             self._grow(came_to)
 
     def run(self, stop: npt.NDArray[np.int64]) -> None:
-        came_to = type(self).kernel_run(*self._arguments(), stop)
+        came_to = type(self).kernel(*self._arguments(), FOR_LONG, stop)
         if came_to >= NEEDS_ROOM:
             self._grow(came_to)
 

@@ -37,7 +37,7 @@ from dovetail.kernels.sliding.core import (
 from dovetail.kernels.sliding.ends import ACKNOWLEDGED, EXPIRED
 from dovetail.kernels.sliding.layout import KIND, ROW, TIME, WHOLE
 from dovetail.kernels.sliding.meeting import Kept, keep, note, tell
-from dovetail.kernels.sliding.patience import pause
+from dovetail.kernels.sliding.patience import FOR_LONG, pause
 from dovetail.kernels.sliding.probe import Probe, Ranges, meets
 from dovetail.kernels.sliding.subwindow import (
     BEGIN,
@@ -84,8 +84,8 @@ class Join(NamedTuple):
     residual: int
 
 
-@kernel
-def step(core: Core, links: Links, join: Join, budget: int) -> int:
+@inner_kernel
+def _step(core: Core, links: Links, join: Join, budget: int) -> int:
     """Handle up to `budget` messages from left and right in turn; what it came to."""
     state, worked, in_vain = core.state, False, 0
     while budget > 0 and in_vain < 2:
@@ -253,14 +253,14 @@ def _meet(
 
 
 @kernel
-def run(core: Core, links: Links, join: Join, stop: Words) -> int:
-    """Step until somebody is needed, or there is nothing to do for a while."""
+def run(core: Core, links: Links, join: Join, budget: int, stop: Words) -> int:
+    """Step once with that budget, or (FOR_LONG) until somebody is needed or there is nothing to do for a while:
+    one kernel for both, as compiling it takes seconds. What it came to."""
     idle = 0
-    while load(stop, 0) == 0:
-        came_to = step(core, links, join, STEP_ROWS)
-        if came_to >= NEEDS_ROOM:
+    while True:
+        came_to = _step(core, links, join, budget if budget != FOR_LONG else STEP_ROWS)
+        if budget != FOR_LONG or came_to >= NEEDS_ROOM:
             return came_to
         idle = 0 if came_to == WORKED else idle + 1
-        if idle and not pause(idle):
-            break
-    return IDLE
+        if load(stop, 0) or (idle and not pause(idle)):
+            return IDLE

@@ -34,7 +34,7 @@ from dovetail.kernels.sliding.ends import ACKNOWLEDGED, EXPIRED
 from dovetail.kernels.sliding.layout import KIND, ROW, TIME, WHOLE, R, S
 from dovetail.kernels.sliding.meeting import Kept, keep, note, tell
 from dovetail.kernels.sliding.merge_blocks import merge_block
-from dovetail.kernels.sliding.patience import pause
+from dovetail.kernels.sliding.patience import FOR_LONG, pause
 from dovetail.kernels.sliding.probe import Probe, Ranges, meets
 from dovetail.kernels.sliding.subwindow import BEGIN, END, Words, size
 
@@ -83,12 +83,12 @@ class Join(NamedTuple):
     block_rows: int
 
 
-@kernel
-def step(core: Core, links: Links, join: Join, budget: int) -> int:
+@inner_kernel
+def _step(core: Core, links: Links, join: Join, budget: int) -> int:
     """Do up to `budget` deeds, of each kind in turn (Figure 9); what it came to."""
     worked, in_vain = False, 0
     while budget > 0 and in_vain < DEEDS:
-        came_to = act(core, links, join, core.state[TURN])
+        came_to = _act(core, links, join, core.state[TURN])
         if came_to >= NEEDS_ROOM:
             return came_to
         if core.state[TOLD] < core.state[FOUND]:
@@ -102,8 +102,8 @@ def step(core: Core, links: Links, join: Join, budget: int) -> int:
     return WORKED if worked else IDLE
 
 
-@kernel
-def act(core: Core, links: Links, join: Join, deed: int) -> int:
+@inner_kernel
+def _act(core: Core, links: Links, join: Join, deed: int) -> int:
     """Do one deed, if it can be done, and tell what was found; what it came to. Until that is told nothing
     else is done."""
     state = core.state
@@ -318,14 +318,14 @@ def _send(of: Kept, position: int, to: Channel, join: Join) -> None:
 
 
 @kernel
-def run(core: Core, links: Links, join: Join, stop: Words) -> int:
-    """Step until somebody is needed, or there is nothing to do for a while."""
+def run(core: Core, links: Links, join: Join, budget: int, stop: Words) -> int:
+    """Step once with that budget, or (FOR_LONG) until somebody is needed or there is nothing to do for a while:
+    one kernel for both, as compiling it takes seconds. What it came to."""
     idle = 0
-    while load(stop, 0) == 0:
-        came_to = step(core, links, join, STEP_ROWS)
-        if came_to >= NEEDS_ROOM:
+    while True:
+        came_to = _step(core, links, join, budget if budget != FOR_LONG else STEP_ROWS)
+        if budget != FOR_LONG or came_to >= NEEDS_ROOM:
             return came_to
         idle = 0 if came_to == WORKED else idle + 1
-        if idle and not pause(idle):
-            break
-    return IDLE
+        if load(stop, 0) or (idle and not pause(idle)):
+            return IDLE

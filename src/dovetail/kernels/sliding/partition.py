@@ -55,7 +55,7 @@ from dovetail.kernels.sliding.layout import (
     R,
     S,
 )
-from dovetail.kernels.sliding.patience import pause
+from dovetail.kernels.sliding.patience import FOR_LONG, pause
 from dovetail.kernels.sliding.probe import Probe, Ranges, narrowed, take_box
 from dovetail.kernels.sliding.subwindow import (
     BEGIN,
@@ -110,8 +110,8 @@ def position_of(window: SubWindow, row: int) -> int:
     return low
 
 
-@kernel
-def coordinate(
+@inner_kernel
+def _coordinate(
     r: SubWindow, s: SubWindow, inbox: Channel, tasks: Bank, plan: Plan, rules: Rules, state: Words
 ) -> int:
     """Take a batch into the windows, deal it out, and wait until all is done; what it came to."""
@@ -205,21 +205,22 @@ def run_coordinator(
     plan: Plan,
     rules: Rules,
     state: Words,
+    budget: int,
     stop: Words,
 ) -> int:
+    """A batch, whatever the budget, or (FOR_LONG) until somebody is needed or there is nothing to do for a while."""
     idle = 0
-    while load(stop, 0) == 0:
-        came_to = coordinate(r, s, inbox, tasks, plan, rules, state)
-        if came_to >= NEEDS_ROOM:
+    while True:
+        came_to = _coordinate(r, s, inbox, tasks, plan, rules, state)
+        if budget != FOR_LONG or came_to >= NEEDS_ROOM:
             return came_to
         idle = 0 if came_to == WORKED else idle + 1
-        if idle and not pause(idle):
-            break
-    return IDLE
+        if load(stop, 0) or (idle and not pause(idle)):
+            return IDLE
 
 
-@kernel
-def work(
+@inner_kernel
+def _work(
     r: SubWindow,
     s: SubWindow,
     inbox: Channel,
@@ -304,14 +305,16 @@ def run_worker(
     residual: int,
     probe: Probe,
     state: Words,
+    budget: int,
     stop: Words,
 ) -> int:
+    """Up to `budget` tasks, or (FOR_LONG) until somebody is needed or there is nothing to do for a while."""
     idle = 0
-    while load(stop, 0) == 0:
-        came_to = work(r, s, inbox, out, plan, rules, ranges, residual, probe, state, STEP_ROWS)
-        if came_to >= NEEDS_ROOM:
+    while True:
+        tasks = budget if budget != FOR_LONG else STEP_ROWS
+        came_to = _work(r, s, inbox, out, plan, rules, ranges, residual, probe, state, tasks)
+        if budget != FOR_LONG or came_to >= NEEDS_ROOM:
             return came_to
         idle = 0 if came_to == WORKED else idle + 1
-        if idle and not pause(idle):
-            break
-    return IDLE
+        if load(stop, 0) or (idle and not pause(idle)):
+            return IDLE

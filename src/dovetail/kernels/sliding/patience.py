@@ -7,6 +7,7 @@ from dovetail.kernels.flags import kernel
 from dovetail.kernels.sliding.atomic import doze_us, give_way
 
 SPINS, DOZES = 200, 300
+FOR_LONG = -1  # a budget: as much as there is to do
 
 
 @kernel
