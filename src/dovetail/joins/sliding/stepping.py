@@ -19,7 +19,8 @@ _GO_ON = np.zeros(1, np.int64)
 
 
 class SteppedCore(ABC):
-    """A kernel takes a budget and a word that stops it, and says what it needs by a number from NEEDS_ROOM on."""
+    """A kernel takes a budget and a word that stops it, and says what it needs by a number from NEEDS_ROOM
+    on."""
 
     kernel: ClassVar[Callable[..., int]]
 

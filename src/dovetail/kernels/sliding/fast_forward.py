@@ -254,8 +254,8 @@ def _meet(
 
 @kernel
 def run(core: Core, links: Links, join: Join, budget: int, stop: Words) -> int:
-    """Step once with that budget, or (FOR_LONG) until somebody is needed or there is nothing to do for a while:
-    one kernel for both, as compiling it takes seconds. What it came to."""
+    """Step once with that budget, or (FOR_LONG) until somebody is needed or there is nothing to do for a
+    while: one kernel for both, as compiling it takes seconds. What it came to."""
     idle = 0
     while True:
         came_to = _step(core, links, join, budget if budget != FOR_LONG else STEP_ROWS)

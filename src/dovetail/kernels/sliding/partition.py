@@ -208,7 +208,8 @@ def run_coordinator(
     budget: int,
     stop: Words,
 ) -> int:
-    """A batch, whatever the budget, or (FOR_LONG) until somebody is needed or there is nothing to do for a while."""
+    """A batch, whatever the budget, or (FOR_LONG) until somebody is needed or there is nothing to do for a
+    while."""
     idle = 0
     while True:
         came_to = _coordinate(r, s, inbox, tasks, plan, rules, state)
