@@ -38,8 +38,8 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def inner_kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """A kernel that only kernels call: without a way in from Python, which for functions of many arrays is much of
-    what compiling takes."""
+    """A kernel that only kernels call: without a way in from Python, which for functions of many arrays is
+    much of what compiling takes."""
     return _compiled(function, {"no_cpython_wrapper": True, "no_cfunc_wrapper": True})
 
 

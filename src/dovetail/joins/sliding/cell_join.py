@@ -34,7 +34,7 @@ from dovetail.joins.sliding.stepping import FIRST_FOUND, SteppedCore, quiet
 from dovetail.joins.sliding.topology import Job, Messages, Part, Topology
 from dovetail.kernels.sliding import partition as kernels
 from dovetail.kernels.sliding.channel import Bank, Channel, bank, of_bank, send_rows, take_rows
-from dovetail.kernels.sliding.core import NEEDS_ROOM, NEEDS_WINDOW_R
+from dovetail.kernels.sliding.join_core import NEEDS_ROOM, NEEDS_WINDOW_R
 from dovetail.kernels.sliding.layout import PAIR_WORDS
 from dovetail.kernels.sliding.partition import LINE, Plan
 from dovetail.kernels.sliding.probe import probe_room

@@ -36,8 +36,8 @@ from dovetail.joins.sliding.stepping import FIRST_FOUND, SteppedCore, quiet
 from dovetail.joins.sliding.topology import Job, Messages, Part, Topology
 from dovetail.kernels.sliding import fast_forward as kernels
 from dovetail.kernels.sliding.channel import bank, of_bank, take_rows
-from dovetail.kernels.sliding.core import NEEDS_ROOM, NEEDS_WINDOW_R, NEEDS_WINDOW_S
 from dovetail.kernels.sliding.fast_forward import Core, Join, Links
+from dovetail.kernels.sliding.join_core import NEEDS_ROOM, NEEDS_WINDOW_R, NEEDS_WINDOW_S
 from dovetail.kernels.sliding.layout import BODY, PAIR_WORDS
 from dovetail.kernels.sliding.meeting import MEETING_WORDS, Kept, kept, larger
 from dovetail.kernels.sliding.probe import probe_room

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dovetail.kernels.sliding.channel import SENT, TAKEN, Bank, Channel
-from dovetail.kernels.sliding.core import NEEDS_ROOM, WORKED
+from dovetail.kernels.sliding.join_core import NEEDS_ROOM, WORKED
 from dovetail.kernels.sliding.patience import FOR_LONG
 
 FIRST_FOUND = 4096

@@ -18,7 +18,7 @@ import numpy as np
 
 from dovetail.kernels.flags import inner_kernel, kernel
 from dovetail.kernels.sliding.channel import Channel, room, send, slot_to_fill
-from dovetail.kernels.sliding.core import Rules
+from dovetail.kernels.sliding.join_core import Rules
 from dovetail.kernels.sliding.layout import BLANK, FLAGS, KIND, ROW, TIME, R, S
 from dovetail.kernels.sliding.subwindow import Words
 

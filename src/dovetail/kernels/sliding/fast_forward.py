@@ -24,7 +24,8 @@ from typing import NamedTuple
 from dovetail.kernels.flags import inner_kernel, kernel
 from dovetail.kernels.sliding.atomic import cycles, load
 from dovetail.kernels.sliding.channel import Channel, message, room, send, slot_to_fill, take, waiting
-from dovetail.kernels.sliding.core import (
+from dovetail.kernels.sliding.ends import ACKNOWLEDGED, EXPIRED
+from dovetail.kernels.sliding.join_core import (
     BLOCKED,
     IDLE,
     NEEDS_ROOM,
@@ -34,7 +35,6 @@ from dovetail.kernels.sliding.core import (
     WORKED,
     Rules,
 )
-from dovetail.kernels.sliding.ends import ACKNOWLEDGED, EXPIRED
 from dovetail.kernels.sliding.layout import KIND, ROW, TIME, WHOLE
 from dovetail.kernels.sliding.meeting import Kept, keep, note, tell
 from dovetail.kernels.sliding.patience import FOR_LONG, pause

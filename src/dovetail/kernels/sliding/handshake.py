@@ -20,7 +20,8 @@ from typing import NamedTuple
 from dovetail.kernels.flags import inner_kernel, kernel
 from dovetail.kernels.sliding.atomic import cycles, load, store
 from dovetail.kernels.sliding.channel import Channel, message, room, send, slot_to_fill, take, waiting
-from dovetail.kernels.sliding.core import (
+from dovetail.kernels.sliding.ends import ACKNOWLEDGED, EXPIRED
+from dovetail.kernels.sliding.join_core import (
     BLOCKED,
     IDLE,
     NEEDS_ROOM,
@@ -30,7 +31,6 @@ from dovetail.kernels.sliding.core import (
     WORKED,
     Rules,
 )
-from dovetail.kernels.sliding.ends import ACKNOWLEDGED, EXPIRED
 from dovetail.kernels.sliding.layout import KIND, ROW, TIME, WHOLE, R, S
 from dovetail.kernels.sliding.meeting import Kept, keep, note, tell
 from dovetail.kernels.sliding.merge_blocks import merge_block

@@ -25,7 +25,7 @@ from dovetail.kernels.sliding.channel import (
     take,
     waiting,
 )
-from dovetail.kernels.sliding.core import (
+from dovetail.kernels.sliding.join_core import (
     BLOCKED,
     IDLE,
     NEEDS_ROOM,
