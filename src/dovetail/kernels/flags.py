@@ -37,11 +37,22 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
     return _compiled(function)
 
 
+def inner_kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """A kernel that only kernels call: without a way in from Python, which for functions of many arrays is
+    much of what compiling takes."""
+    return _compiled(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+
 def borrowing_kernel(function: Callable[P, R]) -> Callable[P, R]:
     """A kernel that makes no arrays and counts no references to those it is given: its caller in Python holds
     them. Where small kernels hand tuples of arrays to each other for every row, counting costs more than the
     work: three quarters of a join core's time, in a profile. It may call other borrowing kernels only."""
     return _compiled(function, _nrt=False)
+
+
+def inner_borrowing_kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """Both."""
+    return _compiled(function, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
 def inlined_kernel(function: Callable[P, R]) -> Callable[P, R]:

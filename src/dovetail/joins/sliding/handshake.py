@@ -1,0 +1,172 @@
+"""Handshake join: two streams flow past each other through a chain of cores.
+
+Idea
+    R enters at the left end and moves right, S the other way. Whoever is in the same core at the same time
+    meets there. Cores talk to their neighbours only, and decide by themselves when to pass rows on.
+Paper
+    Teubner, Mueller, *How Soccer Players Would Do Stream Joins*, SIGMOD 2011: cores and two-phase forwarding:
+    4.2, Figure 9; load balancing: 4.3; driver: 4.4, Figures 12 and 13. Sorted basic blocks: section 5 of the
+    earlier version.
+Vocabulary
+    left/rightRecvQueue, left/rightSendQueue -> `Links`; process_left, process_right, forward_tuples -> deeds
+    of a core; immediate scan strategy -> `block_rows = 1`; driver -> `ChainEnds`; non-existent neighbour ->
+    an end, where rows wait until they expire.
+Differs
+    - Rows carry what they may meet (`kernels/sliding/meeting.py`): the paper's rows expire when the driver
+      says so, and here whether two rows meet does not depend on how fast they flow. So the pairs are exactly
+      Kang's, also in bursts and while windows fill.
+    - The driver names the oldest row or time that is left, where the paper's sends one acknowledgement a row:
+      nothing is taken out that has not come yet (the paper's removes "the oldest tuple", whichever that is).
+    - The window that is compared with the neighbour's has S rows that wait, not the copies of those under
+      way.
+    - A block goes when it is full or the other stream's is, and travels, is acknowledged and expires whole.
+    - `finish` lets all rows expire, so that those that still face each other pass.
+Law
+    The pairs of Kang's procedure, each once, when `finish` is through; before that, pairs of rows that have
+    passed each other.
+Cost
+    k cores hold 1/k of the windows each. A pair meets only when both rows have come to the same core: latency
+    grows with the window. A row costs each core a message, S rows two.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dovetail.joins.sliding.chain_ends import SIDES, ChainEnds
+from dovetail.joins.sliding.collector import Collector
+from dovetail.joins.sliding.core_part import capacity_for
+from dovetail.joins.sliding.stepping import FIRST_FOUND, SteppedCore, quiet
+from dovetail.joins.sliding.topology import Job, Messages, Part, Topology
+from dovetail.kernels.sliding import handshake as kernels
+from dovetail.kernels.sliding.channel import bank, of_bank, take_rows
+from dovetail.kernels.sliding.handshake import LINE, Core, Join, Links
+from dovetail.kernels.sliding.join_core import NEEDS_ROOM, NEEDS_WINDOW_R
+from dovetail.kernels.sliding.layout import PAIR_WORDS, R
+from dovetail.kernels.sliding.meeting import MEETING_WORDS, Kept, kept, larger
+from dovetail.kernels.sliding.probe import probe_room
+from dovetail.kernels.sliding.subwindow import SCAN
+
+BASIC_BLOCK_ROWS = 128  # as the earlier version of the paper has it
+
+
+class HandshakeCore(SteppedCore):
+    kernel = kernels.run
+
+    def __init__(self, job: Job, number: int, links: Links, join: Join, capacity: int) -> None:
+        self.number, self.links, self._join = number, links, join
+        encoding = job.encoding
+        self._layout, self._key_kind = encoding.layout, encoding.key_kind
+        state = np.zeros(kernels.STATE_WORDS, np.int64)
+        state[kernels.NUMBER], state[kernels.CORES] = number, job.cores
+        self.core = Core(
+            self._kept(capacity),
+            self._kept(capacity),
+            probe_room(FIRST_FOUND, self._layout.dimensions, self._key_kind),
+            np.zeros((FIRST_FOUND, MEETING_WORDS), np.int64),
+            state,
+        )
+
+    def _kept(self, capacity: int) -> Kept:
+        return kept(self._layout, self._key_kind, capacity, self._join.rules.access, self._layout.words + 1)
+
+    def _arguments(self) -> tuple[Any, ...]:
+        return self.core, self.links, self._join
+
+    def _grow(self, what: int) -> None:
+        core = self.core
+        if what == NEEDS_ROOM:
+            rows = 2 * len(core.meetings)
+            self.core = core._replace(
+                probe=probe_room(rows, self._layout.dimensions, self._key_kind),
+                meetings=np.zeros((rows, MEETING_WORDS), np.int64),
+            )
+            return
+        if what == NEEDS_WINDOW_R:
+            self.core = core._replace(r=self._larger(core.r))
+        else:
+            self.core = core._replace(s=self._larger(core.s))
+
+    def _larger(self, old: Kept) -> Kept:
+        return larger(old, self._layout, self._key_kind, self._join.rules.access)
+
+    @property
+    def busy(self) -> bool:
+        state = self.core.state
+        return bool(state[kernels.TOLD] < state[kernels.FOUND])
+
+    @property
+    def rows_held(self) -> int:
+        return int(sum(one.window.marks[1] - one.window.marks[0] for one in (self.core.r, self.core.s)))
+
+    @property
+    def compared(self) -> int:
+        """Pairs of rows that stood face to face in a window so far, whether a scan or an index looked."""
+        return int(self.core.state[kernels.COMPARED])
+
+
+class Handshake(Topology):
+    """`block_rows` above 1: rows travel in sorted blocks, and cores merge them."""
+
+    wants_first = True
+
+    def __init__(self, job: Job, block_rows: int = 1, first_capacity: int = 0) -> None:
+        rules = job.rules if block_rows == 1 else job.rules._replace(access=SCAN)
+        encoding, cores = job.encoding, job.cores
+        width = block_rows * encoding.layout.words + 1
+        room = max(1, job.inbox_rows // block_rows)
+        # One channel more than there are cores: the first of those to the right, and the last of those to the
+        # left, are the driver's.
+        self._to_right, self._to_left = (bank(cores + 1, room, width) for _ in SIDES)
+        self._results = bank(cores, job.outbox_pairs, PAIR_WORDS)
+        self._outlet = job.outbox()
+        self._sizes = np.zeros(2 * cores * LINE, np.int64)
+        self._gone = np.zeros(2 * LINE, np.int64)
+        join = Join(rules, encoding.ranges, encoding.residual, block_rows)
+        capacity = max(first_capacity or capacity_for(0), 2 * block_rows)
+        self.cores: list[HandshakeCore] = [
+            HandshakeCore(
+                job,
+                number,
+                Links(
+                    of_bank(self._to_right, number),
+                    of_bank(self._to_left, number),
+                    of_bank(self._to_left, number + 1),
+                    of_bank(self._to_right, number + 1),
+                    of_bank(self._results, number),
+                    self._sizes,
+                    self._gone,
+                ),
+                join,
+                capacity,
+            )
+            for number in range(cores)
+        ]
+        self.ends = ChainEnds(job, of_bank(self._to_right, 0), of_bank(self._to_left, cores), block_rows)
+        self.network: list[Part] = [self.ends, Collector(self._results, self._outlet)]
+
+    def offer(self, messages: Messages, first: int) -> int:
+        return self.ends.offer(messages, first)
+
+    def take_pairs(self, into: Messages) -> int:
+        return int(take_rows(self._outlet, into))
+
+    def settled(self) -> bool:
+        """While rows may still come: nothing moves any more. After `finish`: no row is left in the chain."""
+        if self.ends.pending:
+            return False
+        if self.ends.ended and any(self._gone[side * LINE] != self.ends.entered(side) for side in SIDES):
+            return False
+        if any(self._flows(side) for side in SIDES):
+            return False
+        return quiet([self._to_right, self._to_left, self._results], [*self.cores])
+
+    def _flows(self, side: int) -> bool:
+        """Whether some core has more rows than the next."""
+        sizes = self._sizes.reshape(2, -1, LINE)[side, :, 0]
+        return bool((sizes[:-1] > sizes[1:]).any() if side == R else (sizes[1:] > sizes[:-1]).any())
+
+    def finish(self) -> bool:
+        return self.ends.end()

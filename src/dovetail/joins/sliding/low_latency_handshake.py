@@ -1,0 +1,146 @@
+"""Low-latency handshake join: rows run through the whole chain at once, and each is kept by one core.
+
+Idea
+    Handshake join lets a row wait in every core until others push it on. Here a core sends each row on before
+    it does anything else with it, so that all cores see it soon; one core, its home, keeps it. When it has
+    left its window, a message tells its home.
+Paper
+    Roy, Teubner, Gemulla, *Low-Latency Handshake Join*, VLDB 2014, as *SplitJoin* (USENIX ATC 2016) describes
+    and models it: sections 2 and 6.1, Figure 10, equations 1 and 2.
+Vocabulary
+    fast-forwarding -> sending on; tuple monitoring (the model's T_ML) -> copies of rows in flight; central
+    coordination -> `ChainEnds`.
+Differs
+    - Home of row `n` is core `n mod k`: no coordinator assigns it.
+    - An expiry names the oldest row or time that is left, and goes past all cores behind the rows that may
+      still meet what it expires.
+    - That two rows in flight meet once is settled by copies on one side and a number that S rows carry
+      (`kernels/sliding/fast_forward.py`).
+Law
+    The pairs of Kang's procedure, as soon as all rows have run through.
+Cost
+    k cores hold 1/k of the windows each. A row costs each core a message, and its expiry another; the last
+    core sees it k messages later.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dovetail.joins.sliding.chain_ends import SIDES, ChainEnds
+from dovetail.joins.sliding.collector import Collector
+from dovetail.joins.sliding.core_part import capacity_for
+from dovetail.joins.sliding.stepping import FIRST_FOUND, SteppedCore, quiet
+from dovetail.joins.sliding.topology import Job, Messages, Part, Topology
+from dovetail.kernels.sliding import fast_forward as kernels
+from dovetail.kernels.sliding.channel import bank, of_bank, take_rows
+from dovetail.kernels.sliding.fast_forward import Core, Join, Links
+from dovetail.kernels.sliding.join_core import NEEDS_ROOM, NEEDS_WINDOW_R, NEEDS_WINDOW_S
+from dovetail.kernels.sliding.layout import BODY, PAIR_WORDS
+from dovetail.kernels.sliding.meeting import MEETING_WORDS, Kept, kept, larger
+from dovetail.kernels.sliding.probe import probe_room
+from dovetail.kernels.sliding.subwindow import SCAN
+
+_FIRST_IN_FLIGHT = 64
+
+
+class RelayCore(SteppedCore):
+    kernel = kernels.run
+
+    def __init__(self, job: Job, number: int, links: Links) -> None:
+        self.number, self.links = number, links
+        encoding = job.encoding
+        self._layout, self._key_kind, self._access = encoding.layout, encoding.key_kind, encoding.access
+        self._join = Join(job.rules, encoding.ranges, encoding.residual)
+        state = np.zeros(kernels.STATE_WORDS, np.int64)
+        state[kernels.NUMBER], state[kernels.CORES] = number, job.cores
+        self.core = Core(
+            self._kept(job.left.rows, job.cores),
+            self._kept(job.right.rows, job.cores),
+            kept(self._layout, self._key_kind, _FIRST_IN_FLIGHT, SCAN, BODY),
+            probe_room(FIRST_FOUND, self._layout.dimensions, self._key_kind),
+            np.zeros((FIRST_FOUND, MEETING_WORDS), np.int64),
+            state,
+        )
+
+    def _kept(self, rows: int | None, cores: int) -> Kept:
+        capacity = capacity_for(-(-(rows or 0) // cores) + 1)
+        return kept(self._layout, self._key_kind, capacity, self._access, BODY)
+
+    def _arguments(self) -> tuple[Any, ...]:
+        return self.core, self.links, self._join
+
+    def _grow(self, what: int) -> None:
+        core = self.core
+        if what == NEEDS_ROOM:
+            rows = 2 * len(core.meetings)
+            self.core = core._replace(
+                probe=probe_room(rows, self._layout.dimensions, self._key_kind),
+                meetings=np.zeros((rows, MEETING_WORDS), np.int64),
+            )
+            return
+        if what == NEEDS_WINDOW_R:
+            self.core = core._replace(r=self._larger(core.r, self._access))
+        elif what == NEEDS_WINDOW_S:
+            self.core = core._replace(s=self._larger(core.s, self._access))
+        else:
+            self.core = core._replace(flight=self._larger(core.flight, SCAN))
+
+    def _larger(self, old: Kept, access: int) -> Kept:
+        return larger(old, self._layout, self._key_kind, access)
+
+    @property
+    def busy(self) -> bool:
+        state = self.core.state
+        return bool(state[kernels.TOLD] < state[kernels.FOUND])
+
+    @property
+    def rows_held(self) -> int:
+        return int(sum(one.window.marks[1] - one.window.marks[0] for one in (self.core.r, self.core.s)))
+
+    @property
+    def compared(self) -> int:
+        """Pairs of rows that stood face to face in a window so far, whether a scan or an index looked."""
+        return int(self.core.state[kernels.COMPARED])
+
+
+class LowLatencyHandshake(Topology):
+    wants_first = True
+
+    def __init__(self, job: Job) -> None:
+        cores = job.cores
+        width = job.encoding.layout.words + 1
+        # One channel more than there are cores: the first of those to the right, and the last of those to the
+        # left, are the driver's.
+        self._to_right, self._to_left = (bank(cores + 1, job.inbox_rows, width) for _ in SIDES)
+        self._results = bank(cores, job.outbox_pairs, PAIR_WORDS)
+        self._outlet = job.outbox()
+        self.cores: list[RelayCore] = [
+            RelayCore(
+                job,
+                number,
+                Links(
+                    of_bank(self._to_right, number),
+                    of_bank(self._to_left, number),
+                    of_bank(self._to_left, number + 1),
+                    of_bank(self._to_right, number + 1),
+                    of_bank(self._results, number),
+                ),
+            )
+            for number in range(cores)
+        ]
+        self._ends = ChainEnds(job, of_bank(self._to_right, 0), of_bank(self._to_left, cores))
+        self.network: list[Part] = [self._ends, Collector(self._results, self._outlet)]
+
+    def offer(self, messages: Messages, first: int) -> int:
+        return self._ends.offer(messages, first)
+
+    def take_pairs(self, into: Messages) -> int:
+        return int(take_rows(self._outlet, into))
+
+    def settled(self) -> bool:
+        if self._ends.pending:
+            return False
+        return quiet([self._to_right, self._to_left, self._results], [*self.cores])

@@ -1,0 +1,22 @@
+"""How long a core that finds nothing to do keeps trying: it gives way, then dozes, then asks to be called
+again."""
+
+from __future__ import annotations
+
+from dovetail.kernels.flags import kernel
+from dovetail.kernels.sliding.atomic import doze_us, give_way
+
+SPINS, DOZES = 200, 300
+FOR_LONG = -1  # a budget: as much as there is to do
+
+
+@kernel
+def pause(idle: int) -> bool:
+    """After `idle` looks in vain; whether to look again."""
+    if idle < SPINS:
+        give_way()
+    elif idle < SPINS + DOZES:
+        doze_us(min(10 * (idle - SPINS), 1000))
+    else:
+        return False
+    return True
