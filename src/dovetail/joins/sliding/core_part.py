@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
+from typing import Any
 
+from dovetail.joins.sliding.stepping import FIRST_FOUND, SteppedCore
 from dovetail.joins.sliding.topology import Job
 from dovetail.kernels.sliding import join_core as kernels
 from dovetail.kernels.sliding.channel import Channel
@@ -13,15 +13,15 @@ from dovetail.kernels.sliding.probe import probe_room
 from dovetail.kernels.sliding.subwindow import RUN_ROWS, SubWindow, move, sub_window
 from dovetail.kernels.sliding.together import make_pass
 
-_FIRST_FOUND = 4096
-
 
 def capacity_for(rows: int) -> int:
     return max(RUN_ROWS, 1 << max(rows - 1, 0).bit_length())
 
 
-class JoinCore:
+class JoinCore(SteppedCore):
     """Core `number` of `job.cores`."""
+
+    kernel = staticmethod(kernels.work)
 
     def __init__(self, job: Job, number: int, inbox: Channel, out_r: Channel, out_s: Channel) -> None:
         self.number = number
@@ -32,7 +32,7 @@ class JoinCore:
         self.core = Core(
             self._window(job, job.left.rows),
             self._window(job, job.right.rows),
-            probe_room(_FIRST_FOUND, dimensions, kind),
+            probe_room(FIRST_FOUND, dimensions, kind),
             make_pass(dimensions, kind),
             make_pass(dimensions, kind),
             kernels.state_of(number, job.cores),
@@ -45,28 +45,20 @@ class JoinCore:
             self._encoding.layout, self._encoding.key_kind, capacity_for(share), self._encoding.access
         )
 
-    def step(self, budget: int) -> bool:
-        while True:
-            came_to = kernels.step(
-                self.core,
-                self.inbox,
-                self.out_r,
-                self.out_s,
-                self._rules,
-                self._ranges,
-                self._residual,
-                budget,
-            )
-            if came_to < kernels.NEEDS_ROOM:
-                return came_to == kernels.WORKED
-            self._grow(came_to)
-
-    def run(self, stop: npt.NDArray[np.int64]) -> None:
-        came_to = kernels.run(
-            self.core, self.inbox, self.out_r, self.out_s, self._rules, self._ranges, self._residual, stop
+    def _arguments(self) -> tuple[Any, ...]:
+        return (
+            self.core,
+            self.inbox,
+            self.out_r,
+            self.out_s,
+            self._rules,
+            self._ranges,
+            self._residual,
         )
-        if came_to >= kernels.NEEDS_ROOM:
-            self._grow(came_to)
+
+    @property
+    def busy(self) -> bool:
+        return False  # a row is taken from the inbox when all that came of it is out
 
     def _grow(self, what: int) -> None:
         core = self.core

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from dovetail.kernels.flags import inner_kernel, kernel
+from dovetail.kernels.flags import borrowing_kernel, inner_borrowing_kernel
 from dovetail.kernels.sliding.atomic import cycles, load
 from dovetail.kernels.sliding.channel import Channel, message, room, send, slot_to_fill, take, waiting
 from dovetail.kernels.sliding.ends import ACKNOWLEDGED, EXPIRED
@@ -84,7 +84,7 @@ class Join(NamedTuple):
     residual: int
 
 
-@inner_kernel
+@inner_borrowing_kernel
 def _step(core: Core, links: Links, join: Join, budget: int) -> int:
     """Handle up to `budget` messages from left and right in turn; what it came to."""
     state, worked, in_vain = core.state, False, 0
@@ -105,13 +105,13 @@ def _step(core: Core, links: Links, join: Join, budget: int) -> int:
     return WORKED if worked else IDLE
 
 
-@inner_kernel
+@inner_borrowing_kernel
 def _tell(meetings: Words, state: Words, out: Channel, timed: bool) -> bool:
     state[TOLD] = tell(meetings, state[TOLD], state[FOUND], out, state[TAKEN_AT], timed)
     return state[TOLD] == state[FOUND]
 
 
-@inner_kernel
+@inner_borrowing_kernel
 def _copy(item: Words, to: Channel, words: int) -> None:
     target = slot_to_fill(to, 0)
     for word in range(words):
@@ -119,13 +119,13 @@ def _copy(item: Words, to: Channel, words: int) -> None:
     send(to, 1)
 
 
-@inner_kernel
+@inner_borrowing_kernel
 def _expire(of: Kept, item: Words) -> None:
     expire_rows(of.window, item[ROW])
     expire_times(of.window, item[TIME])
 
 
-@inner_kernel
+@inner_borrowing_kernel
 def _from_left(core: Core, links: Links, join: Join) -> int:
     if waiting(links.from_left) == 0:
         return IDLE
@@ -150,7 +150,7 @@ def _from_left(core: Core, links: Links, join: Join) -> int:
     return WORKED
 
 
-@inner_kernel
+@inner_borrowing_kernel
 def _process_r(core: Core, row: Words, join: Join) -> int:
     state = core.state
     home = row[ROW] % state[CORES]
@@ -168,7 +168,7 @@ def _process_r(core: Core, row: Words, join: Join) -> int:
     return WORKED
 
 
-@inner_kernel
+@inner_borrowing_kernel
 def _from_right(core: Core, links: Links, join: Join) -> int:
     if waiting(links.from_right) == 0:
         return IDLE
@@ -189,7 +189,7 @@ def _from_right(core: Core, links: Links, join: Join) -> int:
     return WORKED
 
 
-@inner_kernel
+@inner_borrowing_kernel
 def _send_on_s(core: Core, links: Links, item: Words, join: Join) -> int:
     """Send on, leave a copy if its home is still ahead, and acknowledge where the sender has left one."""
     state, words = core.state, join.rules.layout.words
@@ -213,7 +213,7 @@ def _send_on_s(core: Core, links: Links, item: Words, join: Join) -> int:
     return WORKED
 
 
-@inner_kernel
+@inner_borrowing_kernel
 def _process_s(core: Core, row: Words, join: Join) -> int:
     state = core.state
     home = row[ROW] % state[CORES]
@@ -229,7 +229,7 @@ def _process_s(core: Core, row: Words, join: Join) -> int:
     return WORKED
 
 
-@inner_kernel
+@inner_borrowing_kernel
 def _meet(
     probe: Probe,
     meetings: Words,
@@ -252,7 +252,7 @@ def _meet(
     return note(other, row, probe, found, below, meetings, at)
 
 
-@kernel
+@borrowing_kernel
 def run(core: Core, links: Links, join: Join, budget: int, stop: Words) -> int:
     """Step once with that budget, or (FOR_LONG) until somebody is needed or there is nothing to do for a
     while: one kernel for both, as compiling it takes seconds. What it came to."""

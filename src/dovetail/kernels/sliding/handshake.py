@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from dovetail.kernels.flags import inner_kernel, kernel
+from dovetail.kernels.flags import borrowing_kernel, inner_borrowing_kernel
 from dovetail.kernels.sliding.atomic import cycles, load, store
 from dovetail.kernels.sliding.channel import Channel, message, room, send, slot_to_fill, take, waiting
 from dovetail.kernels.sliding.ends import ACKNOWLEDGED, EXPIRED
@@ -83,7 +83,7 @@ class Join(NamedTuple):
     block_rows: int
 
 
-@inner_kernel
+@inner_borrowing_kernel
 def _step(core: Core, links: Links, join: Join, budget: int) -> int:
     """Do up to `budget` deeds, of each kind in turn (Figure 9); what it came to."""
     worked, in_vain = False, 0
@@ -102,7 +102,7 @@ def _step(core: Core, links: Links, join: Join, budget: int) -> int:
     return WORKED if worked else IDLE
 
 
-@inner_kernel
+@inner_borrowing_kernel
 def _act(core: Core, links: Links, join: Join, deed: int) -> int:
     """Do one deed, if it can be done, and tell what was found; what it came to. Until that is told nothing
     else is done."""
@@ -127,12 +127,12 @@ def _act(core: Core, links: Links, join: Join, deed: int) -> int:
     return came_to
 
 
-@inner_kernel
+@inner_borrowing_kernel
 def _tell(meetings: Words, state: Words, out: Channel, timed: bool) -> None:
     state[TOLD] = tell(meetings, state[TOLD], state[FOUND], out, state[TAKEN_AT], timed)
 
 
-@inner_kernel
+@inner_borrowing_kernel
 def _publish(core: Core, links: Links) -> None:
     """How many rows wait here, for the neighbours to compare with their own (4.3)."""
     state = core.state
@@ -140,12 +140,12 @@ def _publish(core: Core, links: Links) -> None:
     store(links.sizes, (S * state[CORES] + state[NUMBER]) * LINE, core.s.window.marks[END] - state[FORWARDED])
 
 
-@inner_kernel
+@inner_borrowing_kernel
 def _has_room(window: Kept, block_rows: int) -> bool:
     return size(window.window) + block_rows <= window.window.rows.shape[0]
 
 
-@inner_kernel
+@inner_borrowing_kernel
 def _from_left(core: Core, links: Links, join: Join) -> int:
     """`process_left` of Figure 9: an R row meets the S rows here, forwarded ones too; an acknowledgement lets
     one of those go."""
@@ -166,7 +166,7 @@ def _from_left(core: Core, links: Links, join: Join) -> int:
     return WORKED
 
 
-@inner_kernel
+@inner_borrowing_kernel
 def _from_right(core: Core, links: Links, join: Join) -> int:
     """`process_right`: an S row meets the R rows here, and is acknowledged. At the right end the driver says
     what of R has expired (Figure 13)."""
@@ -192,7 +192,7 @@ def _from_right(core: Core, links: Links, join: Join) -> int:
     return WORKED
 
 
-@inner_kernel
+@inner_borrowing_kernel
 def _forward_s(core: Core, links: Links, join: Join) -> int:
     """If the left neighbour has fewer: send the oldest S row that has not been sent, and keep it until it is
     acknowledged."""
@@ -207,7 +207,7 @@ def _forward_s(core: Core, links: Links, join: Join) -> int:
     return WORKED
 
 
-@inner_kernel
+@inner_borrowing_kernel
 def _forward_r(core: Core, links: Links, join: Join) -> int:
     """If the right neighbour has fewer: send the oldest R row, and let it go."""
     state = core.state
@@ -221,7 +221,7 @@ def _forward_r(core: Core, links: Links, join: Join) -> int:
     return WORKED
 
 
-@inner_kernel
+@inner_borrowing_kernel
 def _expire(core: Core, links: Links, join: Join) -> int:
     """At the ends: what has expired leaves when it has come here, and no earlier."""
     state = core.state
@@ -236,7 +236,7 @@ def _expire(core: Core, links: Links, join: Join) -> int:
     return WORKED if gone_r or gone_s else IDLE
 
 
-@inner_kernel
+@inner_borrowing_kernel
 def _let_go(of: Kept, state: Words, side: int, join: Join) -> int:
     """Blocks go whole, when the last of their rows has expired; how many rows went."""
     marks, mask, words = of.window.marks, of.window.rows.shape[0] - 1, join.rules.layout.words
@@ -253,7 +253,7 @@ def _let_go(of: Kept, state: Words, side: int, join: Join) -> int:
     return gone
 
 
-@inner_kernel
+@inner_borrowing_kernel
 def _meet(probe: Probe, meetings: Words, state: Words, item: Words, other: Kept, join: Join) -> bool:
     """Write down whom the rows of `item` meet in the other window; whether there was room."""
     rules = join.rules
@@ -293,7 +293,7 @@ def _meet(probe: Probe, meetings: Words, state: Words, item: Words, other: Kept,
     return True
 
 
-@inner_kernel
+@inner_borrowing_kernel
 def _keep(item: Words, own: Kept, join: Join) -> None:
     """A block begins at a multiple of its length, so a short one leaves a gap. Beside its first row is how
     many it has."""
@@ -305,7 +305,7 @@ def _keep(item: Words, own: Kept, join: Join) -> None:
     own.window.marks[END] = begin + join.block_rows
 
 
-@inner_kernel
+@inner_borrowing_kernel
 def _send(of: Kept, position: int, to: Channel, join: Join) -> None:
     words, mask = join.rules.layout.words, of.window.rows.shape[0] - 1
     rows = of.messages[position & mask, words]
@@ -317,7 +317,7 @@ def _send(of: Kept, position: int, to: Channel, join: Join) -> None:
     send(to, 1)
 
 
-@kernel
+@borrowing_kernel
 def run(core: Core, links: Links, join: Join, budget: int, stop: Words) -> int:
     """Step once with that budget, or (FOR_LONG) until somebody is needed or there is nothing to do for a
     while: one kernel for both, as compiling it takes seconds. What it came to."""

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dovetail.kernels.flags import borrowing_kernel
-from dovetail.kernels.sliding.atomic import cycles, doze_us, give_way, load
+from dovetail.kernels.flags import borrowing_kernel, inner_borrowing_kernel
+from dovetail.kernels.sliding.atomic import cycles, load
 from dovetail.kernels.sliding.channel import Channel, message, room, send, slot_to_fill, take, waiting
 from dovetail.kernels.sliding.layout import (
     BLANK,
@@ -40,6 +40,7 @@ from dovetail.kernels.sliding.layout import (
     R,
     S,
 )
+from dovetail.kernels.sliding.patience import FOR_LONG, pause
 from dovetail.kernels.sliding.probe import Probe, Ranges, meets, narrowed
 from dovetail.kernels.sliding.subwindow import (
     BEGIN,
@@ -66,7 +67,6 @@ STATE_WORDS = 16
 FRESH, SENDING = 0, 1
 
 STEP_ROWS = 64
-SPINS, DOZES = 200, 300
 
 MEMBERS, CLOSE_BLOCK = 2, 3  # kinds of messages: which cores live; a punctuation is due now
 MOST_CORES = 62
@@ -94,7 +94,7 @@ class Core(NamedTuple):
     state: Words
 
 
-@borrowing_kernel
+@inner_borrowing_kernel
 def expire(core: Core, rules: Rules, side: int, time: int) -> None:
     """Before a row of `side` is processed: what it cannot see leaves the other window (passively by count,
     actively by time; SplitJoin, 4.4), and so does what no later row can see leave its own, so that a silent
@@ -110,7 +110,33 @@ def expire(core: Core, rules: Rules, side: int, time: int) -> None:
 
 
 @borrowing_kernel
-def step(
+def work(
+    core: Core,
+    inbox: Channel,
+    out_r: Channel,
+    out_s: Channel,
+    rules: Rules,
+    ranges: Ranges,
+    residual: int,
+    budget: int,
+    stop: Words,
+) -> int:
+    """Handle up to `budget` rows, or (FOR_LONG) as many as come until `stop` or a longer pause; what it came
+    to. One kernel for both, as it takes long to compile."""
+    idle = 0
+    while load(stop, 0) == 0:
+        rows = budget if budget != FOR_LONG else STEP_ROWS
+        came_to = _step(core, inbox, out_r, out_s, rules, ranges, residual, rows)
+        if budget != FOR_LONG or came_to >= NEEDS_ROOM:
+            return came_to
+        idle = 0 if came_to == WORKED else idle + 1
+        if idle and not pause(idle):
+            return IDLE
+    return IDLE
+
+
+@inner_borrowing_kernel
+def _step(
     core: Core,
     inbox: Channel,
     out_r: Channel,
@@ -120,7 +146,6 @@ def step(
     residual: int,
     budget: int,
 ) -> int:
-    """Handle up to `budget` rows; what it came to."""
     state = core.state
     worked = False
     for _ in range(budget):
@@ -150,7 +175,7 @@ def step(
     return WORKED
 
 
-@borrowing_kernel
+@inner_borrowing_kernel
 def _learn_members(state: Words, row: Words) -> None:
     """Who lives is a set of bits: its place among them, and their number."""
     living, number = row[ROW], state[NUMBER]
@@ -162,7 +187,7 @@ def _learn_members(state: Words, row: Words) -> None:
             state[ALIVE] += 1
 
 
-@borrowing_kernel
+@inner_borrowing_kernel
 def _close_block(row: Words, out_r: Channel, out_s: Channel) -> bool:
     """A punctuation for both kinds of probes, so that what is out can be read though the next one is not
     due."""
@@ -178,7 +203,7 @@ def _close_block(row: Words, out_r: Channel, out_s: Channel) -> bool:
     return True
 
 
-@borrowing_kernel
+@inner_borrowing_kernel
 def _process(core: Core, row: Words, inbox: Channel, rules: Rules, ranges: Ranges, residual: int) -> int:
     """Expire, probe, store: all or nothing, so that it can be tried again with more room."""
     state, side = core.state, row[KIND]
@@ -219,7 +244,7 @@ def _process(core: Core, row: Words, inbox: Channel, rules: Rules, ranges: Range
     return WORKED
 
 
-@borrowing_kernel
+@inner_borrowing_kernel
 def sort_positions(found: Words, count: int) -> None:
     """In place: by Shell's gaps."""
     gap = max(count // 2, 1)
@@ -233,7 +258,7 @@ def sort_positions(found: Words, count: int) -> None:
         gap = 1 if gap == 2 else gap * 5 // 11
 
 
-@borrowing_kernel
+@inner_borrowing_kernel
 def _send_found(core: Core, row: Words, out: Channel, rules: Rules) -> bool:
     """Send pairs and punctuations as far as there is room; whether all are out."""
     state, side = core.state, row[KIND]
@@ -269,37 +294,6 @@ def _send_found(core: Core, row: Words, out: Channel, rules: Rules) -> bool:
         send(out, 1)
     state[PHASE] = FRESH
     return True
-
-
-@borrowing_kernel
-def run(
-    core: Core,
-    inbox: Channel,
-    out_r: Channel,
-    out_s: Channel,
-    rules: Rules,
-    ranges: Ranges,
-    residual: int,
-    stop: Words,
-) -> int:
-    """Step until somebody is needed: more room, or a thread that looks whether it should go on after a
-    pause."""
-    idle = 0
-    while load(stop, 0) == 0:
-        came_to = step(core, inbox, out_r, out_s, rules, ranges, residual, STEP_ROWS)
-        if came_to >= NEEDS_ROOM:
-            return came_to
-        if came_to == WORKED:
-            idle = 0
-            continue
-        idle += 1
-        if idle < SPINS:
-            give_way()
-        elif idle < SPINS + DOZES:
-            doze_us(min(10 * (idle - SPINS), 1000))
-        else:
-            return IDLE
-    return IDLE
 
 
 def state_of(rank: int, alive: int) -> Words:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dovetail.kernels.flags import inner_kernel
+from dovetail.kernels.flags import inner_borrowing_kernel
 from dovetail.kernels.sliding.atomic import cycles
 from dovetail.kernels.sliding.channel import Channel, room, send, slot_to_fill
 from dovetail.kernels.sliding.layout import (
@@ -63,7 +63,7 @@ def larger(old: Kept, layout: Layout, kind: type[np.unsignedinteger], access: in
     return new
 
 
-@inner_kernel
+@inner_borrowing_kernel
 def keep(into: Kept, message: Words, layout: Layout) -> None:
     """Insert a row. There must be room."""
     slot = into.window.marks[END] & (into.window.rows.shape[0] - 1)
@@ -72,12 +72,12 @@ def keep(into: Kept, message: Words, layout: Layout) -> None:
     insert(into.window, message, layout)
 
 
-@inner_kernel
+@inner_borrowing_kernel
 def comes_first(stored: Words, message: Words) -> bool:
     return stored[ROW] < message[SEEN]
 
 
-@inner_kernel
+@inner_borrowing_kernel
 def counts(stored: Words, message: Words) -> bool:
     """Whether the earlier of two rows was in its window when the later one came."""
     if comes_first(stored, message):
@@ -85,7 +85,7 @@ def counts(stored: Words, message: Words) -> bool:
     return message[ROW] >= stored[FIRST]
 
 
-@inner_kernel
+@inner_borrowing_kernel
 def note(of: Kept, message: Words, probe: Probe, found: int, below: int, meetings: Words, at: int) -> int:
     """Of the rows that `message` has found (`probe.found`), write down those that count, from `at` on; the
     new count, or -1 if there is no room. Stored rows from number `below` on meet it elsewhere."""
@@ -107,7 +107,7 @@ def note(of: Kept, message: Words, probe: Probe, found: int, below: int, meeting
     return at
 
 
-@inner_kernel
+@inner_borrowing_kernel
 def tell(meetings: Words, first: int, last: int, out: Channel, taken_at: int, timed: bool) -> int:
     """Send meetings `first..last` as far as there is room; the first that is left."""
     while first < last and room(out) > 0:

@@ -7,7 +7,7 @@ box that begins no earlier, so the place in the stored block where boxes begin o
 
 from __future__ import annotations
 
-from dovetail.kernels.flags import inner_kernel
+from dovetail.kernels.flags import inner_borrowing_kernel
 from dovetail.kernels.sliding.layout import KIND, WHOLE, Layout
 from dovetail.kernels.sliding.meeting import Kept, note
 from dovetail.kernels.sliding.probe import Probe, Ranges, narrowed, take_box
@@ -15,7 +15,7 @@ from dovetail.kernels.sliding.scan import inside
 from dovetail.kernels.sliding.subwindow import Words
 
 
-@inner_kernel
+@inner_borrowing_kernel
 def merge_block(
     of: Kept,
     position: int,

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dovetail.kernels.flags import borrowing_kernel
+from dovetail.kernels.flags import borrowing_kernel, inner_borrowing_kernel
 from dovetail.kernels.sliding.channel import (
     Bank,
     Channel,
@@ -50,7 +50,7 @@ def distribute(inbox: Channel, children: Bank, first: int, last: int, words: int
     return copied
 
 
-@borrowing_kernel
+@inner_borrowing_kernel
 def _forward(of: Channel, to: Channel) -> None:
     source, target = message(of, 0), slot_to_fill(to, 0)
     for word in range(source.shape[0]):
@@ -83,7 +83,7 @@ def merge(
     return taken
 
 
-@borrowing_kernel
+@inner_borrowing_kernel
 def _merge_any(inputs: Bank, first: int, last: int, out: Channel, state: Words) -> int:
     """In turn, whatever there is; an input is read on while it has something, for as long as there is
     room."""
@@ -99,7 +99,7 @@ def _merge_any(inputs: Bank, first: int, last: int, out: Channel, state: Words) 
     return 0
 
 
-@borrowing_kernel
+@inner_borrowing_kernel
 def _merge_in_turn(inputs: Bank, first: int, last: int, out: Channel, state: Words, dead: Words) -> int:
     """Algorithm 5: one input up to its star, then the next; one star for all when the last has had its."""
     number = first + state[TURN]
@@ -125,7 +125,7 @@ def _merge_in_turn(inputs: Bank, first: int, last: int, out: Channel, state: Wor
     return _end_block(state, out)
 
 
-@borrowing_kernel
+@inner_borrowing_kernel
 def _end_block(state: Words, out: Channel) -> int:
     """One star for the whole block, as the last input that had one said it; none if all are dead."""
     if state[DONE_AT] == 0:
@@ -140,7 +140,7 @@ def _end_block(state: Words, out: Channel) -> int:
     return 1
 
 
-@borrowing_kernel
+@inner_borrowing_kernel
 def _merge_by_group(inputs: Bank, first: int, last: int, out: Channel, state: Words, dead: Words) -> int:
     """The head that is first by (probe, group); a star of a group goes on when no input can have more of it.
 

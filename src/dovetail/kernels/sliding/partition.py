@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from dovetail.kernels.flags import inner_kernel, kernel
+from dovetail.kernels.flags import borrowing_kernel, inner_borrowing_kernel
 from dovetail.kernels.sliding.atomic import cycles, load, store
 from dovetail.kernels.sliding.channel import (
     Bank,
@@ -97,7 +97,7 @@ class Plan(NamedTuple):
     done: Words  # and done by it, a cache line each
 
 
-@inner_kernel
+@inner_borrowing_kernel
 def position_of(window: SubWindow, row: int) -> int:
     """The first position with this row or a later one."""
     low, high, mask = window.marks[BEGIN], window.marks[END], window.rows.shape[0] - 1
@@ -110,7 +110,7 @@ def position_of(window: SubWindow, row: int) -> int:
     return low
 
 
-@inner_kernel
+@inner_borrowing_kernel
 def _coordinate(
     r: SubWindow, s: SubWindow, inbox: Channel, tasks: Bank, plan: Plan, rules: Rules, state: Words
 ) -> int:
@@ -141,7 +141,7 @@ def _coordinate(
     return WORKED
 
 
-@inner_kernel
+@inner_borrowing_kernel
 def _gather(r: SubWindow, s: SubWindow, inbox: Channel, plan: Plan, rules: Rules, state: Words) -> int:
     """Expire what the first row of the batch cannot see, then insert them all: what each may see is in its
     message."""
@@ -170,7 +170,7 @@ def _gather(r: SubWindow, s: SubWindow, inbox: Channel, plan: Plan, rules: Rules
     return WORKED
 
 
-@inner_kernel
+@inner_borrowing_kernel
 def _deal(other: SubWindow, row: Words, tasks: Bank, plan: Plan, rules: Rules, state: Words) -> bool:
     """Give the next worker its part: as many whole basic windows as the others, or one less. Whether there
     was room."""
@@ -196,7 +196,7 @@ def _deal(other: SubWindow, row: Words, tasks: Bank, plan: Plan, rules: Rules, s
     return True
 
 
-@kernel
+@borrowing_kernel
 def run_coordinator(
     r: SubWindow,
     s: SubWindow,
@@ -220,7 +220,7 @@ def run_coordinator(
             return IDLE
 
 
-@inner_kernel
+@inner_borrowing_kernel
 def _work(
     r: SubWindow,
     s: SubWindow,
@@ -260,7 +260,7 @@ def _work(
     return WORKED
 
 
-@inner_kernel
+@inner_borrowing_kernel
 def _scan(other: SubWindow, task: Words, rules: Rules, ranges: Ranges, residual: int, probe: Probe) -> int:
     layout = rules.layout
     take_box(task, layout, probe.low, probe.width)
@@ -271,7 +271,7 @@ def _scan(other: SubWindow, task: Words, rules: Rules, ranges: Ranges, residual:
     return narrowed(other, task, task[KIND], layout, ranges, residual, probe, found)
 
 
-@inner_kernel
+@inner_borrowing_kernel
 def _tell(other: SubWindow, task: Words, out: Channel, rules: Rules, probe: Probe, state: Words) -> bool:
     """Send what was found as far as there is room; whether all is out."""
     mask = other.rows.shape[0] - 1
@@ -294,7 +294,7 @@ def _tell(other: SubWindow, task: Words, out: Channel, rules: Rules, probe: Prob
     return True
 
 
-@kernel
+@borrowing_kernel
 def run_worker(
     r: SubWindow,
     s: SubWindow,

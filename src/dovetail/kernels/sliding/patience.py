@@ -3,14 +3,14 @@ again."""
 
 from __future__ import annotations
 
-from dovetail.kernels.flags import kernel
+from dovetail.kernels.flags import inner_borrowing_kernel
 from dovetail.kernels.sliding.atomic import doze_us, give_way
 
 SPINS, DOZES = 200, 300
 FOR_LONG = -1  # a budget: as much as there is to do
 
 
-@kernel
+@inner_borrowing_kernel
 def pause(idle: int) -> bool:
     """After `idle` looks in vain; whether to look again."""
     if idle < SPINS:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dovetail.kernels.address import call
-from dovetail.kernels.flags import borrowing_kernel
+from dovetail.kernels.flags import inner_borrowing_kernel
 from dovetail.kernels.sliding.layout import Layout, R
 from dovetail.kernels.sliding.scan import Keys
 from dovetail.kernels.sliding.subwindow import SubWindow, Words, candidates
@@ -45,14 +45,14 @@ def probe_room(rows: int, dimensions: int, kind: type[np.unsignedinteger]) -> Pr
     )
 
 
-@borrowing_kernel
+@inner_borrowing_kernel
 def take_box(message: Words, layout: Layout, low: Keys, width: Keys) -> None:
     for dimension in range(layout.dimensions):
         low[dimension] = message[layout.lows_at + dimension]
         width[dimension] = message[layout.widths_at + dimension]
 
 
-@borrowing_kernel
+@inner_borrowing_kernel
 def meets(
     window: SubWindow,
     message: Words,
@@ -72,7 +72,7 @@ def meets(
     return narrowed(window, message, side, layout, ranges, residual, probe, count)
 
 
-@borrowing_kernel
+@inner_borrowing_kernel
 def narrowed(
     window: SubWindow,
     message: Words,
@@ -111,7 +111,7 @@ def narrowed(
     return count
 
 
-@borrowing_kernel
+@inner_borrowing_kernel
 def _in_ranges(
     stored: npt.NDArray[np.float64], slot: int, numbers: npt.NDArray[np.float64], side: int, ranges: Ranges
 ) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from dovetail.kernels.flags import borrowing_kernel
+from dovetail.kernels.flags import borrowing_kernel, inner_borrowing_kernel
 
 BLOCK = 1024
 TOGETHER = 4
@@ -20,7 +20,7 @@ Keys = npt.NDArray[np.unsignedinteger]
 Positions = npt.NDArray[np.int64]
 
 
-@borrowing_kernel
+@inner_borrowing_kernel
 def inside(keys: Keys, slot: int, low: Keys, width: Keys) -> bool:
     """Whether the row at `slot` is in the box, in every dimension."""
     for dimension in range(keys.shape[0]):
@@ -29,7 +29,7 @@ def inside(keys: Keys, slot: int, low: Keys, width: Keys) -> bool:
     return True
 
 
-@borrowing_kernel
+@inner_borrowing_kernel
 def any_inside(keys: Keys, begin: int, end: int, low: Keys, width: Keys) -> bool:
     """Whether any row of `begin..end` may be in the box: no dimension beyond the second is asked."""
     kind = keys.dtype.type
@@ -45,7 +45,7 @@ def any_inside(keys: Keys, begin: int, end: int, low: Keys, width: Keys) -> bool
     return found
 
 
-@borrowing_kernel
+@inner_borrowing_kernel
 def any_inside_of_four(keys: Keys, begin: int, end: int, low: Keys, width: Keys) -> bool:
     """The same for four boxes, `low` and `width` having a row each: the window is read once for all."""
     kind = keys.dtype.type

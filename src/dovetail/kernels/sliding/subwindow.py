@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dovetail.kernels.flags import borrowing_kernel
+from dovetail.kernels.flags import borrowing_kernel, inner_borrowing_kernel
 from dovetail.kernels.sliding.atomic import prefetch
 from dovetail.kernels.sliding.layout import ROW, TIME, Layout
 from dovetail.kernels.sliding.scan import Keys, inside, scan
@@ -66,17 +66,17 @@ def sub_window(layout: Layout, kind: type[np.unsignedinteger], capacity: int, ac
     )
 
 
-@borrowing_kernel
+@inner_borrowing_kernel
 def size(window: SubWindow) -> int:
     return window.marks[END] - window.marks[BEGIN]
 
 
-@borrowing_kernel
+@inner_borrowing_kernel
 def full(window: SubWindow) -> bool:
     return size(window) == window.rows.shape[0]
 
 
-@borrowing_kernel
+@inner_borrowing_kernel
 def cell_hash(cells: Words, at: int, dimensions: int) -> int:
     mixed = np.uint64(0)
     for dimension in range(dimensions):
@@ -104,7 +104,7 @@ def insert(window: SubWindow, message: Words, layout: Layout) -> None:
         _sort_run(window, slot + 1 - RUN_ROWS)
 
 
-@borrowing_kernel
+@inner_borrowing_kernel
 def _link(window: SubWindow, position: int, slot: int) -> None:
     head = window.hashes[slot] & (window.heads.shape[0] - 1)
     at = _CHAINED * slot
@@ -114,7 +114,7 @@ def _link(window: SubWindow, position: int, slot: int) -> None:
     window.heads[head] = position
 
 
-@borrowing_kernel
+@inner_borrowing_kernel
 def _sort_run(window: SubWindow, first: int) -> None:
     order, keys = window.order, window.keys
     for slot in range(first, first + RUN_ROWS):
@@ -131,7 +131,7 @@ def _sort_run(window: SubWindow, first: int) -> None:
         gap = 1 if gap == 2 else gap * 5 // 11
 
 
-@borrowing_kernel
+@inner_borrowing_kernel
 def expire_rows(window: SubWindow, oldest_row: int) -> None:
     """Let go of rows with a smaller number."""
     begin, end, mask = window.marks[BEGIN], window.marks[END], window.rows.shape[0] - 1
@@ -140,7 +140,7 @@ def expire_rows(window: SubWindow, oldest_row: int) -> None:
     window.marks[BEGIN] = begin
 
 
-@borrowing_kernel
+@inner_borrowing_kernel
 def expire_times(window: SubWindow, oldest_time: int) -> None:
     """Let go of rows from before that time."""
     begin, end, mask = window.marks[BEGIN], window.marks[END], window.rows.shape[0] - 1
@@ -171,7 +171,7 @@ def move(old: SubWindow, new: SubWindow) -> None:
             _sort_run(new, slot + 1 - RUN_ROWS)
 
 
-@borrowing_kernel
+@inner_borrowing_kernel
 def scan_positions(
     window: SubWindow, begin: int, end: int, low: Keys, width: Keys, found: Words, count: int
 ) -> int:
@@ -205,7 +205,7 @@ def candidates(
     return scan_positions(window, begin, end, low, width, found, 0)
 
 
-@borrowing_kernel
+@inner_borrowing_kernel
 def _walk(
     window: SubWindow, message: Words, layout: Layout, low: Keys, width: Keys, cells: int, found: Words
 ) -> int:
@@ -258,7 +258,7 @@ def _walk(
     return count
 
 
-@borrowing_kernel
+@inner_borrowing_kernel
 def _inside_chained(window: SubWindow, slot: int, low: Keys, width: Keys) -> bool:
     """As `inside`, by what lies beside the link; further dimensions are looked at where those fit."""
     dimensions, kind = window.keys.shape[0], window.keys.dtype.type
@@ -269,7 +269,7 @@ def _inside_chained(window: SubWindow, slot: int, low: Keys, width: Keys) -> boo
     return dimensions <= _CHAINED_KEYS or inside(window.keys, slot, low, width)
 
 
-@borrowing_kernel
+@inner_borrowing_kernel
 def _search(window: SubWindow, low: Keys, width: Keys, found: Words) -> int:
     begin, end, mask = window.marks[BEGIN], window.marks[END], window.rows.shape[0] - 1
     keys = window.keys[0]

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dovetail.kernels.flags import borrowing_kernel
+from dovetail.kernels.flags import inner_borrowing_kernel
 from dovetail.kernels.sliding.channel import Channel, all_waiting, message
 from dovetail.kernels.sliding.layout import BLANK, FLAGS, KIND, ROW, Layout
 from dovetail.kernels.sliding.probe import Probe, take_box
@@ -44,7 +44,7 @@ def make_pass(dimensions: int, kind: type[np.unsignedinteger]) -> Pass:
     )
 
 
-@borrowing_kernel
+@inner_borrowing_kernel
 def look_ahead(inbox: Channel, side: int, made: Pass, layout: Layout) -> int:
     """Choose rows of that side that wait, in order; how many."""
     chosen, ahead, there = 0, 0, min(all_waiting(inbox), _AHEAD)
@@ -60,7 +60,7 @@ def look_ahead(inbox: Channel, side: int, made: Pass, layout: Layout) -> int:
     return chosen
 
 
-@borrowing_kernel
+@inner_borrowing_kernel
 def scan_together(window: SubWindow, made: Pass, rows: int) -> bool:
     """One pass over the window for all; whether what they found had room."""
     for spare in range(rows, TOGETHER):  # boxes there are not: the last one again
@@ -82,7 +82,7 @@ def scan_together(window: SubWindow, made: Pass, rows: int) -> bool:
     return True
 
 
-@borrowing_kernel
+@inner_borrowing_kernel
 def found_together(window: SubWindow, row: Words, made: Pass, probe: Probe, layout: Layout) -> int:
     """What the row has found in a pass, and since, in `probe.found`; -1 if there is no room, -2 if it was in
     no pass."""
@@ -104,7 +104,7 @@ def found_together(window: SubWindow, row: Words, made: Pass, probe: Probe, layo
     return scan_positions(window, since, window.marks[END], probe.low, probe.width, probe.found, count)
 
 
-@borrowing_kernel
+@inner_borrowing_kernel
 def candidates_together(
     window: SubWindow, row: Words, inbox: Channel, layout: Layout, made: Pass, probe: Probe
 ) -> int:
