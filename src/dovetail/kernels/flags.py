@@ -64,5 +64,5 @@ def inlined_kernel(function: Callable[P, R]) -> Callable[P, R]:
 def _compiled(function: Callable[P, R], **flags: Any) -> Callable[P, R]:
     made: Any = numba.njit(nogil=True, cache=True, **flags)(function)
     if hasattr(made, "_cache"):  # not where the compiler is switched off
-        made._cache._cache_file._source_stamp = _stamp()
+        made._cache._cache_file._version = f"{numba.__version__} {_stamp()}"
     return cast("Callable[P, R]", made)

@@ -24,9 +24,11 @@ CREATE TABLE t AS SELECT eventtime, k, a, b FROM j STORAGE PARQUET(path = "out")
 
 def prepare() -> None:
     """Compile the kernels, and let Java write Spark's classes down: later starts are seconds quicker."""
+    from dovetail.joins.warm import warm as warm_joins
     from dovetail.kernels.warm import warm
 
     warm()
+    warm_joins()
     typer.echo("kernels compiled")
     archive = make_archive()
     typer.echo(
