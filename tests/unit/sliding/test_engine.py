@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -214,15 +215,21 @@ def test_an_error_in_a_core_is_a_loss_that_is_told(monkeypatch: pytest.MonkeyPat
             raise RuntimeError("out of luck")
 
         monkeypatch.setattr(core, "run", broken)
-        for _ in range(10_000):
-            if join.lost:
-                break
-            join.pairs()
-            join._wait(100)
+        _look_until(join, lambda: bool(join.lost))
         assert join.lost == {2: 30}
         join.push(right={"a": np.arange(90), "b": np.zeros(90), "t": np.zeros(90, int)})
         join.settle()
         assert len(join.pairs()) == 60
+
+
+def _look_until(join: SlidingJoin, done: Callable[[], bool]) -> None:
+    """A core runs on for a pause's length before its thread comes to what a test has put in its place."""
+    for _ in range(100_000):
+        if done():
+            return
+        join.pairs()
+        join._wait(100)
+    raise AssertionError("nobody noticed")
 
 
 def test_when_all_cores_are_lost_the_join_ends() -> None:
@@ -310,3 +317,34 @@ def test_batches_that_do_not_fit() -> None:
         join.push(right={"a": 1, "b": 1.0, "t": 9})  # what was refused has left no trace
         join.settle()
         assert join.pairs().tolist() == [[0, 0]]
+
+
+def test_a_predicate_that_divides_by_zero_is_false_there() -> None:
+    with join_of("10 / left.x > right.a", (("rows", 9), ("rows", 9))) as join:
+        join.push(right={"a": 1, "b": 0.0, "t": 0})
+        join.push(left={"x": np.array([0, 5, 50]), "y": np.zeros(3), "t": np.zeros(3, int)})
+        join.settle()
+        # 10 / 0 is infinity, which is more than 1; 0 / 0 below is no number, for which nothing holds
+        assert sorted(map(tuple, join.pairs().tolist())) == [(0, 0), (1, 0)]
+    with join_of(
+        "left.x / left.x >= right.a or left.x / left.x < right.a", (("rows", 9), ("rows", 9))
+    ) as join:
+        join.push(right={"a": 1, "b": 0.0, "t": 0})
+        join.push(left={"x": np.array([0, 5]), "y": np.zeros(2), "t": np.zeros(2, int)})
+        join.settle()
+        assert join.pairs().tolist() == [[1, 0]]
+
+
+@pytest.mark.parametrize("design", ["kang", "handshake"])
+def test_where_cores_need_each_other_a_failed_one_ends_the_join(
+    design: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cores = 1 if design == "kang" else 2
+    with join_of("left.x == right.a", WINDOWS[0], cores=cores, design=design) as join:
+
+        def broken(stop: object) -> None:
+            raise RuntimeError("out of luck")
+
+        monkeypatch.setattr(join.topology.cores[0], "run", broken)
+        with pytest.raises(RunError, match="core 0 has failed: out of luck"):
+            _look_until(join, lambda: False)

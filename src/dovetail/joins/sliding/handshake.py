@@ -31,80 +31,44 @@ Cost
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from dovetail.joins.sliding.chain_core import ChainCore
 from dovetail.joins.sliding.chain_ends import SIDES, ChainEnds
 from dovetail.joins.sliding.collector import Collector
 from dovetail.joins.sliding.core_part import capacity_for
-from dovetail.joins.sliding.stepping import FIRST_FOUND, SteppedCore, quiet
+from dovetail.joins.sliding.stepping import quiet
 from dovetail.joins.sliding.topology import Job, Messages, Part, Topology
 from dovetail.kernels.sliding import handshake as kernels
 from dovetail.kernels.sliding.channel import bank, of_bank, take_rows
 from dovetail.kernels.sliding.handshake import LINE, Core, Join, Links
-from dovetail.kernels.sliding.join_core import NEEDS_ROOM, NEEDS_WINDOW_R
+from dovetail.kernels.sliding.join_core import NEEDS_WINDOW_R
 from dovetail.kernels.sliding.layout import PAIR_WORDS, R
-from dovetail.kernels.sliding.meeting import MEETING_WORDS, Kept, kept, larger
-from dovetail.kernels.sliding.probe import probe_room
+from dovetail.kernels.sliding.meeting import Kept, kept
 from dovetail.kernels.sliding.subwindow import SCAN
 
 BASIC_BLOCK_ROWS = 128  # as the earlier version of the paper has it
 
 
-class HandshakeCore(SteppedCore):
+class HandshakeCore(ChainCore):
     kernel = kernels.run
+    words: ClassVar[Any] = kernels
 
     def __init__(self, job: Job, number: int, links: Links, join: Join, capacity: int) -> None:
-        self.number, self.links, self._join = number, links, join
-        encoding = job.encoding
-        self._layout, self._key_kind = encoding.layout, encoding.key_kind
-        state = np.zeros(kernels.STATE_WORDS, np.int64)
-        state[kernels.NUMBER], state[kernels.CORES] = number, job.cores
-        self.core = Core(
-            self._kept(capacity),
-            self._kept(capacity),
-            probe_room(FIRST_FOUND, self._layout.dimensions, self._key_kind),
-            np.zeros((FIRST_FOUND, MEETING_WORDS), np.int64),
-            state,
-        )
+        super().__init__(job, number, links, join)
+        self.core = Core(self._kept(capacity), self._kept(capacity), *self._room(), self._state(job.cores))
 
     def _kept(self, capacity: int) -> Kept:
         return kept(self._layout, self._key_kind, capacity, self._join.rules.access, self._layout.words + 1)
 
-    def _arguments(self) -> tuple[Any, ...]:
-        return self.core, self.links, self._join
-
-    def _grow(self, what: int) -> None:
-        core = self.core
-        if what == NEEDS_ROOM:
-            rows = 2 * len(core.meetings)
-            self.core = core._replace(
-                probe=probe_room(rows, self._layout.dimensions, self._key_kind),
-                meetings=np.zeros((rows, MEETING_WORDS), np.int64),
-            )
-            return
+    def _grow_window(self, what: int) -> None:
+        access = self._join.rules.access
         if what == NEEDS_WINDOW_R:
-            self.core = core._replace(r=self._larger(core.r))
+            self.core = self.core._replace(r=self._larger(self.core.r, access))
         else:
-            self.core = core._replace(s=self._larger(core.s))
-
-    def _larger(self, old: Kept) -> Kept:
-        return larger(old, self._layout, self._key_kind, self._join.rules.access)
-
-    @property
-    def busy(self) -> bool:
-        state = self.core.state
-        return bool(state[kernels.TOLD] < state[kernels.FOUND])
-
-    @property
-    def rows_held(self) -> int:
-        return int(sum(one.window.marks[1] - one.window.marks[0] for one in (self.core.r, self.core.s)))
-
-    @property
-    def compared(self) -> int:
-        """Pairs of rows that stood face to face in a window so far, whether a scan or an index looked."""
-        return int(self.core.state[kernels.COMPARED])
+            self.core = self.core._replace(s=self._larger(self.core.s, access))
 
 
 class Handshake(Topology):

@@ -25,85 +25,53 @@ Cost
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
-import numpy as np
-
+from dovetail.joins.sliding.chain_core import ChainCore
 from dovetail.joins.sliding.chain_ends import SIDES, ChainEnds
 from dovetail.joins.sliding.collector import Collector
 from dovetail.joins.sliding.core_part import capacity_for
-from dovetail.joins.sliding.stepping import FIRST_FOUND, SteppedCore, quiet
+from dovetail.joins.sliding.stepping import quiet
 from dovetail.joins.sliding.topology import Job, Messages, Part, Topology
 from dovetail.kernels.sliding import fast_forward as kernels
 from dovetail.kernels.sliding.channel import bank, of_bank, take_rows
 from dovetail.kernels.sliding.fast_forward import Core, Join, Links
-from dovetail.kernels.sliding.join_core import NEEDS_ROOM, NEEDS_WINDOW_R, NEEDS_WINDOW_S
+from dovetail.kernels.sliding.join_core import NEEDS_WINDOW_R, NEEDS_WINDOW_S
 from dovetail.kernels.sliding.layout import BODY, PAIR_WORDS
-from dovetail.kernels.sliding.meeting import MEETING_WORDS, Kept, kept, larger
-from dovetail.kernels.sliding.probe import probe_room
+from dovetail.kernels.sliding.meeting import Kept, kept
 from dovetail.kernels.sliding.subwindow import SCAN
 
 _FIRST_IN_FLIGHT = 64
 
 
-class RelayCore(SteppedCore):
+class RelayCore(ChainCore):
     kernel = kernels.run
+    words: ClassVar[Any] = kernels
 
     def __init__(self, job: Job, number: int, links: Links) -> None:
-        self.number, self.links = number, links
         encoding = job.encoding
-        self._layout, self._key_kind, self._access = encoding.layout, encoding.key_kind, encoding.access
-        self._join = Join(job.rules, encoding.ranges, encoding.residual)
-        state = np.zeros(kernels.STATE_WORDS, np.int64)
-        state[kernels.NUMBER], state[kernels.CORES] = number, job.cores
+        super().__init__(job, number, links, Join(job.rules, encoding.ranges, encoding.residual))
+        self._access = encoding.access
         self.core = Core(
             self._kept(job.left.rows, job.cores),
             self._kept(job.right.rows, job.cores),
             kept(self._layout, self._key_kind, _FIRST_IN_FLIGHT, SCAN, BODY),
-            probe_room(FIRST_FOUND, self._layout.dimensions, self._key_kind),
-            np.zeros((FIRST_FOUND, MEETING_WORDS), np.int64),
-            state,
+            *self._room(),
+            self._state(job.cores),
         )
 
     def _kept(self, rows: int | None, cores: int) -> Kept:
         capacity = capacity_for(-(-(rows or 0) // cores) + 1)
         return kept(self._layout, self._key_kind, capacity, self._access, BODY)
 
-    def _arguments(self) -> tuple[Any, ...]:
-        return self.core, self.links, self._join
-
-    def _grow(self, what: int) -> None:
+    def _grow_window(self, what: int) -> None:
         core = self.core
-        if what == NEEDS_ROOM:
-            rows = 2 * len(core.meetings)
-            self.core = core._replace(
-                probe=probe_room(rows, self._layout.dimensions, self._key_kind),
-                meetings=np.zeros((rows, MEETING_WORDS), np.int64),
-            )
-            return
         if what == NEEDS_WINDOW_R:
             self.core = core._replace(r=self._larger(core.r, self._access))
         elif what == NEEDS_WINDOW_S:
             self.core = core._replace(s=self._larger(core.s, self._access))
         else:
             self.core = core._replace(flight=self._larger(core.flight, SCAN))
-
-    def _larger(self, old: Kept, access: int) -> Kept:
-        return larger(old, self._layout, self._key_kind, access)
-
-    @property
-    def busy(self) -> bool:
-        state = self.core.state
-        return bool(state[kernels.TOLD] < state[kernels.FOUND])
-
-    @property
-    def rows_held(self) -> int:
-        return int(sum(one.window.marks[1] - one.window.marks[0] for one in (self.core.r, self.core.s)))
-
-    @property
-    def compared(self) -> int:
-        """Pairs of rows that stood face to face in a window so far, whether a scan or an index looked."""
-        return int(self.core.state[kernels.COMPARED])
 
 
 class LowLatencyHandshake(Topology):
