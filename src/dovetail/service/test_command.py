@@ -105,7 +105,8 @@ def run_pytest(tier: Tier, root: Path, extra: Sequence[str], runner: Runner) -> 
     with tempfile.TemporaryDirectory() as scratch:
         report = Path(scratch) / "junit.xml"
         spread = [f"--numprocesses={os.cpu_count() or 1}"] if tier.parallel else []
-        command = [sys.executable, "-m", "pytest", "-q", *spread, f"--junitxml={report}", *folders, *extra]
+        said = ["-q", "--durations=8", "--durations-min=5", f"--junitxml={report}"]
+        command = [sys.executable, "-m", "pytest", *said, *spread, *folders, *extra]
         return count(report, runner(command, root))
 
 
