@@ -8,6 +8,7 @@ NaN means what it means to Spark and DuckDB.
 from __future__ import annotations
 
 import datetime
+import math
 import re
 from decimal import Decimal
 
@@ -18,8 +19,10 @@ import pytest
 from sqlglot import exp
 
 from dovetail.errors import PlanError
+from dovetail.joins import theta_pairs
 from dovetail.joins.theta_condition import check_types, comparable, holds
-from dovetail.joins.theta_pairs import Looked, find
+from dovetail.joins.theta_layout import Looked
+from dovetail.joins.theta_pairs import find
 from dovetail.model.theta import Constant, Operand, Operation
 from dovetail.plan.build import build
 from dovetail.plan.dialect import pql_sql
@@ -142,8 +145,10 @@ def expected(on: str, unless_nan: str) -> set[tuple[int, int]]:
     return set(db.sql(f"SELECT l.id, r.id FROM lefts l, rights r WHERE ({sql}) {unless_nan}").fetchall())
 
 
+@pytest.mark.parametrize("compiled_from", [0, 1 << 40], ids=["compiled", "by columns"])
 @pytest.mark.parametrize("on", [*BANDS, *OTHERS])
-def test_pairs_are_duckdbs(on: str) -> None:
+def test_pairs_are_duckdbs(on: str, compiled_from: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(theta_pairs, "PAYS_FROM", compiled_from)
     theta, (left, right) = planned(on)
     assert bool(theta.bands) == (on in BANDS), theta
     floats = [f"{side}.{name}" for side in "lr" for name in "yf" if on in BANDS and f"{side}.{name}" in on]
@@ -173,9 +178,29 @@ def test_what_cannot_be_reckoned_does_not_hold() -> None:
         right = column(-most if name == "-" else most)
         assert not holds(beyond, column(most), right).any(), name
         assert not holds(beneath, column(most), right).any(), name
+    near = Operation(">", (Operation("+", (L, R)), zero))  # 64 bits are enough, whatever other rows have
+    assert holds(near, column(2**62, most), column(2**62 - 1, 1)).tolist() == [True, False]
+    smallest = Operation("=", (Operation("%", (L, R)), zero))
+    assert holds(smallest, column(-most - 1), column(-1)).tolist() == [True]
     for name in ("/", "%"):
         divided = Operation("=", (Operation(name, (L, R)), one))
         assert holds(divided, column(7, 7), column(0, 7 if name == "/" else 6)).tolist() == [False, True]
+
+
+def test_remainders_of_real_numbers_are_exact() -> None:
+    """As Java's and C's are: not what a division, rounded, leaves."""
+    firsts, seconds = [5.3, 1e17, 7.0, None, math.inf], [0.1, 3.0, math.inf, 2.0, 2.0]
+    left, right = ({"a": pa.array(values, pa.float64())} for values in (firsts, seconds))
+    rests = {"a": pa.array([math.fmod(5.3, 0.1), math.fmod(1e17, 3.0), 7.0, None, math.nan], pa.float64())}
+    equal = Operation("=", (Operation("%", (L, R)), Operand("right", "rest")))
+    assert holds(equal, left, {**right, "rest": rests["a"]}).tolist() == [True, True, True, False, True]
+
+
+def test_whole_numbers_beside_real_ones() -> None:
+    """2 ** 53 + 1 is no double; the nearest is taken."""
+    either = Operation("=", (Operation("coalesce", (L, Operand("right", "b"))), Constant("double", "1.0")))
+    right = {"b": pa.array([1.0, 1.0], pa.float64())}
+    assert holds(either, column(2**53 + 1, None), right).tolist() == [False, True]
 
 
 def test_conditions_over_other_types_are_refused_before_a_row_is_read() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from dovetail.joins.interval import Arrivals, IntervalState, Times
-from dovetail.joins.theta import Task, Turn, step
+from dovetail.joins.theta import Indexed, Task, Turn, step
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.share import SIDES, Share
 from dovetail.model.theta import (
@@ -79,14 +79,24 @@ class Tasks:
     def __init__(self, window: tuple[int, int], mode: Mode, theta: Theta, tasks: int) -> None:
         self.theta, self.mode = theta, mode
         self.states = [IntervalState.empty(IntervalSpec(*window, *mode)) for _ in range(tasks)]
+        self.indexed: list[Indexed] = [{} for _ in range(tasks)]
         self.values: dict[str, dict[int, int | None]] = {"left": {}, "right": {}}
 
-    def timed(self, left: tuple[Row, ...], right: tuple[Row, ...], until: tuple[float, float]) -> list:
+    def timed(
+        self,
+        left: tuple[Row, ...],
+        right: tuple[Row, ...],
+        until: tuple[float, float],
+        forgetting: bool = False,
+    ) -> list:
         turns = [("left", left), ("right", right)]
-        return in_order(row for part in self.parts(turns, until) for row in part)
+        return in_order(row for part in self.parts(turns, until, forgetting) for row in part)
 
-    def parts(self, turns: list[tuple[str, tuple[Row, ...]]], until: tuple[float, float]) -> list[list]:
-        """What each task puts out, in its order: pairs, then lone left rows."""
+    def parts(
+        self, turns: list[tuple[str, tuple[Row, ...]]], until: tuple[float, float], forgetting: bool = False
+    ) -> list[list]:
+        """What each task puts out, in its order: pairs, then lone left rows. `forgetting`: the index of what
+        it holds has to be made anew."""
         rows = {side: [row for turn, rows in turns if turn == side for row in rows] for side in SIDES}
         for side in SIDES:
             self.values[side].update((row.id, row.key) for row in rows[side])
@@ -94,10 +104,14 @@ class Tasks:
         made = [Turn(side, rows[0].id, rows[-1].id + 1) for side, rows in turns if rows]
         out = []
         for number_, state in enumerate(self.states):
+            if forgetting:
+                self.indexed[number_].clear()
             share = Share(number_, len(self.states), 1, (), dealt_sides(*self.mode[:2]))
             looks = share.every_row if share.dealt == SIDES else share
             new = [_arrivals(rows[side], looks, side) for side in SIDES]
-            emitted = step(state, *new, times, made, Task(self.theta, self._operands, share))
+            emitted = step(
+                state, *new, times, made, Task(self.theta, self._operands, share, self.indexed[number_])
+            )
             pairs = list(zip(emitted.left.tolist(), emitted.right.tolist(), strict=True))
             out.append(pairs + [(row, None) for row in emitted.left_alone.tolist()])
         return out

@@ -28,7 +28,8 @@ many rows of its side. Rows enter in turns, commits of one side after commits of
 recorded: so the result does not depend on how the turns are cut into steps. A left row is open until so
 many have entered after it.
 
-Cost. A search and its candidates for every new row in every task; the candidates are what tasks share.
+Cost. A search and its candidates for every new row in every task; the candidates are what tasks share. What is
+held is indexed once, when it comes (`theta_runs.py`): a step does not look at all of its window.
 """
 
 from __future__ import annotations
@@ -54,10 +55,12 @@ from dovetail.joins.interval import (
 )
 from dovetail.joins.tactics import NONE, Decision, Pairs, Sides, done_at_match, tactic_for
 from dovetail.joins.theta_condition import Columns
-from dovetail.joins.theta_pairs import Looked, find
+from dovetail.joins.theta_layout import Layout, Looked
+from dovetail.joins.theta_pairs import pairs_in
+from dovetail.joins.theta_runs import Run, Runs, first_held, slots_of
 from dovetail.kernels import ring as rings
 from dovetail.kernels.pick import NO_ROW
-from dovetail.model.share import Share, Side
+from dovetail.model.share import SIDES, Share, Side
 from dovetail.model.theta import CountWindow, Theta
 from dovetail.model.time_codes import FIRST_TIME
 
@@ -74,12 +77,21 @@ class Turn(NamedTuple):
     stop: int
 
 
+Indexed = dict[Side, list[Run]]
+"""The runs of both sides' rows. A side that is not in it has to be indexed anew, from its ring."""
+
+
 class Task(NamedTuple):
-    """What a step is done with and for: the condition, where its columns are, and whose rows are whose."""
+    """What a step is done with and for: the condition, where its columns are, whose rows are whose, and the
+    index of what is held."""
 
     theta: Theta
     operands: Operands
     share: Share
+    indexed: Indexed
+
+    def looked(self, side: Side, held: Held) -> Looked:
+        return Looked(held.time, self.operands(side, held.row))
 
 
 def step(
@@ -108,18 +120,22 @@ def _timed_step(state: IntervalState, left: Arrivals, right: Arrivals, until: Ti
     new_right, void_right = usable(right)
 
     # 1. Probe and insert: everything new against everything that is there.
+    reach = spec.before_us, spec.after_us
+    seen_left, seen_right = task.looked("left", new_left), task.looked("right", new_right)
+    left_index, right_index = (_index(task, reach, side, state) for side in SIDES)
     slots = state.right.insert(new_right.where(share.holds("right", new_right.row)))
+    _file(task, right_index, new_right, seen_right, state.right)
     sides = Sides(state.left, state.right, new_left, new_right, slots)
     peak_rows = state.left_rows + state.right_rows
-    reach = spec.before_us, spec.after_us
-    new, found = _met(task, reach, "left", new_left, state.right)
-    came, waiting = _met(task, reach, "right", new_right, state.left)
+    new, found = _met(task, right_index, new_left, seen_left, state.right)
+    came, waiting = _met(task, left_index, new_right, seen_right, state.left)
     decision = tactic_for(spec)(spec, sides, _pairs(sides, new, found, waiting, came))
 
     # 2. Time passes: left rows close, those that are new and still open stay, right rows are evicted.
     state.times = until
     own_left = new_left.where(share.holds("left", new_left.row))
     closing, _ = close(state, own_left, open_bound(spec, until))
+    _file(task, left_index, new_left, seen_left, state.left)
     peak_rows = max(peak_rows, state.left_rows + state.right_rows)
     rings.expire(state.right.ring, retain_bound(spec, until))
     void_left = void_left[share.counts(void_left)]
@@ -150,22 +166,25 @@ def _counted_step(
     closings: list[Held] = []
     nobody = held["left"].where(np.zeros(len(held["left"].row), np.bool_))
     peak_rows = 0
+    left_index, right_index = (_index(task, None, side, state) for side in SIDES)
     for turn in turns:
         rows = held[turn.side].row
         new = Held._make(column[slice(*np.searchsorted(rows, turn[1:]))] for column in held[turn.side])
         bound = turn.stop - window.of(turn.side)
-        kept = share.holds(turn.side, new.row)
+        kept, seen = share.holds(turn.side, new.row), task.looked(turn.side, new)
         if turn.side == "left":
-            mine, found = _met(task, None, "left", new, state.right)
+            mine, found = _met(task, right_index, new, seen, state.right)
             sides = Sides(state.left, state.right, new, nobody, NONE)
             decisions.append(_decided(state, sides, mine, found, NONE, NONE))
             peak_rows = max(peak_rows, state.left_rows + int(np.count_nonzero(kept)) + state.right_rows)
             closings.append(close(state, new.where(kept), bound)[0])
+            _file(task, left_index, new, seen, state.left)
         else:
-            came, waiting = _met(task, None, "right", new, state.left)
+            came, waiting = _met(task, left_index, new, seen, state.left)
             sides = Sides(state.left, state.right, nobody, new, NONE)
             decisions.append(_decided(state, sides, NONE, NONE, waiting, came))
             state.right.insert(new.where(kept))
+            _file(task, right_index, new, seen, state.right)
             peak_rows = max(peak_rows, state.left_rows + state.right_rows)
             rings.expire(state.right.ring, bound)
     if until.right == ENDED:
@@ -185,18 +204,47 @@ def _decided(
     return tactic_for(state.spec)(state.spec, sides, _pairs(sides, new, found, waiting, came))
 
 
-def _met(
-    task: Task, reach: tuple[int, int] | None, side: Side, probes: Held, buffer: Buffer
-) -> tuple[Int64s, Int64s]:
+def _index(task: Task, reach: tuple[int, int] | None, side: Side, state: IntervalState) -> Runs:
+    """The index of what is held of a side: as it was, or made anew from the ring and the log."""
+    types = {of: {name: column.type for name, column in task.operands(of, NONE).items()} for of in SIDES}
+    layout = Layout(task.theta, reach, side, types)
+    if side not in task.indexed:
+        task.indexed[side] = []
+        buffer = state.left if side == "left" else state.right
+        rows, times, _ = rings.rows_at(buffer.ring, rings.live_slots(buffer.ring))
+        if len(rows):
+            seen = Looked(times, task.operands(side, rows))
+            Runs(layout, task.indexed[side]).add(rows, seen, buffer.ring)
+    return Runs(layout, task.indexed[side])
+
+
+def _file(task: Task, index: Runs, new: Held, seen: Looked, buffer: Buffer) -> None:
+    """Index those of a side's new rows that this task stores."""
+    kept = task.share.holds(index.layout.stored, new.row)
+    if not kept.all():
+        places = np.flatnonzero(kept)
+        new, seen = new.where(kept), seen.where(places)
+    index.add(new.row, seen, buffer.ring)
+
+
+def _met(task: Task, index: Runs, probes: Held, seen: Looked, buffer: Buffer) -> tuple[Int64s, Int64s]:
     """Pairs (new row, slot) of new rows of a side and the buffered ones of the other."""
     if not len(probes.row) or not buffer.rows:
         return NONE, NONE
-    slots = rings.live_slots(buffer.ring)
-    rows, times, _ = rings.rows_at(buffer.ring, slots)
-    other: Side = "right" if side == "left" else "left"
-    looked = Looked(probes.time, task.operands(side, probes.row)), Looked(times, task.operands(other, rows))
-    which, where = find(task.theta, reach, side, *looked)
-    return which, slots[where]
+    layout, side = index.layout, index.layout.stored
+    bounds = layout.bounds(seen)
+    index.suit(bounds)
+    first_row = first_held(buffer.ring) if layout.reach is None else None
+    which, rows = [NONE], [NONE]
+    for run in index.runs:
+        for some, at in pairs_in(
+            layout, seen, bounds, run, lambda numbers: task.operands(side, numbers), first_row
+        ):
+            which.append(some)
+            rows.append(run.rows[at])
+    found = np.concatenate(which), slots_of(buffer.ring, np.concatenate(rows))
+    held = found[1] >= 0
+    return found[0][held], found[1][held]
 
 
 def _pairs(sides: Sides, new: Int64s, found: Int64s, waiting: Int64s, came: Int64s) -> Pairs:

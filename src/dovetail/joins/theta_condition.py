@@ -10,6 +10,7 @@ microseconds since 1970.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
@@ -25,7 +26,7 @@ from dovetail.model.theta import Constant, Expression, Operand
 
 Columns = Mapping[str, pa.Array]
 DOUBLE = pa.float64()
-_SAFE = 9.2e18
+_SAFE, _BEYOND = 9.2e18, 9.3e18
 _COMPARISONS = {"=", "<>", "<", "<=", ">", ">="}
 
 
@@ -157,10 +158,16 @@ def _arithmetic(plain: Callable[[Any, Any], Any], name: str) -> Callable[[Any, A
         result = plain(first, second)
         if not pa.types.is_integer(result.type) or _far_from_the_ends(name, first, second):
             return result
-        rough = plain(_real(first), _real(second))
-        return _null_unless(pc.less(pc.abs(rough), _SAFE), result)
+        return _null_unless(_fits(plain(_real(first), _real(second)), result), result)
 
     return compute
+
+
+def _fits(rough: Any, result: Any) -> Any:
+    """Whether whole results are the true ones, told by the same in floating point. What leaves 64 bits by a
+    little comes back with the other sign."""
+    size, signs = pc.abs(rough), pc.equal(pc.less(result, 0), pc.less(rough, 0.0))
+    return pc.or_(pc.less(size, _SAFE), pc.and_(pc.less(size, _BEYOND), signs))
 
 
 def _far_from_the_ends(name: str, first: Any, second: Any) -> bool:
@@ -189,7 +196,7 @@ def _divide(first: Any, second: Any) -> Any:
 
 
 def _modulo(first: Any, second: Any) -> Any:
-    """The sign is the dividend's."""
+    """The sign is the dividend's; of floating-point numbers it is exact, as Java's is."""
     if _untyped(first) or _untyped(second):
         return pa.scalar(None, pa.int64())
     first, second = _alike(first, second)
@@ -198,10 +205,24 @@ def _modulo(first: Any, second: Any) -> Any:
     one, zero = pa.scalar(1).cast(second.type), pa.scalar(0).cast(second.type)
     by = pc.if_else(pc.equal(second, zero), one, second)
     if pa.types.is_integer(first.type):
+        by = pc.if_else(pc.equal(by, -1), one, by)  # the smallest number divided by -1 is none
         result = pc.subtract(first, pc.multiply(pc.divide(first, by), by))
     else:
-        result = pc.subtract(first, pc.multiply(pc.trunc(pc.divide(first, by)), by))
-    return _null_unless(pc.not_equal(second, zero), result)
+        result = _float_remainder(first, by)
+    return _null_unless(pc.and_(pc.is_valid(first), pc.not_equal(second, zero)), result)
+
+
+def _float_remainder(first: Any, by: Any) -> Any:
+    """NaN where one is null."""
+    values = [
+        np.asarray(math.nan if value.as_py() is None else value.as_py(), value.type.to_pandas_dtype())
+        if isinstance(value, pa.Scalar)
+        else value.to_numpy(zero_copy_only=False)
+        for value in (first, by)
+    ]
+    with np.errstate(invalid="ignore"):
+        rest = np.fmod(*values)
+    return pa.array(rest) if rest.ndim else pa.scalar(rest.item(), first.type)
 
 
 def _null_safe_equal(first: Any, second: Any) -> Any:
@@ -246,6 +267,22 @@ def _whole(function: Callable[..., Any]) -> Callable[..., Any]:
     return compute
 
 
+def _power(first: Any, second: Any) -> Any:
+    """A square is a product: nothing is nearer to the true one, and it is the same everywhere."""
+    if isinstance(second, pa.Scalar) and second.as_py() == 2:
+        return pc.multiply(first, first)
+    return pc.power(first, second)
+
+
+def _coalesce(*values: Any) -> Any:
+    """Arrow would refuse whole numbers that floating-point ones cannot hold."""
+    kinds = [value.type for value in values]
+    if any(map(pa.types.is_floating, kinds)):
+        single = all(pa.types.is_float32(kind) or pa.types.is_integer(kind) for kind in kinds)
+        values = tuple(_real(value, pa.float32() if single else DOUBLE) for value in values)
+    return pc.coalesce(*values)
+
+
 def _negative(value: Any) -> Any:
     return _FUNCTIONS["-"](pa.scalar(0, pa.int64()), value)
 
@@ -276,13 +313,13 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "%": _modulo,
     "neg": _negative,
     "is_null": pc.is_null,
-    "coalesce": pc.coalesce,
+    "coalesce": _coalesce,
     "least": lambda *values: _least(*values, name="<"),
     "greatest": lambda *values: _least(*values, name=">"),
     "case": _case,
     "abs": _absolute,
     "sqrt": _floating(pc.sqrt),
-    "power": _floating(pc.power),
+    "power": _floating(_power),
     "floor": _whole(pc.floor),
     "ceil": _whole(pc.ceil),
     "concat": lambda *values: pc.binary_join_element_wise(*values, ""),

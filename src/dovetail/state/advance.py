@@ -40,7 +40,9 @@ def advance(
 ) -> tuple[Emitted, Totals]:
     """Takes the state from `start` to `end`; returns what came out, and the running totals after it."""
     if config.theta is not None:
-        emitted = theta_step(config, config.theta, share, at.state, start, end, left_rows, right_rows)
+        emitted = theta_step(
+            config, config.theta, share, at.state, at.indexed, start, end, left_rows, right_rows
+        )
         told = _told(config.spec, emitted.counts)._asdict()
         if share.dealt == SIDES:  # each task sees only some of a left row's partners
             del told["left_matched"]

@@ -43,6 +43,7 @@ from dovetail.errors import DovetailError, StateError
 from dovetail.joins.buffer import Buffer
 from dovetail.joins.interval import IntervalState, Times
 from dovetail.joins.sample import Sample
+from dovetail.joins.theta import Indexed
 from dovetail.kernels import ring as rings
 from dovetail.kernels.ring import BLOCK_ROWS, ENTRY, Ring
 from dovetail.log import document
@@ -79,11 +80,13 @@ _attached: dict[str, _Mapped] = {}
 
 
 class Attached(NamedTuple):
-    """What lies in an index: the join's state, its sample and its running totals."""
+    """What lies in an index: the join's state, its sample, its running totals, and the runs of a theta
+    join."""
 
     state: IntervalState
     sample: Sample
     totals: dict[str, int]
+    indexed: Indexed
 
 
 class _Header(NamedTuple):
@@ -125,6 +128,7 @@ class LiveIndex:
     _generation: int = 0
     _files: dict[str, tuple[str, int, bool]] = field(default_factory=dict)
     _rings: dict[str, Ring] = field(default_factory=dict)
+    _indexed: Indexed = field(default_factory=dict)
 
     @contextmanager
     def exclusively(self) -> Iterator[None]:
@@ -151,7 +155,7 @@ class LiveIndex:
         self._generation = header.generation
         state = IntervalState(self.spec, buffers["left"], buffers["right"], times)
         sample = Sample(buffers["sampled_left"], buffers["sampled_right"], header.halvings)
-        return Attached(state, sample, header.totals)
+        return Attached(state, sample, header.totals, self._indexed)
 
     def fresh(self, times: Times) -> Attached:
         """An empty state with its rings in this index. What was there before is gone from here on."""
@@ -159,7 +163,7 @@ class LiveIndex:
         self._forget()
         state = IntervalState.empty(self.spec, self.allocate)
         state.times = times
-        return Attached(state, Sample.empty(self.allocate), {})
+        return Attached(state, Sample.empty(self.allocate), {}, self._indexed)
 
     def save(self, version: str, totals: dict[str, int], sample: Sample) -> None:
         """Declare the mapped rings to be the state of that version."""

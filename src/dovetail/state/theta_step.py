@@ -1,8 +1,8 @@
 """One step of a theta join's state: which rows a task looks at, in which turns, and where their columns are.
 
 The columns that conditions read are those that the slicers wrote for it (`_on_0`, ...): they lie mapped in
-the log, and are gathered by row number for all that a task has stored. So join state stays what it is for
-other joins: references.
+the log, and are gathered by row number when rows come. So join state stays what it is for other joins,
+references, and the index beside it (`joins/theta_runs.py`) can be made anew from both.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from dovetail.joins.interval import Emitted, IntervalState, Times
-from dovetail.joins.theta import Task, Turn, step
+from dovetail.joins.theta import Indexed, Task, Turn, step
 from dovetail.joins.theta_condition import comparable
 from dovetail.log.category import Category
 from dovetail.model.join_config import JoinConfig
@@ -26,6 +26,7 @@ def theta_step(
     theta: Theta,
     share: Share,
     state: IntervalState,
+    indexed: Indexed,
     start: JoinOffset,
     end: JoinOffset,
     left_rows: Rows,
@@ -43,7 +44,7 @@ def theta_step(
 
     until = Times(end.left_time, end.right_time)
     turns = _turns(left, right, start, end)
-    return step(state, new_left, new_right, until, turns, Task(theta, operands, share))
+    return step(state, new_left, new_right, until, turns, Task(theta, operands, share, indexed))
 
 
 def _turns(left: Category, right: Category, start: JoinOffset, end: JoinOffset) -> list[Turn]:

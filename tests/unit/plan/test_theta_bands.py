@@ -54,10 +54,10 @@ def said(on: str) -> list[str]:
     ],
 )
 def test_one_band_in_many_spellings(on: str) -> None:
-    from dovetail.joins.theta_pairs import _whole_bound
+    from dovetail.joins.theta_layout import whole_bound
 
     (band,) = theta(on).bands
-    low, high = _whole_bound(band.low, up=True), _whole_bound(band.high, up=False)
+    low, high = whole_bound(band.low, up=True), whole_bound(band.high, up=False)
     if band.left[0].sign < 0:
         low, high = -high, -low
     assert (low, high) == (-10, 10)
