@@ -1,7 +1,8 @@
 """Theta joins: rows a second with one task and with two on the same work, by index and by scan.
 
 The work is a window of rows a side and as many new ones as asked for, with the papers' band of 10 either
-way in two dimensions. Tasks are processes of their own that begin together, as Spark's are; a step is over
+way in two dimensions: all in one step, or in many small ones, where what a step does with all of its window
+shows. Tasks are processes of their own that begin together, as Spark's are; a step is over
 when the last of them is done. On a busy machine the ratio of CPU seconds (of the slower task) says more.
 Both numbers of tasks must find the same pairs, and as many as DuckDB.
 """
@@ -30,16 +31,23 @@ MASK = (1 << 64) - 1
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="dovetail bench theta", description=__doc__)
     parser.add_argument("--window", type=int, default=400_000, help="rows a side that are seen")
-    parser.add_argument("--rows", type=int, default=100_000, help="new rows a side, by index")
+    parser.add_argument("--rows", type=int, default=100_000, help="new rows a side, by index; 0: not")
+    parser.add_argument("--step-rows", type=int, default=1_000, help="new rows a side in a small step")
+    parser.add_argument("--steps", type=int, default=50, help="small steps; 0: none")
     parser.add_argument("--scan-rows", type=int, default=100, help="new rows a side, by scan; 0: no scan")
     parser.add_argument("--repeat", type=int, default=3, help="runs of each; medians are told")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", action="store_true", help="print JSON")
     given = parser.parse_args(argv)
     found = []
-    for path, rows in (("index", given.rows), ("scan", given.scan_rows)):
-        if rows:
-            found.append(measure(path, given.window, rows, given.repeat, given.seed))
+    loads = {
+        "index": work.Load(given.window, given.rows, 1),
+        "steps": work.Load(given.window, given.step_rows, given.steps),
+        "scan": work.Load(given.window, given.scan_rows, 1),
+    }
+    for path, load in loads.items():
+        if load.step_rows and load.steps:
+            found.append(measure(path, load, given.repeat, given.seed))
     if given.json:
         print(json.dumps({"window": given.window, "paths": found}))
     else:
@@ -47,55 +55,61 @@ def main(argv: list[str]) -> int:
         for one in found:
             rates = one["rows_per_s"]
             print(
-                f"{one['path']:<6} {one['rows']:>9,} new rows a side, {one['pairs']:>9,} pairs   "
-                f"one task {rates['1']:>11,.0f} rows/s   two tasks {rates['2']:>11,.0f} rows/s   "
+                f"{one['path']:<6} {one['rows']:>9,} new rows a side in {one['steps']} steps, "
+                f"{one['pairs']:>9,} pairs   "
+                f"one task {rates['1']:>11,.0f} rows/s, {one['rows_per_cpu_s']:,.0f} a CPU second   "
+                f"two tasks {rates['2']:>11,.0f} rows/s   "
                 f"ratio {one['ratio']:.2f}, by CPU {one['cpu_ratio']:.2f}   "
                 f"{'as DuckDB' if one['right'] else 'WRONG'}"
             )
     return 0 if all(one["right"] for one in found) else 1
 
 
-def measure(path: str, window: int, rows: int, repeat: int, seed: int) -> dict[str, Any]:
+def measure(path: str, load: work.Load, repeat: int, seed: int) -> dict[str, Any]:
     spent: dict[int, list[float]] = {1: [], 2: []}
     used: dict[int, list[float]] = {1: [], 2: []}
     results = set()
+    rows = load.step_rows * load.steps
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder) / "home"
-        work.write_log(home, window, rows, seed)
+        work.write_log(home, load, seed)
         for _ in range(repeat):
             for tasks, seconds in spent.items():  # by turns: what else the machine does meets both
                 index = Path(folder) / "index"
-                config = work.config(home, index, window, path)
-                start, filled, end = work.offsets(tasks)
-                fills = replace(config, theta=work.filling(window))
-                side_by_side(work.run_task, fills, tasks, start, filled)
-                outcomes = side_by_side(work.run_task, config, tasks, filled, end)
+                config = work.config(home, index, load.window, path)
+                offsets = load.offsets(tasks)
+                fills = replace(config, theta=work.filling(load.window))
+                side_by_side(work.fill, fills, tasks, *offsets[:2])
+                outcomes = side_by_side(work.run_task, config, tasks, offsets[1:])
                 seconds.append(max(outcome.wall_s for outcome in outcomes))
                 used[tasks].append(max(outcome.cpu_s for outcome in outcomes))
                 pairs = sum(outcome.pairs for outcome in outcomes)
                 results.add((pairs, sum(outcome.checksum for outcome in outcomes) & MASK))
                 shutil.rmtree(index)
                 shutil.rmtree(home / config.state_path)
-        expected = reference(home, window)
+        expected = reference(home, load)
     rates = {tasks: 2 * rows / median(seconds) for tasks, seconds in spent.items()}
     return {
         "path": path,
         "rows": rows,
+        "steps": load.steps,
         "pairs": expected,
         "seconds": {str(tasks): seconds for tasks, seconds in spent.items()},
+        "cpu_seconds": {str(tasks): seconds for tasks, seconds in used.items()},
         "rows_per_s": {str(tasks): rate for tasks, rate in rates.items()},
+        "rows_per_cpu_s": 2 * rows / median(used[1]),
         "ratio": rates[2] / rates[1],
         "cpu_ratio": median(used[1]) / median(used[2]),
         "right": len(results) == 1 and next(iter(results))[0] == expected,
     }
 
 
-def reference(home: Path, window: int) -> int:
-    """How many pairs there are. New left rows enter before the right ones, which see it after that."""
+def reference(home: Path, load: work.Load) -> int:
+    """How many pairs there are. In a step left rows enter before the right ones, which see them."""
     database = duckdb.connect()
     for name in ("left", "right"):
         category = Category.open(str(home), name)
-        infos = [info for commit in category.commits(0, 2) for info in commit.segments]
+        infos = [info for commit in category.commits(0, len(load.commits)) for info in commit.segments]
         batches = [category.open_segment(info).batch for info in infos]
         database.register(f"{name}s", pa.Table.from_batches(batches, work.SCHEMA))
     far, wide = work.REACH, 2 * work.REACH
@@ -109,12 +123,13 @@ def reference(home: Path, window: int) -> int:
         f"CAST(l.{name} // {wide} AS INT) = r.at{name} AND abs(l.{name} - r.{name}) <= {far}"
         for name in ("_on_0", "_on_1")
     )
-    end = Category.open(str(home), "left").commit(1)
-    stop = end.first_row + end.rows
+    first, size, window = load.timed_from, load.step_rows, load.window
+    seen = f"{first} + (l.id - {first}) // {size} * {size}"  # right rows that have entered before a left one
+    entered = f"{first} + ((r.id - {first}) // {size} + 1) * {size}"  # left rows, before a right one
     counted = database.execute(
         f"""SELECT count(*) FROM lefts l, rights_on_1 r WHERE {near} AND (
-            (l.id >= {window} AND r.id < {window})
-            OR (r.id >= {window} AND l.id >= {stop - window}))"""
+            (l.id >= {first} AND r.id < {seen} AND r.id >= {seen} - {window})
+            OR (r.id >= {first} AND l.id < {entered} AND l.id >= {entered} - {window}))"""
     ).fetchall()
     return int(counted[0][0])
 

@@ -1,13 +1,15 @@
 """The work of `bench theta`, built straight in the log: no Spark, no slicer.
 
 The papers' schema and predicate: x and y uniform in 1 to 10,000, a band of 10 either way in both. Both sides
-hold a window of rows; then as many come again as are asked for, and only that step is timed.
+hold a window of rows, and go on for a step; then as many come again as are asked for, in as many steps, and
+only these are timed.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -65,9 +67,9 @@ def _band(column: str) -> Band:
 
 
 def theta(window: int, path: str) -> Theta:
-    """`index`: by band index. `scan`: the same condition as one that no index knows."""
+    """`scan`: the same condition as one that no index knows; else by band index."""
     rows = CountWindow(window, window)
-    if path == "index":
+    if path != "scan":
         return Theta((_band("_on_0"), _band("_on_1")), (), rows)
     return Theta((), (_apart("_on_0"), _apart("_on_1")), rows)
 
@@ -99,11 +101,34 @@ def config(home: Path, index: Path, window: int, path: str) -> JoinConfig:
     )
 
 
-def write_log(home: Path, window: int, rows: int, seed: int) -> None:
-    """One commit a side that fills the windows, one with the rows of the timed step."""
+class Load(NamedTuple):
+    """What comes: rows that fill the windows, a step that is not timed, steps that are. Rows are a side's."""
+
+    window: int
+    step_rows: int
+    steps: int
+
+    @property
+    def timed_from(self) -> int:
+        return self.window + self.step_rows
+
+    @property
+    def commits(self) -> list[tuple[int, int]]:
+        """Rows of each commit of a side: from, to before."""
+        starts = range(self.window, self.timed_from + self.steps * self.step_rows, self.step_rows)
+        return [(0, self.window), *((start, start + self.step_rows) for start in starts)]
+
+    def offsets(self, tasks: int) -> list[JoinOffset]:
+        made = [JoinOffset().moved(left_time=0, right_time=0)]
+        for step in range(1, len(self.commits) + 1):
+            made.append(made[-1].moved(step=step, left=step, right=step, tasks=tasks, turns=[1, 1]))
+        return made
+
+
+def write_log(home: Path, load: Load, seed: int) -> None:
     for name in ("left", "right"):
         category = Category.create(str(home), name, SCHEMA, buckets=1)
-        for low, high in ((0, window), (window, window + rows)):
+        for low, high in load.commits:
             segments = category.write_segments(
                 _batches(low, high, f"{seed} {name} {low}"), bucket_of(None, 1), time_of("_time")
             )
@@ -122,15 +147,16 @@ def _batches(low: int, high: int, seed: str) -> Iterator[pa.RecordBatch]:
     yield pa.record_batch(columns, schema=SCHEMA)
 
 
-def offsets(tasks: int) -> tuple[JoinOffset, JoinOffset, JoinOffset]:
-    start = JoinOffset()
-    filled = start.moved(step=1, left=1, right=1, left_time=0, right_time=0, tasks=tasks, turns=[1, 1])
-    return start, filled, filled.moved(step=2, left=2, right=2, turns=[1, 1])
+def fill(config: JoinConfig, task: int, start: JoinOffset, end: JoinOffset) -> None:
+    for _ in run_step(config, task, start, end, OUTPUT):
+        pass
 
 
-def run_task(config: JoinConfig, task: int, start: JoinOffset, end: JoinOffset) -> Outcome:
+def run_task(config: JoinConfig, task: int, offsets: list[JoinOffset]) -> Outcome:
+    """The first of these steps makes what the others find: an index, and machine code."""
+    list(run_step(config, task, *offsets[:2], OUTPUT))
     began, cpu = time.perf_counter(), time.process_time()
-    batches = list(run_step(config, task, start, end, OUTPUT))
+    batches = [b for pair in pairwise(offsets[1:]) for b in run_step(config, task, *pair, OUTPUT)]
     spent, used = time.perf_counter() - began, time.process_time() - cpu
     table = pa.Table.from_batches(batches, OUTPUT)
     left, right = (column.to_numpy().astype(np.uint64) for column in table.columns)

@@ -28,7 +28,7 @@ from dovetail.service.torture.quick_join import BATCHES, BUCKETS, ROWS, append
 from dovetail.service.torture.workload import AFTER, BEFORE, MAX_DELAY, cut
 from dovetail.spark.batch_files import files_of_batch, last_planned
 from dovetail.spark.checkpoints import Checkpoint
-from dovetail.state import asked_tasks, live_index, replay_progress
+from dovetail.state import asked_tasks, live_index, replay_progress, run_files
 from dovetail.state.copying import settle
 from dovetail.state.join_step import run_step
 from dovetail.state.key_hash import hash_keys
@@ -204,6 +204,7 @@ def forget() -> None:
         cache.clear()
     history._NEXT.clear()
     live_index._attached.clear()
+    run_files._mapped.clear()
 
 
 # --- what readers do ---

@@ -21,7 +21,7 @@ from dovetail.model.join_settings import JoinSettings
 from dovetail.model.offset import JoinOffset
 from dovetail.model.share import HotKey
 from dovetail.model.time_codes import NO_TIME
-from dovetail.state import live_index
+from dovetail.state import live_index, run_files
 from dovetail.state.copying import settle
 from dovetail.state.floors import with_floors
 from dovetail.state.join_step import run_step
@@ -98,13 +98,16 @@ class RecoveringJoin:
         end = self.snapshots.remembering(start, end)
         if accident in ("the host is lost", "a snapshot is damaged"):
             live_index._attached.clear()
+            run_files._mapped.clear()
             shutil.rmtree(self.index, ignore_errors=True)
             self._lose(start, damaged=accident == "a snapshot is damaged")
         elif accident == "the index is lost":
             live_index._attached.clear()
+            run_files._mapped.clear()
             shutil.rmtree(self.index, ignore_errors=True)
         elif accident == "the workers are new":
             live_index._attached.clear()
+            run_files._mapped.clear()
         elif accident == "the output is lost":
             self._run(start, end)
         elif accident == "a worker dies":

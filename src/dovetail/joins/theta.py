@@ -28,8 +28,8 @@ many rows of its side. Rows enter in turns, commits of one side after commits of
 recorded: so the result does not depend on how the turns are cut into steps. A left row is open until so
 many have entered after it.
 
-Cost. A search and its candidates for every new row in every task; the candidates are what tasks share. What is
-held is indexed once, when it comes (`theta_runs.py`): a step does not look at all of its window.
+Cost. A search and its candidates for every new row in every task; the candidates are what tasks share.
+What is held is indexed once, when it comes (`theta_runs.py`): a step does not look at all of its window.
 """
 
 from __future__ import annotations
@@ -208,7 +208,7 @@ def _index(task: Task, reach: tuple[int, int] | None, side: Side, state: Interva
     """The index of what is held of a side: as it was, or made anew from the ring and the log."""
     types = {of: {name: column.type for name, column in task.operands(of, NONE).items()} for of in SIDES}
     layout = Layout(task.theta, reach, side, types)
-    if side not in task.indexed:
+    if side not in task.indexed or not all(run.fits(layout) for run in task.indexed[side]):
         task.indexed[side] = []
         buffer = state.left if side == "left" else state.right
         rows, times, _ = rings.rows_at(buffer.ring, rings.live_slots(buffer.ring))

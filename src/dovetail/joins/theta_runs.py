@@ -42,17 +42,21 @@ class Run:
     words: Int64s  # a line for each column that a compiled condition reads: 64 bits, whatever they mean
     there: Flags  # the same, whether there is a value; without lines where all are there
     loose: bool
-    name: str = ""  # of the file it lies in, if it does
+    name: str = ""  # of the file it lies in, if it does,
+    checksum: int = 0  # and what that holds
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def fits(self, layout: Layout) -> bool:
+        return len(self.lines) == layout.dimensions and len(self.words) == len(layout.words)
 
     @property
     def nullable(self) -> bool:
         return len(self.there) > 0
 
     def column(self, number: int, *, real: bool) -> NDArray[np.int64] | NDArray[np.float64]:
-        line = self.words[number]
+        line: Int64s = self.words[number]
         return line.view(np.float64) if real else line
 
     def at(self, places: Int64s | Flags) -> Run:

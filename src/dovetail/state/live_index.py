@@ -17,7 +17,9 @@ mapped before looks at all of it once: whether the rows give the fingerprint, an
 or moved, a file cut, swapped or of another time - is found by that process, and the index is rebuilt. Of a
 ring that a process has mapped already, it checks at every step that the file is the same, has its size, and
 says of itself what the header says; rows that change beneath its feet are to it as its own memory is, and are
-found by the next process. Nothing in a file makes a process that attaches it crash or hang.
+found by the next process. The runs of a theta join are files of their own (`run_files.py`), which the header
+names: without one of them both sides are indexed anew, and the rings are used. Nothing in a file makes a
+process that attaches it crash or hang.
 """
 
 from __future__ import annotations
@@ -49,8 +51,9 @@ from dovetail.kernels.ring import BLOCK_ROWS, ENTRY, Ring
 from dovetail.log import document
 from dovetail.log.filesystem import shown
 from dovetail.model.interval import IntervalSpec
+from dovetail.state import run_files
 
-KIND, VERSION = "dovetail.index", 3
+KIND, VERSION = "dovetail.index", 4
 _TMPFS = Path("/dev/shm")
 _ROOM_BYTES = 1 << 30
 
@@ -98,6 +101,8 @@ class _Header(NamedTuple):
     rings: dict[str, _RingFile]
     halvings: int
     totals: dict[str, int]
+    theta: str
+    runs: dict[str, list[run_files.RunFile]]
 
     @classmethod
     def of(cls, body: dict[str, Any]) -> _Header:
@@ -116,7 +121,16 @@ class _Header(NamedTuple):
         )
         if not sound:
             raise ValueError("not a header of this host")
-        return cls(body["state"], body["spec"], body["generation"], files, body["halvings"], body["totals"])
+        return cls(
+            body["state"],
+            body["spec"],
+            body["generation"],
+            files,
+            body["halvings"],
+            body["totals"],
+            body["theta"],
+            run_files.checked(body["runs"]),
+        )
 
 
 @dataclass
@@ -125,6 +139,7 @@ class LiveIndex:
 
     directory: Path
     spec: IntervalSpec
+    theta: str = ""
     _generation: int = 0
     _files: dict[str, tuple[str, int, bool]] = field(default_factory=dict)
     _rings: dict[str, Ring] = field(default_factory=dict)
@@ -153,6 +168,8 @@ class LiveIndex:
             self._files[side], self._rings[side] = file[:3], ring
             buffers[side] = Buffer(side, ring, self.allocate)
         self._generation = header.generation
+        if header.theta == self.theta:
+            self._indexed.update(run_files.load(self.directory, header.runs))
         state = IntervalState(self.spec, buffers["left"], buffers["right"], times)
         sample = Sample(buffers["sampled_left"], buffers["sampled_right"], header.halvings)
         return Attached(state, sample, header.totals, self._indexed)
@@ -175,6 +192,8 @@ class LiveIndex:
             "rings": {side: [*file, _says(self._rings[side])] for side, file in self._files.items()},
             "halvings": sample.halvings,
             "totals": totals,
+            "theta": self.theta,
+            "runs": run_files.save(self.directory, self._indexed),
         }
         with tempfile.NamedTemporaryFile("wb", dir=self.directory, delete=False) as temporary:
             temporary.write(document.encode(KIND, VERSION, body))
@@ -264,6 +283,8 @@ class LiveIndex:
     def _forget(self) -> None:
         self._files.clear()
         self._rings.clear()
+        self._indexed.clear()
+        run_files.forget(self.directory)
         for side in RINGS:
             _attached.pop(f"{self.directory}/{side}", None)
         for file in self.directory.glob("*.ring"):
@@ -330,7 +351,7 @@ def drop_other_groupings(group: Path) -> None:
             continue
         with suppress(OSError), open(other / "lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            for file in (other / "header.json", *other.glob("*.ring")):
+            for file in (other / "header.json", *other.glob("*.ring"), *other.glob("*.run")):
                 file.unlink(missing_ok=True)
 
 
@@ -344,6 +365,7 @@ def unmap_other_groupings(group: Path) -> None:
     ]
     for name in others:
         del _attached[name]
+    run_files.unmap_other_groupings(group)
 
 
 def _grouping(name: str) -> str:

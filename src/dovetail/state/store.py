@@ -54,7 +54,7 @@ class StateStore:
         directory = group_directory(root, config.home, config.state_path, share.task, share.tasks)
         claim_directory(directory, config.home)
         unmap_other_groupings(directory)
-        self.index = LiveIndex(directory, config.spec)
+        self.index = LiveIndex(directory, config.spec, str(config.theta) if config.theta else "")
         self.snapshots = SnapshotFiles(config)
 
     def resume(self, offset: JoinOffset) -> tuple[Attached, bool]:

@@ -61,7 +61,7 @@ def fits(rough: float, result: int) -> bool:
 
 
 @kernel
-def remainder(first: int, second: int) -> int:
+def remainder(first: np.int64, second: np.int64) -> np.int64:
     """With the sign of the dividend; `second` is not zero."""
     if second == -1:
         return np.int64(0)
@@ -83,7 +83,7 @@ def real_equal(first: float, second: float) -> bool:
 
 
 @kernel
-def whole(value: float) -> int:
+def whole(value: float) -> np.int64:
     """A rounded number as a whole one, where it fits."""
     return np.int64(value) if abs(value) < SURELY_FITS else np.int64(0)
 
@@ -142,11 +142,12 @@ def compiled(source: str, constants: tuple[tuple[str, int | float], ...]) -> Pai
         names[name] = np.int64(value) if isinstance(value, int) else np.float64(value)
     exec(source, names)  # our own text, made from a checked tree: no word of it is a user's
     plain = np.errstate(all="ignore")(names["pairs"])
+    switched_on = not getattr(numba.config, "DISABLE_JIT", 0)
     machine_code: Any = numba.njit(nogil=True, error_model="numpy")(names["pairs"])
 
     @functools.wraps(plain)  # which is what runs where the compiler is switched off, and in tests
     def pairs(*arguments: Any) -> tuple[Int64s, Int64s]:
-        found: tuple[Int64s, Int64s] = (plain if numba.config.DISABLE_JIT else machine_code)(*arguments)
+        found: tuple[Int64s, Int64s] = (machine_code if switched_on else plain)(*arguments)
         return found
 
     return pairs
