@@ -6,8 +6,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from dovetail.joins.theta_compiled import Unsupported, can_compile, kind_of, operands_of, pairs_kernel, words
+from dovetail.joins.theta_compiled import kind_of, pairs_kernel, words
 from dovetail.joins.theta_condition import holds
+from dovetail.joins.theta_source import Unsupported, can_compile, operands_of
 from dovetail.model.share import SIDES
 from dovetail.model.theta import Constant, Operand, Operation
 from laws.effort import examples
@@ -66,7 +67,7 @@ def by_compiler(condition, left, right, probing, made=lambda kernel: kernel):
 @given(conditions(2), columns(ROWS), columns(ROWS), st.sampled_from(SIDES))
 def test_source_as_by_columns(condition, left, right, probing):
     """The source, run by Python: compiling takes a thousand times as long."""
-    assume(can_compile((condition,), operands_of((condition,), KIND_OF)))
+    assume(can_compile(condition, KIND_OF))
     expected = by_columns(condition, left, right)
     assume(expected is not None)
     assert by_compiler(condition, left, right, probing, interpreted) == expected
@@ -75,7 +76,7 @@ def test_source_as_by_columns(condition, left, right, probing):
 @examples(usual=4, thorough=1000)
 @given(conditions(2), columns(ROWS), columns(ROWS), st.sampled_from(SIDES))
 def test_compiled_as_by_columns(condition, left, right, probing):
-    assume(can_compile((condition,), operands_of((condition,), KIND_OF)))
+    assume(can_compile(condition, KIND_OF))
     expected = by_columns(condition, left, right)
     assume(expected is not None)
     assert by_compiler(condition, left, right, probing) == expected
@@ -149,4 +150,4 @@ def test_what_is_left_to_columns():
         Operation("<", (Operation("+", (x, HALF)), TWO)),
         Operation("=", (Operation("concat", (x, x)), y)),
     ):
-        assert not can_compile((condition,), operands_of((condition,), KIND_OF)), condition
+        assert not can_compile(condition, KIND_OF), condition

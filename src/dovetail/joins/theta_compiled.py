@@ -1,53 +1,21 @@
-"""A condition as source for the compiler: numbers, booleans and times, with the meaning that
-`theta_condition.py` gives them.
+"""Conditions in machine code, and columns as it reads them: 64-bit words.
 
-Law: for every pair the compiled condition holds if and only if the one evaluated by columns does.
-
-Idea. The tree is walked once; every node becomes a line that assigns its value to a name, and a second one
-that says whether there is a value (null: there is none). So null, NaN, division and overflow are decided
-where they arise. What is known to be there needs no second line.
-
-Decimals, texts and all else that is no 64-bit word stay with Arrow: `Unsupported` says so. Decimal constants
-that meet floating-point numbers are such numbers; compared with whole ones they are rounded to the side that
-leaves the comparison as it was.
+`theta_source.py` has what a condition means; here is what surrounds it.
 """
 
 from __future__ import annotations
 
 import functools
-import math
-from collections.abc import Callable, Mapping
-from fractions import Fraction
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from dovetail.joins.theta_source import Kind, Operands, Writer
 from dovetail.kernels.theta.condition import Pairs, compiled, source_of
 from dovetail.model.share import Side
-from dovetail.model.theta import Constant, Expression, Operand, operands_in
-
-Kind = Literal["int", "double", "float", "bool", "null", "decimal"]
-Operands = tuple[tuple[Operand, Kind], ...]
-"""The columns that a condition reads, and what they are."""
-
-_COMPARISONS = {"=": "<>", "<>": "=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
-_MOST = 2**63 - 1
-MOST_LINES = 1000
-"""Compiling takes longer than in proportion to what is compiled."""
-
-
-class Unsupported(Exception):
-    """The condition is evaluated by columns."""
-
-
-class _Value(NamedTuple):
-    """A value of a node: the name of it, and of whether it is there; None: it always is."""
-
-    kind: Kind
-    code: str
-    there: str | None = None
+from dovetail.model.theta import Expression
 
 
 class Words(NamedTuple):
@@ -79,29 +47,6 @@ def words(column: pa.Array) -> Words:
     return Words(column.cast(kind).to_numpy(zero_copy_only=False), there)
 
 
-def operands_of(
-    conditions: tuple[Expression, ...], kinds: Mapping[Side, Mapping[str, Kind | None]]
-) -> Operands:
-    """Raises Unsupported where one is no 64-bit word."""
-    found: dict[Operand, Kind] = {}
-    for condition in conditions:
-        for operand in operands_in(condition):
-            kind = kinds[operand.side].get(operand.column)
-            if kind is None:
-                raise Unsupported(operand.column)
-            found[operand] = kind
-    return tuple(found.items())
-
-
-@functools.lru_cache(maxsize=256)
-def can_compile(conditions: tuple[Expression, ...], operands: Operands) -> bool:
-    try:
-        _Writer(operands, nullable=True).conjunction(conditions)
-    except Unsupported:
-        return False
-    return True
-
-
 @functools.lru_cache(maxsize=64)
 def pairs_kernel(
     conditions: tuple[Expression, ...], operands: Operands, probing: Side, dimensions: int, nullable: bool
@@ -109,7 +54,7 @@ def pairs_kernel(
     """`pairs(starts, stops, lows, highs, values, *columns)`: the columns of the operands in their order, each
     followed by its flags if `nullable`. Those of the probing side have an element a probe, the others one a
     position."""
-    writer = _Writer(operands, nullable)
+    writer = Writer(operands, nullable)
     verdict = writer.conjunction(conditions)
     reads: dict[bool, list[str]] = {True: [], False: []}
     arguments = []
@@ -120,306 +65,3 @@ def pairs_kernel(
             reads[mine].append(f"{name} = {name}s[{'i' if mine else 'j'}]")
     source = source_of(dimensions, reads[True], reads[False], writer.lines, verdict, arguments)
     return compiled(source, tuple(writer.constants))
-
-
-class _Writer:
-    """Lines that evaluate conditions for one pair."""
-
-    def __init__(self, operands: Operands, nullable: bool) -> None:
-        self.lines: list[str] = []
-        self.constants: list[tuple[str, int | float]] = []
-        self._operands = {operand: (number, kind) for number, (operand, kind) in enumerate(operands)}
-        self._nullable = nullable
-        self._known: dict[Expression, _Value] = {}
-
-    def conjunction(self, conditions: tuple[Expression, ...]) -> str:
-        verdicts = []
-        for condition in conditions:
-            value = self.value(condition)
-            if value.kind != "bool":
-                raise Unsupported("neither true nor false")
-            verdicts.append(self._all(value.there, value.code))
-        return self._all(*verdicts) or "True"
-
-    def value(self, node: Expression) -> _Value:
-        if node not in self._known:
-            self._known[node] = self._made(node)
-        return self._known[node]
-
-    def _made(self, node: Expression) -> _Value:
-        if isinstance(node, Operand):
-            number, kind = self._operands[node]
-            there = f"t{number}" if self._nullable else None
-            code = {"float": f"np.float32(c{number})", "bool": f"(c{number} != 0)"}.get(kind, f"c{number}")
-            return _Value(kind, self._name(code), there)
-        if isinstance(node, Constant):
-            return self._constant(node)
-        arguments = [self.value(argument) for argument in node.arguments]
-        if node.name in _COMPARISONS:
-            return self._compared(node.name, *arguments)
-        if node.name not in _FUNCTIONS:
-            raise Unsupported(node.name)
-        return _FUNCTIONS[node.name](self, *arguments)
-
-    def _constant(self, node: Constant) -> _Value:
-        match node.type:
-            case "int" if abs(int(node.text)) <= _MOST:
-                return _Value("int", self._named(int(node.text)))
-            case "double":
-                return _Value("double", self._named(float(node.text)))
-            case "boolean":
-                return _Value("bool", "True" if node.text == "true" else "False")
-            case "decimal":
-                return _Value("decimal", node.text)
-            case "null":
-                return _Value("null", "", "False")
-        raise Unsupported(node.type)
-
-    def _name(self, code: str) -> str:
-        if len(self.lines) == MOST_LINES:
-            raise Unsupported("too long")
-        name = f"v{len(self.lines)}"
-        self.lines.append(f"{name} = {code}")
-        return name
-
-    def _named(self, number: int | float) -> str:
-        name = f"k{len(self.constants)}"
-        self.constants.append((name, number))
-        return name
-
-    def _all(self, *flags: str | None) -> str | None:
-        """A name for all of these being true; None: nothing to ask for."""
-        asked = list(dict.fromkeys(flag for flag in flags if flag is not None))
-        if not asked:
-            return None
-        return asked[0] if len(asked) == 1 else self._name(" & ".join(f"({flag})" for flag in asked))
-
-    def _is(self, kind: Kind, code: str, *there: str | None) -> _Value:
-        return _Value(kind, self._name(code), self._all(*there))
-
-    def _as(self, value: _Value, kind: Kind) -> _Value:
-        if value.kind == kind:
-            return value
-        if value.kind == "null":
-            return _Value(kind, "False" if kind == "bool" else self._zero(kind), "False")
-        if value.kind == "decimal" and kind == "double":
-            return _Value("double", self._named(float(Fraction(value.code))))
-        if value.kind in ("int", "float", "double") and kind in ("float", "double"):
-            return _Value(kind, self._name(f"np.{_NUMPY[kind]}({value.code})"), value.there)
-        raise Unsupported(f"{value.kind} as {kind}")
-
-    def _zero(self, kind: Kind) -> str:
-        return self._name(f"np.{_NUMPY[kind]}(0)")
-
-    def _real(self, value: _Value) -> _Value:
-        return self._as(value, "double")
-
-    def _alike(self, *values: _Value) -> list[_Value]:
-        """In the type that Spark compares them in."""
-        kinds = [value.kind for value in values]
-        if any(kind in ("double", "float") for kind in kinds):
-            single = all(kind in ("float", "int") for kind in kinds)
-            return [self._as(value, "float" if single else "double") for value in values]
-        typed = [kind for kind in kinds if kind != "null"]
-        if not typed or len(set(typed)) > 1 or typed[0] == "decimal":
-            raise Unsupported(" with ".join(kinds))
-        return [self._as(value, typed[0]) for value in values]
-
-    def _nothing(self, kind: Kind) -> _Value:
-        return self._as(_Value("null", "", "False"), kind)
-
-    def _compared(self, name: str, first: _Value, second: _Value) -> _Value:
-        if "null" in (first.kind, second.kind):
-            return self._nothing("bool")
-        if first.kind == "decimal" and second.kind == "int":
-            turned = name if name in ("=", "<>") else _COMPARISONS[name]
-            return self._with_fraction(turned, second, Fraction(first.code))
-        if first.kind == "int" and second.kind == "decimal":
-            return self._with_fraction(name, first, Fraction(second.code))
-        first, second = self._alike(first, second)
-        a, b = first.code, second.code
-        if first.kind in ("int", "bool"):
-            sign = {"=": "==", "<>": "!="}.get(name, name)
-            return self._is("bool", f"{a} {sign} {b}", first.there, second.there)
-        code = {
-            "=": f"real_equal({a}, {b})",
-            "<>": f"not real_equal({a}, {b})",
-            "<": f"real_less({a}, {b})",
-            "<=": f"not real_less({b}, {a})",
-            ">": f"real_less({b}, {a})",
-            ">=": f"not real_less({a}, {b})",
-        }[name]
-        return self._is("bool", code, first.there, second.there)
-
-    def _with_fraction(self, name: str, first: _Value, second: Fraction) -> _Value:
-        below = math.floor(second)
-        if abs(below) >= _MOST:
-            raise Unsupported("a decimal beyond 64 bits")
-        if below == second:
-            return self._compared(name, first, _Value("int", self._named(below)))
-        if name in ("=", "<>"):
-            return self._is("bool", "True" if name == "<>" else "False", first.there)
-        name, edge = ("<=", below) if name in ("<", "<=") else (">=", below + 1)
-        return self._compared(name, first, _Value("int", self._named(edge)))
-
-    def and_(self, first: _Value, second: _Value) -> _Value:
-        return self._kleene(first, second, "&", "not ")
-
-    def or_(self, first: _Value, second: _Value) -> _Value:
-        return self._kleene(first, second, "|", "")
-
-    def _kleene(self, first: _Value, second: _Value, sign: str, deciding: str) -> _Value:
-        """Null, unless what is there decides."""
-        if first.kind != "bool" or second.kind != "bool":
-            raise Unsupported(sign)
-        code = self._name(f"{first.code} {sign} {second.code}")
-        if first.there is None and second.there is None:
-            return _Value("bool", code)
-        there, too = first.there or "True", second.there or "True"
-        decided = [f"({flag} & ({deciding}{value.code}))" for flag, value in ((there, first), (too, second))]
-        known = self._name(f"({there} & {too}) | {' | '.join(decided)}")
-        if sign == "&":  # a value that is not there must not decide
-            code = self._name(f"({first.code} | (not {there})) & ({second.code} | (not {too}))")
-        else:
-            code = self._name(f"({first.code} & {there}) | ({second.code} & {too})")
-        return _Value("bool", code, known)
-
-    def not_(self, value: _Value) -> _Value:
-        if value.kind != "bool":
-            raise Unsupported("not")
-        return self._is("bool", f"not {value.code}", value.there)
-
-    def null_safe_equal(self, first: _Value, second: _Value) -> _Value:
-        same = self._compared("=", first, second)
-        none, nothing = self.is_null(first), self.is_null(second)
-        equal = self._all(same.code, same.there)
-        return self._is("bool", f"({none.code} & {nothing.code}) | {equal}")
-
-    def is_null(self, value: _Value) -> _Value:
-        return self._is("bool", "False" if value.there is None else f"not {value.there}")
-
-    def arithmetic(self, first: _Value, second: _Value, sign: str) -> _Value:
-        if "null" in (first.kind, second.kind):
-            return self._nothing("int")
-        if sign == "*" and "decimal" in (first.kind, second.kind):
-            first, second = self._real(first), self._real(second)
-        first, second = self._alike(first, second)
-        if first.kind == "bool":
-            raise Unsupported(sign)
-        result = self._name(f"{first.code} {sign} {second.code}")
-        there = self._all(first.there, second.there)
-        if first.kind == "int":
-            rough = f"np.float64({first.code}) {sign} np.float64({second.code})"
-            there = self._all(there, self._name(f"fits({rough}, {result})"))
-        return _Value(first.kind, result, there)
-
-    def divided(self, first: _Value, second: _Value) -> _Value:
-        if "null" in (first.kind, second.kind):
-            return self._nothing("double")
-        first, second = self._real(first), self._real(second)
-        there = self._name(f"{second.code} != 0.0")
-        by = self._name(f"pick({there}, {second.code}, np.float64(1))")
-        return self._is("double", f"{first.code} / {by}", first.there, second.there, there)
-
-    def modulo(self, first: _Value, second: _Value) -> _Value:
-        if "null" in (first.kind, second.kind):
-            return self._nothing("int")
-        if "decimal" in (first.kind, second.kind):
-            first, second = self._real(first), self._real(second)
-        first, second = self._alike(first, second)
-        if first.kind == "bool":
-            raise Unsupported("%")
-        function = "remainder" if first.kind == "int" else "np.fmod"
-        there = self._name(f"{second.code} != 0")
-        by = self._name(f"pick({there}, {second.code}, np.{_NUMPY[first.kind]}(1))")
-        return self._is(first.kind, f"{function}({first.code}, {by})", first.there, second.there, there)
-
-    def negative(self, value: _Value) -> _Value:
-        if value.kind == "decimal":
-            return _Value("decimal", str(-Fraction(value.code)))
-        return self.arithmetic(_Value("int", self._named(0)), value, "-")
-
-    def absolute(self, value: _Value) -> _Value:
-        if value.kind == "int":
-            there = self._name(f"{value.code} != {self._named(-_MOST - 1)}")
-            return self._is("int", f"abs({value.code})", value.there, there)
-        if value.kind not in ("float", "double"):
-            raise Unsupported("abs")
-        return self._is(value.kind, f"abs({value.code})", value.there)
-
-    def root(self, value: _Value) -> _Value:
-        value = self._real(value)
-        return self._is("double", f"np.sqrt({value.code})", value.there)
-
-    def power(self, first: _Value, second: _Value) -> _Value:
-        """Of two. Others are a library's affair, and not the same in all."""
-        if dict(self.constants).get(second.code) != 2:
-            raise Unsupported("power")
-        first = self._real(first)
-        return self._is("double", f"{first.code} * {first.code}", first.there)
-
-    def rounded(self, value: _Value, function: str) -> _Value:
-        if value.kind == "int":
-            return value
-        value = self._real(value)
-        near = self._name(f"np.{function}({value.code})")
-        there = self._name(f"abs({near}) < SURELY_FITS")
-        return self._is("int", f"whole({near})", value.there, there)
-
-    def coalesce(self, *values: _Value) -> _Value:
-        first, *others = self._alike(*values)
-        for other in others:
-            first = self._chosen(self.is_null(first).code, other, first)
-        return first
-
-    def least(self, *values: _Value, name: str) -> _Value:
-        best = values[0]
-        for value in values[1:]:
-            better = self._compared(name, value, best)
-            first = self._all(better.code, better.there)
-            taken = f"({first} | {self.is_null(best).code}) & (not {self.is_null(value).code})"
-            best = self._chosen(self._name(taken), *self._alike(value, best))
-        return best
-
-    def case(self, *values: _Value) -> _Value:
-        result = values[-1]
-        for at in range(len(values) - 3, -1, -2):
-            if values[at].kind != "bool":
-                raise Unsupported("case")
-            chosen = self._all(values[at].code, values[at].there)
-            assert chosen is not None
-            result = self._chosen(chosen, *self._alike(values[at + 1], result))
-        return result
-
-    def _chosen(self, flag: str, first: _Value, second: _Value) -> _Value:
-        """The first where the flag says so, else the second; both are of one kind."""
-        code = self._name(f"pick({flag}, {first.code}, {second.code})")
-        if first.there is None and second.there is None:
-            return _Value(first.kind, code)
-        there = self._name(f"pick({flag}, {first.there or 'True'}, {second.there or 'True'})")
-        return _Value(first.kind, code, there)
-
-
-_NUMPY = {"int": "int64", "float": "float32", "double": "float64"}
-_FUNCTIONS: dict[str, Callable[..., _Value]] = {
-    "and": _Writer.and_,
-    "or": _Writer.or_,
-    "not": _Writer.not_,
-    "<=>": _Writer.null_safe_equal,
-    "+": functools.partial(_Writer.arithmetic, sign="+"),
-    "-": functools.partial(_Writer.arithmetic, sign="-"),
-    "*": functools.partial(_Writer.arithmetic, sign="*"),
-    "/": _Writer.divided,
-    "%": _Writer.modulo,
-    "neg": _Writer.negative,
-    "is_null": _Writer.is_null,
-    "coalesce": _Writer.coalesce,
-    "least": functools.partial(_Writer.least, name="<"),
-    "greatest": functools.partial(_Writer.least, name=">"),
-    "case": _Writer.case,
-    "abs": _Writer.absolute,
-    "sqrt": _Writer.root,
-    "power": _Writer.power,
-    "floor": functools.partial(_Writer.rounded, function="floor"),
-    "ceil": functools.partial(_Writer.rounded, function="ceil"),
-}

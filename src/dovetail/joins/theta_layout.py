@@ -26,8 +26,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dovetail.joins.theta_compiled import Operands, Unsupported, can_compile, kind_of, operands_of
+from dovetail.joins.theta_compiled import kind_of
 from dovetail.joins.theta_condition import Columns
+from dovetail.joins.theta_source import Kinds, Operands, can_compile, operands_of
 from dovetail.kernels.theta.band import ordered_bits
 from dovetail.model.share import Side
 from dovetail.model.theta import Band, Bound, Expression, Term, Theta
@@ -116,21 +117,30 @@ class Layout:
         return len(self.bands) + (self.reach is not None)
 
     @cached_property
-    def compiled(self) -> Operands | None:
-        """What the rest reads, if it can be compiled; None: it is evaluated by columns."""
-        kinds = {
-            side: {name: kind_of(type_) for name, type_ in self.types[side].items()} for side in self.types
+    def compiled(self) -> tuple[Expression, ...]:
+        """What of the rest can be compiled; the other conditions are evaluated by columns."""
+        return tuple(condition for condition in self.rest if can_compile(condition, self._kinds))
+
+    @cached_property
+    def by_columns(self) -> tuple[Expression, ...]:
+        return tuple(condition for condition in self.rest if condition not in self.compiled)
+
+    @cached_property
+    def operands(self) -> Operands:
+        """What compiled conditions read."""
+        return operands_of(self.compiled, self._kinds)
+
+    @cached_property
+    def _kinds(self) -> Kinds:
+        return {
+            side: {name: kind_of(type_) for name, type_ in types.items()}
+            for side, types in self.types.items()
         }
-        try:
-            operands = operands_of(self.rest, kinds)
-        except Unsupported:
-            return None
-        return operands if self.rest and can_compile(self.rest, operands) else None
 
     @cached_property
     def words(self) -> tuple[str, ...]:
         """Columns of the stored side that the compiled rest reads: a run has them."""
-        return tuple(operand.column for operand, _ in self.compiled or () if operand.side == self.stored)
+        return tuple(operand.column for operand, _ in self.operands if operand.side == self.stored)
 
     def places(self, rows: Looked) -> Places:
         values, flags, loose = [rows.time] if self.reach is not None else [], [], False

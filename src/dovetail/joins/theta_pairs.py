@@ -67,11 +67,11 @@ def pairs_in(
     order, starts, stops = _ranges(bounds, run, first_row)
     which, checked = bounds.which[order], list(run.lines[1:])
     lows, highs = bounds.lows[checked][:, order], bounds.highs[checked][:, order]
-    rest = layout.theta.conditions if bounds.loose else layout.rest
     edges = np.cumsum(stops - starts)
-    fast = None if bounds.loose or not rest else _compiled(layout, probes, which, run, int(edges[-1]))
+    fast = None if bounds.loose else _compiled(layout, probes, which, run, int(edges[-1]))
+    rest = layout.theta.conditions if bounds.loose else layout.by_columns if fast else layout.rest
     by_columns = _ByColumns(layout, rest, probes, run, gather, int(edges[-1]))
-    many = 8 * CANDIDATES if fast or (checked and not rest) else CANDIDATES
+    many = 8 * CANDIDATES if fast or (checked and not rest) else CANDIDATES  # few of them come out
     begin = 0
     while begin < len(which):
         so_far = edges[begin - 1] if begin else 0
@@ -87,7 +87,7 @@ def pairs_in(
         some, at = fast(part, ranges) if fast else in_band(*ranges)
         if len(some):
             found = which[some + begin], at
-            yield found if fast or not rest else by_columns.checked(*found)
+            yield by_columns.checked(*found) if rest else found
         begin = end
 
 
@@ -110,22 +110,23 @@ Ranges = tuple[Int64s, ...]
 def _compiled(
     layout: Layout, probes: Looked, which: Int64s, run: Run, candidates: int
 ) -> Callable[[slice, Ranges], tuple[Int64s, Int64s]] | None:
-    """The rest in machine code, if it is worth it; the probes are those of `which`, in that order."""
-    if layout.compiled is None or _looked_at.get(layout.rest, 0) + candidates < PAYS_FROM:
+    """What of the rest can be compiled, if it is worth it; the probes are those of `which`, in that order."""
+    if not layout.compiled or _looked_at.get(layout.rest, 0) + candidates < PAYS_FROM:
         return None
     _looked_at[layout.rest] = PAYS_FROM
     own = {
         operand.column: words(probes.columns[operand.column]).at(which)
-        for operand, _ in layout.compiled
+        for operand, _ in layout.operands
         if operand.side == layout.probing
     }
     nullable = run.nullable or any(column.there is not None for column in own.values())
-    kernel = pairs_kernel(layout.rest, layout.compiled, layout.probing, max(0, len(run.lines) - 1), nullable)
+    dimensions = max(0, len(run.lines) - 1)
+    kernel = pairs_kernel(layout.compiled, layout.operands, layout.probing, dimensions, nullable)
 
     def pairs(part: slice, ranges: Ranges) -> tuple[Int64s, Int64s]:
         columns: list[NDArray[np.generic]] = []
         line = 0
-        for operand, kind in layout.compiled or ():
+        for operand, kind in layout.operands:
             if operand.side == layout.probing:
                 column = own[operand.column]
                 values, there = column.values[part], None if column.there is None else column.there[part]

@@ -34,7 +34,12 @@ def found_band_words(band: FoundBand) -> str:
 
 
 def access_words(
-    bands: Sequence[str], rest: Sequence[str], after: Sequence[str], *, timed: bool
+    bands: Sequence[str],
+    compiled: Sequence[str],
+    by_columns: Sequence[str],
+    after: Sequence[str],
+    *,
+    timed: bool,
 ) -> list[str]:
     """One line for each thing that is done to find pairs, first things first."""
     lines = []
@@ -48,8 +53,10 @@ def access_words(
         lines.append("index on event time" + (", where it leaves fewer rows" if bands else ""))
     elif not bands:
         lines.append("scan: every new row is compared with all rows of the other side's window")
-    if rest:
-        lines.append(f"on the pairs left, by whole columns: {'; '.join(rest)}")
+    if compiled:
+        lines.append(f"on the pairs left, compiled: {'; '.join(compiled)}")
+    if by_columns:
+        lines.append(f"on the pairs left, by columns: {'; '.join(by_columns)}")
     if after:
         lines.append(f"after the join, by Spark: {'; '.join(after)}")
     return lines

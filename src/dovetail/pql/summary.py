@@ -17,6 +17,7 @@ from dovetail.plan.rules.split_joins import join_type
 from dovetail.plan.scope import tables
 from dovetail.plan.statements import CreateInput, CreateTable, CreateView, Program, Scribe, Storage, is_join
 from dovetail.plan.theta_bands import bands_in
+from dovetail.plan.theta_compiling import is_compiled
 from dovetail.plan.theta_join import is_known
 from dovetail.plan.theta_words import access_words, found_band_words, rows_words
 from dovetail.plan.window_words import HOW_WORDS, match_words, window_words
@@ -126,11 +127,13 @@ def _finds(
     environment = environment_of(query, relation_types(program))
     known = [node for node in conditions if is_known(node, names, environment)]
     bands, rest = bands_in(known, *names, environment)
+    compiled = [node for node in rest if is_compiled(node, names, environment)]
     after = [pql_sql(node) for node in conditions if node not in known]
     return tuple(
         access_words(
             [found_band_words(band) for band in bands],
-            [pql_sql(node) for node in rest],
+            [pql_sql(node) for node in compiled],
+            [pql_sql(node) for node in rest if node not in compiled],
             after,
             timed=given.rows is None,
         )
