@@ -130,6 +130,24 @@ def _mapped(data: bytes, capacity: int, with_best: bool) -> Ring:
     return Ring(*(np.frombuffer(bytearray(data[low:high]), kind) for low, high, kind in spans))
 
 
+def _run(made: Specimen, path: Path, rng: random.Random) -> None:
+    """Other rows or values, and a checksum that fits; or a header of other runs."""
+    if path.suffix != ".run":
+        _document(made, path, rng)
+        return
+    data = np.frombuffer(path.read_bytes()[: path.stat().st_size // 8 * 8], np.int64).copy()
+    for place in rng.choices(range(len(data)), k=3):
+        data[place] = rng.choice((0, 7, -1, 2**63 - 1, -(2**63), 2**31))
+    path.write_bytes(data.tobytes() + path.read_bytes()[data.nbytes :])
+    header = path.parent / "header.json"
+    said = json.loads(header.read_bytes())
+    for files in said["body"]["runs"].values():
+        for file in files:
+            if file[0] == path.name:
+                file[-1] = xxhash.xxh3_64_intdigest(path.read_bytes())
+    header.write_bytes(document.encode(said["format"], said["version"], said["body"]))
+
+
 FORMATS = {
     "category": Format(("home/log/*/category.json",), specimen.use_log, _document),
     "commit": Format(("home/log/*/commits/*.json",), specimen.use_log, _document),
@@ -158,6 +176,9 @@ FORMATS = {
     ),
     "header": Format(("index/*/*/header.json",), specimen.use_index, _document, repaired=True),
     "ring": Format(("index/*/*/*.ring",), specimen.use_index, _ring, repaired=True),
+    "run": Format(
+        ("index/near/*/*/*.run", "index/near/*/*/header.json"), specimen.use_runs, _run, repaired=True
+    ),
     "owner": Format(("index/*/home",), specimen.use_owner, repaired=True),
 }
 
@@ -180,6 +201,7 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "spark/batch_files.py": ("checkpoint",),
     "spark/monitor.py": ("offset",),
     "state/live_index.py": ("header", "ring", "owner"),
+    "state/run_files.py": ("run",),
     "spark/newest_event.py": ("checkpoint",),
     "state/asked_tasks.py": ("tasks",),
     "state/replay_progress.py": ("replay",),

@@ -40,6 +40,7 @@ from dovetail.state.why import why
 from dovetail.time.clock import CommitSummary
 from dovetail.time.coordinator import Pace, Planned, plan
 from dovetail.time.recording import record_of
+from faults import near
 from unit.state.workload import OUTPUT, SCHEMA, config, random_rows
 from wide_rows import SCHEMA as WIDE
 from wide_rows import put as put_wide
@@ -79,6 +80,11 @@ class Specimen:
     def index(self) -> Path:
         return self.root / "index"
 
+    @property
+    def near(self) -> JoinConfig:
+        """A theta join in a home of its own."""
+        return near.config(self.home / "near", self.index / "near")
+
 
 def build(root: Path, seed: int) -> Specimen:
     rng = random.Random(seed)
@@ -109,6 +115,7 @@ def build(root: Path, seed: int) -> Specimen:
     Lease(store, LEASE, "app")._write()
     _spark_checkpoint(made.home / _CHECKPOINT.folder)
     _replays(made)
+    near.build(made.near, seed)
     return made
 
 
@@ -293,6 +300,11 @@ def use_lease(made: Specimen) -> Any:
     found = Lease(open_store(made.join.home), LEASE, "app")._found()
     assert found is not None
     return None
+
+
+def use_runs(made: Specimen) -> Any:
+    """The next step of the theta join, with its index where that is sound."""
+    return near.joined(made.near)
 
 
 def use_owner(made: Specimen) -> Any:
