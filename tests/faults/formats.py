@@ -208,6 +208,8 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "state/snapshot.py": ("snapshot",),
     "state/snapshot_files.py": ("snapshot", "local_snapshot"),
     "state/step_log.py": ("record",),
+    "kernels/flags.py": "our own sources, of which machine code on disk has a stamp",
+    "simulate/costs_file.py": "costs that people give the simulator",
     "log/ingest/json_screen.py": "input of people: unreadable rows are kept aside",
     "model/join_config.py": "an option that the driver hands to its own tasks, in no file",
     "service/bench_command.py": "sources of the benchmarks",
