@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
@@ -62,7 +62,8 @@ class Looked(NamedTuple):
         return Looked(self.time[places], {name: column.take(taken) for name, column in self.columns.items()})
 
 
-class Bounds(NamedTuple):
+@dataclass(frozen=True)
+class Bounds:
     """Of each probe that has a place (`which`): what lies within these is a candidate, both ends included. A
     line for each dimension."""
 
@@ -70,6 +71,13 @@ class Bounds(NamedTuple):
     lows: Int64s
     highs: Int64s
     loose: bool
+    _orders: dict[int, Int64s] = field(default_factory=dict)
+
+    def order(self, dimension: int) -> Int64s:
+        """One in which neighbours look at the same rows; all runs are searched in it."""
+        if dimension not in self._orders:
+            self._orders[dimension] = np.argsort(self.lows[dimension], kind="stable")
+        return self._orders[dimension]
 
 
 class Places(NamedTuple):

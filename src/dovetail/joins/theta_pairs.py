@@ -68,12 +68,13 @@ def pairs_in(
     which, checked = bounds.which[order], list(run.lines[1:])
     lows, highs = bounds.lows[checked][:, order], bounds.highs[checked][:, order]
     edges = np.cumsum(stops - starts)
-    fast = None if bounds.loose else _compiled(layout, probes, which, run, int(edges[-1]))
-    rest = layout.theta.conditions if bounds.loose else layout.by_columns if fast else layout.rest
-    by_columns = _ByColumns(layout, rest, probes, run, gather, int(edges[-1]))
-    many = 8 * CANDIDATES if fast or (checked and not rest) else CANDIDATES  # few of them come out
+    rest, fast = layout.theta.conditions if bounds.loose else layout.rest, None
+    by_columns = _ByColumns(layout, probes, run, gather)
     begin = 0
     while begin < len(which):
+        if fast is None and not bounds.loose and layout.compiled and _pays(layout.rest):
+            fast, rest = _compiled(layout, probes, which, run), layout.by_columns
+        many = 8 * CANDIDATES if fast or checked else CANDIDATES  # few of them come out
         so_far = edges[begin - 1] if begin else 0
         end = max(begin + 1, int(np.searchsorted(edges, so_far + many, side="right")))
         part = slice(begin, end)
@@ -86,9 +87,15 @@ def pairs_in(
         )
         some, at = fast(part, ranges) if fast else in_band(*ranges)
         if len(some):
-            found = which[some + begin], at
-            yield by_columns.checked(*found) if rest else found
+            which_of = which[some + begin]
+            for piece in _pieces(len(some)):
+                found = which_of[piece], at[piece]
+                yield by_columns.checked(rest, *found) if rest else found
         begin = end
+
+
+def _pieces(count: int) -> list[slice]:
+    return [slice(start, start + CANDIDATES) for start in range(0, count, CANDIDATES)]
 
 
 def _ranges(bounds: Bounds, run: Run, first_row: int | None) -> tuple[Int64s, Int64s, Int64s]:
@@ -98,7 +105,7 @@ def _ranges(bounds: Bounds, run: Run, first_row: int | None) -> tuple[Int64s, In
         start = 0 if first_row is None else int(np.searchsorted(run.rows, first_row))
         return np.arange(count), np.full(count, start, np.int64), np.full(count, len(run), np.int64)
     low, high = bounds.lows[run.lines[0]], bounds.highs[run.lines[0]]
-    order = np.argsort(low, kind="stable")
+    order = bounds.order(run.lines[0])
     starts = np.searchsorted(run.values[0], low[order], side="left")
     stops = np.searchsorted(run.values[0], high[order], side="right")
     return order, starts, np.maximum(stops, starts)
@@ -107,13 +114,14 @@ def _ranges(bounds: Bounds, run: Run, first_row: int | None) -> tuple[Int64s, In
 Ranges = tuple[Int64s, ...]
 
 
+def _pays(rest: tuple[Expression, ...]) -> bool:
+    return _looked_at.get(rest, 0) >= PAYS_FROM
+
+
 def _compiled(
-    layout: Layout, probes: Looked, which: Int64s, run: Run, candidates: int
-) -> Callable[[slice, Ranges], tuple[Int64s, Int64s]] | None:
-    """What of the rest can be compiled, if it is worth it; the probes are those of `which`, in that order."""
-    if not layout.compiled or _looked_at.get(layout.rest, 0) + candidates < PAYS_FROM:
-        return None
-    _looked_at[layout.rest] = PAYS_FROM
+    layout: Layout, probes: Looked, which: Int64s, run: Run
+) -> Callable[[slice, Ranges], tuple[Int64s, Int64s]]:
+    """What of the rest can be compiled; the probes are those of `which`, in that order."""
     own = {
         operand.column: words(probes.columns[operand.column]).at(which)
         for operand, _ in layout.operands
@@ -143,38 +151,29 @@ def _compiled(
 
 
 class _ByColumns:
-    """The rest by Arrow. Columns of the run are gathered once, where it has fewer rows than candidates."""
+    """Conditions by Arrow. Columns of the run are gathered once, where it has fewer rows than candidates."""
 
-    def __init__(
-        self,
-        layout: Layout,
-        rest: tuple[Expression, ...],
-        probes: Looked,
-        run: Run,
-        gather: Gather,
-        candidates: int,
-    ) -> None:
-        self._layout, self._rest, self._probes, self._run, self._gather = layout, rest, probes, run, gather
+    def __init__(self, layout: Layout, probes: Looked, run: Run, gather: Gather) -> None:
+        self._layout, self._probes, self._run, self._gather = layout, probes, run, gather
         self._whole: Columns | None = None
-        self._many = candidates > len(run)
 
-    def checked(self, which: Int64s, at: Int64s) -> tuple[Int64s, Int64s]:
-        """The candidates for which it holds."""
-        _looked_at[self._rest] = _looked_at.get(self._rest, 0) + len(which)
+    def checked(self, rest: tuple[Expression, ...], which: Int64s, at: Int64s) -> tuple[Int64s, Int64s]:
+        """The candidates for which all conditions hold."""
+        _looked_at[rest] = _looked_at.get(rest, 0) + len(which)
         probing, mine = self._layout.probing, pa.array(which)
-        read = {(operand.side, operand.column) for one in self._rest for operand in operands_in(one)}
+        read = {(operand.side, operand.column) for one in rest for operand in operands_in(one)}
         theirs = self._theirs(at)
         columns = {
             probing: {name: self._probes.columns[name].take(mine) for side, name in read if side == probing},
             self._layout.stored: {name: theirs[name] for side, name in read if side != probing},
         }
         verdict = np.ones(len(which), np.bool_)
-        for condition in self._rest:
+        for condition in rest:
             verdict &= holds(condition, columns["left"], columns["right"])
         return which[verdict], at[verdict]
 
     def _theirs(self, at: Int64s) -> Columns:
-        if not self._many:
+        if self._whole is None and len(at) < len(self._run):
             return self._gather(self._run.rows[at])
         if self._whole is None:
             self._whole = self._gather(self._run.rows)

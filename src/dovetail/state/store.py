@@ -23,7 +23,7 @@ from dovetail.kernels import ring as rings
 from dovetail.log.category import Category
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import JoinOffset
-from dovetail.model.share import HotKey, Share, Side
+from dovetail.model.share import SIDES, HotKey, Share, Side
 from dovetail.state.advance import Totals, add_totals, advance, rows_between
 from dovetail.state.arrivals import Int64s, buckets_of, mine
 from dovetail.state.live_index import (
@@ -36,12 +36,15 @@ from dovetail.state.live_index import (
     unmap_other_groupings,
 )
 from dovetail.state.regrouping import dealt_totals
-from dovetail.state.right_window import replay_right
+from dovetail.state.right_window import replay_left, replay_right
 from dovetail.state.snapshot import Snapshot
 from dovetail.state.snapshot_files import SnapshotFiles
 
 UNUSABLE = (StateError, CorruptFile, UnknownVersion)
 """A snapshot that is missing or damaged. One that a later release wrote has no sound one before it."""
+
+
+NOBODY = Held.fresh(np.empty(0, np.uint32), np.empty(0, np.int64), np.empty(0, np.int64))
 
 
 class StateStore:
@@ -70,8 +73,15 @@ class StateStore:
         if self.config.spec.keeps_right:
             right = state.right.held()
             matched = right.row[right.matched]
-        self.snapshots.write(offset, self.share.task, Snapshot(state.left.held(), matched, totals))
+        left = NOBODY if self._log_has_left else state.left.held()
+        self.snapshots.write(offset, self.share.task, Snapshot(left, matched, totals))
         self.index.save(offset.version, totals, sample)
+
+    @property
+    def _log_has_left(self) -> bool:
+        """Open left rows are what the log says they are: nothing was chosen, and none of them has to know
+        whether it has had a partner."""
+        return self.share.dealt == SIDES
 
     def _live(self, offset: JoinOffset) -> Attached | None:
         if offset.tasks != self.share.tasks:
@@ -122,7 +132,9 @@ class StateStore:
             return fresh
         state = fresh.state
         same_tasks = offset.tasks == share.tasks
-        if same_tasks and offset.hot_keys == share.hot:
+        if self._log_has_left:
+            replay_left(self.config, share, state, offset)
+        elif same_tasks and offset.hot_keys == share.hot:
             state.left.insert(snapshots[0].left)
         else:
             state.left.insert(self._left_share(offset, snapshots))
