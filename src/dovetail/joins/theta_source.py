@@ -264,8 +264,13 @@ class Writer:
         result = self._name(f"{first.code} {sign} {second.code}")
         there = self._all(first.there, second.there)
         if first.kind == "int":
-            rough = f"np.float64({first.code}) {sign} np.float64({second.code})"
-            there = self._all(there, self._name(f"fits({rough}, {result})"))
+            a, b = first.code, second.code
+            fits = {
+                "+": f"sum_fits({a}, {b}, {result})",
+                "-": f"difference_fits({a}, {b}, {result})",
+                "*": f"fits(np.float64({a}) * np.float64({b}), {result})",
+            }
+            there = self._all(there, self._name(fits[sign]))
         return _Value(first.kind, result, there)
 
     def divided(self, first: _Value, second: _Value) -> _Value:

@@ -61,6 +61,17 @@ def fits(rough: float, result: int) -> bool:
 
 
 @kernel
+def sum_fits(first: int, second: int, result: int) -> bool:
+    """A sum that leaves 64 bits has another sign than both its parts."""
+    return ((first ^ result) & (second ^ result)) >= 0
+
+
+@kernel
+def difference_fits(first: int, second: int, result: int) -> bool:
+    return ((first ^ second) & (first ^ result)) >= 0
+
+
+@kernel
 def remainder(first: np.int64, second: np.int64) -> np.int64:
     """With the sign of the dividend; `second` is not zero."""
     if second == -1:
@@ -100,6 +111,8 @@ _KNOWN = {
     "np": np,
     "grown": grown,
     "fits": fits,
+    "sum_fits": sum_fits,
+    "difference_fits": difference_fits,
     "remainder": remainder,
     "real_less": real_less,
     "real_equal": real_equal,
