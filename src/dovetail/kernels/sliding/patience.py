@@ -6,7 +6,7 @@ from __future__ import annotations
 from dovetail.kernels.flags import inner_borrowing_kernel
 from dovetail.kernels.sliding.atomic import doze_us, give_way
 
-SPINS, DOZES = 200, 300
+SPINS, DOZES = 4000, 300  # some milliseconds, in which a row is taken at once; then, more and more lazily
 FOR_LONG = -1  # a budget: as much as there is to do
 
 
@@ -16,7 +16,7 @@ def pause(idle: int) -> bool:
     if idle < SPINS:
         give_way()
     elif idle < SPINS + DOZES:
-        doze_us(min(10 * (idle - SPINS), 1000))
+        doze_us(min(5 * (idle - SPINS), 1000))
     else:
         return False
     return True

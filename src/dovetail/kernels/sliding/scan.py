@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from dovetail.kernels.flags import borrowing_kernel, inner_borrowing_kernel
 
-BLOCK = 1024
+BLOCK, PIECE = 1024, 128
 TOGETHER = 4
 
 Keys = npt.NDArray[np.unsignedinteger]
@@ -77,6 +77,23 @@ def any_inside_of_four(keys: Keys, begin: int, end: int, low: Keys, width: Keys)
     return found
 
 
+@inner_borrowing_kernel
+def _write_down(
+    keys: Keys, begin: int, end: int, low: Keys, width: Keys, offset: int, found: Positions, count: int
+) -> int:
+    """Of a block that may have some: piece by piece, so that one match does not cost a look at every row."""
+    for first in range(begin, end, PIECE):
+        last = min(first + PIECE, end)
+        if any_inside(keys, first, last, low, width):
+            for slot in range(first, last):
+                if inside(keys, slot, low, width):
+                    if count == found.shape[0]:
+                        return -1
+                    found[count] = slot + offset
+                    count += 1
+    return count
+
+
 @borrowing_kernel
 def scan(
     keys: Keys, begin: int, end: int, low: Keys, width: Keys, offset: int, found: Positions, count: int
@@ -86,12 +103,9 @@ def scan(
     for first in range(begin, end, BLOCK):
         last = min(first + BLOCK, end)
         if any_inside(keys, first, last, low, width):
-            for slot in range(first, last):
-                if inside(keys, slot, low, width):
-                    if count == found.shape[0]:
-                        return -1
-                    found[count] = slot + offset
-                    count += 1
+            count = _write_down(keys, first, last, low, width, offset, found, count)
+            if count < 0:
+                return count
     return count
 
 
@@ -111,12 +125,8 @@ def scan_four(
         last = min(first + BLOCK, end)
         if any_inside_of_four(keys, first, last, low, width):
             for box in range(TOGETHER):
-                count = counts[box]
-                for slot in range(first, last):
-                    if inside(keys, slot, low[box], width[box]):
-                        if count == found.shape[1]:
-                            return False
-                        found[box, count] = slot + offset
-                        count += 1
+                count = _write_down(keys, first, last, low[box], width[box], offset, found[box], counts[box])
+                if count < 0:
+                    return False
                 counts[box] = count
     return True
