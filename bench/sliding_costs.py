@@ -55,9 +55,6 @@ def _row_ns(case: Case, repeat: int) -> float:
     join = filled(case)
     rates = []
     with join:
-        assert join._threads is not None
-        join._threads.stop()
-        join._threads = None
         rows = int(np.clip(2e9 / (0.15 * case.window + 400), 2_000, 400_000) / 8)
         for turn in range(repeat):
             ready = list(arrivals(turn, rows, 512, case.domain, 2 * case.window))

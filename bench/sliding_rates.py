@@ -50,7 +50,7 @@ class Measured:
         return {**asdict(self.case), **{k: v for k, v in asdict(self).items() if k != "case"}}
 
 
-def made(case: Case, timed: bool = False, threads: bool = True) -> SlidingJoin:
+def made(case: Case, timed: bool = False) -> SlidingJoin:
     # A time window of as many units as both streams have rows in it holds as many rows a side.
     window = Window(time=2 * case.window) if case.by_time else Window(rows=case.window)
     return SlidingJoin(
@@ -66,7 +66,6 @@ def made(case: Case, timed: bool = False, threads: bool = True) -> SlidingJoin:
         group=case.group,
         time="t" if case.by_time else None,
         timed=timed,
-        threads=threads,
     )
 
 

@@ -54,7 +54,7 @@ def joined(
 @pytest.mark.parametrize("text", PREDICATES)
 @pytest.mark.parametrize(("design", "cores"), [("kang", 1), ("split", 1), ("split", 3)])
 def test_the_pairs_of_the_three_step_procedure(text: str, windows: Any, design: Any, cores: int) -> None:
-    found, wanted = joined(7, text, windows, design=design, cores=cores)
+    found, wanted = joined(7, text, windows, design=design, cores=cores, threads=True)
     assert Counter(found) == Counter(wanted)
     assert wanted, "a test without pairs tests nothing"
 
@@ -340,7 +340,7 @@ def test_where_cores_need_each_other_a_failed_one_ends_the_join(
     design: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cores = 1 if design == "kang" else 2
-    with join_of("left.x == right.a", WINDOWS[0], cores=cores, design=design) as join:
+    with join_of("left.x == right.a", WINDOWS[0], cores=cores, design=design, threads=True) as join:
 
         def broken(stop: object) -> None:
             raise RuntimeError("out of luck")

@@ -12,8 +12,9 @@
         table = join.finish()                    # the rest
 
 Whoever pushes or reads also moves messages through the network of the design; only the cores have threads. A
-push waits while the cores are behind, and takes results out meanwhile; if they are never read it says so
-instead of filling the memory.
+single core has none unless `threads` says so: it works while rows are pushed, and nobody waits for a thread
+to wake up. A push waits while the cores are behind, and takes results out meanwhile; if they are never read
+it says so instead of filling the memory.
 """
 
 from __future__ import annotations
@@ -105,7 +106,7 @@ class SlidingJoin:
         access: Access = "auto",
         time: str | None = None,
         timed: bool = False,
-        threads: bool = True,
+        threads: bool | None = None,
         most_pending: int = MOST_PENDING,
     ) -> None:
         self.schemas = {"left": _schema(left), "right": _schema(right)}
@@ -141,7 +142,8 @@ class SlidingJoin:
         self._buffer = np.empty((_READ_PAIRS, PAIR_WORDS), np.int64)
         self._rate_began, self._rate_rows, self._rate_waited = _clock(), 0, False
         self.lost: dict[int, int] = {}
-        self._threads = CoreThreads(self.topology.cores) if threads else None
+        with_threads = cores > 1 if threads is None else threads
+        self._threads = CoreThreads(self.topology.cores) if with_threads else None
         self._closed = False
 
     @staticmethod
