@@ -9,12 +9,12 @@ for all rows is made once, from what the commits say of them, and rows go in by 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dovetail.joins.buffer import Held
+from dovetail.joins.buffer import Buffer, Held
 from dovetail.joins.caps import beyond
 from dovetail.joins.interval import Arrivals, IntervalState, retain_bound
 from dovetail.kernels import ring as rings
@@ -23,8 +23,9 @@ from dovetail.log.category import Category
 from dovetail.log.commit import PlacedSegment
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import JoinOffset
-from dovetail.model.share import Share
+from dovetail.model.share import Share, Side
 from dovetail.model.time_codes import FIRST_TIME
+from dovetail.model.window_join import WindowJoin
 from dovetail.state.arrivals import Int64s, arrivals_in
 from dovetail.state.gather import Rows, key_hashes
 from dovetail.state.replay_progress import ReplayProgress
@@ -54,7 +55,7 @@ def replay_right(
     kept = sum(rows * info.sketch.share_from(bound) for rows, info in zip(read, segments, strict=True))
     kept /= share.tasks if "right" in (share.dealt or ()) else 1
     with ReplayProgress(config, share, sum(read)) as progress:
-        pieces = _pieces(right, segments, share, bound, np.sort(matched), progress)
+        pieces = _pieces(right, segments, share, "right", bound, np.sort(matched), progress)
         if wanted is None:
             state.right.load(pieces, round(kept))
         else:
@@ -62,6 +63,35 @@ def replay_right(
                 state.right.insert(held.where(wanted(held)))
     if config.spec.right_cap is not None:
         _cap(state, config.spec.right_cap, Rows(right, offset.right_floor, offset.right))
+
+
+def replay_windows(
+    config: JoinConfig,
+    window: WindowJoin,
+    share: Share,
+    state: IntervalState,
+    offset: JoinOffset,
+    wanted: Mapping[Side, Wanted] | None = None,
+) -> None:
+    """Insert a task's rows of open windows, of both sides: those that are not before the first of them."""
+    bound = max(window.needed_since(*state.times), FIRST_TIME)
+    sides: tuple[tuple[Side, Buffer, str, int, int], ...] = (
+        ("left", state.left, config.left, offset.left_floor, offset.left),
+        ("right", state.right, config.right, offset.right_floor, offset.right),
+    )
+    for side, buffer, name, floor, stop in sides:
+        category = Category.open(config.home, name)
+        commits = category.commits(floor, stop)
+        segments = [info for commit in commits for info in commit.segments if info.sketch.share_from(bound)]
+        read = [_rows_of(info, share) for info in segments]
+        kept = sum(rows * info.sketch.share_from(bound) for rows, info in zip(read, segments, strict=True))
+        with ReplayProgress(config, share, sum(read)) as progress:
+            pieces = _pieces(category, segments, share, side, bound, np.empty(0, np.int64), progress)
+            if wanted is None:
+                buffer.load(pieces, round(kept))
+            else:
+                for held in pieces:
+                    buffer.insert(held.where(wanted[side](held)))
 
 
 def replay_last_rows(
@@ -90,9 +120,10 @@ def _rows_of(info: PlacedSegment, share: Share) -> int:
 
 
 def _pieces(
-    right: Category,
+    category: Category,
     segments: Sequence[PlacedSegment],
     share: Share,
+    side: Side,
     bound: int,
     matched: Int64s,
     progress: ReplayProgress,
@@ -105,7 +136,7 @@ def _pieces(
         ):
             rows += _rows_of(segments[stop], share)
             stop += 1
-        found = arrivals_in(right, segments[start:stop], share, "right")
+        found = arrivals_in(category, segments[start:stop], share, side)
         live = found.time >= bound
         if not live.all():
             found = Arrivals(*(column[live] for column in found))
