@@ -1,15 +1,15 @@
 """The oracle of window joins: what they must give, by brute force and from the definition alone.
 
 It imports nothing. A row is `(key, time, id)`; key and time may be None. A window is asked for as
-`("tumbling", length)`, `("hopping", length, every)` or `("session", gap, longest)`. A result row is `(left id |
-None, right id | None, window start | None, window end | None)`; semi and anti give `(left id, None, ...)`.
+`("tumbling", length)`, `("hopping", length, every)` or `("session", gap, longest)`. A result row is `(left id
+| None, right id | None, window start | None, window end | None)`; semi and anti give `(left id, None, ..)`.
 
 A row joins in every window that holds it. Sessions are made of the rows of a key on both sides: sorted by
 time, one goes on while the next row is at most `gap` after the last and at most `longest` after the first.
 
-In streaming, a step is `(left rows, right rows, (left time, right time))`, the times *after* the rows. A window
-is over as soon as both times have come to its end (of a session: have passed its last row by more than the
-gap, or its first by more than the longest it may last). A row that comes later is alone in that window.
+In streaming, a step is `(left rows, right rows, (left time, right time))`, the times *after* the rows. A
+window is over as soon as both times have come to its end (of a session: have passed its last row by more than
+the gap, or its first by more than the longest it may last). A row that comes later is alone in that window.
 """
 # ruff: noqa: E741  (l and r are the words of the definition)
 

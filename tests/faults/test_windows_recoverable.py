@@ -1,5 +1,5 @@
-"""Recoverable, window joins: accidents, other numbers of tasks, hot keys and retention after every step change
-nothing in what a step emits, nor what is counted."""
+"""Recoverable, window joins: accidents, other numbers of tasks, hot keys and retention after every step
+change nothing in what a step emits, nor what is counted."""
 
 import tempfile
 from pathlib import Path

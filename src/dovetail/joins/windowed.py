@@ -137,7 +137,7 @@ def step(state: IntervalState, left: Arrivals, right: Arrivals, until: Times, ta
         close = _eager if window.emit == "eager" else _lazy
         closed, peak_rows = close(state, new_left, new_right, gone, window.last_over(now), task)
 
-    lone_left = left_bounds = lone_right = right_bounds = None
+    lone_left, left_bounds, lone_right, right_bounds = NONE, NOWHERE, NONE, NOWHERE
     if spec.keeps_left:
         lone_left = np.concatenate([closed.left_alone, new_left.row[behind[0].row], void_left])
         left_bounds = _joined(closed.left_bounds, late_bounds[0], _no_bounds(void_left))
@@ -146,8 +146,6 @@ def step(state: IntervalState, left: Arrivals, right: Arrivals, until: Times, ta
     if spec.keeps_right:
         lone_right = np.concatenate([closed.right_alone, new_right.row[behind[1].row], void_right])
         right_bounds = _joined(closed.right_bounds, late_bounds[1], _no_bounds(void_right))
-    lone_left, left_bounds = (NONE, NOWHERE) if left_bounds is None else (lone_left, left_bounds)
-    lone_right, right_bounds = (NONE, NOWHERE) if right_bounds is None else (lone_right, right_bounds)
 
     own_left = counted(new_left, task.copies.left)
     own_right = counted(new_right, task.copies.right)
@@ -226,7 +224,7 @@ def _joined_windows(
     if len(numbers) and int(numbers.max()) - base >= 1 << 31:  # times far apart: few windows all the same
         labels, base = np.unique(numbers, return_inverse=True)[1], 0
     labels = (labels - base) << 32
-    at_left, at_right = len(in_left.row), len(in_right.row)
+    at_left = len(in_left.row)
     met = _matching(
         labels[:at_left] | left.tag[in_left.row],
         labels[at_left:] | right.tag[in_right.row],

@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 
 from dovetail.errors import PlanError
 
-WindowKind = Literal["tumbling", "hopping", "session"]
+WindowShape = Literal["tumbling", "hopping", "session"]
 
 Emit = Literal["lazy", "eager"]
 """`lazy`: a window is joined when it is over. `eager`: a pair comes out as soon as both rows are in."""
@@ -31,18 +31,18 @@ _LOWEST, _HIGHEST = -(2**62), 2**62
 class WindowJoin:
     """`length_us`: of a session, its gap. `every_us` and `longest_us`: where they have no say, as long."""
 
-    kind: WindowKind
+    shape: WindowShape
     length_us: int
     every_us: int
     longest_us: int
     emit: Emit = "lazy"
 
     def __post_init__(self) -> None:
-        for name, given, allowed in (("window", self.kind, WindowKind), ("emit", self.emit, Emit)):
+        for name, given, allowed in (("window", self.shape, WindowShape), ("emit", self.emit, Emit)):
             if given not in get_args(allowed):
                 raise PlanError(f"unknown {name} {given!r}", expected=" | ".join(get_args(allowed)))
         if self.length_us <= 0:
-            what = "the gap of a session" if self.kind == "session" else "a window"
+            what = "the gap of a session" if self.shape == "session" else "a window"
             raise PlanError(
                 f"{what} cannot be {self.length_us} µs long",
                 expected="a length above zero, such as '10 seconds'",
@@ -71,7 +71,7 @@ class WindowJoin:
 
     @property
     def is_session(self) -> bool:
-        return self.kind == "session"
+        return self.shape == "session"
 
     @property
     def replayable(self) -> bool:

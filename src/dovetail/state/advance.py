@@ -49,7 +49,7 @@ def advance(
     if config.window is not None:
         outcome = window_step(config, config.window, share, at.state, start, end, left_rows, right_rows)
         told = _told(config.spec, outcome.emitted.counts)._asdict()
-        if config.window.kind == "hopping" or config.window.emit == "eager":
+        if config.window.shape == "hopping" or config.window.emit == "eager":
             del told["left_matched"]  # a left row has partners in several windows, or in several steps
         totals = add_totals(add_totals(at.totals, told), window_totals(outcome))
         return outcome.emitted, _after(at, outcome.emitted, totals)
