@@ -14,6 +14,9 @@ from dovetail.model.window_join import WindowJoin
 from dovetail.state.arrivals import arrivals, copied_tags
 from dovetail.state.gather import Rows, key_hashes, same_keys
 
+JOINED_BY = "joined_by_"
+"""Before the name of an algorithm: the total of steps in which it joined windows."""
+
 
 def window_step(
     config: JoinConfig,
@@ -50,5 +53,5 @@ def window_totals(outcome: Outcome) -> dict[str, int]:
     """Windows that were joined when they were over, and in how many steps by which algorithm."""
     told = {"windows": outcome.windows}
     if outcome.algorithm is not None:
-        told[f"joined_by_{outcome.algorithm}"] = 1
+        told[f"{JOINED_BY}{outcome.algorithm}"] = 1
     return told
