@@ -1,8 +1,8 @@
 """Spark's own stream-stream join over the workload's files, set up as well as we know how.
 
-Left outer join within the window, or of both sides' windows and keys, watermarks on both sides, every column of both sides in the result, results
-counted by `observe` and dropped by the no-op sink, `availableNow`. What was tried and what was fastest is in
-`docs/how-to/benchmark.md`.
+Left outer join within the window, or of both sides' windows and keys, watermarks on both sides, every column
+of both sides in the result, results counted by `observe` and dropped by the no-op sink, `availableNow`. What
+was tried and what was fastest is in `docs/how-to/benchmark.md`.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def joined(
 
 
 def _windowed(side: DataFrame, window_us: int) -> DataFrame:
-    """With its window, which takes on the watermark: Spark wants one such column, so the time is made plain."""
+    """With its window, which has the watermark: Spark wants one such column, so the time is made plain."""
     window = F.window("eventtime", f"{window_us} microseconds")
     plain = F.timestamp_micros(F.unix_micros("eventtime"))
     return side.withColumn("window", window).withColumn("eventtime", plain)

@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from dovetail.errors import PlanError
 from dovetail.model.interval import IntervalSpec, JoinType
+from dovetail.model.window_join import LONGEST_SESSION_US
 from dovetail.plan import options as join_options
 from dovetail.plan.consumers import unread
 from dovetail.plan.dialect import spark_sql
@@ -252,6 +253,8 @@ def _delay(program: Program, join: CreateView) -> int:
         program, query.args["joins"][0].args["on"], left, right, counted=given.rows is not None
     )
     delays_us = given.settings.left_max_delay_us + given.settings.right_max_delay_us
+    if condition.window is not None and condition.window.shape == "session":
+        return delays_us + (given.max_session_us or LONGEST_SESSION_US) + condition.window.length_us
     return delays_us + condition.before_us + condition.after_us
 
 

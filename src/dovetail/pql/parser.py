@@ -3,7 +3,7 @@
     application := CREATE APPLICATION name
     input       := CREATE INPUT TABLE name ( column [type], ... ) FROM origin
     origin      := SCRIBE("category") | FILES("path", format = "..", ...)
-    view        := CREATE VIEW name AS query   (a join may end in WITHIN ... and in WITH (option = value, ...))
+    view        := CREATE VIEW name AS query   (a join may end in WITHIN .. and in WITH (option = value, ...))
     table       := CREATE TABLE name AS query STORAGE kind [( argument = value, ... )]
 
 Statements end in `;`. All statements are read, whatever is wrong with one of them, so that all errors come
