@@ -98,3 +98,19 @@ def test_many_rows_on_any_number_of_threads(window, threads):
         join = WindowStep(window, how, HASHINGS[0], threads=threads)
         found = join.step(Step(tuple(rows[0]), tuple(rows[1]), (oracle.ENDED, oracle.ENDED)))
         assert found == oracle.batch_join(*rows, window, how), (how, seed)
+
+
+@pytest.mark.parametrize("window", [("tumbling", 5), ("hopping", 6, 2), ("session", 3, 1000)], ids=str)
+def test_a_side_that_never_sends(window):
+    """Without a time of its own no window is ever over, and rows are held. A stream taken for idle has
+    the other's time: then lone rows come out."""
+    rows = tuple(Row(1, time, time) for time in range(20))
+    join = WindowStep(window, "left", HASHINGS[0])
+    assert join.step(Step(rows, (), (15, oracle.NEVER))) == []
+    assert join.waiting == (20, 0)
+    silent = [Step(rows, (), (15, oracle.NEVER)), Step((), (), (15, 15)), Step((), (), (oracle.ENDED,) * 2)]
+    expected = oracle.streaming_join(silent, window, "left")
+    assert join.step(silent[1]) == expected[1]
+    assert join.step(silent[2]) == expected[2]
+    assert join.waiting == (0, 0)
+    assert {row[0] for row in expected[1] + expected[2]} == set(range(20))
