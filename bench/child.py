@@ -22,6 +22,8 @@ from bench.measure import Figures, tree_use
 from bench.workload import Dataset, Workload
 
 System = Literal["dovetail", "spark"]
+Join = Literal["interval", "tumbling"]
+"""Times at most `window_us` apart, or in one window of that length."""
 SYSTEMS: tuple[System, System] = ("dovetail", "spark")
 Run = Callable[[Dataset, Path], Figures]
 
@@ -40,6 +42,7 @@ class Order:
     work: str
     outcome: str
     started_at: float
+    join: Join = "interval"
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
@@ -80,12 +83,12 @@ def _prepare(order: Order, tell: Callable[[str], None]) -> Run:
         setup = spark_baseline.SparkSetup(**order.spark)
         spark = spark_baseline.session(order.cores, order.driver_memory, setup.conf())
         return lambda data, work: spark_baseline.run(
-            spark, data, order.window_us, setup, checkpoint=work, tell=tell
+            spark, data, order.window_us, setup, checkpoint=work, tell=tell, join=order.join
         )
     from bench import dovetail_run
 
     engine = dovetail_run.Engine(order.cores, order.driver_memory)
-    return lambda data, work: engine.run(data, order.window_us, work, tell)
+    return lambda data, work: engine.run(data, order.window_us, work, tell, order.join)
 
 
 def _versions() -> dict[str, str]:

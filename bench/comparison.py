@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from bench.child import SYSTEMS, Order, System, dataset_to_json
+from bench.child import SYSTEMS, Join, Order, System, dataset_to_json
 from bench.measure import PeakRss
 from bench.reference import Counts, batch_join
 from bench.report import Outcome, Report
@@ -24,7 +24,7 @@ WARM_UP_ROWS, WARM_UP_FILES = 200_000, 20
 _ROOT = Path(__file__).resolve().parent.parent
 
 
-def compare(args: argparse.Namespace, workload: Workload) -> Report:
+def compare(args: argparse.Namespace, workload: Workload, join: Join = "interval") -> Report:
     window_us = round(args.window_minutes * 60_000_000)
     spark_setup = {
         "partitions": args.spark_partitions or args.cores,
@@ -38,7 +38,7 @@ def compare(args: argparse.Namespace, workload: Workload) -> Report:
         _tell("writing the workload" if args.data is None else f"workload in {data}")
         timed = generate(workload, data)
         warm_up = generate(Workload(WARM_UP_ROWS, WARM_UP_FILES, args.seed, args.span_minutes), data)
-        expected = batch_join(timed, window_us)
+        expected = batch_join(timed, window_us, join)
         _tell(f"batch join: {expected.matched:,} pairs, {expected.unmatched:,} left rows alone")
         outcomes: list[Outcome] = []
         versions: dict[str, str] = {}
@@ -58,6 +58,7 @@ def compare(args: argparse.Namespace, workload: Workload) -> Report:
                     work=str(folder),
                     outcome=str(folder / "outcome.json"),
                     started_at=time.time(),
+                    join=join,
                 )
                 said, peak_rss_bytes = _run_child(order, label)
                 versions |= said["versions"]
@@ -73,6 +74,7 @@ def compare(args: argparse.Namespace, workload: Workload) -> Report:
         outcomes=tuple(outcomes),
         versions=versions,
         spark_setup=spark_setup,
+        join=join,
     )
 
 

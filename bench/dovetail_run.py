@@ -33,10 +33,7 @@ CREATE VIEW joined AS
 SELECT
   {columns}
 FROM left_rows AS l LEFT OUTER JOIN right_rows AS r
-  ON (l.key = r.key) AND
-     (r.eventtime BETWEEN
-        l.eventtime - INTERVAL '{window_s} seconds' AND
-        l.eventtime + INTERVAL '{window_s} seconds')
+  ON (l.key = r.key) {window}
   WITH (max_delay = INTERVAL '{delay_s} seconds');
 
 CREATE TABLE results AS
@@ -45,8 +42,16 @@ FROM joined
 STORAGE NOOP;
 """
 
+_WINDOWS = {
+    "interval": """AND
+     (r.eventtime BETWEEN
+        l.eventtime - INTERVAL '{seconds} seconds' AND
+        l.eventtime + INTERVAL '{seconds} seconds')""",
+    "tumbling": "WITHIN TUMBLING '{seconds} seconds'",
+}
 
-def query(dataset: Dataset, window_us: int) -> str:
+
+def query(dataset: Dataset, window_us: int, join: str = "interval") -> str:
     """The workload's join as PQL, with every column of both sides in the result."""
     names = {(alias, name): f"{side}_{name}" for alias, side, name in _columns()}
     return _QUERY.format(
@@ -54,7 +59,7 @@ def query(dataset: Dataset, window_us: int) -> str:
         right=dataset.files("right"),
         columns=",\n  ".join(f"{alias}.{name} AS {out}" for (alias, name), out in names.items()),
         names=", ".join(names.values()),
-        window_s=_seconds(window_us),
+        window=_WINDOWS[join].format(seconds=_seconds(window_us)),
         delay_s=_seconds(dataset.max_delay_us),
     )
 
@@ -76,11 +81,18 @@ class Engine:
         self._master = f"local[{cores}]"
         self._spark = open_session("bench_interval", self._master, driver_memory, {})
 
-    def run(self, dataset: Dataset, window_us: int, work: Path, tell: Callable[[str], None]) -> Figures:
+    def run(
+        self,
+        dataset: Dataset,
+        window_us: int,
+        work: Path,
+        tell: Callable[[str], None],
+        join: str = "interval",
+    ) -> Figures:
         """Work the files off and say what it took. `tell` hears now and then how far it is."""
         work.mkdir(parents=True)
         pql = work / "bench_interval.pql"
-        pql.write_text(query(dataset, window_us))
+        pql.write_text(query(dataset, window_us, join))
         told_s = 0.0
 
         def on_snapshot(now: RunSnapshot) -> None:
@@ -100,20 +112,20 @@ class Engine:
             spark=self._spark,
         )
         elapsed_s = time.perf_counter() - began
-        (join,) = summary.joins
+        (ran,) = summary.joins
         expected_rows = dataset.workload.rows + END_ROWS
-        if (join.left_rows, join.right_rows) != (expected_rows, expected_rows):
+        if (ran.left_rows, ran.right_rows) != (expected_rows, expected_rows):
             raise RunError(
-                f"the join took {join.left_rows} left and {join.right_rows} right rows",
+                f"the join took {ran.left_rows} left and {ran.right_rows} right rows",
                 expected=f"{expected_rows} of each",
             )
         return Figures(
             elapsed_s=elapsed_s,
             input_rows=dataset.input_rows,
-            matched=join.matches,
-            unmatched=join.left_alone - END_ROWS,
+            matched=ran.matches,
+            unmatched=ran.left_alone - END_ROWS,
             first_result_at=None if summary.first_result_s is None else began_at + summary.first_result_s,
-            state_rows=join.buffered_rows_peak,
-            state_bytes=join.index_bytes_peak,
+            state_rows=ran.buffered_rows_peak,
+            state_bytes=ran.index_bytes_peak,
             details=summary.to_json(),
         )

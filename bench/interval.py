@@ -10,12 +10,13 @@ import argparse
 import json
 import sys
 from pathlib import Path
+from typing import Literal
 
 from dovetail.errors import DovetailError
 
 
-def parser() -> argparse.ArgumentParser:
-    parse = argparse.ArgumentParser(prog="dovetail bench interval", description=__doc__)
+def parser(name: str = "interval", description: str | None = __doc__) -> argparse.ArgumentParser:
+    parse = argparse.ArgumentParser(prog=f"dovetail bench {name}", description=description)
     add = parse.add_argument
     add("--rows", type=int, default=2_000_000, help="rows a side (default: %(default)s)")
     add("--files", type=int, default=20, help="Parquet files a side (default: %(default)s)")
@@ -24,7 +25,7 @@ def parser() -> argparse.ArgumentParser:
         "--window-minutes",
         type=float,
         default=3.0,
-        help="the join's bound on both sides (default: %(default)s)",
+        help="the join's bound on both sides, or a window's length (default: %(default)s)",
     )
     add(
         "--span-minutes",
@@ -50,11 +51,15 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: list[str]) -> int:
     _make_importable()
+    return run(parser(), argv, "interval")
+
+
+def run(parse: argparse.ArgumentParser, argv: list[str], join: Literal["interval", "tumbling"]) -> int:
+    """Compare the two systems as the arguments say, and tell."""
     from bench.comparison import compare
     from bench.report import show
     from bench.workload import Workload
 
-    parse = parser()
     args = parse.parse_args(argv)
     for name in ("cores", "repeat", "spark_files_per_trigger", "spark_partitions", "window_minutes"):
         if getattr(args, name) is not None and getattr(args, name) <= 0:
@@ -64,7 +69,7 @@ def main(argv: list[str]) -> int:
     except ValueError as error:
         parse.error(str(error))
     try:
-        report = compare(args, workload)
+        report = compare(args, workload, join)
     except DovetailError as error:
         if args.json:
             print(json.dumps(error.to_json()))

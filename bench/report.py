@@ -12,7 +12,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from bench.child import SYSTEMS, System
+from bench.child import SYSTEMS, Join, System
 from bench.reference import Counts
 
 
@@ -49,6 +49,7 @@ class Report:
     outcomes: tuple[Outcome, ...]
     versions: dict[str, str]
     spark_setup: dict[str, Any]
+    join: Join = "interval"
 
     @property
     def equal(self) -> bool:
@@ -83,6 +84,7 @@ class Report:
             "unmatched": self.expected.unmatched,
             "equal": self.equal,
             "rows": self.rows,
+            "join": self.join,
             "window_minutes": self.window_minutes,
             "max_delay_s": self.max_delay_s,
             "cores": self.cores,
@@ -99,7 +101,7 @@ class Report:
     def table(self) -> Table:
         systems = [system for system in SYSTEMS if self.of(system)]
         table = Table(
-            title=f"{2 * self.rows:,} rows, left join, ±{self.window_minutes:g} min, {self.cores} cores",
+            title=f"{2 * self.rows:,} rows, left join, {self._window}, {self.cores} cores",
             caption=f"{'equal' if self.equal else 'NOT equal'} to the batch join over the same files",
         )
         for heading in ("", *systems, "batch join"):
@@ -114,6 +116,11 @@ class Report:
             found = [self._counted(system, name) for system in systems]
             table.add_row(f"{name} rows", *found, f"{getattr(self.expected, name):,}")
         return table
+
+    @property
+    def _window(self) -> str:
+        minutes = f"{self.window_minutes:g} min"
+        return f"±{minutes}" if self.join == "interval" else f"{self.join} windows of {minutes}"
 
     def _ratio_to_spark(self, system: System) -> str:
         speed, theirs = self.middle(system, "rows_per_s"), self.middle("spark", "rows_per_s")

@@ -102,6 +102,16 @@ class Copies(NamedTuple):
 NO_COPIES = Copies(np.empty(0, np.uint32), np.empty(0, np.uint32))
 
 
+class Bounds(NamedTuple):
+    """Where the windows of rows that come out begin and end, in microseconds; NEVER: a row is in none."""
+
+    start: Int64s
+    end: Int64s
+
+    def ordered(self, order: Int64s) -> Bounds:
+        return Bounds(self.start[order], self.end[order])
+
+
 class Emitted(NamedTuple):
     """Row numbers: the pairs, and the rows that come out alone (for semi joins: the left rows that
     matched)."""
@@ -113,6 +123,7 @@ class Emitted(NamedTuple):
     counts: Counts
     peak_rows: int  # buffered on both sides when most were
     capped: tuple[Int64s, Int64s]  # rows of each side that had to make room for others of their key
+    bounds: Bounds | None = None  # of a window join: of the pairs, then of lone left rows, then of lone right
 
 
 @dataclass
@@ -205,10 +216,10 @@ def step(
     peak_rows = max(peak_rows, state.left_rows + state.right_rows)
     lone_right, right_capped = _evict(state, new_right, void_right, key_labels)
 
-    own_left, own_right = _counted(new_left, copies.left), _counted(new_right, copies.right)
+    own_left, own_right = counted(new_left, copies.left), counted(new_right, copies.right)
     matched = decision.done
     if not done_at_match(spec):
-        matched = int(np.count_nonzero(_counted(closing, copies.left).matched))
+        matched = int(np.count_nonzero(counted(closing, copies.left).matched))
     counts = Counts(
         left_in=len(own_left.row) + len(void_left),
         right_in=len(own_right.row) + len(void_right),
@@ -289,7 +300,8 @@ def _evict(
     return np.concatenate([rows[~matched], void]), rows[len(evicted) :]
 
 
-def _counted(held: Held, copies: NDArray[np.uint32]) -> Held:
+def counted(held: Held, copies: NDArray[np.uint32]) -> Held:
+    """Without the rows that another state counts."""
     return held.where(~np.isin(held.tag, copies)) if len(copies) else held
 
 

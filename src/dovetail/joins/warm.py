@@ -16,6 +16,7 @@ def warm() -> None:
     for algorithm in ALGORITHMS:
         window_join(keys, keys, algorithm=algorithm)
         window_join_count(keys, keys, algorithm=algorithm)
+        window_join(keys << 40, keys << 40, algorithm=algorithm)  # by hash, as windows on Spark are joined
     join = SlidingJoin(
         "abs(left.x - right.a) <= 1 and abs(left.y - right.b) <= 1",
         left={"x": "int32", "y": "float32"},

@@ -7,6 +7,7 @@ import numpy as np
 
 from dovetail.kernels import frequent, gather, pick, ring, xxhash64
 from dovetail.kernels.theta import band
+from dovetail.kernels.window.sessions import sessions
 
 
 def warm() -> None:
@@ -50,6 +51,7 @@ def warm() -> None:
     gather.texts(none, none, pieces, none, none, 0)
     bounds = np.empty((1, 0), np.int64)
     band.in_band(none, none, bounds, bounds, bounds)
+    sessions(none, none, 1, 1)
     pick.prefer(pick.NEAREST, none, none, none, none, none, none)
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_settings import JoinSettings
 from dovetail.model.offset import JoinOffset
-from dovetail.model.share import Share, Side
+from dovetail.model.share import Share
 from dovetail.model.theta import Theta, dealt_sides
+from dovetail.model.window_join import WindowJoin
 
 MOST_TASKS = 64
 """That can be asked for while a join runs; also of a join without keys, which has no buckets to deal out."""
@@ -25,10 +26,11 @@ def most_tasks(theta: Theta | None, buckets: int) -> int:
 
 @dataclass(frozen=True)
 class OutputColumn:
-    """A column of the joined rows: which side it comes from and what it is called there."""
+    """A column of the joined rows: which side it comes from and what it is called there; of the window:
+    `start` or `end`."""
 
     name: str
-    side: Side
+    side: Literal["left", "right", "window"]
     source: str
 
 
@@ -48,6 +50,7 @@ class JoinConfig:
     index_dir: str | None = None  # None: chosen on each host
     drain: bool = False
     theta: Theta | None = None  # the condition of a join without keys
+    window: WindowJoin | None = None  # of a join within windows; then `spec` has the type of the join
     gate: str | None = None  # where the source waits for those before it, if it was started early
 
     def to_json(self) -> str:
@@ -59,6 +62,7 @@ class JoinConfig:
         fields["spec"] = IntervalSpec(**fields["spec"])
         fields["settings"] = JoinSettings.from_json(fields["settings"])
         fields["theta"] = Theta.from_json(fields["theta"]) if fields["theta"] else None
+        fields["window"] = WindowJoin(**fields["window"]) if fields["window"] else None
         fields["keys"] = tuple(fields["keys"])
         fields["columns"] = tuple(OutputColumn(**column) for column in fields["columns"])
         return cls(**fields)
@@ -72,6 +76,17 @@ class JoinConfig:
     def reader(self) -> str:
         """The name under which the join holds back retention."""
         return f"{self.application}.{self.join}"
+
+    @property
+    def splits_hot_keys(self) -> bool:
+        """A session is made of all rows of its key: they stay together."""
+        together = self.theta is not None or (self.window is not None and self.window.is_session)
+        return self.settings.splits_hot_keys and not together
+
+    @property
+    def paced_after_us(self) -> int:
+        """How far the right stream is to be ahead of the left one: of windows both see the same end."""
+        return 0 if self.window is not None else self.spec.after_us
 
     @property
     def most_tasks(self) -> int:

@@ -12,10 +12,11 @@ from sqlglot import exp
 
 from dovetail.errors import PlanError
 from dovetail.model.interval import IntervalSpec, JoinType
+from dovetail.model.window_join import LONGEST_SESSION_US
 from dovetail.plan import options as join_options
 from dovetail.plan.consumers import unread
 from dovetail.plan.dialect import spark_sql
-from dovetail.plan.functions import arguments
+from dovetail.plan.functions import arguments, function_name
 from dovetail.plan.interval_literal import NotAnInterval, interval_us, text_us
 from dovetail.plan.join_condition import JoinCondition, take_apart
 from dovetail.plan.physical import (
@@ -45,6 +46,7 @@ from dovetail.plan.scope import output_names, tables
 from dovetail.plan.statements import CreateInput, CreateTable, CreateView, Program, Scribe, is_join, reads
 from dovetail.plan.theta_join import theta_of
 from dovetail.plan.types import is_timestamp
+from dovetail.plan.window_clause import reads_bounds, window_join
 
 
 def build(program: Program) -> Plan:
@@ -147,6 +149,10 @@ def _join_stage(program: Program, join: CreateView, output: Output) -> JoinStage
     columns = []
     for item in query.expressions:
         column = item.unalias()
+        if reads_bounds(column):
+            bound = str(function_name(column)).removeprefix("window_")
+            columns.append(JoinColumn(item.output_name, "window", bound, "TIMESTAMP"))
+            continue
         side_name = "left" if column.table == left else "right"
         type_ = types.get((column.table.lower(), column.name.lower()))
         columns.append(JoinColumn(item.output_name, side_name, column.name, type_))
@@ -163,6 +169,9 @@ def _join_stage(program: Program, join: CreateView, output: Output) -> JoinStage
         output=output,
         theta=theta_of(condition, left, right, given, environment_of(query, types))
         if condition.is_theta
+        else None,
+        window=window_join(program, condition.window, join_type(query), given.emit, given.max_session_us)
+        if condition.window
         else None,
     )
 
@@ -244,6 +253,8 @@ def _delay(program: Program, join: CreateView) -> int:
         program, query.args["joins"][0].args["on"], left, right, counted=given.rows is not None
     )
     delays_us = given.settings.left_max_delay_us + given.settings.right_max_delay_us
+    if condition.window is not None and condition.window.shape == "session":
+        return delays_us + (given.max_session_us or LONGEST_SESSION_US) + condition.window.length_us
     return delays_us + condition.before_us + condition.after_us
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from dovetail.model.join_config import JoinConfig, OutputColumn, most_tasks
-from dovetail.plan.physical import CategoryOutput, JoinStage, Plan
+from dovetail.plan.physical import CategoryOutput, JoinColumn, JoinStage, Plan
 
 
 def join_config(
@@ -26,18 +28,22 @@ def join_config(
         right=stage.right,
         keys=sliced.keys,
         spec=stage.spec,
-        columns=tuple(
-            OutputColumn(column.name, "left" if column.side == "left" else "right", column.source)
-            for column in stage.columns
-        ),
+        columns=tuple(OutputColumn(column.name, _side_of(column), column.source) for column in stage.columns),
         buckets=sliced.buckets,
         tasks=min(stage.settings.tasks or tasks, most_tasks(stage.theta, sliced.buckets)),
         settings=stage.settings,
         index_dir=index_dir,
         drain=drain,
         theta=stage.theta,
+        window=stage.window,
         gate=gate,
     )
+
+
+def _side_of(column: JoinColumn) -> Literal["left", "right", "window"]:
+    if column.side == "window":
+        return "window"
+    return "left" if column.side == "left" else "right"
 
 
 def _side(plan: Plan, category: str) -> CategoryOutput:

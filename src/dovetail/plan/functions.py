@@ -95,6 +95,7 @@ RETURN_TYPES: dict[str, str] = {
     ),
     **dict.fromkeys(("unix_millis", "unix_micros", "xxhash64"), "BIGINT"),
     **dict.fromkeys(("timestamp_seconds", "timestamp_millis", "timestamp_micros", "now"), "TIMESTAMP"),
+    **dict.fromkeys(("window_start", "window_end"), "TIMESTAMP"),
     **dict.fromkeys(("current_timestamp", "to_timestamp", "date_trunc", "timestamp"), "TIMESTAMP"),
     **dict.fromkeys(("to_date", "date_add", "date_sub", "current_date", "date", "last_day"), "DATE"),
     **dict.fromkeys(

@@ -9,7 +9,9 @@ from typing import Literal
 from sqlglot import exp
 
 from dovetail.model.estimate_spec import EstimateSpec
+from dovetail.model.interval import JoinType
 from dovetail.model.theta import Term, Theta
+from dovetail.model.window_join import WindowJoin
 from dovetail.plan.dialect import pql_sql
 from dovetail.plan.functions import TIME_WINDOWS
 from dovetail.plan.interval_literal import words
@@ -28,7 +30,14 @@ from dovetail.plan.scope import is_simple
 from dovetail.plan.statements import CreateInput, CreateTable, CreateView, Program, Scribe, is_join, reads
 from dovetail.plan.theta_bands import sum_words
 from dovetail.plan.theta_words import band_words, rows_words
-from dovetail.plan.window_words import HOW_WORDS, match_words, window_words
+from dovetail.plan.window_words import (
+    HOW_WORDS,
+    algorithm_words,
+    emit_words,
+    match_words,
+    window_words,
+    windows_words,
+)
 
 Kind = Literal["category", "files", "slicer", "join", "sink"]
 """What flows in boxes of their own: data (category, files, sink) and operators (slicer, join)."""
@@ -162,7 +171,7 @@ def _join_lines(stage: JoinStage) -> tuple[str, ...]:
         f"type     {HOW_WORDS[spec.how]}",
         *(_theta_lines(stage.theta) if stage.theta else ()),
         f"window   {_window(stage)}",
-        f"match    {match_words(spec)}",
+        *(_window_lines(stage.window, spec.how) if stage.window else (f"match    {match_words(spec)}",)),
         f"time     {estimate_words(stage.settings.estimate)}"
         if stage.settings.estimate
         else f"delay    {shown}"
@@ -174,7 +183,13 @@ def _join_lines(stage: JoinStage) -> tuple[str, ...]:
 def _window(stage: JoinStage) -> str:
     if stage.theta is not None and stage.theta.rows is not None:
         return rows_words(stage.theta.rows)
+    if stage.window is not None:
+        return windows_words(stage.window)
     return window_words(stage.spec.before_us, stage.spec.after_us)
+
+
+def _window_lines(window: WindowJoin, how: JoinType) -> tuple[str, ...]:
+    return f"emits    {emit_words(window, how)}", f"joins    {algorithm_words(window)}"
 
 
 def _theta_lines(theta: Theta) -> list[str]:

@@ -16,7 +16,7 @@ intervals.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
@@ -24,6 +24,7 @@ from dovetail.plan.dialect import pql_sql
 from dovetail.plan.interval_literal import NotAnInterval, interval_us, words
 from dovetail.plan.source import span_of
 from dovetail.plan.statements import Program
+from dovetail.plan.window_clause import WindowClause, is_window, read_window, reads_bounds
 
 WINDOW_EXAMPLE = "r.time BETWEEN l.time - INTERVAL '3 minutes' AND l.time + INTERVAL '3 minutes'"
 
@@ -42,6 +43,7 @@ class JoinCondition:
     left_only: tuple[exp.Expr, ...] = ()
     right_only: tuple[exp.Expr, ...] = ()
     both: tuple[exp.Expr, ...] = ()
+    window: WindowClause | None = None  # a join within windows
 
     @property
     def is_theta(self) -> bool:
@@ -62,6 +64,7 @@ class _Bound:
 
 @dataclass
 class _Parts:
+    windows: list[WindowClause] = field(default_factory=list)
     keys: list[tuple[exp.Expr, exp.Expr]] = field(default_factory=list)
     bounds: list[_Bound] = field(default_factory=list)
     only: dict[str, list[exp.Expr]] = field(default_factory=lambda: {"left": [], "right": [], "both": []})
@@ -75,6 +78,8 @@ def take_apart(
     parts = _Parts()
     for conjunct in conjuncts(on):
         _sort_in(program, conjunct, (left, right), parts)
+    if parts.windows:
+        return _windowed(program, on, parts, counted)
     if counted:
         return _counted(program, on, parts)
     lower, upper, window = _window(program, on, parts)
@@ -96,6 +101,40 @@ def take_apart(
         left_only=tuple(parts.only["left"]),
         right_only=tuple(parts.only["right"]),
         both=tuple(parts.only["both"]),
+    )
+
+
+def _windowed(program: Program, on: exp.Expr, parts: _Parts, counted: bool) -> JoinCondition:
+    window = parts.windows[0]
+    if len(parts.windows) > 1:
+        raise program.plan_error(
+            f"the join has {len(parts.windows)} windows", parts.windows[1].node, expected="one WITHIN"
+        )
+    if counted:
+        raise program.plan_error(
+            "a join counts rows, or is within windows of event time, not both",
+            window.node,
+            hint="leave out WITHIN, or `window = ROWS ...`",
+        )
+    if not parts.keys:
+        raise program.plan_error(
+            "a join within windows needs an equality between the two sides",
+            on,
+            expected="ON l.key = r.key WITHIN ...",
+            hint="without an equality, bound the times in the ON condition instead of WITHIN",
+        )
+    _as_conditions(parts, set())
+    return JoinCondition(
+        tuple(key for key, _ in parts.keys),
+        tuple(key for _, key in parts.keys),
+        window.left_time,
+        window.right_time,
+        window.length_us,
+        window.length_us,
+        tuple(parts.only["left"]),
+        tuple(parts.only["right"]),
+        tuple(parts.only["both"]),
+        window,
     )
 
 
@@ -140,6 +179,15 @@ def side_of(node: exp.Expr, left: str, right: str) -> str | None:
 
 
 def _sort_in(program: Program, node: exp.Expr, names: tuple[str, str], parts: _Parts) -> None:
+    if is_window(node):
+        parts.windows.append(_checked_times(program, read_window(program, node), names))
+        return
+    if reads_bounds(node):
+        raise program.plan_error(
+            f"`{pql_sql(node)[:60]}` reads the window's bounds, which are known after the join",
+            node,
+            hint="put it in WHERE",
+        )
     side = side_of(node, *names)
     if side in ("left", "right"):
         parts.only[side].append(node)
@@ -166,6 +214,22 @@ def _sort_in(program: Program, node: exp.Expr, names: tuple[str, str], parts: _P
         parts.bounds.extend(bounds)
     else:
         parts.only["both"].append(node)
+
+
+def _checked_times(program: Program, window: WindowClause, names: tuple[str, str]) -> WindowClause:
+    """OF names a time of each side, in any order."""
+    if window.left_time is None or window.right_time is None:
+        return window
+    found = side_of(window.left_time, *names), side_of(window.right_time, *names)
+    if found == ("right", "left"):
+        return replace(window, left_time=window.right_time, right_time=window.left_time)
+    if found != ("left", "right"):
+        raise program.plan_error(
+            "the two times of the window are not one of each side",
+            window.node,
+            expected="OF a time of the left side, a time of the right side",
+        )
+    return window
 
 
 def _bare(node: exp.Expr) -> exp.Expr:
@@ -255,7 +319,8 @@ def _window(program: Program, on: exp.Expr, parts: _Parts) -> tuple[int, int, _B
             "the join has no time window",
             on,
             expected=WINDOW_EXAMPLE,
-            hint="add one to the ON condition with AND; a join without an equality may count rows instead: "
+            hint="add one to the ON condition with AND, or windows with WITHIN TUMBLING '10 seconds'; a join "
+            "without an equality may count rows instead: "
             "WITH (window = ROWS 1000000)",
         )
     window = chosen[0]

@@ -15,6 +15,7 @@ from dovetail.plan.dialect import pql_sql
 from dovetail.plan.join_condition import JoinCondition, conjuncts, side_of
 from dovetail.plan.scope import tables
 from dovetail.plan.statements import Program
+from dovetail.plan.window_clause import reads_bounds
 
 ON_BEFORE: dict[str, tuple[JoinType, ...]] = {
     "left": ("inner", "right", "semi"),
@@ -54,8 +55,11 @@ def filters(
             raise _both_sides(program, node, how, match)
         after.append(node)
     where = query.args.get("where")
+    in_sessions = condition.window is not None and condition.window.shape == "session"
     for node in conjuncts(where.this) if where is not None else ():
         side = side_of(node, left, right) or "after"
+        if in_sessions or reads_bounds(node):  # rows that go before the join make no session
+            side = "after"
         if how in WHERE_BEFORE.get(side, ()) and (match == "all" or side == "left"):
             before[side].append(node)
         else:

@@ -113,6 +113,24 @@ OPTIONS: tuple[Option, ...] = (
         get_args(Order),
     ),
     Option(
+        "emit",
+        "choice",
+        None,
+        "",
+        "Of a join within windows: whether a window is joined when it is over, or pairs come out as soon as "
+        "both rows are in. By default (`auto`) eager for INNER joins within TUMBLING and HOPPING windows, "
+        "else lazy.",
+        ("auto", "lazy", "eager"),
+    ),
+    Option(
+        "max_session",
+        "interval",
+        None,
+        "time",
+        "How long a session may last, and so how long its rows are kept; a longer one is cut. By default "
+        "a day.",
+    ),
+    Option(
         "stream_time",
         "choice",
         "fixed",
@@ -314,6 +332,8 @@ class JoinOptions:
     settings: JoinSettings
     rows: CountWindow | None  # None: the window is one of event time
     order: Order | None
+    emit: str | None  # None: not asked for
+    max_session_us: int | None
 
     def spec(self, before_us: int, after_us: int, how: JoinType) -> IntervalSpec:
         """The join within these bounds."""
@@ -375,6 +395,8 @@ def resolve(options: Iterable[JoinOption]) -> JoinOptions:
         settings=_settings(value),
         rows=_rows(value),
         order=cast("Order | None", value["order"]),
+        emit=cast("str | None", value["emit"]),
+        max_session_us=_whole(value["max_session"]),
     )
 
 

@@ -16,6 +16,7 @@ from dovetail.model.compression import Compression
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_settings import JoinSettings
 from dovetail.model.theta import Constant, Operand, Operation, Theta
+from dovetail.model.window_join import WindowJoin
 from dovetail.plan.plan_json import decode, encode
 
 PLAN_VERSION = 1
@@ -125,7 +126,8 @@ class SlicerStage:
 
 @dataclass(frozen=True)
 class JoinColumn:
-    """A column that the join source yields: `source` is its name in the category of `side`."""
+    """A column that the join source yields: `source` is its name in the category of `side`; of the side
+    "window" it is `start` or `end`."""
 
     name: str
     side: str
@@ -149,6 +151,7 @@ class JoinStage:
     output: Output
     watermark: Watermark | None = None
     theta: Theta | None = None
+    window: WindowJoin | None = None
 
 
 Stage = SlicerStage | JoinStage

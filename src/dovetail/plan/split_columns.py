@@ -15,15 +15,19 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from dovetail.model.interval import JoinType
+from dovetail.plan.functions import function_name
 from dovetail.plan.join_condition import side_of
+from dovetail.plan.window_clause import BOUNDS, reads_bounds
 
-RESERVED = ("_l_", "_r_", "_key_", "_on_", "_time", "_hash")
+RESERVED_STARTS = ("_l_", "_r_", "_w_", "_key_", "_on_")
+RESERVED = ("_time", "_hash")
 """Names of columns that the planner gives itself in intermediate categories."""
 
 
 @dataclass(frozen=True)
 class Carried:
-    """One column of the join's output: which side it comes from, and its expression before the join."""
+    """One column of the join's output: which side it comes from, and its expression before the join; of the
+    side "window": a bound, which the join itself knows."""
 
     name: str
     side: str
@@ -42,7 +46,7 @@ class SplitColumns:
 
     def item(self, name: str, node: exp.Expr) -> exp.Expr:
         """The expression after the join of one item of the select list."""
-        side = side_of(node, self.left, self.right)
+        side = "both" if reads_bounds(node) else side_of(node, self.left, self.right)
         if side in (None, "left") and self.how in ("inner", "left", "semi", "anti"):
             self.carried[name] = Carried(name, "left", node.copy())
             return exp.column(name, table=self.joined, quoted=True)
@@ -52,6 +56,10 @@ class SplitColumns:
         """The same expression over carried raw columns."""
 
         def carry(part: exp.Expr) -> exp.Expr:
+            if function_name(part) in BOUNDS:
+                name = f"_w_{str(function_name(part)).removeprefix('window_')}"
+                self.carried.setdefault(name, Carried(name, "window", part.copy()))
+                return exp.column(name, table=self.joined, quoted=True)
             if not isinstance(part, exp.Column):
                 return part
             side = "left" if part.table.lower() == self.left.lower() else "right"

@@ -3,7 +3,7 @@
     application := CREATE APPLICATION name
     input       := CREATE INPUT TABLE name ( column [type], ... ) FROM origin
     origin      := SCRIBE("category") | FILES("path", format = "..", ...)
-    view        := CREATE VIEW name AS query            (a join may end in WITH (option = value, ...))
+    view        := CREATE VIEW name AS query   (a join may end in WITHIN .. and in WITH (option = value, ...))
     table       := CREATE TABLE name AS query STORAGE kind [( argument = value, ... )]
 
 Statements end in `;`. All statements are read, whatever is wrong with one of them, so that all errors come
@@ -25,7 +25,7 @@ from dovetail.plan.dialect import pql_sql
 from dovetail.plan.interval_literal import SPELLINGS, NotAnInterval, interval_us
 from dovetail.plan.nearest import did_you_mean
 from dovetail.plan.problems import Problems
-from dovetail.plan.source import Source, Span
+from dovetail.plan.source import Source, Span, span_of
 from dovetail.plan.statements import (
     ColumnDef,
     CreateInput,
@@ -40,6 +40,7 @@ from dovetail.plan.types import SIMPLE, spark_type
 from dovetail.pql.ends import parse_origin, parse_storage
 from dovetail.pql.select import parse_expression, parse_query
 from dovetail.pql.tokens import Cursor, depths, scan, span, split_statements, word
+from dovetail.pql.within import cut_within, with_condition
 
 _DECIMAL = re.compile(r"\d{1,9}\.\d{1,9}")
 
@@ -214,9 +215,18 @@ def _view(cursor: Cursor, declared: Collection[str], warnings: list[str]) -> Cre
     name, place = _declared_name(cursor, "the view's name")
     cursor.expect("AS")
     tokens, options = _cut_options(cursor)
+    tokens, within = cut_within(cursor, tokens)
     query, warned = parse_query(cursor.source, tokens, declared, cursor.end)
     warnings.extend(warned)
     joined = isinstance(query, exp.Select) and query.args.get("joins")
+    if within is not None:
+        if not joined or query.args["joins"][0].args.get("on") is None:
+            raise PqlError(
+                "WITHIN belongs to a join's ON condition, and this view has none",
+                where=cursor.source.show(span_of(within)),
+                hint="put it after the join's ON condition, or leave it out",
+            )
+        with_condition(query, within)
     if options and not joined:
         raise PqlError(
             "WITH (...) belongs to a join, and this view has none",

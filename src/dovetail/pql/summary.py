@@ -11,7 +11,7 @@ from dovetail.plan.dialect import pql_sql
 from dovetail.plan.join_condition import JoinCondition, take_apart
 from dovetail.plan.join_filters import filters
 from dovetail.plan.options import JoinOptions, resolve
-from dovetail.plan.physical import Column, Plan
+from dovetail.plan.physical import Column, JoinStage, Plan
 from dovetail.plan.relation_types import environment_of, relation_types
 from dovetail.plan.rules.split_joins import join_type
 from dovetail.plan.scope import tables
@@ -20,7 +20,14 @@ from dovetail.plan.theta_bands import bands_in
 from dovetail.plan.theta_compiling import is_compiled
 from dovetail.plan.theta_join import is_known
 from dovetail.plan.theta_words import access_words, found_band_words, rows_words
-from dovetail.plan.window_words import HOW_WORDS, match_words, window_words
+from dovetail.plan.window_words import (
+    HOW_WORDS,
+    algorithm_words,
+    emit_words,
+    match_words,
+    window_words,
+    windows_words,
+)
 
 
 @dataclass(frozen=True)
@@ -42,7 +49,8 @@ class JoinSummary:
     after_us: int
     match: str
     counted: bool = False  # the window counts rows
-    finds: tuple[str, ...] = ()  # how a theta join finds its pairs
+    finds: tuple[str, ...] = ()  # how a theta or window join finds its pairs
+    within: bool = False  # both rows are in one window
 
 
 @dataclass(frozen=True)
@@ -69,7 +77,7 @@ class Summary:
         for join in self.joins:
             lines.append(f"join         {join.name}: {join.left} {join.type} {join.right}")
             lines.append(f"             on {' and '.join(join.keys) or 'no equality'}; {join.match}")
-            window = join.window if join.counted else f"right rows {join.window} the left row"
+            window = join.window if join.counted or join.within else f"right rows {join.window} the left row"
             lines.append(f"             {window}")
             lines.extend(f"             {line}" for line in join.finds)
         lines.extend(f"output       {output.name}: {output.writes}" for output in self.outputs)
@@ -87,7 +95,7 @@ def summarise(program: Program, plan: Plan) -> Summary:
             InputSummary(s.name, _origin(s), tuple(Column(c.name, c.type) for c in s.columns)) for s in inputs
         ),
         joins=tuple(
-            _join(program, s, match_words(joins[s.name].spec))
+            _join(program, s, joins[s.name])
             for s in program
             if isinstance(s, CreateView) and is_join(s) and s.name in joins
         ),
@@ -97,7 +105,7 @@ def summarise(program: Program, plan: Plan) -> Summary:
     )
 
 
-def _join(program: Program, view: CreateView, match: str) -> JoinSummary:
+def _join(program: Program, view: CreateView, stage: JoinStage) -> JoinSummary:
     query = view.query
     assert isinstance(query, exp.Select)
     left, right = (table.name for table in tables(query))
@@ -110,13 +118,26 @@ def _join(program: Program, view: CreateView, match: str) -> JoinSummary:
         right=right,
         type=HOW_WORDS[join_type(query)],
         keys=tuple(f"{pql_sql(a)} = {pql_sql(b)}" for a, b in pairs),
-        window=rows_words(given.rows) if given.rows else window_words(on.before_us, on.after_us),
+        window=_window(on, given, stage),
         before_us=on.before_us,
         after_us=on.after_us,
-        match=match,
+        match=match_words(stage.spec),
         counted=given.rows is not None,
-        finds=_finds(program, query, on, (left, right), given) if on.is_theta else (),
+        finds=_finds(program, query, on, (left, right), given) if on.is_theta else _window_lines(stage),
+        within=stage.window is not None,
     )
+
+
+def _window(on: JoinCondition, given: JoinOptions, stage: JoinStage) -> str:
+    if stage.window is not None:
+        return f"within one window: {windows_words(stage.window)}"
+    return rows_words(given.rows) if given.rows else window_words(on.before_us, on.after_us)
+
+
+def _window_lines(stage: JoinStage) -> tuple[str, ...]:
+    if stage.window is None:
+        return ()
+    return emit_words(stage.window, stage.spec.how), f"joins {algorithm_words(stage.window)}"
 
 
 def _finds(

@@ -14,12 +14,15 @@ from prometheus_client.registry import Collector
 
 from dovetail.log.category import Category, list_categories
 from dovetail.model.interval import IntervalSpec
+from dovetail.model.window_join import WindowJoin
 from dovetail.plan.application_file import read_application
 from dovetail.plan.configure import join_config
 from dovetail.plan.physical import JoinStage, Plan
 from dovetail.plan.rejects import rejects_category
+from dovetail.plan.window_words import emit_words
 from dovetail.service.advice import Advice, Bound, Distances, advise, distances
 from dovetail.state.measure import JoinMeasure, measure
+from dovetail.state.window_step import JOINED_BY
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,18 @@ class MeasuredJoin:
     spec: IntervalSpec
     distances: dict[Bound, Distances] | None
     advice: tuple[Advice, ...]
+    window: WindowJoin | None = None  # of a join within windows
+
+    @property
+    def emit_because(self) -> str | None:
+        """How a window join lets pairs out, and why so."""
+        return emit_words(self.window, self.spec.how) if self.window else None
+
+    @property
+    def algorithms(self) -> dict[str, int]:
+        """In how many steps of tasks windows were joined, by algorithm."""
+        named = {name: count for name, count in self.measure.totals.items() if name.startswith(JOINED_BY)}
+        return {name.removeprefix(JOINED_BY): count for name, count in sorted(named.items())}
 
     def to_json(self) -> dict[str, Any]:
         made = {**asdict(self.measure), "match_rate": self.measure.match_rate}
@@ -41,6 +56,9 @@ class MeasuredJoin:
         made["match_distance_us"] = (
             {bound: asdict(found) for bound, found in self.distances.items()} if self.distances else None
         )
+        if self.window is not None:
+            said = {"emit_because": self.emit_because, "algorithms": self.algorithms}
+            made["within"] = {**self.window.to_json(), **said}
         made["advice"] = [{**asdict(advice), "words": advice.words} for advice in self.advice]
         return made
 
@@ -78,7 +96,7 @@ def measured_plan(home: str, plan: Plan) -> Measured:
 def _join(home: str, plan: Plan, stage: JoinStage, now_us: int) -> MeasuredJoin:
     found = measure(join_config(plan, stage, home, tasks=1), now_us)
     advice = tuple(advise(stage.spec, stage.settings.pacing is not None, found))
-    return MeasuredJoin(found, stage.spec, distances(stage.spec, found), advice)
+    return MeasuredJoin(found, stage.spec, distances(stage.spec, found), advice, stage.window)
 
 
 def _rejected(home: str, plan: Plan) -> dict[str, int]:
@@ -128,7 +146,12 @@ STREAM: tuple[_Row, ...] = (
     _Row("time_seconds", "Stream time, since 1970.", False, lambda s: _seconds(s.time_us)),
     _Row("delay_seconds", "Stream time behind the clock.", False, lambda s: _seconds(s.behind_us)),
     _Row("paused_ratio", "Share of the time spent waiting for the other.", False, lambda s: s.paused_share),
-    _Row("late_rows", "Rows behind their stream's time when they came.", True, lambda s: s.late),
+    _Row(
+        "late_rows",
+        "Rows that came behind their stream's time, or when a window of theirs was over.",
+        True,
+        lambda s: s.late,
+    ),
     _Row("null_key_rows", "Rows whose key is null.", True, lambda s: s.null_keys),
     _Row("invalid_rows", "Rows without a time, or one that is not believed.", True, lambda s: s.invalid),
     _Row("capped_rows", "Rows that had to make room for others of their key.", True, lambda s: s.capped),
@@ -151,6 +174,7 @@ JOIN: tuple[_Row, ...] = (
     _Row(
         "tasks_asked", "Tasks asked for; left out where Spark's cores decide.", False, lambda j: j.tasks_asked
     ),
+    _Row("windows", "Windows that were joined when they were over.", True, lambda j: j.totals.get("windows")),
     _Row("index_bytes", "Bytes of the join's index.", False, lambda j: j.totals.get("index_bytes", 0)),
 )
 
@@ -174,6 +198,19 @@ def _rejects(found: Measured) -> Iterator[tuple[list[str], float]]:
         yield [table], rows
 
 
+def _algorithms(found: Measured) -> Iterator[tuple[list[str], float]]:
+    for join in found.joins:
+        for algorithm, steps in join.algorithms.items():
+            yield [join.measure.name, algorithm], steps
+
+
+def _emits(found: Measured) -> Iterator[tuple[list[str], float]]:
+    for join in found.joins:
+        if join.emit_because is not None:
+            emit, _, because = join.emit_because.partition(": ")
+            yield [join.measure.name, emit, because], 1
+
+
 STREAM_LABELS, JOIN_LABELS = ("join", "side"), ("join",)
 OTHERS: tuple[_Series, ...] = (
     _Series(
@@ -189,6 +226,20 @@ OTHERS: tuple[_Series, ...] = (
         False,
         (*JOIN_LABELS, "bound", "quantile"),
         _distances,
+    ),
+    _Series(
+        "join_window_steps",
+        "Steps of tasks in which windows were joined, by the algorithm that was chosen.",
+        True,
+        (*JOIN_LABELS, "algorithm"),
+        _algorithms,
+    ),
+    _Series(
+        "join_emit",
+        "1 for how a join within windows lets its pairs out.",
+        False,
+        (*JOIN_LABELS, "emit", "because"),
+        _emits,
     ),
     _Series("input_rejected_rows", "Rows that could not be read.", True, ("table",), _rejects),
 )

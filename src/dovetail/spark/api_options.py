@@ -14,9 +14,13 @@ from dovetail.plan.statements import JoinOption
 
 Duration = str | datetime.timedelta
 
+WITHIN_WINDOWS = ("emit", "max_session")
+"""Options of joins within windows, which are written in PQL."""
+
 
 class Options(TypedDict, total=False):
-    """See the table of options in the PQL reference; joins without an equality have others."""
+    """See the table of options in the PQL reference; joins without an equality or within windows have
+    others."""
 
     match: Match
     pick: Pick
@@ -58,6 +62,13 @@ def resolved(options: Options) -> JoinOptions:
                 where="dovetail.join",
                 expected=", ".join(Options.__annotations__),
                 hint="dovetail.join joins by keys; write the join in PQL, without an equality in its ON",
+            )
+        if option.name in WITHIN_WINDOWS:
+            raise PlanError(
+                f"{name} is for joins within windows",
+                where="dovetail.join",
+                expected=", ".join(Options.__annotations__),
+                hint="dovetail.join joins within an interval; write it in PQL, with WITHIN after its ON",
             )
         said = duration_us(value, name) if option.kind == "interval" else value
         given.append(JoinOption(option.name, checked(option, said)))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, StructField, StructType
+from pyspark.sql.types import DataType, StructField, StructType, TimestampType
 
 from dovetail.errors import PlanError
 from dovetail.joins.theta_condition import check_types
@@ -143,6 +143,9 @@ class Builder:
         left, right = Category.open(self.home, stage.left), Category.open(self.home, stage.right)
         schema = StructType()
         for column in config.columns:
+            if column.side == "window":
+                schema.add(StructField(column.name, TimestampType(), True))
+                continue
             category = left if column.side == "left" else right
             kind = spark_schema(category.schema, category.name)[column.source].dataType
             schema.add(StructField(column.name, kind, True))

@@ -101,8 +101,8 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
             tasks_to_plan(config, begin.tasks),
             config.settings.estimate,
             config.settings.pacing,
-            config.spec.after_us,
-            config.spec if config.settings.splits_hot_keys and config.theta is None else None,
+            config.paced_after_us,
+            config.spec if config.splits_hot_keys else None,
             keeps_turns=config.theta is not None,
             by_rows=config.theta is not None and config.theta.rows is not None,
         )

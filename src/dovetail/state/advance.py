@@ -19,6 +19,7 @@ from dovetail.state.capped_keys import counted, pruned
 from dovetail.state.gather import Rows, key_hashes, same_keys
 from dovetail.state.live_index import Attached
 from dovetail.state.theta_step import theta_step
+from dovetail.state.window_step import window_step, window_totals
 
 Totals = dict[str, int]
 
@@ -47,6 +48,13 @@ def advance(
         if share.dealt == SIDES:  # each task sees only some of a left row's partners
             del told["left_matched"]
         return emitted, _after(at, emitted, add_totals(at.totals, told))
+    if config.window is not None:
+        outcome = window_step(config, config.window, share, at.state, start, end, left_rows, right_rows)
+        told = _told(config.spec, outcome.emitted.counts)._asdict()
+        if config.window.shape == "hopping" or config.window.emit == "eager":
+            del told["left_matched"]  # a left row has partners in several windows, or in several steps
+        totals = add_totals(add_totals(at.totals, told), window_totals(outcome))
+        return outcome.emitted, _after(at, outcome.emitted, totals)
     state, before = at.state, at.state.times
     left, right = (Category.open(config.home, name) for name in (config.left, config.right))
     new_left = arrivals(left, left.commits(start.left, end.left), share, "left")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dovetail.log.category import Category
 from dovetail.model.join_config import JoinConfig
-from dovetail.model.offset import JoinOffset
+from dovetail.model.offset import ENDED, JoinOffset
 from dovetail.time.coordinator import needed_since
 
 
@@ -16,7 +16,11 @@ def with_floors(config: JoinConfig, end: JoinOffset, left: Category, right: Cate
             left_floor=_last_rows(left, end.left_floor, end.left, 0 if end.ended else rows.left_rows),
             right_floor=_last_rows(right, end.right_floor, end.right, 0 if end.ended else rows.right_rows),
         )
-    left_since, right_since = needed_since(config.spec, end)
+    if config.window is not None:
+        since = config.window.needed_since(end.left_time, end.right_time)
+        left_since = right_since = ENDED if end.ended else since
+    else:
+        left_since, right_since = needed_since(config.spec, end)
     return end.moved(
         left_floor=_recent(left, end.left_floor, end.left, left_since),
         right_floor=_recent(right, end.right_floor, end.right, right_since),

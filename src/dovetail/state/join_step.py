@@ -17,7 +17,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from dovetail.joins.interval import Emitted, Times
+from dovetail.joins.interval import NEVER, Emitted, Times
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import JoinOffset
 from dovetail.model.share import Side
@@ -64,6 +64,8 @@ def gather(
     if (left.packed or right.packed) and not in_order:
         emitted = neighbours_together(emitted, left)
     rows: dict[Side, Rows] = {"left": left, "right": right}
+    bounds = window_columns(emitted)
+    at = 0
     places: dict[Side, Places] = {
         "left": left.places(
             np.concatenate([emitted.left, emitted.left_alone, _no_rows(emitted.right_alone)])
@@ -75,20 +77,40 @@ def gather(
     for batch in _batches(rows, places):
         arrays = []
         for column, field in zip(config.columns, schema, strict=True):
-            taken = batch[column.side].take(column.source)
+            if column.side == "window":
+                taken = bounds[column.source].slice(at, len(batch["left"]))
+            else:
+                taken = batch[column.side].take(column.source)
             arrays.append(taken if taken.type.equals(field.type) else taken.cast(field.type))
         yield pa.record_batch(arrays, schema=schema) if arrays else _columnless(len(batch["left"]))
+        at += len(batch["left"])
+
+
+def window_columns(emitted: Emitted) -> dict[str, pa.Array]:
+    """Where the windows of the rows begin and end, of a window join; null for a row that is in none."""
+    if emitted.bounds is None:
+        return {}
+    return {
+        name: pa.array(times, pa.int64(), mask=times == NEVER).cast(pa.timestamp("us", "UTC"))
+        for name, times in emitted.bounds._asdict().items()
+    }
 
 
 def neighbours_together(emitted: Emitted, left: Rows) -> Emitted:
     """The same rows, bucket by bucket, as they lie in segments: so a block is unpacked once for many rows.
     Where a window is larger than what stays unpacked, fewer blocks are unpacked twice."""
     order = np.argsort(left.buckets(emitted.left).astype(np.uint16), kind="stable")
+    lone = np.argsort(emitted.left_alone, kind="stable"), np.argsort(emitted.right_alone, kind="stable")
+    bounds = emitted.bounds
+    if bounds is not None:
+        pairs, alone = len(order), len(order) + len(lone[0])
+        bounds = bounds.ordered(np.concatenate([order, pairs + lone[0], alone + lone[1]]))
     return emitted._replace(
         left=emitted.left[order],
         right=emitted.right[order],
-        left_alone=np.sort(emitted.left_alone),
-        right_alone=np.sort(emitted.right_alone),
+        left_alone=emitted.left_alone[lone[0]],
+        right_alone=emitted.right_alone[lone[1]],
+        bounds=bounds,
     )
 
 

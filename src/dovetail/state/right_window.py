@@ -12,7 +12,7 @@ for all rows is made once, from what the commits say of them, and rows go in by 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import JoinOffset
 from dovetail.model.share import Share, Side
 from dovetail.model.time_codes import FIRST_TIME
+from dovetail.model.window_join import WindowJoin
 from dovetail.state.arrivals import Int64s, arrivals_in
 from dovetail.state.gather import Rows, key_hashes
 from dovetail.state.replay_progress import ReplayProgress
@@ -67,6 +68,27 @@ def replay_left(config: JoinConfig, share: Share, state: IntervalState, offset: 
     else:
         bound = max(open_bound(config.spec, state.times), FIRST_TIME)
         _replay(config, share, "left", state.left, left, commits, bound, np.empty(0, np.int64), None)
+
+
+def replay_windows(
+    config: JoinConfig,
+    window: WindowJoin,
+    share: Share,
+    state: IntervalState,
+    offset: JoinOffset,
+    wanted: Mapping[Side, Wanted] | None = None,
+) -> None:
+    """Insert a task's rows of open windows, of both sides: those that are not before the first of them."""
+    bound = max(window.needed_since(*state.times), FIRST_TIME)
+    sides: tuple[tuple[Side, Buffer, str, int, int], ...] = (
+        ("left", state.left, config.left, offset.left_floor, offset.left),
+        ("right", state.right, config.right, offset.right_floor, offset.right),
+    )
+    for side, buffer, name, floor, stop in sides:
+        category = Category.open(config.home, name)
+        commits = category.commits(floor, stop)
+        of_side = None if wanted is None else wanted[side]
+        _replay(config, share, side, buffer, category, commits, bound, np.empty(0, np.int64), of_side)
 
 
 def _replay(

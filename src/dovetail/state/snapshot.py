@@ -3,7 +3,8 @@
 A snapshot is what a rebuild cannot get from the log: the open left rows (as references: tag, time, row
 number), whether they have matched, the partners they have chosen, which retained right rows have matched
 (only if lone right rows come out), and the running totals. Retained right rows themselves are replayed from
-the log: section 6.1 of the paper.
+the log: section 6.1 of the paper. Of a window join the log gives back both sides, and a snapshot has no rows;
+but for sessions, whose rows it has on both sides.
 
 The file: 8 bytes magic with the format's number, 8 bytes checksum of the rest, 4 bytes length of a JSON
 header, the header, then the arrays it names, one after another. The header also says the file's own name, so
@@ -38,6 +39,9 @@ _KINDS = {
     "best_time": "<i8",
     "best_row": "<i8",
     "right_matched": "<i8",
+    "right_tag": "<u4",
+    "right_time": "<i8",
+    "right_row": "<i8",
 }
 
 
@@ -46,11 +50,14 @@ class Snapshot:
     left: Held
     right_matched: NDArray[np.int64]  # row numbers
     totals: dict[str, int]
+    right: Held | None = None  # only of sessions
 
 
 def encode_snapshot(snapshot: Snapshot, name: str) -> bytes:
     """The bytes of a file of that name."""
     arrays = {**snapshot.left._asdict(), "right_matched": snapshot.right_matched}
+    if snapshot.right is not None:
+        arrays |= {f"right_{name}": getattr(snapshot.right, name) for name in ("tag", "time", "row")}
     header = {
         "name": name,
         "arrays": [[name, array.dtype.str, len(array)] for name, array in arrays.items()],
@@ -72,12 +79,15 @@ def decode_snapshot(data: bytes, name: str, *, where: str) -> Snapshot:
             if kind != _KINDS[array]:
                 raise ValueError(f"{array} is {kind}")
         right_matched = arrays.pop("right_matched")
+        right = None
+        if "right_row" in arrays:
+            right = Held.fresh(*(arrays.pop(f"right_{name}") for name in ("tag", "time", "row")))
         left = Held(**arrays)
-        if offset != len(data) or not _sensible(left):
+        if offset != len(data) or not all(_sensible(held) for held in (left, right) if held is not None):
             raise ValueError("its rows make no sense")
     except (KeyError, TypeError, ValueError) as error:
         raise _corrupt(where, str(error)) from error
-    return Snapshot(left, right_matched, header["totals"])
+    return Snapshot(left, right_matched, header["totals"], right)
 
 
 def snapshot_totals(data: pa.Buffer | bytes, name: str, *, where: str) -> dict[str, int]:

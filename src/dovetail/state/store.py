@@ -36,15 +36,12 @@ from dovetail.state.live_index import (
     unmap_other_groupings,
 )
 from dovetail.state.regrouping import dealt_totals
-from dovetail.state.right_window import replay_left, replay_right
+from dovetail.state.right_window import Wanted, replay_left, replay_right, replay_windows
 from dovetail.state.snapshot import Snapshot
 from dovetail.state.snapshot_files import SnapshotFiles
 
 UNUSABLE = (StateError, CorruptFile, UnknownVersion)
 """A snapshot that is missing or damaged. One that a later release wrote has no sound one before it."""
-
-
-NOBODY = Held.fresh(np.empty(0, np.uint32), np.empty(0, np.int64), np.empty(0, np.int64))
 
 
 class StateStore:
@@ -69,13 +66,21 @@ class StateStore:
 
     def save(self, offset: JoinOffset, state: IntervalState, sample: Sample, totals: Totals) -> None:
         """Make this the state at an offset."""
-        matched = np.empty(0, np.int64)
+        self.snapshots.write(offset, self.share.task, self._snapshot(state, totals))
+        self.index.save(offset.version, totals, sample)
+
+    def _snapshot(self, state: IntervalState, totals: Totals) -> Snapshot:
+        """What the log cannot give back."""
+        matched, window = np.empty(0, np.int64), self.config.window
+        if window is not None:
+            if window.replayable:
+                return Snapshot(nobody(), matched, totals)
+            return Snapshot(state.left.held(), matched, totals, state.right.held())
         if self.config.spec.keeps_right:
             right = state.right.held()
             matched = right.row[right.matched]
-        left = NOBODY if self._log_has_left else state.left.held()
-        self.snapshots.write(offset, self.share.task, Snapshot(left, matched, totals))
-        self.index.save(offset.version, totals, sample)
+        left = nobody() if self._log_has_left else state.left.held()
+        return Snapshot(left, matched, totals)
 
     @property
     def _log_has_left(self) -> bool:
@@ -132,20 +137,36 @@ class StateStore:
             return fresh
         state = fresh.state
         same_tasks = offset.tasks == share.tasks
-        if self._log_has_left:
-            replay_left(self.config, share, state, offset)
-        elif same_tasks and offset.hot_keys == share.hot:
-            state.left.insert(snapshots[0].left)
+        if self.config.window is not None and self.config.window.replayable:
+            replay_windows(self.config, self.config.window, share, state, offset)
+        elif self.config.window is not None:
+            self._insert_sessions(state, offset, snapshots, dealt_anew=not same_tasks)
         else:
-            state.left.insert(self._left_share(offset, snapshots))
-        matched = np.concatenate([snapshot.right_matched for snapshot in snapshots])
-        replay_right(self.config, share, state, offset, matched)
+            if self._log_has_left:
+                replay_left(self.config, share, state, offset)
+            elif same_tasks and offset.hot_keys == share.hot:
+                state.left.insert(snapshots[0].left)
+            else:
+                state.left.insert(self._left_share(offset, snapshots))
+            matched = np.concatenate([snapshot.right_matched for snapshot in snapshots])
+            replay_right(self.config, share, state, offset, matched)
         if same_tasks:
             return fresh._replace(totals=snapshots[share.task if len(snapshots) > 1 else 0].totals)
         totals: Totals = {}
         for snapshot in snapshots:
             totals = add_totals(totals, snapshot.totals)
         return fresh._replace(totals=dealt_totals(totals, share))
+
+    def _insert_sessions(
+        self, state: IntervalState, offset: JoinOffset, snapshots: list[Snapshot], *, dealt_anew: bool
+    ) -> None:
+        both: tuple[tuple[Side, Buffer], ...] = (("left", state.left), ("right", state.right))
+        for side, buffer in both:
+            parts = [snapshot.left if side == "left" else snapshot.right for snapshot in snapshots]
+            held = reduce(Held.joined, [part for part in parts if part is not None], nobody())
+            if dealt_anew:
+                held = held.where(mine(self.share, side, held, self._buckets(offset, side, held.row)))
+            buffer.insert(held)
 
     def _deal_again(
         self, state: IntervalState, offset: JoinOffset, keys: set[int], snapshots: list[Snapshot]
@@ -165,6 +186,13 @@ class StateStore:
         for side, buffer in both:
             slots, _ = rings.crowded(buffer.ring, tags, 0)
             rings.kill(buffer.ring, slots[of_these(side, buffer.held_at(slots))])
+        if self.config.window is not None:
+            wanted: dict[Side, Wanted] = {
+                "left": lambda held: of_these("left", held),
+                "right": lambda held: of_these("right", held),
+            }
+            replay_windows(self.config, self.config.window, self.share, state, offset, wanted)
+            return
         left = self._left_share(offset, snapshots)
         state.left.insert(left.where(of_these("left", left)))
         replay_right(
@@ -190,6 +218,11 @@ class StateStore:
         if side == "left":
             return buckets_of(Category.open(config.home, config.left), offset.left_floor, offset.left, rows)
         return buckets_of(Category.open(config.home, config.right), offset.right_floor, offset.right, rows)
+
+
+def nobody() -> Held:
+    none = np.empty(0, np.int64)
+    return Held.fresh(np.empty(0, np.uint32), none, none)
 
 
 def read_totals(config: JoinConfig, offset: JoinOffset) -> Totals:

@@ -44,6 +44,13 @@ def why(
             expected="a join with an equality",
             hint="look for the row's pairs in what the application puts out",
         )
+    if config.window is not None:
+        raise InputError(
+            "why a row matched or did not can be told of joins by interval, not of joins within windows",
+            where=f"join {config.join}",
+            expected="a join whose ON bounds the times",
+            hint="rows that came too late are counted: see `dovetail status`",
+        )
     left, right = Category.open(config.home, config.left), Category.open(config.home, config.right)
     kinds = [left.schema.field(name).type for name in config.keys]
     if len(key) != len(kinds):

@@ -8,12 +8,12 @@ import pytest
 
 from dovetail.errors import PlanError
 from dovetail.plan.options import OPTIONS, WITHOUT_EQUALITY, resolve
-from dovetail.spark.api_options import Options, resolved
+from dovetail.spark.api_options import WITHIN_WINDOWS, Options, resolved
 
 
 def test_every_option_of_pql_is_there() -> None:
     assert list(Options.__annotations__) == [
-        option.name for option in OPTIONS if option.name not in WITHOUT_EQUALITY
+        option.name for option in OPTIONS if option.name not in (*WITHOUT_EQUALITY, *WITHIN_WINDOWS)
     ]
 
 
@@ -45,6 +45,7 @@ def test_durations() -> None:
         ({"slack": "1 minute"}, "pacing"),
         ({"max_dealy": "1 minute"}, "max_delay"),
         ({"max_delay": 3}, "timedelta"),
+        ({"emit": "lazy"}, "within windows"),
     ],
 )
 def test_bad_settings_are_refused_with_what_is_allowed(options: Options, told: str) -> None:

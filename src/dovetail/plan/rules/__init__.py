@@ -9,6 +9,7 @@ from dovetail.plan.rules.eliminate_aliases import eliminate_aliases
 from dovetail.plan.rules.expand_stars import expand_stars
 from dovetail.plan.rules.infer_types import infer_types
 from dovetail.plan.rules.lift_windows import lift_windows
+from dovetail.plan.rules.name_window_times import name_window_times
 from dovetail.plan.rules.order_statements import order_statements
 from dovetail.plan.rules.resolve_names import resolve_names
 from dovetail.plan.rules.split_joins import split_joins
@@ -22,6 +23,7 @@ RULES: tuple[Rule, ...] = (
     expand_stars,
     resolve_names,
     eliminate_aliases,
+    name_window_times,
     lift_windows,
     infer_types,
     split_joins,

@@ -12,12 +12,14 @@ from dataclasses import replace
 from sqlglot import exp
 
 from dovetail.errors import PqlError
+from dovetail.plan.dialect import call
 from dovetail.plan.functions import TIME_WINDOWS, function_name
 from dovetail.plan.nearest import did_you_mean
 from dovetail.plan.problems import Problems
 from dovetail.plan.scope import Schema, Side, columns_of, is_simple, output_names, sides
 from dovetail.plan.source import span_of
 from dovetail.plan.statements import CreateInput, CreateTable, CreateView, Program, Statement, tables_in
+from dovetail.plan.window_clause import BOUNDS, is_window
 
 
 def resolve_names(program: Program) -> Program:
@@ -75,6 +77,8 @@ class _Scope:
         self.sides = sides(self.query, schema)
         join = self.query.args["joins"][0] if self.query.args.get("joins") else None
         self.left_only = join is not None and join.kind.upper() in ("SEMI", "ANTI")
+        on = join.args.get("on") if join is not None else None
+        self.windowed = on is not None and any(is_window(node) for node in on.walk())
         self.items: dict[str, exp.Expr] = {}
         grouped = self.query.args.get("group")
         self.windows = (
@@ -159,6 +163,8 @@ class _Scope:
         name = parts[0].name.lower()
         if name in self.windows:
             return column.copy()
+        if name in BOUNDS and len(parts) == 1 and self.windowed:
+            return _bound_of_window(name, column)
         if inline and name in self.items and len(parts) == 1:
             made = self.items[name].copy()
             return made if isinstance(made, (exp.Column, exp.Literal, exp.Func)) else exp.Paren(this=made)
@@ -191,6 +197,14 @@ class _Scope:
             column,
             hint=did_you_mean(parts[0].name, [name for side in visible for name in side.columns]),
         )
+
+
+def _bound_of_window(name: str, place: exp.Column) -> exp.Expr:
+    made = call(name)
+    span = span_of(place)
+    if span is not None:
+        made.meta.update({"start": span.start, "end": span.stop - 1})
+    return made
 
 
 def _reference(side: Side, name: str, place: exp.Column, fields: list[exp.Expr]) -> exp.Expr:

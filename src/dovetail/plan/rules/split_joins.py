@@ -27,7 +27,7 @@ from dovetail.plan.join_side import JoinSide, SideNames
 from dovetail.plan.problems import Problems
 from dovetail.plan.relation_types import Types, environment_of, relation_types
 from dovetail.plan.scope import tables
-from dovetail.plan.split_columns import RESERVED, SplitColumns
+from dovetail.plan.split_columns import RESERVED, RESERVED_STARTS, SplitColumns
 from dovetail.plan.statements import (
     ColumnDef,
     CreateInput,
@@ -41,6 +41,8 @@ from dovetail.plan.statements import (
 )
 from dovetail.plan.theta_join import BY_KEY, Operands, check_options, rewritten
 from dovetail.plan.tree import all_of, column, named, passed_on, select, table
+from dovetail.plan.window_clause import window_call
+from dovetail.plan.window_options import check_window_options, program_error_of_bounds
 
 HOW: dict[str, JoinType] = {
     "": "inner",
@@ -96,6 +98,7 @@ class _Split:
             counted=self.options.rows is not None,
         )
         check_options(program, view, self.condition, self.how, self.options)
+        check_window_options(program, view, self.condition, self.how, self.options)
 
     @property
     def _compression(self) -> Compression | None:
@@ -121,6 +124,9 @@ class _Split:
             self.options.match,
         )
         conditions = [columns.after(node) for node in (*unknown, *after)]
+        in_windows = any(c.side == "window" for c in columns.carried.values())
+        if in_windows and self.condition.window is None:
+            raise program_error_of_bounds(self.program, self.query)
         if not columns.carried and self.condition.left_keys:  # constants only: a row must still be a row
             columns.after(self.condition.left_keys[0])
         keys = keys_of_one_type(self.program, self.condition, environment)
@@ -164,12 +170,12 @@ class _Split:
 
     def _item(self, columns: SplitColumns, item: exp.Expr) -> exp.Alias:
         name = item.output_name
-        if name.lower().startswith(RESERVED[:4]) or name.lower() in RESERVED[4:]:
+        if name.lower().startswith(RESERVED_STARTS) or name.lower() in RESERVED:
             raise self.program.plan_error(
                 f"`{name}` cannot name a column of a join: such names are the planner's own",
                 item,
-                expected=f"a name that is not one of {', '.join(RESERVED[4:])}, "
-                f"and does not start with {', '.join(RESERVED[:4])}",
+                expected=f"a name that is not one of {', '.join(RESERVED)}, "
+                f"and does not start with {', '.join(RESERVED_STARTS)}",
                 hint="give it another name with AS",
             )
         return named(columns.item(name, item.unalias()), name)
@@ -193,10 +199,17 @@ class _Split:
             high=exp.Add(this=column("_time", left), expression=interval_node(self.condition.after_us)),
         )
         windows = [window] if self.options.rows is None else []
+        if clause := self.condition.window:
+            times = [column("_time", left), column("_time", right)]
+            every_us = clause.every_us if clause.shape == "hopping" else None
+            windows = [window_call(clause.shape, times, clause.length_us, every_us)]
         join = self.query.args["joins"][0].copy()
         join.set("this", table(right))
         join.set("on", all_of([*equal, *conditions, *windows] or [exp.true()]))
-        items = [named(column(c.name, inputs[c.side]), c.name) for c in columns.carried.values()]
+        items = [
+            named(c.expression if c.side == "window" else column(c.name, inputs[c.side]), c.name)
+            for c in columns.carried.values()
+        ]
         query = exp.Select(expressions=items, from_=exp.From(this=table(left)), joins=[join])
         options = join_options.spelled_out(self.view.options)
         if self.condition.is_theta:

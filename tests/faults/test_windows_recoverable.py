@@ -1,0 +1,56 @@
+"""Recoverable, window joins: accidents, other numbers of tasks, hot keys and retention after every step
+change nothing in what a step emits, nor what is counted."""
+
+import tempfile
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+import windows_oracle as oracle
+from dovetail.model.share import HotKey
+from dovetail.state.store import read_totals
+from faults.test_recoverable import ACCIDENTS
+from faults.test_rescaling import MEMORY
+from laws.algorithms import HASHINGS
+from laws.effort import examples
+from laws.recovering import in_log_order
+from laws.recovering_windows import RecoveringWindows
+from laws.windowed import HOWS, WINDOWS, asked
+from oracle import ENDED
+from streams import Step, wild_schedules
+
+tasks_of = st.sampled_from((1, 2, 3, 7))
+accidents = st.sampled_from(ACCIDENTS)
+emits = st.sampled_from(("lazy", "eager"))
+
+
+@examples(usual=60, thorough=3000)
+@given(
+    st.data(),
+    wild_schedules(),
+    st.sampled_from(WINDOWS),
+    st.sampled_from(HOWS),
+    emits,
+    st.sampled_from(HASHINGS),
+)
+def test_recoverable(data, schedule, window, how, emit, hashing):
+    if window[0] == "session" or how != "inner":
+        emit = "lazy"
+    steps = in_log_order([*schedule, Step((), (), (ENDED, ENDED))], hashing)
+    expected = oracle.streaming_join(steps, window, how, eager=emit == "eager")
+    splits = window[0] != "session" and how in ("inner", "left", "semi", "anti")
+    sides = ("left", "right") if how == "inner" else ("left",)
+    with tempfile.TemporaryDirectory(dir=MEMORY) as home:
+        join = RecoveringWindows(Path(home), asked(window, emit), how, hashing)
+        for n, step in enumerate(steps):
+            tasks, accident = data.draw(tasks_of), data.draw(accidents)
+            hot = ()
+            if splits and tasks > 1 and data.draw(st.booleans()):
+                hot = (HotKey(hashing.of(0), data.draw(st.sampled_from(sides))),)
+            found = join.step(step, tasks, accident, hot)
+            assert found == expected[n], (n, tasks, accident, hot)
+        totals = read_totals(join.config, join.offset)
+        assert totals["left_in"] == sum(len(step.left) for step in steps)
+        assert totals["right_in"] == sum(len(step.right) for step in steps)
+        assert (totals["open_rows"], totals["retained_rows"]) == (0, 0)

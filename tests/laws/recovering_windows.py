@@ -1,0 +1,53 @@
+"""A window join over a real log and a real state store, to which accidents happen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+
+import windows_oracle as oracle
+from dovetail.model.interval import IntervalSpec
+from dovetail.model.join_config import OutputColumn
+from dovetail.model.offset import JoinOffset
+from dovetail.model.window_join import WindowJoin
+from dovetail.state.join_step import run_step
+from dovetail.state.snapshot_files import SnapshotFiles
+from laws.algorithms import Hashing
+from laws.recovering import RecoveringJoin
+from streams import Mode, Window
+
+STAMP = pa.timestamp("us", "UTC")
+OUTPUT = pa.schema(
+    [("left_id", pa.int64()), ("right_id", pa.int64()), ("window_start", STAMP), ("window_end", STAMP)]
+)
+
+
+class RecoveringWindows(RecoveringJoin):
+    def __init__(self, home: Path, window: WindowJoin, how: str, hashing: Hashing) -> None:
+        super().__init__(home, Window(0, 0), Mode("inner", "all", "first"), hashing)
+        bounds = (
+            OutputColumn("window_start", "window", "start"),
+            OutputColumn("window_end", "window", "end"),
+        )
+        self.config = replace(
+            self.config,
+            spec=IntervalSpec(window.length_us, window.length_us, how),
+            window=window,
+            columns=(*self.config.columns, *bounds),
+        )
+        self.snapshots = SnapshotFiles(self.config)
+
+    def step(self, *given: object, **more: object) -> list:
+        return oracle.in_order(super().step(*given, **more))
+
+    def _run(self, start: JoinOffset, end: JoinOffset) -> list:
+        rows = []
+        for task in range(end.tasks):
+            for batch in run_step(self.config, task, start, end, OUTPUT):
+                table = pa.Table.from_batches([batch])
+                ids = [column.to_pylist() for column in table.columns[:2]]
+                bounds = [column.cast(pa.int64()).to_pylist() for column in table.columns[2:]]
+                rows += zip(*ids, *bounds, strict=True)
+        return rows

@@ -1,0 +1,139 @@
+"""Joins within windows on Spark, every window and join type: the batch join of DuckDB on windows and keys,
+with a restart in the middle that finds no index."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+
+import duckdb
+import pytest
+
+from dovetail.service.metrics import measured
+from laws.effort import THOROUGH
+from spark.application import Application
+from spark.batch import add, count, database, differences, join_sql
+from spark.events import events, write_files
+
+ROWS, FILES, KEYS = 4_000, 4, 250
+HOWS = ("inner", "left", "right", "full", "semi", "anti")
+JOINS = {"semi": "LEFT SEMI", "anti": "LEFT ANTI"}
+SHAPES = {
+    "tumbling": "TUMBLING '1 minute'",
+    "hopping": "HOPPING '1 minute' EVERY '25 seconds'",
+    "session": "SESSION '50 seconds'",
+}
+SECOND = 1_000_000
+SOURCE = 'format = "parquet", maxFilesPerTrigger = 1'
+HEAD = f"""
+    CREATE APPLICATION app;
+    CREATE INPUT TABLE l (eventtime, k, id, v) FROM FILES("{{here}}/l", {SOURCE});
+    CREATE INPUT TABLE r (eventtime, k, id, v) FROM FILES("{{here}}/r", {SOURCE});
+"""
+
+
+def view(shape: str, how: str, options: str = "tasks = 2") -> str:
+    name = f"{shape}_{how}"
+    right = "" if how in JOINS else "r.id AS r, "
+    return f"""
+        CREATE VIEW {name} AS SELECT l.id AS l, {right}window_start, window_end
+            FROM l {JOINS.get(how, how.upper())} JOIN r ON l.k = r.k WITHIN {SHAPES[shape]} WITH ({options});
+        CREATE TABLE {name}_rows AS SELECT * FROM {name} STORAGE PARQUET(path = "{{here}}/{name}");
+    """
+
+
+def windowed(db: duckdb.DuckDBPyConnection) -> None:
+    """Both sides once for every window of each row, as `l_tumbling` and so on; rows without a key or a time
+    once."""
+    for side in "lr":
+        db.execute(f"CREATE TABLE {side}_sound AS FROM {side} WHERE k IS NOT NULL AND eventtime IS NOT NULL")
+        void = f"SELECT id, k, NULL, NULL FROM {side} WHERE k IS NULL OR eventtime IS NULL"
+        for shape, length, every in (("tumbling", 60, 60), ("hopping", 60, 25)):
+            time = "epoch_us(eventtime)"
+            first = f"({time} - {length * SECOND}) // {every * SECOND} + 1"
+            numbers = f"unnest(range({first}, {time} // {every * SECOND} + 1))"
+            db.execute(
+                f"""CREATE TABLE {side}_{shape} AS
+                SELECT id, k, make_timestamp(n * {every * SECOND}) AS window_start,
+                    make_timestamp(n * {every * SECOND} + {length * SECOND}) AS window_end
+                FROM (SELECT id, k, {numbers} AS n FROM {side}_sound) UNION ALL {void}"""
+            )
+    gap = "INTERVAL 50 SECOND"
+    db.execute(
+        f"""CREATE TABLE sessions AS
+        SELECT side, id, k, min(eventtime) OVER every_row AS window_start,
+            max(eventtime) OVER every_row + {gap} AS window_end
+        FROM (SELECT *, sum(begins) OVER (PARTITION BY k ORDER BY eventtime RANGE UNBOUNDED PRECEDING) AS n
+            FROM (SELECT *, coalesce((eventtime - lag(eventtime) OVER (PARTITION BY k ORDER BY eventtime)
+                > {gap})::INT, 1) AS begins
+                FROM (SELECT 'l' AS side, * FROM l_sound UNION ALL SELECT 'r', * FROM r_sound)))
+        WINDOW every_row AS (PARTITION BY k, n)"""
+    )
+    for side in "lr":
+        void = f"SELECT id, k, NULL, NULL FROM {side} WHERE k IS NULL OR eventtime IS NULL"
+        db.execute(
+            f"""CREATE TABLE {side}_session AS
+            SELECT id, k, window_start, window_end FROM sessions WHERE side = '{side}' UNION ALL {void}"""
+        )
+
+
+def check(application: Application, names: Sequence[tuple[str, str]], **tables) -> None:
+    db = database(**tables)
+    windowed(db)
+    for shape, how in names:
+        name = f"{shape}_{how}"
+        add(db, f"found_{name}", application.files(name))
+        bounds = "l.window_start, l.window_end"
+        if how in ("right", "full"):
+            bounds = ", ".join(f"coalesce(l.{end}, r.{end})" for end in ("window_start", "window_end"))
+        select = f"l.id, {'' if how in JOINS else 'r.id, '}{bounds}"
+        on = "l.k = r.k AND l.window_start = r.window_start AND l.window_end = r.window_end"
+        expected = join_sql(how, select, on, f"l_{shape}", f"r_{shape}")
+        assert count(db, expected) > 500, name
+        assert differences(db, f"FROM found_{name}", expected) == {}, name
+
+
+USUAL = (
+    ("tumbling", "inner"),
+    ("tumbling", "full"),
+    ("hopping", "left"),
+    ("session", "right"),
+    ("session", "semi"),
+)
+EVERY = tuple((shape, how) for shape in SHAPES for how in HOWS)
+
+
+def options(how: str) -> str:
+    return 'tasks = 2, emit = "lazy", max_step_rows = 1500' if how == "inner" else "tasks = 2"
+
+
+@pytest.mark.parametrize("joins", [USUAL, *(EVERY[n : n + 6] for n in (0, 6, 12))] if THOROUGH else [USUAL])
+def test_window_joins_equal_the_batch_join_over_a_restart(application: Application, joins) -> None:
+    """A usual run tries some of each; one with `HYPOTHESIS_PROFILE=thorough` every window and type."""
+    seed = 41
+    left, right = events(ROWS, KEYS, seed=seed), events(ROWS, KEYS, seed=seed + 1)
+    pql = HEAD + "".join(view(shape, how, options(how)) for shape, how in joins)
+    eagers = [shape for shape, how in joins if how == "inner" and shape != "session"]
+    for shape in eagers:
+        pql += view(shape, "inner", 'tasks = 2, emit = "eager"').replace(f"{shape}_inner", f"{shape}_eager")
+    half = ROWS // 2
+    for part, low in enumerate((0, half)):
+        for name, table in (("l", left), ("r", right)):
+            write_files(table.slice(low, half), application.folder / name, FILES // 2, first=part * FILES)
+        if part:
+            shutil.rmtree(application.index, ignore_errors=True)
+        application.run(pql, "drain" if part else "available-now")
+
+    check(application, joins, l=left, r=right)
+    for shape in eagers:
+        eager, lazy = (application.files(f"{shape}_{emit}") for emit in ("eager", "inner"))
+        assert differences(database(a=eager, b=lazy), "FROM a", "FROM b") == {}, shape
+    measures = {join.measure.name: join.measure for join in measured(application.home, "app").joins}
+    assert len(measures) == len(joins) + len(eagers)
+    for name, join in measures.items():
+        assert (join.totals["left_in"], join.totals["right_in"]) == (ROWS, ROWS), name
+        assert (join.totals["open_rows"], join.totals["retained_rows"]) == (0, 0), name
+        assert (join.totals["left_late"], join.totals["right_late"]) == (0, 0), name
+        if not name.endswith("eager"):
+            assert join.totals["windows"] > 50, name
+            assert any(total.startswith("joined_by_") for total in join.totals), name
