@@ -26,7 +26,7 @@ def saved(directory: Path, version: str, rows: list[int]) -> None:
     """A worker makes an index that holds these left rows."""
     directory.mkdir()
     index = LiveIndex(directory, SPEC)
-    state, sample, _ = index.fresh(TIMES)
+    state, sample, *_ = index.fresh(TIMES)
     numbers = np.array(rows, np.int64)
     state.left.insert(Held.fresh(tag_of(numbers * 7919), numbers, numbers, None))
     index.save(version, {}, sample)
