@@ -241,13 +241,30 @@ def test_when_all_cores_are_lost_the_join_ends() -> None:
             join.push(left={"x": 1, "y": 1.0, "t": 1})
 
 
-def test_results_that_nobody_reads_are_an_error_and_not_a_full_memory() -> None:
-    with join_of(LOOSE, (("rows", 500), ("rows", 500)), most_pending=10_000) as join:
+@pytest.mark.parametrize("cores", [1, 2])
+def test_results_that_nobody_reads_are_an_error_and_not_a_full_memory(cores: int) -> None:
+    """Whoever reads then, and goes on, gets every pair."""
+    rows, most = 2_000, 100_000
+    with join_of(LOOSE, (("rows", 500), ("rows", 500)), most_pending=most, cores=cores) as join:
         join.push(left={"x": np.full(500, 100), "y": np.zeros(500), "t": np.zeros(500, int)})
-        many = {"a": np.zeros(50_000, int), "b": np.zeros(50_000), "t": np.zeros(50_000, int)}
-        with pytest.raises(RunError, match="have not been read"):
+        many = {"a": np.zeros(rows, int), "b": np.zeros(rows), "t": np.zeros(rows, int)}
+
+        def push_on() -> None:
             join.push(right=many)
-        assert len(join.pairs()) > 10_000  # what is out can still be read
+            join.flush()  # with threads a push may end before all its pairs are there
+
+        with pytest.raises(RunError, match="have not been read"):
+            push_on()
+        found = Counter(map(tuple, join.pairs().tolist()))
+        assert found.total() > most
+        for _ in range(100):
+            try:
+                join.settle()
+                break
+            except RunError:
+                found.update(map(tuple, join.pairs().tolist()))
+        found.update(map(tuple, join.pairs().tolist()))
+    assert found == Counter((left, right) for left in range(500) for right in range(rows))
 
 
 def test_punctuations_become_rare_when_the_rate_is_not_held() -> None:

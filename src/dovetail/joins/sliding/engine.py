@@ -138,6 +138,7 @@ class SlidingJoin:
         self._payload = {side: Payload(schema) for side, schema in self.schemas.items()}
         self._pending: list[Messages] = []
         self._pending_pairs = 0
+        self._unsent: Messages | None = None
         self._most_pending = most_pending
         self._buffer = np.empty((_READ_PAIRS, PAIR_WORDS), np.int64)
         self._rate_began, self._rate_rows, self._rate_waited = _clock(), 0, False
@@ -243,13 +244,19 @@ class SlidingJoin:
         return messages, times.astype(np.int64)
 
     def _send(self, messages: Messages) -> None:
+        """What is left when results must be read first is kept, and sent before anything else."""
         if self.job.timed:
             messages[:, STAMP] = now()
+        if self._unsent is not None:
+            messages, self._unsent = np.concatenate([self._unsent, messages]), None
         first, idle = 0, 0
         while first < len(messages):
             sent = self.topology.offer(messages, first)
             first += sent
             moved = self._move()
+            if self._pending_pairs > self._most_pending:
+                self._unsent = messages[first:]
+                self._refuse_more()
             if sent or moved:
                 idle = 0
                 continue
@@ -258,6 +265,14 @@ class SlidingJoin:
             self._wait(idle)
         self._move()
         self._adapt(len(messages))
+
+    def _refuse_more(self) -> None:
+        raise RunError(
+            f"{self._pending_pairs:,} results have not been read",
+            where="push",
+            expected=f"at most {self._most_pending:,} (most_pending)",
+            hint="read them with results() and go on: no row is lost; read between pushes",
+        )
 
     def _adapt(self, rows: int) -> None:
         if self._precision is None:
@@ -288,13 +303,6 @@ class SlidingJoin:
             moved = True
             self._pending.append(self._buffer[:taken].copy())
             self._pending_pairs += taken
-            if self._pending_pairs > self._most_pending:
-                raise RunError(
-                    f"{self._pending_pairs:,} results have not been read",
-                    where="push",
-                    expected=f"at most {self._most_pending:,} (most_pending)",
-                    hint="call results() between pushes, or make the predicate stricter",
-                )
             if taken < len(self._buffer):
                 break
         return moved
@@ -412,12 +420,15 @@ class SlidingJoin:
     def flush(self) -> None:
         """Wait until everything pushed so far has been worked off. Then rows that no result can name are let
         go."""
+        self._send(np.empty((0, self.encoding.layout.words), np.int64))
         closing = self._driver.close_block(self.encoding.layout.words)
         while closing is not None and not self.topology.offer(closing, 0):
             self._move()
         idle = 0
         while not self.topology.settled():
             idle = 0 if self._move() else idle + 1
+            if self._pending_pairs > self._most_pending:
+                self._refuse_more()
             if idle:
                 self._wait(idle)
         self._move()
