@@ -10,10 +10,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dovetail.errors import InputError
+from dovetail.errors import InputError, SettingError
 
 Batch = Any
 """A `pyarrow.RecordBatch` or `Table`, or a mapping of names to arrays or single values."""
+
+
+Schema = Any
+"""A `pyarrow.Schema`, or names with types."""
 
 
 def as_record_batch(batch: Batch, schema: pa.Schema, side: str) -> pa.RecordBatch:
@@ -138,3 +142,22 @@ def dtypes_of(schema: pa.Schema) -> dict[str, np.dtype[Any]]:
             except NotImplementedError:
                 found[field.name] = np.dtype(object)
     return found
+
+
+def as_schema(given: Schema) -> pa.Schema:
+    if isinstance(given, pa.Schema):
+        return given
+    try:
+        return pa.schema(
+            [
+                (name, kind if isinstance(kind, pa.DataType) else pa.from_numpy_dtype(np.dtype(kind)))
+                for name, kind in given.items()
+            ]
+        )
+    except (TypeError, pa.ArrowException) as error:
+        raise SettingError(
+            f"a schema cannot be read: {error}",
+            where=str(given),
+            expected="a pyarrow schema, or names with types",
+            hint='{"x": "int32", "y": "float32", "z": pa.string()}',
+        ) from error

@@ -74,3 +74,13 @@ class Driver:
             messages[asking, FIRST] = np.minimum(oldest, messages[asking, SEEN])
             gone = int(np.searchsorted(known, self.time - window.time))
             self._times[side], self._times_from[side] = known[gone:], self._times_from[side] + gone
+
+
+def interleaved(
+    left: tuple[Messages, npt.NDArray[np.int64]], right: tuple[Messages, npt.NDArray[np.int64]]
+) -> tuple[Messages, npt.NDArray[np.int64]]:
+    """Rows of both streams in the order of their times, left first where those are the same."""
+    messages = np.concatenate([left[0], right[0]])
+    times = np.concatenate([left[1], right[1]])
+    order = np.lexsort((messages[:, KIND], times))  # stable: rows of one stream keep their order
+    return messages[order], times[order]

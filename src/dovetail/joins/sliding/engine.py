@@ -33,14 +33,16 @@ import pyarrow as pa
 from dovetail.errors import InputError, RunError, SettingError
 from dovetail.joins.sliding.batches import (
     Batch,
+    Schema,
     as_numbers,
     as_record_batch,
+    as_schema,
     dtypes_of,
     is_single,
     single_columns,
 )
 from dovetail.joins.sliding.designs import DESIGNS
-from dovetail.joins.sliding.driver import Driver
+from dovetail.joins.sliding.driver import Driver, interleaved
 from dovetail.joins.sliding.encoding import Encoding
 from dovetail.joins.sliding.expression import parsed
 from dovetail.joins.sliding.payload import Payload
@@ -50,7 +52,6 @@ from dovetail.joins.sliding.threads import CoreThreads
 from dovetail.joins.sliding.topology import Job, Messages, Topology
 from dovetail.kernels.sliding.join_core import MOST_CORES
 from dovetail.kernels.sliding.layout import (
-    KIND,
     PAIR_FOUND,
     PAIR_IN,
     PAIR_KIND,
@@ -66,8 +67,6 @@ from dovetail.kernels.sliding.layout import (
 from dovetail.kernels.sliding.stamp import cycles_per_us, now
 from dovetail.model.sliding import Access, Design, Order, Predicate, Window
 
-Schema = Any
-"""A `pyarrow.Schema`, or names with types."""
 MOST_PENDING = 50_000_000  # pairs that nobody has read
 _STEP = 1024
 _READ_PAIRS = 65_536
@@ -109,7 +108,7 @@ class SlidingJoin:
         threads: bool | None = None,
         most_pending: int = MOST_PENDING,
     ) -> None:
-        self.schemas = {"left": _schema(left), "right": _schema(right)}
+        self.schemas = {"left": as_schema(left), "right": as_schema(right)}
         self._check(design, cores, order, every, group)
         left_window, right_window = left_window or window, right_window or window
         if left_window is None or right_window is None:
@@ -206,7 +205,7 @@ class SlidingJoin:
         made = [self._messages(side, batch) for side, batch in batches]
         if not made:
             return
-        messages, times = made[0] if len(made) == 1 else _interleaved(*made)
+        messages, times = made[0] if len(made) == 1 else interleaved(*made)
         self._driver.number(messages, times)
         for side, batch in batches:
             self._payload[side].add(batch)
@@ -472,31 +471,3 @@ class SlidingJoin:
 
 def _clock() -> float:
     return time.perf_counter()
-
-
-def _schema(given: Schema) -> pa.Schema:
-    if isinstance(given, pa.Schema):
-        return given
-    try:
-        return pa.schema(
-            [
-                (name, kind if isinstance(kind, pa.DataType) else pa.from_numpy_dtype(np.dtype(kind)))
-                for name, kind in given.items()
-            ]
-        )
-    except (TypeError, pa.ArrowException) as error:
-        raise SettingError(
-            f"a schema cannot be read: {error}",
-            where=str(given),
-            expected="a pyarrow schema, or names with types",
-            hint='{"x": "int32", "y": "float32", "z": pa.string()}',
-        ) from error
-
-
-def _interleaved(
-    left: tuple[Messages, npt.NDArray[np.int64]], right: tuple[Messages, npt.NDArray[np.int64]]
-) -> tuple[Messages, npt.NDArray[np.int64]]:
-    messages = np.concatenate([left[0], right[0]])
-    times = np.concatenate([left[1], right[1]])
-    order = np.lexsort((messages[:, KIND], times))  # stable: rows of one stream keep their order
-    return messages[order], times[order]
