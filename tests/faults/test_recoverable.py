@@ -1,9 +1,6 @@
 """Recoverable: a crash anywhere, a lost index, a step that is run again, another number of bucket groups, and
 retention after every step change nothing in what the step emits."""
 
-import tempfile
-from pathlib import Path
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,7 +9,7 @@ from dovetail.model.share import HotKey
 from dovetail.state.store import read_totals
 from laws.algorithms import HASHINGS
 from laws.effort import examples
-from laws.recovering import RecoveringJoin, in_log_order
+from laws.recovering import RecoveringJoin, in_log_order, passing_home
 from oracle import ENDED
 from streams import MODES, Mode, Row, Step, Window, wild_schedules, windows
 
@@ -39,8 +36,8 @@ ACCIDENTS = (
 def test_recoverable(data, schedule, window, mode, hashing):
     steps = in_log_order([*schedule, Step((), (), (ENDED, ENDED))], hashing)
     expected = oracle.streaming_join(steps, *window, *mode)
-    with tempfile.TemporaryDirectory() as home:
-        join = RecoveringJoin(Path(home), window, mode, hashing)
+    with passing_home() as home:
+        join = RecoveringJoin(home, window, mode, hashing)
         tasks = 1
         for n, step in enumerate(steps):
             tasks = data.draw(st.sampled_from((tasks, tasks, 1, 2, 3)))
@@ -62,8 +59,8 @@ def test_recoverable_with_caps(data, schedule, window, mode, hashing, caps):
         caps = (caps[0], None)
     steps = in_log_order([*schedule, Step((), (), (ENDED, ENDED))], hashing)
     expected, _ = oracle.capped_join(steps, *window, *mode, *caps)
-    with tempfile.TemporaryDirectory() as home:
-        join = RecoveringJoin(Path(home), window, mode, hashing, caps)
+    with passing_home() as home:
+        join = RecoveringJoin(home, window, mode, hashing, caps)
         for n, step in enumerate(steps):
             tasks, accident = data.draw(st.sampled_from((1, 2, 3))), data.draw(st.sampled_from(ACCIDENTS))
             assert join.step(step, tasks, accident) == expected[n], (n, tasks, accident)
@@ -85,8 +82,8 @@ def test_hot_keys_are_split_and_nothing_changes(data, schedule, window, mode, ha
     sides = ("left", "right") if (mode.how, mode.match) == ("inner", "all") else ("left",)
     keys = [HotKey(hash, side) for hash in sorted({hashing.of(key) for key in range(3)}) for side in sides]
     hot_sets = st.lists(st.sampled_from(keys), max_size=3, unique_by=lambda key: key.hash)
-    with tempfile.TemporaryDirectory() as home:
-        join = RecoveringJoin(Path(home), window, mode, hashing)
+    with passing_home() as home:
+        join = RecoveringJoin(home, window, mode, hashing)
         tasks, hot = 1, []
         for n, step in enumerate(steps):
             tasks = data.draw(st.sampled_from((tasks, tasks, 1, 2, 3)))
@@ -115,7 +112,7 @@ def test_scaling_back_after_the_index_has_grown():
     ]
     steps = in_log_order(steps, hashing)
     expected = oracle.streaming_join(steps, 5, 5, "left")
-    with tempfile.TemporaryDirectory() as home:
-        join = RecoveringJoin(Path(home), Window(5, 5), Mode("left", "all", "first"), hashing)
+    with passing_home() as home:
+        join = RecoveringJoin(home, Window(5, 5), Mode("left", "all", "first"), hashing)
         for n, (step, tasks) in enumerate(zip(steps, (1, 2, 2, 1, 1), strict=True)):
             assert join.step(step, tasks, "none") == expected[n], n

@@ -3,8 +3,6 @@ not what comes out, not what is counted, and no more is kept than one grouping n
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,13 +16,11 @@ from dovetail.state import live_index
 from dovetail.state.store import read_totals
 from laws.algorithms import HASHINGS, Hashing
 from laws.effort import examples
-from laws.recovering import RecoveringJoin, in_log_order
+from laws.recovering import RecoveringJoin, in_log_order, passing_home
 from oracle import ENDED
 from streams import MODES, Mode, Row, Step, Window, wild_schedules, windows
 
 MOST = 64
-MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-"""So many small files are synced that a disk would take minutes."""
 
 
 @examples(usual=25, thorough=1500)
@@ -41,8 +37,8 @@ def test_any_number_of_tasks_in_every_step(data, schedule, window, mode, hashing
     steps = in_log_order([*schedule, Step((), (), (ENDED, ENDED))], hashing, buckets)
     expected = oracle.streaming_join(steps, *window, *mode)
     hot_sets = sets_of_hot_keys(mode, hashing)
-    with tempfile.TemporaryDirectory(dir=MEMORY) as home:
-        join = RecoveringJoin(Path(home), window, mode, hashing, buckets=buckets)
+    with passing_home() as home:
+        join = RecoveringJoin(home, window, mode, hashing, buckets=buckets)
         for n, step in enumerate(steps):
             tasks = min(buckets, data.draw(st.sampled_from((1, 2, 3, 8, MOST)) | st.integers(1, MOST)))
             hot = data.draw(hot_sets)
@@ -82,18 +78,18 @@ def test_from_most_to_one_and_back(mode: Mode) -> None:
     steps = in_log_order([*steps, Step((), (), (ENDED, ENDED))], hashing, MOST)
     expected = oracle.streaming_join(steps, 45, 30, *mode)
     assert all(expected)
-    with tempfile.TemporaryDirectory(dir=MEMORY) as home:
-        join = RecoveringJoin(Path(home), Window(45, 30), mode, hashing, buckets=MOST)
+    with passing_home() as home:
+        join = RecoveringJoin(home, Window(45, 30), mode, hashing, buckets=MOST)
         for n, (step, tasks) in enumerate(zip(steps, (MOST, 1, MOST, 1, MOST), strict=True)):
             assert join.step(step, tasks, "none") == expected[n], (n, tasks)
         totals = read_totals(join.config, join.offset)
         assert (totals["left_in"], totals["right_in"]) == (400, sum(len(step.right) for step in steps))
 
 
-def held(home: str) -> tuple[RecoveringJoin, Callable[[int], None]]:
+def held(home: Path) -> tuple[RecoveringJoin, Callable[[int], None]]:
     """A join that holds 640 left rows, as many of each bucket, and a way to run a step without new rows."""
     hashing = Hashing("key", lambda key: key << 32 | key, True)
-    join = RecoveringJoin(Path(home), Window(5, 5), Mode("left", "all", "first"), hashing, buckets=MOST)
+    join = RecoveringJoin(home, Window(5, 5), Mode("left", "all", "first"), hashing, buckets=MOST)
     rows = tuple(Row(n % MOST, n, n) for n in range(640))
     (first,) = in_log_order([Step(rows, (), (0, 0))], hashing, MOST)
     join.step(first, 2, "none")
@@ -101,7 +97,7 @@ def held(home: str) -> tuple[RecoveringJoin, Callable[[int], None]]:
 
 
 def test_the_most_that_was_held_is_not_counted_again_with_every_change() -> None:
-    with tempfile.TemporaryDirectory(dir=MEMORY) as home:
+    with passing_home() as home:
         join, step = held(home)
         for tasks in (8, 3, 1, MOST, 2):
             step(tasks)
@@ -110,7 +106,7 @@ def test_the_most_that_was_held_is_not_counted_again_with_every_change() -> None
 
 def test_the_index_of_the_old_grouping_gives_its_memory_back() -> None:
     """Its files, and what this process has mapped of them."""
-    with tempfile.TemporaryDirectory(dir=MEMORY) as home:
+    with passing_home() as home:
         join, step = held(home)
         for tasks in (8, 3, 3, 2):
             step(tasks)

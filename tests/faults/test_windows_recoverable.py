@@ -1,9 +1,6 @@
 """Recoverable, window joins: accidents, other numbers of tasks, hot keys and retention after every step
 change nothing in what a step emits, nor what is counted."""
 
-import tempfile
-from pathlib import Path
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,14 +8,13 @@ import windows_oracle as oracle
 from dovetail.model.share import HotKey
 from dovetail.state.store import read_totals
 from faults.test_recoverable import ACCIDENTS
-from faults.test_rescaling import MEMORY
 from laws.algorithms import HASHINGS
 from laws.effort import examples
-from laws.recovering import in_log_order
+from laws.recovering import in_log_order, passing_home
 from laws.recovering_windows import RecoveringWindows
 from laws.windowed import HOWS, WINDOWS, asked
 from oracle import ENDED
-from streams import Step, wild_schedules
+from streams import Row, Step, wild_schedules
 
 tasks_of = st.sampled_from((1, 2, 3, 7))
 accidents = st.sampled_from(ACCIDENTS)
@@ -41,8 +37,8 @@ def test_recoverable(data, schedule, window, how, emit, hashing):
     expected = oracle.streaming_join(steps, window, how, eager=emit == "eager")
     splits = window[0] != "session" and how in ("inner", "left", "semi", "anti")
     sides = ("left", "right") if how == "inner" else ("left",)
-    with tempfile.TemporaryDirectory(dir=MEMORY) as home:
-        join = RecoveringWindows(Path(home), asked(window, emit), how, hashing)
+    with passing_home() as home:
+        join = RecoveringWindows(home, asked(window, emit), how, hashing)
         for n, step in enumerate(steps):
             tasks, accident = data.draw(tasks_of), data.draw(accidents)
             hot = ()
@@ -54,3 +50,16 @@ def test_recoverable(data, schedule, window, how, emit, hashing):
         assert totals["left_in"] == sum(len(step.left) for step in steps)
         assert totals["right_in"] == sum(len(step.right) for step in steps)
         assert (totals["open_rows"], totals["retained_rows"]) == (0, 0)
+
+
+def test_sessions_of_keys_with_one_hash_are_apart():
+    (hashing,) = [hashing for hashing in HASHINGS if hashing.name == "one value"]
+    left = tuple(Row(key, 4 * key, key) for key in range(4))
+    right = tuple(Row(key, 4 * key + 1, key) for key in range(4))
+    steps = in_log_order([Step(left, right, (7, 7)), Step((), (), (ENDED, ENDED))], hashing)
+    window = ("session", 5, 100)
+    expected = oracle.streaming_join(steps, window, "inner", eager=False)
+    assert [len(rows) for rows in expected] == [1, 3]
+    with passing_home() as home:
+        join = RecoveringWindows(home, asked(window, "lazy"), "inner", hashing)
+        assert [join.step(step, 1, "none") for step in steps] == expected

@@ -6,7 +6,10 @@ to the next. An accident strikes before or while a step runs; then the step is r
 
 from __future__ import annotations
 
+import contextlib
+import os
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -41,6 +44,20 @@ SCHEMA = pa.schema(
     ]
 )
 OUTPUT = pa.schema([("left_id", pa.int64()), ("right_id", pa.int64())])
+
+
+MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+"""So many small files are synced that a disk would take minutes."""
+
+
+@contextlib.contextmanager
+def passing_home() -> Iterator[Path]:
+    """A home that goes when nothing is copied into it any longer."""
+    with tempfile.TemporaryDirectory(dir=MEMORY) as home:
+        try:
+            yield Path(home)
+        finally:
+            settle()
 
 
 class Crash(Exception):

@@ -110,7 +110,11 @@ class Tasks:
             looks = share.every_row if share.dealt == SIDES else share
             new = [_arrivals(rows[side], looks, side) for side in SIDES]
             emitted = step(
-                state, *new, times, made, Task(self.theta, self._operands, share, self.indexed[number_])
+                state,
+                *new,
+                times,
+                made,
+                Task(self.theta, self._operands, share, self.indexed[number_], {"left": 0, "right": 0}),
             )
             pairs = list(zip(emitted.left.tolist(), emitted.right.tolist(), strict=True))
             out.append(pairs + [(row, None) for row in emitted.left_alone.tolist()])

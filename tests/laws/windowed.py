@@ -61,8 +61,11 @@ class WindowStep(IntervalStep):
         until = Times(*(int(max(INT64.min, min(INT64.max, time))) for time in new.until))
         task = Task(self.window, threads=self.threads)
         if not self.hashing.exact:
-            task = task._replace(same_key=self._same_key, key_hashes=self._key_labels)
+            task = task._replace(same_key=self._same_key, key_numbers=self._key_numbers)
         outcome = step(self.state, self._arrivals(new.left), self._arrivals(new.right), until, task)
         self.counts = outcome.emitted.counts
         assert all(isinstance(column, np.ndarray) for column in outcome.emitted[:4])
         return written(outcome.emitted)
+
+    def _key_numbers(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        return np.concatenate([self._key_labels("left", left), self._key_labels("right", right)])

@@ -89,6 +89,12 @@ class Task(NamedTuple):
     operands: Operands
     share: Share
     indexed: Indexed
+    first_rows: dict[Side, int]
+    """The log has no smaller numbers. Nothing that is held has one; what a run still names may."""
+
+    def found(self, side: Side, rows: Int64s) -> Columns:
+        """The columns of rows that a run names: nulls for those that are gone."""
+        return self.operands(side, np.where(rows < self.first_rows[side], NO_ROW, rows))
 
     def looked(self, side: Side, held: Held) -> Looked:
         return Looked(held.time, self.operands(side, held.row))
@@ -238,7 +244,7 @@ def _met(task: Task, index: Runs, probes: Held, seen: Looked, buffer: Buffer) ->
     which, rows = [NONE], [NONE]
     for run in index.runs:
         for some, at in pairs_in(
-            layout, seen, bounds, run, lambda numbers: task.operands(side, numbers), first_row
+            layout, seen, bounds, run, lambda numbers: task.found(side, numbers), first_row
         ):
             which.append(some)
             rows.append(run.rows[at])

@@ -53,13 +53,13 @@ from dovetail.joins.tactics import NONE
 from dovetail.joins.window.at_rest import pairs_at_rest
 from dovetail.kernels import ring as rings
 from dovetail.kernels.window.sessions import sessions
-from dovetail.model.share import Side
 from dovetail.model.time_codes import NULL_KEY
 from dovetail.model.window_join import NEVER, WindowJoin
 
 Int64s = NDArray[np.int64]
-KeyHashes = Callable[[Side, Int64s], Int64s]
-"""`key_hashes(side, rows)`: the whole hash of the rows' keys."""
+KeyNumbers = Callable[[Int64s, Int64s], Int64s]
+"""`key_numbers(left_rows, right_rows)`: a number for each row, the left ones before the right ones, which are
+equal where the keys are."""
 
 _LOWEST = -(2**62)
 
@@ -69,7 +69,7 @@ class Task(NamedTuple):
 
     window: WindowJoin
     same_key: SameKey | None = None
-    key_hashes: KeyHashes | None = None
+    key_numbers: KeyNumbers | None = None
     copies: Copies = NO_COPIES
     threads: int = 1
 
@@ -357,7 +357,10 @@ def _sessions(
         buffer.held_at(found).joined(new) for (buffer, new), found in zip(sides, slots, strict=True)
     )
     at_left = len(left.row)
-    keys = np.concatenate([_key_of(task, "left", left), _key_of(task, "right", right)])
+    if task.key_numbers is None:
+        keys = np.concatenate([left.tag, right.tag]).astype(np.int64)
+    else:  # no pairs are at hand of which to compare the keys
+        keys = task.key_numbers(left.row, right.row)
     times = np.concatenate([left.time, right.time])
     order = np.lexsort((times, keys))
     number_in_order, first, last = sessions(keys[order], times[order], gap, longest)
@@ -380,13 +383,6 @@ def _sessions(
         int(np.count_nonzero(over)),
     )
     return closed, held_rows
-
-
-def _key_of(task: Task, side: Side, held: Held) -> Int64s:
-    """What tells keys apart where no pair is at hand to compare: the whole hash, of which rings keep half."""
-    if task.key_hashes is None or not len(held.row):
-        return held.tag.astype(np.int64)
-    return task.key_hashes(side, held.row)
 
 
 def _first_window(window: WindowJoin, times: Int64s) -> Int64s:

@@ -27,7 +27,7 @@ class Rows:
         self._range = start, stop
         self._segments = [info for commit in category.commits(start, stop) for info in commit.segments]
         self._starts = np.array([info.first_row for info in self._segments], np.int64)
-        self._first = self._segments[0].first_row if self._segments else 0
+        self.first = self._segments[0].first_row if self._segments else 0
         self._end = self._segments[-1].first_row + self._segments[-1].rows if self._segments else 0
         self._columns: dict[str, Column] = {}
         self._opened: dict[int, Segment] = {}
@@ -45,12 +45,12 @@ class Rows:
     def places(self, rows: Int64s) -> Places:
         """Where the rows lie; a negative number is no row. Row numbers were read back from files: to follow
         one that the log does not have would be to read any memory."""
-        known = (rows < 0) | ((rows >= self._first) & (rows < self._end))
+        known = (rows < 0) | ((rows >= self.first) & (rows < self._end))
         if not known.all():
             raise StateError(
                 f"the state of the join names row {rows[~known][0]}, which the log does not have",
                 where=self._category.where,
-                expected=f"rows {self._first} to {self._end - 1}",
+                expected=f"rows {self.first} to {self._end - 1}",
                 hint="restore log and state from the same copy of the home, or start in a new home",
             )
         segment = (np.searchsorted(self._starts, rows, side="right") - 1).astype(np.int32)
@@ -123,6 +123,29 @@ def key_hashes(left: Rows, right: Rows, side: str, rows: Int64s) -> Int64s:
     of = left if side == "left" else right
     hashes: Int64s = of.take("_hash", of.places(rows)).to_numpy(zero_copy_only=False)
     return hashes
+
+
+def key_numbers(
+    left: Rows, right: Rows, keys: tuple[str, ...], left_rows: Int64s, right_rows: Int64s
+) -> Int64s:
+    """A number for each row, the left ones before the right ones: equal where the keys are."""
+    at = left.places(left_rows), right.places(right_rows)
+
+    def both(name: str) -> pa.Array:
+        return pa.concat_arrays([left.take(name, at[0]), right.take(name, at[1])])
+
+    hashes, columns = both("_hash").to_numpy(), [both(key) for key in keys]
+    _, first, number = np.unique(hashes, return_index=True, return_inverse=True)
+    while True:
+        chosen, others = pa.array(first[number]), np.zeros(len(number), np.bool_)
+        for column in columns:
+            others |= ~equal_values(column, column.take(chosen))
+        if not others.any():
+            return number
+        # Another key has the same hash: those that are not the first row's get a number of their own.
+        _, next_first, next_number = np.unique(number[others], return_index=True, return_inverse=True)
+        number[others] = len(first) + next_number
+        first = np.append(first, np.flatnonzero(others)[next_first])
 
 
 def equal_values(first: pa.Array, second: pa.Array) -> NDArray[np.bool_]:

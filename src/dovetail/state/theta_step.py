@@ -44,7 +44,8 @@ def theta_step(
 
     until = Times(end.left_time, end.right_time)
     turns = _turns(left, right, start, end)
-    return step(state, new_left, new_right, until, turns, Task(theta, operands, share, indexed))
+    first: dict[Side, int] = {side: rows[side].first for side in SIDES}
+    return step(state, new_left, new_right, until, turns, Task(theta, operands, share, indexed, first))
 
 
 def _turns(left: Category, right: Category, start: JoinOffset, end: JoinOffset) -> list[Turn]:

@@ -12,7 +12,7 @@ from dovetail.model.offset import JoinOffset
 from dovetail.model.share import Share
 from dovetail.model.window_join import WindowJoin
 from dovetail.state.arrivals import arrivals, copied_tags
-from dovetail.state.gather import Rows, key_hashes, same_keys
+from dovetail.state.gather import Rows, key_numbers, same_keys
 
 JOINED_BY = "joined_by_"
 """Before the name of an algorithm: the total of steps in which it joined windows."""
@@ -37,7 +37,7 @@ def window_step(
         Task(
             window,
             lambda a, b: same_keys(left_rows, right_rows, config.keys, a, b),
-            lambda side, rows: key_hashes(left_rows, right_rows, side, rows),
+            lambda a, b: key_numbers(left_rows, right_rows, config.keys, a, b),
             Copies(copied_tags(share, "left"), copied_tags(share, "right")),
             threads_of(end.tasks),
         ),
