@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from dataclasses import replace
 from statistics import median
 from typing import Any
 
@@ -107,22 +108,44 @@ def _merge_ns(repeat: int) -> float:
     return median(spent)
 
 
-def beside(measured_costs: Costs, windows: list[int], seconds: float) -> list[dict[str, Any]]:
-    """Measured, and simulated with these costs on as many processors as there are: one core and two."""
-    found = []
+def driver_ns(repeat: int) -> float:
+    """CPU of the thread that pushes rows and reads results, a row, beside two cores: it sleeps while they
+    have enough to do."""
+    case, rows, spent = Case(cores=2, window=1 << 14), 100_000, []
+    with filled(case) as join:
+        for turn in range(repeat):
+            ready = list(arrivals(turn, rows, case.batch, case.domain, 2 * case.window))
+            began = time.thread_time()
+            for batch in ready:
+                join.push(**batch)
+            join.flush()
+            spent.append(1e9 * (time.thread_time() - began) / rows)
+            join.pairs()
+    return median(spent)
+
+
+def beside(measured_costs: Costs, windows: list[int], seconds: float, repeat: int) -> list[dict[str, Any]]:
+    """Measured, and simulated with these costs on as many processors as there are: one core and two. The
+    simulator's other threads poll, the driver's does not: a single core has no thread of its own but the
+    driver's, and where no processor is left to the driver, what it takes is dealt over the cores."""
+    processors, found = os.cpu_count() or 1, []
+    driver = driver_ns(repeat)
     for window in windows:
         for cores in (1, 2):
+            more = driver if cores == 1 else driver / processors if cores >= processors else 0.0
             taken = measured(Case(cores=cores, window=window, seconds=seconds)).taken_rows_per_s
             setup = Setup(
                 "split",
                 cores,
                 Window(rows=window),
-                physical_cores=os.cpu_count(),
-                other_threads=1,
+                physical_cores=processors,
+                other_threads=0,
                 fan_out=8,
                 fan_in=8,
             )
-            simulated = sustained_rate(setup, measured_costs)
+            simulated = sustained_rate(
+                setup, replace(measured_costs, store_ns=measured_costs.store_ns + more)
+            )
             found.append(
                 {
                     "window": window,

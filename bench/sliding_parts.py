@@ -112,7 +112,7 @@ def _simulated(asked: Asked) -> list[dict[str, Any]]:
     costs = sliding_costs.costs(asked.repeat)
     if asked.costs:
         write_costs(costs, asked.costs)
-    return sliding_costs.beside(costs, asked.windows[1:] or asked.windows, asked.seconds)
+    return sliding_costs.beside(costs, asked.windows[1:] or asked.windows, asked.seconds, asked.repeat)
 
 
 _PARTS = {

@@ -1,7 +1,8 @@
 """Joins within a window: eight algorithms on five workloads, and what their settings do.
 
-`speed` counts matches of rows at rest; the other studies are the figures of *Parallelizing Intra-Window
-Join on Multicores*. See `docs/papers/intra-window-2021.md`.
+`speed` counts matches of rows at rest; `adaptive` and `changing` set the choice that learns beside the best
+of the eight; the other studies are the figures of *Parallelizing Intra-Window Join on Multicores*. See
+`docs/papers/intra-window-2021.md`.
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bench.window_choice import Judged
-    from bench.window_runs import Run
-    from bench.window_studies import Study
+    from collections.abc import Callable
+
+    from bench.window_adaptive import Changing, Settled, Tell
+    from bench.window_studies import Size
 
 
 def parser(names: tuple[str, ...], algorithms: tuple[str, ...]) -> argparse.ArgumentParser:
@@ -26,7 +28,12 @@ def parser(names: tuple[str, ...], algorithms: tuple[str, ...]) -> argparse.Argu
     add("--threads", type=int, action="append", help="may be given again (default: 1 and the cores)")
     add("--algorithm", choices=algorithms, action="append", help="some alone; may be given again")
     add("--only", choices=names, action="append", help="some studies alone; may be given again")
-    add("--repeat", type=int, default=3, help="of runs that count; the best is taken (default: %(default)s)")
+    add(
+        "--repeat",
+        type=int,
+        default=3,
+        help="of runs that count (the best is taken), and rounds of choices (default: %(default)s)",
+    )
     add("--data", type=Path, help="a folder with the authors' stock and rovio files (default: generated)")
     add("--seed", type=int, default=1, help="of the generators (default: %(default)s)")
     add("--out", type=Path, help="a folder for the plots, as SVG (default: none are drawn)")
@@ -36,13 +43,13 @@ def parser(names: tuple[str, ...], algorithms: tuple[str, ...]) -> argparse.Argu
 
 def main(argv: list[str]) -> int:
     _make_importable()
-    from bench.window_report import show, show_choices
+    from bench.window_report import show, show_changing, show_settled
     from bench.window_runs import run_study
     from bench.window_studies import Size, studies
     from dovetail.joins.window.join import ALGORITHMS
 
     names = tuple(study.name for study in studies(Size(0.1, None, 1, (1,))))
-    parse = parser(names, ALGORITHMS)
+    parse = parser((*names, *CHOICES), ALGORITHMS)
     args = parse.parse_args(argv)
     if args.scale <= 0 or args.repeat <= 0:
         parse.error("--scale and --repeat must be positive")
@@ -52,14 +59,13 @@ def main(argv: list[str]) -> int:
     def tell(line: str) -> None:
         print(f"{line} ...", file=sys.stderr, flush=True)
 
+    wanted = args.only or (*names, *CHOICES)
     found = {
         study: run_study(study, threads, tuple(args.algorithm or ALGORITHMS), args.repeat, tell)
         for study in studies(asked)
-        if study.name in (args.only or names)
+        if study.name in wanted
     }
-    judged = [
-        one for study, runs in found.items() if study.name == "workloads" for one in _judged(study, runs)
-    ]
+    choices = {name: make(asked, args.repeat, tell) for name, make in CHOICES.items() if name in wanted}
     if args.out:
         from bench.window_plots import draw
 
@@ -67,27 +73,42 @@ def main(argv: list[str]) -> int:
         for study, runs in found.items():
             if runs:
                 draw(study, runs, args.out)
+    settled, changed = choices.get("adaptive", []), choices.get("changing")
     if args.json:
-        said = {study.name: [run.to_json() for run in runs] for study, runs in found.items()}
-        choices = [one.to_json() for one in judged]
-        print(
-            json.dumps(
-                {"scale": args.scale, "threads": threads, "studies": said, "choices": choices}, indent=1
-            )
-        )
+        said = {
+            "scale": args.scale,
+            "threads": threads,
+            "studies": {study.name: [run.to_json() for run in runs] for study, runs in found.items()},
+            "adaptive": [one.to_json() for one in settled],
+            "changing": changed and changed.to_json(),
+        }
+        print(json.dumps(said, indent=1))
     else:
         show(found)
-        if judged:
-            show_choices(judged)
-    return 0 if all(run.right for runs in found.values() for run in runs) else 1
+        if settled:
+            show_settled(settled)
+        if changed:
+            show_changing(changed)
+    right = [run.right for runs in found.values() for run in runs] + [one.right for one in settled]
+    return 0 if all(right) and (changed is None or changed.same) else 1
 
 
-def _judged(study: Study, runs: list[Run]) -> list[Judged]:
-    """With the most threads that were measured; the costs are those of this machine, now."""
-    from bench.window_choice import judge
-    from dovetail.joins.window.cost import calibrate
+def _settled(size: Size, rounds: int, tell: Tell) -> list[Settled]:
+    from bench.window_adaptive import settled
+    from bench.window_workloads import WORKLOADS
 
-    return judge(study, runs, calibrate(max(run.threads for run in runs))) if runs else []
+    windows = [make(size.share(name), size.folder, size.seed) for name, make in WORKLOADS.items()]
+    return settled(windows, max(size.threads), rounds, tell)
+
+
+def _changing(size: Size, rounds: int, tell: Tell) -> Changing:
+    from bench.window_adaptive import changing
+
+    return changing(size.scale, max(size.threads), rounds, 12, size.seed, tell)
+
+
+CHOICES: dict[str, Callable[[Size, int, Tell], Any]] = {"adaptive": _settled, "changing": _changing}
+"""What is no study of one window: rounds of all algorithms and of the choice that learns."""
 
 
 def _make_importable() -> None:

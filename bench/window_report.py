@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from statistics import fmean, median
 
 from rich.console import Console
 from rich.table import Table
 
-from bench.window_choice import Judged, choice_table
+from bench.window_adaptive import Changing, Settled
 from bench.window_runs import Run
 from bench.window_studies import Study
 from dovetail.joins.window.metrics import PHASES
@@ -25,12 +26,48 @@ def show(found: dict[Study, list[Run]]) -> None:
         console.print(f"{len(wrong)} runs found other matches than there are.", style="red")
 
 
-def show_choices(judged: Sequence[Judged]) -> None:
+def show_settled(found: Sequence[Settled]) -> None:
+    console = Console(highlight=False, width=160)
+    console.print("\nchoices: how much worse than the best of the eight, by medians", soft_wrap=True)
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
+    for name in ("workload", "metric", "best", "ms", "spread", "tree", "loss", "settled", "loss", "run"):
+        table.add_column(
+            name, justify="left" if name in ("workload", "metric", "best", "tree", "settled") else "right"
+        )
+    for one in found:
+        table.add_row(
+            one.workload, one.wish, one.best, f"{one.best_ms:,.1f}", f"{one.spread:.0%}", one.tree,
+            f"{one.tree_loss:.0%}", one.settled, f"{one.settled_loss:.0%}", f"{one.run_loss:.0%}",
+        )  # fmt: skip
+    console.print(table)
+    for name, losses in (
+        ("tree", [one.tree_loss for one in found]),
+        ("settled", [one.settled_loss for one in found]),
+        ("run", [one.run_loss for one in found]),
+    ):
+        near = sum(loss <= 0.10 for loss in losses)
+        console.print(f"{name}: within a tenth in {near} of {len(losses)}, {fmean(losses):.0%} on average")
+    if not all(one.right for one in found):
+        console.print("Some runs found other matches than there are.", style="red")
+
+
+def show_changing(found: Changing) -> None:
     console = Console(highlight=False, width=160)
     console.print(
-        f"\nchoices, {judged[0].threads} threads: how much worse than the best of the eight", soft_wrap=True
+        "\na stream that changes halfway: seconds of the whole run, median and range", soft_wrap=True
     )
-    console.print(choice_table(judged))
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
+    for name in ("", "seconds", "from", "to"):
+        table.add_column(name, justify="right" if name else "left")
+    for name, seconds in sorted(found.seconds.items(), key=lambda item: median(item[1])):
+        table.add_row(name, *(f"{value:.2f}" for value in (median(seconds), min(seconds), max(seconds))))
+    console.print(table)
+    console.print(
+        f"the choice that learns took {found.chosen[0]} before the change, {found.chosen[1]} at the end"
+        f"; calibrating took {found.calibrating_s:.1f} s, once"
+    )
+    if not found.same:
+        console.print("Some runs found other pairs.", style="red")
 
 
 def _tables(study: Study, runs: Sequence[Run], threads: int) -> list[tuple[str, Table]]:

@@ -8,13 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bench.window import main
-from bench.window_choice import judge
-from bench.window_report import show_choices
+from bench.window_adaptive import settled
+from bench.window_report import show_settled
 from bench.window_runs import Run, run_study
 from bench.window_studies import Point, Size, Study, studies
 from bench.window_workloads import PUBLISHED, WORKLOADS, Micro, Window
 
-from dovetail.joins.window.cost import Costs
 from dovetail.joins.window.join import ALGORITHMS
 
 SMALL = ["--scale", "0.0002", "--threads", "2", "--repeat", "1"]
@@ -68,22 +67,25 @@ def test_workloads_are_drawn(tmp_path: Path) -> None:
     assert draw(study, runs, tmp_path).name == "intra-window-2021-figures-5-6-7.svg"
 
 
-def test_choices_are_judged_by_the_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    """Made-up costs and runs: the model takes what the costs say is best, and its loss is what the run
-    says."""
-    study = next(studies(Size(0.001, None, 1, (2,))))
-    table = {name: np.full((3, 2), 10.0 if name == "prj" else 100.0) for name in ALGORITHMS}
-    costs = Costs(2, table, dict.fromkeys(ALGORITHMS, 0.0))
-    speeds = {"mway": 4e6, "prj": 2e6}
-    runs = [
-        Run("workloads", "debs", name, 2, 10, 5, True, speeds.get(name, 1e6), 2.0, 3.0) for name in ALGORITHMS
-    ]
-    judged = judge(study, runs, costs)
-    assert [one.wish for one in judged] == ["throughput", "latency", "progress"]
-    assert (judged[0].best, judged[0].model, judged[0].model_loss) == ("mway", "prj", pytest.approx(1.0))
-    assert judged[1].model_loss == 0.0
-    show_choices(judged)
+def test_choices_are_set_beside_the_best(capsys: pytest.CaptureFixture[str]) -> None:
+    window = Micro(50, 50, window_ms=20, duplicates=4).make()
+    found = settled([window], 2, 2, lambda line: None)
+    assert [one.wish for one in found] == ["throughput", "latency", "progress"]
+    for one in found:
+        assert one.right
+        assert one.best in ALGORITHMS
+        assert min(one.tree_loss, one.settled_loss) >= 0
+    show_settled(found)
     assert "how much worse than the best of the eight" in capsys.readouterr().out
+
+
+def test_a_stream_that_changes_gives_the_same_pairs_by_every_algorithm(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["--scale", "0.001", "--threads", "2", "--repeat", "1", "--only", "changing"]) == 0
+    said = capsys.readouterr().out
+    assert "adaptive" in said
+    assert "at the end; calibrating took" in said
 
 
 def test_a_wrong_count_fails_the_benchmark(

@@ -71,7 +71,7 @@ MOST_PENDING = 50_000_000  # pairs that nobody has read
 _STEP = 1024
 _READ_PAIRS = 65_536
 _SPINS = 50
-_NAP_S = 20e-6
+_NAP_S, _LONGEST_NAP_S = 20e-6, 2e-3
 _RATE_S = 0.05
 _NO_TIME = np.zeros(1, np.int64)
 
@@ -137,6 +137,7 @@ class SlidingJoin:
         self._payload = {side: Payload(schema) for side, schema in self.schemas.items()}
         self._pending: list[Messages] = []
         self._pending_pairs = 0
+        self._room_nap_s = _NAP_S
         self._unsent: Messages | None = None
         self._most_pending = most_pending
         self._buffer = np.empty((_READ_PAIRS, PAIR_WORDS), np.int64)
@@ -248,7 +249,7 @@ class SlidingJoin:
             messages[:, STAMP] = now()
         if self._unsent is not None:
             messages, self._unsent = np.concatenate([self._unsent, messages]), None
-        first, idle = 0, 0
+        first, waited = 0, False
         while first < len(messages):
             sent = self.topology.offer(messages, first)
             first += sent
@@ -256,12 +257,12 @@ class SlidingJoin:
             if self._pending_pairs > self._most_pending:
                 self._unsent = messages[first:]
                 self._refuse_more()
-            if sent or moved:
-                idle = 0
-                continue
-            idle += 1
-            self._rate_waited = True
-            self._wait(idle)
+            if first < len(messages) and not (self._threads is None and (sent or moved)):
+                self._rate_waited = True
+                self._leave_room(sent)
+                waited = True
+        if waited:
+            self._room_nap_s = max(0.75 * self._room_nap_s, _NAP_S)
         self._move()
         self._adapt(len(messages))
 
@@ -305,6 +306,14 @@ class SlidingJoin:
             if taken < len(self._buffer):
                 break
         return moved
+
+    def _leave_room(self, sent: int) -> None:
+        """Sleep until about a part of an inbox is free again: longer each time it was not, a little less with
+        every batch. The cores need the processor, and to look for room all the time would take it from
+        them."""
+        if sent < self.job.inbox_rows // 8:
+            self._room_nap_s = min(2 * self._room_nap_s, _LONGEST_NAP_S)
+        time.sleep(self._room_nap_s)
 
     @staticmethod
     def _wait(idle: int) -> None:

@@ -2,21 +2,30 @@
 
 Law: the pairs are those of equal labels, in no order; which algorithm made them changes nothing else.
 
-All rows are there, so the choice is among the lazy algorithms: the paper's tree for rows at rest
-(`choose.py`), from a sample of the labels.
+All rows are there, so the choice is among the lazy algorithms, from a sample of the labels. It is that of the
+paper's tree (`choose.py`) until a process has joined so many rows in large windows that measuring what the
+algorithms cost here pays; from then on it is learnt (`adaptive.py`).
 """
 
 from __future__ import annotations
 
+import time
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dovetail.joins.window.choose import facts_at_rest, tree
-from dovetail.joins.window.join import pairs
+from dovetail.joins.window.adaptive import Adaptive
+from dovetail.joins.window.choose import Choice, facts_at_rest, tree
+from dovetail.joins.window.cost import calibrate
+from dovetail.joins.window.join import LAZY, pairs
+from dovetail.joins.window.stream_facts import StreamFacts
 
 Int64s = NDArray[np.int64]
+LARGE_ROWS = 1 << 16
+"""In a smaller window all are done in a moment."""
+
+PAYS_FROM_ROWS = 1 << 24
 
 
 class AtRest(NamedTuple):
@@ -27,7 +36,35 @@ class AtRest(NamedTuple):
     algorithm: str
 
 
+class Chooser:
+    """The choice of one process for windows at rest."""
+
+    def __init__(self, pays_from_rows: int = PAYS_FROM_ROWS) -> None:
+        self._pays_from_rows = pays_from_rows
+        self._joined_rows = 0
+        self._by_threads: dict[int, Adaptive] = {}
+
+    def join(self, left: Int64s, right: Int64s, threads: int) -> AtRest:
+        facts = facts_at_rest(left, right, threads)
+        learning = self._learning(facts) if facts.rows >= LARGE_ROWS else None
+        choice: Choice = learning.choose(facts) if learning is not None else tree(facts)
+        began = time.perf_counter()
+        at_left, at_right = pairs(left, right, choice.algorithm, threads)
+        if learning is not None:
+            learning.learn(choice.algorithm, facts, time.perf_counter() - began)
+        return AtRest(at_left.astype(np.int64), at_right.astype(np.int64), choice.algorithm)
+
+    def _learning(self, facts: StreamFacts) -> Adaptive | None:
+        self._joined_rows += facts.rows
+        if self._joined_rows < self._pays_from_rows:
+            return None
+        if facts.cores not in self._by_threads:
+            self._by_threads[facts.cores] = Adaptive(calibrate(facts.cores, tuple(LAZY)))
+        return self._by_threads[facts.cores]
+
+
+_here = Chooser()
+
+
 def pairs_at_rest(left: Int64s, right: Int64s, threads: int) -> AtRest:
-    choice = tree(facts_at_rest(left, right, threads))
-    at_left, at_right = pairs(left, right, choice.algorithm, threads)
-    return AtRest(at_left.astype(np.int64), at_right.astype(np.int64), choice.algorithm)
+    return _here.join(left, right, threads)

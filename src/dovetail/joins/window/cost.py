@@ -1,30 +1,31 @@
-"""Which algorithm for which window, by what each costs on this machine: measured once, in seconds.
+"""What each algorithm costs on this machine, measured in seconds, and when matches would come by that.
 
-Idea     Time all eight on small windows, some with duplicates, some without. For a window at hand read from
-         that how long each would take, and from its rates when its matches would come; take the best for
-         what was asked.
-Paper    Section 7 asks for it: an adaptive choice by workload, metric and hardware.
+Idea     Time the algorithms on small windows, some with duplicates, some without. For a window at hand read
+         from that how long each would take, and from its rates when its matches would come.
 Vocabulary  throughput, latency, progress -> the times `Forecast` has.
-Law      The same costs and facts give the same choice, and it says why. Only a sample is read
-         (`stream_facts.py`).
-Cost     `calibrate` joins some windows of a few ten thousand rows; a choice is arithmetic.
+Law      The same costs and facts give the same forecast.
+Cost     `calibrate` joins some windows of up to a million rows a side; a forecast is arithmetic.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from math import isinf, log2, sqrt
 
 import numpy as np
 
-from dovetail.joins.window.choose import Choice, Wish
+from dovetail.joins.window.choose import Wish
 from dovetail.joins.window.eager import EAGER
 from dovetail.joins.window.join import ALGORITHMS, match
 from dovetail.joins.window.stream_facts import StreamFacts
 
-ROWS = (1 << 13, 1 << 16, 1 << 18)
+ROWS = (1 << 12, 1 << 15, 1 << 18, 1 << 20)
 DUPLICATES = (1, 64)
+PAIRS = 1 << 22
+"""Of the window that tells what a written match costs."""
+
 BLOCK_S = 0.001
 """A match of an eager join waits for the end of the block of rows it is in: about so long."""
 
@@ -51,20 +52,21 @@ class Costs:
         return float((few + share * (many - few)) * facts.rows + self.match_ns[algorithm] * matches) / 1e9
 
 
-def calibrate(threads: int, seed: int = 1, repeat: int = 3) -> Costs:
-    """Time every algorithm, the best of several runs: what disturbs one only makes it slower."""
+def calibrate(threads: int, algorithms: Sequence[str] = ALGORITHMS, seed: int = 1, repeat: int = 2) -> Costs:
+    """Time the algorithms, the best of several runs: what disturbs one only makes it slower."""
     rng = np.random.default_rng(seed)
-    row_ns = {name: np.zeros((len(ROWS), len(DUPLICATES))) for name in ALGORITHMS}
+    row_ns = {name: np.zeros((len(ROWS), len(DUPLICATES))) for name in algorithms}
     match_ns = {}
-    for name in ALGORITHMS:
-        for i, rows in enumerate(ROWS):
-            for j, duplicates in enumerate(DUPLICATES):
-                keys = (rng.permutation(rows) // duplicates).astype(np.int32)
+    many = (rng.permutation(ROWS[1]) % max(1, ROWS[1] ** 2 // PAIRS)).astype(np.int32)
+    for i, rows in enumerate(ROWS):
+        for j, duplicates in enumerate(DUPLICATES):
+            keys = (rng.permutation(rows) // duplicates).astype(np.int32)
+            for name in algorithms:
                 row_ns[name][i, j] = _best_s(keys, name, threads, repeat) / (2 * rows) * 1e9
-        keys = (rng.permutation(ROWS[0]) // DUPLICATES[-1]).astype(np.int32)
-        taken = _best_s(keys, name, threads, repeat, pairs=True)
-        counted = row_ns[name][0, -1] * 2 * ROWS[0] / 1e9
-        match_ns[name] = max(0.0, taken - counted) / (ROWS[0] * DUPLICATES[-1]) * 1e9
+    for name in algorithms:
+        written = _best_s(many, name, threads, repeat, pairs=True)
+        counted = row_ns[name][1, -1] * 2 * ROWS[1] / 1e9
+        match_ns[name] = max(0.0, written - counted) / PAIRS * 1e9
     return Costs(threads, row_ns, match_ns)
 
 
@@ -114,44 +116,7 @@ def forecast(algorithm: str, work_s: float, window_s: float) -> Forecast:
     return Forecast(algorithm, window_s + tail, late * window_s + tail, window_s + tail / 2)
 
 
-@dataclass
-class Adaptive:
-    """Chooses window by window, and learns: what a join really took corrects what it is thought to take."""
-
-    costs: Costs
-    wish: Wish = "throughput"
-    write_pairs: bool = True
-    corrected: dict[str, float] = field(default_factory=dict)
-    """By what the last windows took over what was expected, for the algorithms that ran."""
-
-    def choose(self, facts: StreamFacts) -> Choice:
-        window_s = _window_s(facts)
-        made = {name: forecast(name, self._work_s(name, facts), window_s) for name in ALGORITHMS}
-        best = min(made.values(), key=lambda one: one.of(self.wish))
-        others = min((one for one in made.values() if one is not best), key=lambda one: one.of(self.wish))
-        return Choice(
-            best.algorithm,
-            (
-                f"{self.wish} counts most: {best.of(self.wish) * 1000:,.1f} ms expected",
-                f"next is {others.algorithm} with {others.of(self.wish) * 1000:,.1f} ms",
-                f"{facts.rows:,} rows in {window_s * 1000:,.0f} ms"
-                f", {min(facts.left.duplicates, facts.right.duplicates):,.0f} of a key",
-            ),
-        )
-
-    def _work_s(self, name: str, facts: StreamFacts) -> float:
-        matches = expected_matches(facts) if self.write_pairs else 0.0
-        return self.costs.seconds(name, facts, matches) * self.corrected.get(name, 1.0)
-
-    def learn(self, algorithm: str, facts: StreamFacts, work_s: float) -> None:
-        """A window was joined in so much time, waiting left out. Half of the surprise is believed."""
-        surprise = work_s / max(1e-9, self._work_s(algorithm, facts))
-        self.corrected[algorithm] = self.corrected.get(algorithm, 1.0) * sqrt(
-            min(16.0, max(1 / 16, surprise))
-        )
-
-
-def _window_s(facts: StreamFacts) -> float:
+def window_seconds(facts: StreamFacts) -> float:
     """How long the slower side takes to come; nothing at rest."""
     sides = [side for side in (facts.left, facts.right) if side.rows and not isinf(side.rate_per_ms)]
     return max((side.rows / side.rate_per_ms / 1000 for side in sides), default=0.0)

@@ -1,0 +1,109 @@
+"""Which algorithm for which window: by what each costs on this machine, and by what it has been seen to do.
+
+Idea     The cost model forecasts when matches would come (`cost.py`). What windows then really took, over
+         what was forecast, is remembered for each algorithm and each kind of window, and corrects the next
+         forecast. What was hardly tried gets the benefit of the doubt.
+Paper    Section 7 asks for it: an adaptive choice by workload, metric and hardware.
+Law      The same costs, facts and windows before give the same choice, and it says why. Of a window no more
+         than a sample is read (`stream_facts.py`). An algorithm is tried in vain at most twice for each kind
+         of window, and then again only where it came near the best.
+Cost     Arithmetic for each algorithm.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from math import isinf, log2
+from statistics import median
+from typing import NamedTuple
+
+from dovetail.joins.window.choose import HOT_SHARE, Choice, Wish
+from dovetail.joins.window.cost import Costs, expected_matches, forecast, window_seconds
+from dovetail.joins.window.stream_facts import StreamFacts
+
+REMEMBERED = 5
+TRIES = 2
+DOUBT = 0.75
+"""So much less may it take than is thought, where an algorithm was tried less than `TRIES` times."""
+
+STALE_WINDOWS = 32
+STALE_DOUBT = 0.9
+
+
+class Kind(NamedTuple):
+    """Windows that are alike: each figure within a factor of four."""
+
+    rows: int
+    duplicates: int
+    rate: int
+    hot: bool
+
+
+def kind_of(facts: StreamFacts) -> Kind:
+    rate = min(facts.left.rate_per_ms, facts.right.rate_per_ms)
+    return Kind(
+        _fours(facts.rows),
+        _fours(min(facts.left.duplicates, facts.right.duplicates)),
+        -1 if isinf(rate) else _fours(rate),
+        max(facts.left.top_share, facts.right.top_share) >= HOT_SHARE,
+    )
+
+
+def _fours(figure: float) -> int:
+    return round(log2(max(1.0, figure)) / 2)
+
+
+@dataclass
+class _Seen:
+    """How an algorithm did on windows of a kind: what they took over what was forecast, the last ones."""
+
+    ratios: deque[float] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
+    at: int = 0
+
+
+@dataclass
+class Adaptive:
+    """Chooses window by window among the algorithms that the costs are of."""
+
+    costs: Costs
+    wish: Wish = "throughput"
+    write_pairs: bool = True
+    _seen: dict[tuple[Kind, str], _Seen] = field(default_factory=dict)
+    _windows: dict[Kind, int] = field(default_factory=dict)
+
+    def choose(self, facts: StreamFacts) -> Choice:
+        kind = kind_of(facts)
+        expected = {name: self._expected_s(name, facts, kind) for name in self.costs.row_ns}
+        best, *others = sorted(expected, key=lambda name: expected[name])
+        tries = len(seen.ratios) if (seen := self._seen.get((kind, best))) else 0
+        reasons = [f"{self.wish} counts most: {expected[best] * 1000:,.1f} ms expected"]
+        if others:
+            reasons.append(f"next is {others[0]} with {expected[others[0]] * 1000:,.1f} ms")
+        reasons.append(
+            f"{facts.rows:,} rows in {window_seconds(facts) * 1000:,.0f} ms"
+            f", {min(facts.left.duplicates, facts.right.duplicates):,.0f} of a key"
+        )
+        reasons.append(f"by its last {tries} windows of this kind" if tries else "not tried on this kind yet")
+        return Choice(best, tuple(reasons))
+
+    def learn(self, algorithm: str, facts: StreamFacts, took_s: float) -> None:
+        """What the wish is about took so long in a window: until the last match, the age of late matches, or
+        until half of them."""
+        kind = kind_of(facts)
+        seen = self._seen.setdefault((kind, algorithm), _Seen())
+        self._windows[kind] = seen.at = self._windows.get(kind, 0) + 1
+        seen.ratios.append(took_s / max(1e-9, self._forecast_s(algorithm, facts)))
+
+    def _expected_s(self, name: str, facts: StreamFacts, kind: Kind) -> float:
+        forecast_s, seen = self._forecast_s(name, facts), self._seen.get((kind, name))
+        if seen is None:
+            return forecast_s * DOUBT
+        doubt = DOUBT if len(seen.ratios) < TRIES else 1.0
+        if self._windows[kind] - seen.at >= STALE_WINDOWS:
+            doubt = min(doubt, STALE_DOUBT)
+        return forecast_s * median(seen.ratios) * doubt
+
+    def _forecast_s(self, name: str, facts: StreamFacts) -> float:
+        matches = expected_matches(facts) if self.write_pairs else 0.0
+        return forecast(name, self.costs.seconds(name, facts, matches), window_seconds(facts)).of(self.wish)
