@@ -47,6 +47,7 @@ from dovetail.joins.sliding.encoding import Encoding
 from dovetail.joins.sliding.expression import parsed
 from dovetail.joins.sliding.payload import Payload
 from dovetail.joins.sliding.precision import Precision
+from dovetail.joins.sliding.room import Room
 from dovetail.joins.sliding.split_join import SplitJoin
 from dovetail.joins.sliding.threads import CoreThreads
 from dovetail.joins.sliding.topology import Job, Messages, Topology
@@ -71,7 +72,7 @@ MOST_PENDING = 50_000_000  # pairs that nobody has read
 _STEP = 1024
 _READ_PAIRS = 65_536
 _SPINS = 50
-_NAP_S, _LONGEST_NAP_S = 20e-6, 2e-3
+_NAP_S = 20e-6
 _RATE_S = 0.05
 _NO_TIME = np.zeros(1, np.int64)
 
@@ -137,7 +138,7 @@ class SlidingJoin:
         self._payload = {side: Payload(schema) for side, schema in self.schemas.items()}
         self._pending: list[Messages] = []
         self._pending_pairs = 0
-        self._room_nap_s = _NAP_S
+        self._room = Room(self.job.inbox_rows)
         self._unsent: Messages | None = None
         self._most_pending = most_pending
         self._buffer = np.empty((_READ_PAIRS, PAIR_WORDS), np.int64)
@@ -249,20 +250,18 @@ class SlidingJoin:
             messages[:, STAMP] = now()
         if self._unsent is not None:
             messages, self._unsent = np.concatenate([self._unsent, messages]), None
-        first, waited = 0, False
+        first = 0
         while first < len(messages):
+            moved = self._move()  # makes room
             sent = self.topology.offer(messages, first)
             first += sent
-            moved = self._move()
+            self._room.rows += sent
             if self._pending_pairs > self._most_pending:
                 self._unsent = messages[first:]
                 self._refuse_more()
             if first < len(messages) and not (self._threads is None and (sent or moved)):
                 self._rate_waited = True
-                self._leave_room(sent)
-                waited = True
-        if waited:
-            self._room_nap_s = max(0.75 * self._room_nap_s, _NAP_S)
+                time.sleep(self._room.nap_s())
         self._move()
         self._adapt(len(messages))
 
@@ -306,14 +305,6 @@ class SlidingJoin:
             if taken < len(self._buffer):
                 break
         return moved
-
-    def _leave_room(self, sent: int) -> None:
-        """Sleep until about a part of an inbox is free again: longer each time it was not, a little less with
-        every batch. The cores need the processor, and to look for room all the time would take it from
-        them."""
-        if sent < self.job.inbox_rows // 8:
-            self._room_nap_s = min(2 * self._room_nap_s, _LONGEST_NAP_S)
-        time.sleep(self._room_nap_s)
 
     @staticmethod
     def _wait(idle: int) -> None:
