@@ -25,7 +25,7 @@ ACCIDENTS = (
 )
 
 
-@examples(usual=60, thorough=2000)
+@examples(usual=40, thorough=2000)
 @given(
     data=st.data(),
     schedule=wild_schedules(),
@@ -45,7 +45,7 @@ def test_recoverable(data, schedule, window, mode, hashing):
             assert join.step(step, tasks, accident) == expected[n], (n, tasks, accident)
 
 
-@examples(usual=40, thorough=1000)
+@examples(usual=25, thorough=1000)
 @given(
     data=st.data(),
     schedule=wild_schedules(),
@@ -66,7 +66,7 @@ def test_recoverable_with_caps(data, schedule, window, mode, hashing, caps):
             assert join.step(step, tasks, accident) == expected[n], (n, tasks, accident)
 
 
-@examples(usual=60, thorough=2000)
+@examples(usual=40, thorough=2000)
 @given(
     data=st.data(),
     schedule=wild_schedules(),

@@ -23,7 +23,7 @@ from streams import MODES, Mode, Row, Step, Window, wild_schedules, windows
 MOST = 64
 
 
-@examples(usual=25, thorough=1500)
+@examples(usual=12, thorough=1500)
 @given(
     data=st.data(),
     schedule=wild_schedules(),

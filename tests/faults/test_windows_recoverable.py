@@ -21,7 +21,7 @@ accidents = st.sampled_from(ACCIDENTS)
 emits = st.sampled_from(("lazy", "eager"))
 
 
-@examples(usual=60, thorough=3000)
+@examples(usual=40, thorough=3000)
 @given(
     st.data(),
     wild_schedules(),
@@ -63,3 +63,13 @@ def test_sessions_of_keys_with_one_hash_are_apart():
     with passing_home() as home:
         join = RecoveringWindows(home, asked(window, "lazy"), "inner", hashing)
         assert [join.step(step, 1, "none") for step in steps] == expected
+
+
+def test_a_row_that_only_shares_the_tag_of_a_hot_key_is_counted():
+    (hashing,) = [hashing for hashing in HASHINGS if hashing.name == "low bits only"]
+    steps = in_log_order([Step((Row(1, 0, 0),), (Row(2, 0, 0),), (0, 0))], hashing)
+    with passing_home() as home:
+        join = RecoveringWindows(home, asked(("tumbling", 1), "lazy"), "inner", hashing)
+        join.step(steps[0], 3, "none", (HotKey(hashing.of(0), "left"),))
+        totals = read_totals(join.config, join.offset)
+        assert (totals["left_in"], totals["right_in"]) == (1, 1)

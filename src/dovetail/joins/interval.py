@@ -94,12 +94,17 @@ class Counts(NamedTuple):
     collisions: int  # equal tags, different keys
 
 
+AreCopies = Callable[[Held], NDArray[np.bool_]]
+
+
 class Copies(NamedTuple):
-    left: NDArray[np.uint32]
-    right: NDArray[np.uint32]
+    """Which rows of each side other states have too, and count; None: none."""
+
+    left: AreCopies | None
+    right: AreCopies | None
 
 
-NO_COPIES = Copies(np.empty(0, np.uint32), np.empty(0, np.uint32))
+NO_COPIES = Copies(None, None)
 
 
 class Bounds(NamedTuple):
@@ -185,7 +190,7 @@ def step(
 ) -> Emitted:
     """Take in new rows, let the stream times pass to `until`, and say what comes out.
 
-    `copies` names rows by their tags, on each side, that other states have too: they are not counted here.
+    `copies` knows the rows that other states have too: they are not counted here.
     Without `same_key` and `key_labels` two rows count as having equal keys if the upper halves of their
     hashes are equal.
     """
@@ -300,9 +305,9 @@ def _evict(
     return np.concatenate([rows[~matched], void]), rows[len(evicted) :]
 
 
-def counted(held: Held, copies: NDArray[np.uint32]) -> Held:
+def counted(held: Held, copies: AreCopies | None) -> Held:
     """Without the rows that another state counts."""
-    return held.where(~np.isin(held.tag, copies)) if len(copies) else held
+    return held if copies is None else held.where(~copies(held))
 
 
 def usable(arrivals: Arrivals) -> tuple[Held, Int64s]:

@@ -14,7 +14,7 @@ from dovetail.model.join_config import JoinConfig
 from dovetail.model.match_offsets import labelled
 from dovetail.model.offset import JoinOffset
 from dovetail.model.share import SIDES, Share
-from dovetail.state.arrivals import arrivals, copied_tags
+from dovetail.state.arrivals import arrivals, copied_rows
 from dovetail.state.capped_keys import counted, pruned
 from dovetail.state.gather import Rows, key_hashes, same_keys
 from dovetail.state.live_index import Attached
@@ -66,7 +66,9 @@ def advance(
         Times(end.left_time, end.right_time),
         lambda a, b: same_keys(left_rows, right_rows, config.keys, a, b),
         lambda side, rows: key_hashes(left_rows, right_rows, side, rows),
-        Copies(copied_tags(share, "left"), copied_tags(share, "right")),
+        Copies(
+            copied_rows(share, "left", left_rows.buckets), copied_rows(share, "right", right_rows.buckets)
+        ),
     )
     seen = look(at.sample, config.spec, new_left, new_right, before, state.times)
     totals = add_totals(at.totals, _told(config.spec, emitted.counts)._asdict())

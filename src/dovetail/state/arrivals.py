@@ -3,18 +3,18 @@ of hot keys that live in other tasks' buckets come after its own."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.joins.buffer import Held
-from dovetail.joins.interval import Arrivals
+from dovetail.joins.interval import AreCopies, Arrivals
 from dovetail.kernels.ring import tag_of
 from dovetail.log.category import Category
 from dovetail.log.commit import Commit, PlacedSegment
 from dovetail.log.segment import Segment
-from dovetail.model.share import Share, Side
+from dovetail.model.share import HotKey, Share, Side
 from dovetail.model.time_codes import FIRST_TIME
 
 HASH, TIME = "_hash", "_time"
@@ -46,15 +46,33 @@ def mine(share: Share, side: Side, held: Held, buckets: Int64s) -> NDArray[np.bo
         return share.holds(side, held.row)
     chosen: NDArray[np.bool_] = (buckets >= share.low) & (buckets < share.high)
     for key in share.hot:
-        here = (held.tag == key.tag) & (buckets == key.hash % share.buckets)
+        here = _has(share, key, held.tag, buckets)
         chosen[here] = held.row[here] % share.tasks == share.task if key.dealt == side else True
     return chosen
 
 
-def copied_tags(share: Share, side: Side) -> NDArray[np.uint32]:
-    """Tags of hot keys whose rows on a side are copies here: another task counts them."""
-    tags = [key.tag for key in share.hot if key.dealt != side and not share.is_home(key)]
-    return np.array(tags, np.uint32)
+def copied_rows(share: Share, side: Side, buckets: Callable[[Int64s], Int64s]) -> AreCopies | None:
+    """Which rows of a side are copies here, of hot keys: another task counts them. `buckets` knows those of
+    rows by their numbers."""
+    keys = [key for key in share.hot if key.dealt != side and not share.is_home(key)]
+    if not keys:
+        return None
+    tags = np.array([key.tag for key in keys], np.uint32)
+
+    def copies(held: Held) -> NDArray[np.bool_]:
+        chosen = np.isin(held.tag, tags)
+        if chosen.any():
+            tag, found = held.tag[chosen], buckets(held.row[chosen])
+            chosen[chosen] = np.logical_or.reduce([_has(share, key, tag, found) for key in keys])
+        return chosen
+
+    return copies
+
+
+def _has(share: Share, key: HotKey, tags: NDArray[np.uint32], buckets: Int64s) -> NDArray[np.bool_]:
+    """Which rows have a hot key. Another key may have its tag, in another bucket."""
+    found: NDArray[np.bool_] = (tags == key.tag) & (buckets == key.hash % share.buckets)
+    return found
 
 
 def _dealt(segment: Segment, share: Share, side: Side) -> Arrivals:
@@ -76,8 +94,8 @@ def _own(segment: Segment, share: Share, side: Side) -> Iterator[Arrivals]:
     if dealt:
         tags, buckets = tag_of(rows.hash), rows.hash % share.buckets
         hot = np.zeros(len(tags), np.bool_)
-        for key in dealt:  # another key may have the tag, in another bucket
-            hot |= (tags == key.tag) & (buckets == key.hash % share.buckets)
+        for key in dealt:
+            hot |= _has(share, key, tags, buckets)
         kept = ~hot | (rows.row % share.tasks == share.task)
         rows = Arrivals(*(column[kept] for column in rows))
     yield rows

@@ -11,7 +11,7 @@ from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import JoinOffset
 from dovetail.model.share import Share
 from dovetail.model.window_join import WindowJoin
-from dovetail.state.arrivals import arrivals, copied_tags
+from dovetail.state.arrivals import arrivals, copied_rows
 from dovetail.state.gather import Rows, key_numbers, same_keys
 
 JOINED_BY = "joined_by_"
@@ -38,7 +38,9 @@ def window_step(
             window,
             lambda a, b: same_keys(left_rows, right_rows, config.keys, a, b),
             lambda a, b: key_numbers(left_rows, right_rows, config.keys, a, b),
-            Copies(copied_tags(share, "left"), copied_tags(share, "right")),
+            Copies(
+                copied_rows(share, "left", left_rows.buckets), copied_rows(share, "right", right_rows.buckets)
+            ),
             threads_of(end.tasks),
         ),
     )
