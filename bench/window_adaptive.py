@@ -27,7 +27,7 @@ from dovetail.joins.window.metrics import Measured, measure
 from dovetail.joins.window.stream_facts import StreamFacts, side_facts
 
 Tell = Callable[[str], None]
-TRIES_A_ROUND = 2
+TRIES_A_ROUND = 3
 VALUES: dict[str, Callable[[Measured], float]] = {
     "throughput": lambda seen: (seen.last_match_us or 0) / 1e6,
     "latency": lambda seen: (seen.latency_us["p95"] or 0) / 1e6,

@@ -42,7 +42,7 @@ def test_it_learns_from_what_joins_took() -> None:
     chooser = Adaptive(costs(), write_pairs=False)
     window, truth = facts(inf), {**FLAT, "prj": 100.0}
     chosen = []
-    for _ in range(8):
+    for _ in range(12):
         chosen.append(chooser.choose(window).algorithm)
         chooser.learn(chosen[-1], window, seconds(chosen[-1], window, truth))
     assert chosen[0] == "prj"

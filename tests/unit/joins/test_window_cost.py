@@ -27,10 +27,10 @@ def test_costs_between_and_beyond_what_was_timed() -> None:
 
 def test_lazy_matches_wait_for_the_window_and_eager_ones_do_not() -> None:
     lazy, eager, late = forecast("npj", 0.1, 1.0), forecast("shj_jm", 0.1, 1.0), forecast("shj_jm", 3.0, 1.0)
-    assert eager.late_s < 0.01 < lazy.late_s
-    assert eager.half_s < 1.0 < lazy.half_s
-    assert late.last_s > 3.0
-    assert late.late_s > 1.5
+    assert eager.of("latency") < 0.01 < lazy.of("latency")
+    assert eager.of("progress") < 1.0 < lazy.of("progress")
+    assert late.of("throughput") > 3.0
+    assert late.of("latency") > 1.5
     assert expected_matches(facts(inf, 100, 7.0)) == 700
 
 

@@ -1,8 +1,8 @@
 """Which algorithm for which window: by what each costs on this machine, and by what it has been seen to do.
 
-Idea     The cost model forecasts when matches would come (`cost.py`). What windows then really took, over
-         what was forecast, is remembered for each algorithm and each kind of window, and corrects the next
-         forecast. What was hardly tried gets the benefit of the doubt.
+Idea     The cost model forecasts when matches would come (`cost.py`). What the work of windows then really
+         took, over what was reckoned, is remembered for each algorithm and each kind of window, and corrects
+         the next forecast. What was hardly tried gets the benefit of the doubt.
 Paper    Section 7 asks for it: an adaptive choice by workload, metric and hardware.
 Law      The same costs, facts and windows before give the same choice, and it says why. Of a window no more
          than a sample is read (`stream_facts.py`). An algorithm is tried in vain at most twice for each kind
@@ -19,13 +19,16 @@ from statistics import median
 from typing import NamedTuple
 
 from dovetail.joins.window.choose import HOT_SHARE, Choice, Wish
-from dovetail.joins.window.cost import Costs, expected_matches, forecast, window_seconds
+from dovetail.joins.window.cost import Costs, Forecast, expected_matches, forecast, window_seconds
 from dovetail.joins.window.stream_facts import StreamFacts
 
 REMEMBERED = 5
 TRIES = 2
 DOUBT = 0.75
 """So much less may it take than is thought, where an algorithm was tried less than `TRIES` times."""
+
+LEAST = 0.05
+"""Of what was reckoned: rows of a window may come sooner than they are thought to."""
 
 STALE_WINDOWS = 32
 STALE_DOUBT = 0.9
@@ -56,7 +59,7 @@ def _fours(figure: float) -> int:
 
 @dataclass
 class _Seen:
-    """How an algorithm did on windows of a kind: what they took over what was forecast, the last ones."""
+    """How an algorithm did on windows of a kind: what its work took over what was reckoned, the last ones."""
 
     ratios: deque[float] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
     at: int = 0
@@ -93,17 +96,21 @@ class Adaptive:
         kind = kind_of(facts)
         seen = self._seen.setdefault((kind, algorithm), _Seen())
         self._windows[kind] = seen.at = self._windows.get(kind, 0) + 1
-        seen.ratios.append(took_s / max(1e-9, self._forecast_s(algorithm, facts)))
+        expected = self._forecast(algorithm, facts)
+        beyond = took_s - expected.sure.of(self.wish)
+        seen.ratios.append(max(LEAST, beyond / max(1e-9, expected.work.of(self.wish))))
 
     def _expected_s(self, name: str, facts: StreamFacts, kind: Kind) -> float:
-        forecast_s, seen = self._forecast_s(name, facts), self._seen.get((kind, name))
-        if seen is None:
-            return forecast_s * DOUBT
-        doubt = DOUBT if len(seen.ratios) < TRIES else 1.0
-        if self._windows[kind] - seen.at >= STALE_WINDOWS:
-            doubt = min(doubt, STALE_DOUBT)
-        return forecast_s * median(seen.ratios) * doubt
+        expected, seen = self._forecast(name, facts), self._seen.get((kind, name))
+        ratio, doubt = 1.0, DOUBT
+        if seen is not None:
+            ratio = median(seen.ratios)
+            if self._windows[kind] - seen.at >= STALE_WINDOWS:
+                doubt = STALE_DOUBT
+            elif len(seen.ratios) >= TRIES:
+                doubt = 1.0
+        return expected.sure.of(self.wish) + ratio * doubt * expected.work.of(self.wish)
 
-    def _forecast_s(self, name: str, facts: StreamFacts) -> float:
+    def _forecast(self, name: str, facts: StreamFacts) -> Forecast:
         matches = expected_matches(facts) if self.write_pairs else 0.0
-        return forecast(name, self.costs.seconds(name, facts, matches), window_seconds(facts)).of(self.wish)
+        return forecast(name, self.costs.seconds(name, facts, matches), window_seconds(facts))
