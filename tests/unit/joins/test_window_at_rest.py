@@ -7,11 +7,7 @@ import pytest
 
 from dovetail.joins.window import at_rest, cost
 from dovetail.joins.window.at_rest import Chooser
-from dovetail.joins.window.join import LAZY
-
-
-def pairs_of(found: at_rest.AtRest) -> set[tuple[int, int]]:
-    return set(zip(found.left.tolist(), found.right.tolist(), strict=True))
+from dovetail.joins.window.join import LAZY, pairs
 
 
 def test_a_choice_is_learnt_once_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -21,10 +17,11 @@ def test_a_choice_is_learnt_once_it_pays(monkeypatch: pytest.MonkeyPatch) -> Non
     chooser = Chooser(pays_from_rows=5000)
     keys = np.random.default_rng(1).integers(0, 500, 2000)
     expected = {(i, j) for j, key in enumerate(keys[::-1].tolist()) for i in np.flatnonzero(keys == key)}
+    other = keys[::-1].copy()
     for number in range(4):
-        found = chooser.join(keys, keys[::-1].copy(), 2)
-        assert found.algorithm in LAZY
-        assert pairs_of(found) == expected, number
-        assert bool(chooser._by_threads) == (number >= 1)
-    small = chooser.join(keys[:10], keys[:10], 2)
+        found, choice = chooser.joined(keys, other, 2, lambda name: pairs(keys, other, name, 2), pairs=True)
+        assert choice.algorithm in LAZY
+        assert set(zip(*(side.tolist() for side in found), strict=True)) == expected, number
+        assert ("ms expected" in str(choice)) == (number >= 1)
+    _, small = chooser.joined(keys[:10], keys[:10], 2, lambda name: 0, pairs=True)
     assert small.algorithm == "npj"

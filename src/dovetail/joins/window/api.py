@@ -8,19 +8,22 @@ Law: the pairs are those of an inner join; a null key matches nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from queue import Empty, Full, Queue
 from threading import Event, Thread
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.errors import InputError
+from dovetail.joins.window.at_rest import chooser
 from dovetail.joins.window.choose import AUTO, chosen
 from dovetail.joins.window.join import match, pairs
 from dovetail.joins.window.knobs import Knobs
 from dovetail.kernels.window.packed import UInt32s
+
+T = TypeVar("T")
 
 
 class Pairs(NamedTuple):
@@ -39,7 +42,7 @@ def window_join(
 ) -> Pairs:
     """All pairs of rows with equal keys. `threads`: by default as many as cores."""
     (left, left_rows), (right, right_rows) = _keys(left_keys, "left"), _keys(right_keys, "right")
-    a, b = pairs(left, right, chosen(algorithm, left, right, threads), threads, knobs)
+    a, b = _joined(algorithm, left, right, threads, lambda name: pairs(left, right, name, threads, knobs))
     return Pairs(_back(a, left_rows), _back(b, right_rows))
 
 
@@ -52,7 +55,9 @@ def window_join_count(
 ) -> int:
     """How many pairs there are: none is made."""
     left, right = _keys(left_keys, "left")[0], _keys(right_keys, "right")[0]
-    return match(left, right, chosen(algorithm, left, right, threads), threads, knobs)
+    return _joined(
+        algorithm, left, right, threads, lambda name: match(left, right, name, threads, knobs), pairs=False
+    )
 
 
 def window_join_chunks(
@@ -100,6 +105,19 @@ def window_join_chunks(
         worker.join()
     if failed:
         raise failed[0]
+
+
+def _joined(
+    algorithm: str,
+    left: NDArray[Any],
+    right: NDArray[Any],
+    threads: int | None,
+    join: Callable[[str], T],
+    pairs: bool = True,
+) -> T:
+    if algorithm != AUTO:
+        return join(algorithm)
+    return chooser.joined(left, right, threads, join, pairs)[0]
 
 
 class _Gone(Exception):

@@ -10,18 +10,20 @@ algorithms cost here pays; from then on it is learnt (`adaptive.py`).
 from __future__ import annotations
 
 import time
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.joins.window.adaptive import Adaptive
 from dovetail.joins.window.choose import Choice, facts_at_rest, tree
-from dovetail.joins.window.cost import calibrate
+from dovetail.joins.window.cost import Costs, calibrate
 from dovetail.joins.window.join import LAZY, pairs
 from dovetail.joins.window.stream_facts import StreamFacts
 
 Int64s = NDArray[np.int64]
+T = TypeVar("T")
 LARGE_ROWS = 1 << 16
 """In a smaller window all are done in a moment."""
 
@@ -42,29 +44,44 @@ class Chooser:
     def __init__(self, pays_from_rows: int = PAYS_FROM_ROWS) -> None:
         self._pays_from_rows = pays_from_rows
         self._joined_rows = 0
-        self._by_threads: dict[int, Adaptive] = {}
+        self._costs: dict[int, Costs] = {}
+        self._learning: dict[tuple[int, bool], Adaptive] = {}
 
-    def join(self, left: Int64s, right: Int64s, threads: int) -> AtRest:
+    def joined(
+        self,
+        left: NDArray[Any],
+        right: NDArray[Any],
+        threads: int | None,
+        join: Callable[[str], T],
+        pairs: bool,
+    ) -> tuple[T, Choice]:
+        """What `join` makes with the algorithm that is chosen for these keys. `pairs`: it writes them, and
+        does not only count."""
         facts = facts_at_rest(left, right, threads)
-        learning = self._learning(facts) if facts.rows >= LARGE_ROWS else None
-        choice: Choice = learning.choose(facts) if learning is not None else tree(facts)
+        learning = self._learnt(facts, pairs) if facts.rows >= LARGE_ROWS else None
+        choice = learning.choose(facts) if learning is not None else tree(facts)
         began = time.perf_counter()
-        at_left, at_right = pairs(left, right, choice.algorithm, threads)
+        made = join(choice.algorithm)
         if learning is not None:
             learning.learn(choice.algorithm, facts, time.perf_counter() - began)
-        return AtRest(at_left.astype(np.int64), at_right.astype(np.int64), choice.algorithm)
+        return made, choice
 
-    def _learning(self, facts: StreamFacts) -> Adaptive | None:
+    def _learnt(self, facts: StreamFacts, pairs: bool) -> Adaptive | None:
         self._joined_rows += facts.rows
         if self._joined_rows < self._pays_from_rows:
             return None
-        if facts.cores not in self._by_threads:
-            self._by_threads[facts.cores] = Adaptive(calibrate(facts.cores, tuple(LAZY)))
-        return self._by_threads[facts.cores]
+        if facts.cores not in self._costs:
+            self._costs[facts.cores] = calibrate(facts.cores, tuple(LAZY))
+        return self._learning.setdefault(
+            (facts.cores, pairs), Adaptive(self._costs[facts.cores], write_pairs=pairs)
+        )
 
 
-_here = Chooser()
+chooser = Chooser()
 
 
 def pairs_at_rest(left: Int64s, right: Int64s, threads: int) -> AtRest:
-    return _here.join(left, right, threads)
+    (at_left, at_right), choice = chooser.joined(
+        left, right, threads, lambda name: pairs(left, right, name, threads), pairs=True
+    )
+    return AtRest(at_left.astype(np.int64), at_right.astype(np.int64), choice.algorithm)
