@@ -7,9 +7,8 @@ Paper    Section 3.1, "Parallel Radix Join"; Kim et al., VLDB 2009; section 5.5 
 Vocabulary  #r -> `Knobs.radix_bits`; relation partitioning -> phase "partition".
 Differs  Partitions are chosen by bits of a spread key, so that keys with a pattern in their low bits do not
          fall together; one pass, with write-combining, in place of two. A partition that is much of the
-         work and has more right rows than left ones is several tasks, each with a table of its own: the
-         paper finds PRJ weak where keys are skewed, for one thread then has all the work. Where a hot key
-         has as many rows on the left, that is so here too. Rows of a key share a slot.
+         work is several tasks, each with a table of its own, where that pays: the paper finds PRJ weak where
+         keys are skewed, for one thread then has all the work. Rows of a key share a slot.
 Law      Every pair with equal keys once, whatever the number of threads.
 Cost     Each row is read twice and written once to partition it; then one visit in the cache.
 """
@@ -43,7 +42,7 @@ def prj(left: UInt32s, right: UInt32s, asked: Asked) -> int:
     crew = asked.crew
     bits = radix_bits(len(left)) if asked.knobs.radix_bits is None else asked.knobs.radix_bits
     r, s = partition(crew, (left, right), by_hash(bits), crew.threads)
-    tasks = _tasks(r, s, crew.threads)
+    tasks = _tasks(r, s, crew.threads, written=asked.take is not None)
     counter = new_counter()
     rows = int((tasks[:, 1] - tasks[:, 0]).max(initial=0))
 
@@ -61,9 +60,10 @@ def prj(left: UInt32s, right: UInt32s, asked: Asked) -> int:
     return sum(crew.phase("probe", join))
 
 
-def _tasks(r: Partitioned, s: Partitioned, threads: int) -> Tasks:
+def _tasks(r: Partitioned, s: Partitioned, threads: int, *, written: bool) -> Tasks:
     """A task a partition that has rows on both sides, the largest first. One that is much of all the work is
-    cut into stretches of right rows, each no shorter than the left rows whose table it needs."""
+    cut into stretches of right rows. Where pairs are only counted, each is no shorter than the left rows
+    whose table it needs; where they are written, that is more work than all tables."""
     tasks = np.column_stack((r.bounds[:-1], r.bounds[1:], s.bounds[:-1], s.bounds[1:]))
     lefts, rights = tasks[:, 1] - tasks[:, 0], tasks[:, 3] - tasks[:, 2]
     tasks = tasks[(lefts > 0) & (rights > 0)]
@@ -74,7 +74,9 @@ def _tasks(r: Partitioned, s: Partitioned, threads: int) -> Tasks:
     cut: list[Tasks] = []
     for task in tasks:
         lefts_here, rights_here = task[1] - task[0], task[3] - task[2]
-        parts = 1 if _work(task) <= fair else min(threads, max(1, int(rights_here // max(1, lefts_here))))
+        parts = 1
+        if _work(task) > fair:
+            parts = min(threads, int(rights_here if written else max(1, rights_here // lefts_here)))
         edges = np.linspace(task[2], task[3], parts + 1).astype(np.int64)
         cut += [np.array([[task[0], task[1], a, b]]) for a, b in pairwise(edges)]
     return np.concatenate(cut) if cut else np.empty((0, TASK_FIELDS), np.int64)
