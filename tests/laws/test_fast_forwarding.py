@@ -12,7 +12,7 @@ class Chain(SmallChain):
     turns = 2  # from the left first, or from the right
 
     def __init__(self, *case):
-        super().__init__(LowLatencyHandshake, lambda join: join._ends, *case)
+        super().__init__(LowLatencyHandshake, lambda join: join.ends, *case)
 
     def windows(self, core):
         return core.r, core.s, core.flight

@@ -35,17 +35,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dovetail.joins.sliding.chain import Chain
 from dovetail.joins.sliding.chain_core import ChainCore
-from dovetail.joins.sliding.chain_ends import SIDES, ChainEnds
-from dovetail.joins.sliding.collector import Collector
+from dovetail.joins.sliding.chain_ends import SIDES
 from dovetail.joins.sliding.core_part import capacity_for
-from dovetail.joins.sliding.stepping import quiet
-from dovetail.joins.sliding.topology import Job, Messages, Part, Topology
+from dovetail.joins.sliding.topology import Job
 from dovetail.kernels.sliding import handshake as kernels
-from dovetail.kernels.sliding.channel import bank, of_bank, take_rows
 from dovetail.kernels.sliding.handshake import LINE, Core, Join, Links
 from dovetail.kernels.sliding.join_core import NEEDS_WINDOW_R
-from dovetail.kernels.sliding.layout import PAIR_WORDS, R
+from dovetail.kernels.sliding.layout import R
 from dovetail.kernels.sliding.meeting import Kept, kept
 from dovetail.kernels.sliding.subwindow import SCAN
 
@@ -71,61 +69,26 @@ class HandshakeCore(ChainCore):
             self.core = self.core._replace(s=self._larger(self.core.s, access))
 
 
-class Handshake(Topology):
+class Handshake(Chain):
     """`block_rows` above 1: rows travel in sorted blocks, and cores merge them."""
 
-    wants_first = True
-
     def __init__(self, job: Job, block_rows: int = 1, first_capacity: int = 0) -> None:
+        super().__init__(job, block_rows)
         rules = job.rules if block_rows == 1 else job.rules._replace(access=SCAN)
-        encoding, cores = job.encoding, job.cores
-        width = block_rows * encoding.layout.words + 1
-        room = max(1, job.inbox_rows // block_rows)
-        # One channel more than there are cores: the first of those to the right, and the last of those to the
-        # left, are the driver's.
-        self._to_right, self._to_left = (bank(cores + 1, room, width) for _ in SIDES)
-        self._results = bank(cores, job.outbox_pairs, PAIR_WORDS)
-        self._outlet = job.outbox()
-        self._sizes = np.zeros(2 * cores * LINE, np.int64)
+        self._sizes = np.zeros(2 * job.cores * LINE, np.int64)
         self._gone = np.zeros(2 * LINE, np.int64)
-        join = Join(rules, encoding.ranges, encoding.residual, block_rows)
+        join = Join(rules, job.encoding.ranges, job.encoding.residual, block_rows)
         capacity = max(first_capacity or capacity_for(0), 2 * block_rows)
         self.cores: list[HandshakeCore] = [
-            HandshakeCore(
-                job,
-                number,
-                Links(
-                    of_bank(self._to_right, number),
-                    of_bank(self._to_left, number),
-                    of_bank(self._to_left, number + 1),
-                    of_bank(self._to_right, number + 1),
-                    of_bank(self._results, number),
-                    self._sizes,
-                    self._gone,
-                ),
-                join,
-                capacity,
-            )
-            for number in range(cores)
+            HandshakeCore(job, number, Links(*self.links_of(number), self._sizes, self._gone), join, capacity)
+            for number in range(job.cores)
         ]
-        self.ends = ChainEnds(job, of_bank(self._to_right, 0), of_bank(self._to_left, cores), block_rows)
-        self.network: list[Part] = [self.ends, Collector(self._results, self._outlet)]
-
-    def offer(self, messages: Messages, first: int) -> int:
-        return self.ends.offer(messages, first)
-
-    def take_pairs(self, into: Messages) -> int:
-        return int(take_rows(self._outlet, into))
 
     def settled(self) -> bool:
         """While rows may still come: nothing moves any more. After `finish`: no row is left in the chain."""
-        if self.ends.pending:
-            return False
         if self.ends.ended and any(self._gone[side * LINE] != self.ends.entered(side) for side in SIDES):
             return False
-        if any(self._flows(side) for side in SIDES):
-            return False
-        return quiet([self._to_right, self._to_left, self._results], [*self.cores])
+        return not any(self._flows(side) for side in SIDES) and super().settled()
 
     def _flows(self, side: int) -> bool:
         """Whether some core has more rows than the next."""

@@ -27,17 +27,14 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from dovetail.joins.sliding.chain import Chain
 from dovetail.joins.sliding.chain_core import ChainCore
-from dovetail.joins.sliding.chain_ends import SIDES, ChainEnds
-from dovetail.joins.sliding.collector import Collector
 from dovetail.joins.sliding.core_part import capacity_for
-from dovetail.joins.sliding.stepping import quiet
-from dovetail.joins.sliding.topology import Job, Messages, Part, Topology
+from dovetail.joins.sliding.topology import Job
 from dovetail.kernels.sliding import fast_forward as kernels
-from dovetail.kernels.sliding.channel import bank, of_bank, take_rows
 from dovetail.kernels.sliding.fast_forward import Core, Join, Links
 from dovetail.kernels.sliding.join_core import NEEDS_WINDOW_R, NEEDS_WINDOW_S
-from dovetail.kernels.sliding.layout import BODY, PAIR_WORDS
+from dovetail.kernels.sliding.layout import BODY
 from dovetail.kernels.sliding.meeting import Kept, kept
 from dovetail.kernels.sliding.subwindow import SCAN
 
@@ -74,41 +71,9 @@ class RelayCore(ChainCore):
             self.core = core._replace(flight=self._larger(core.flight, SCAN))
 
 
-class LowLatencyHandshake(Topology):
-    wants_first = True
-
+class LowLatencyHandshake(Chain):
     def __init__(self, job: Job) -> None:
-        cores = job.cores
-        width = job.encoding.layout.words + 1
-        # One channel more than there are cores: the first of those to the right, and the last of those to the
-        # left, are the driver's.
-        self._to_right, self._to_left = (bank(cores + 1, job.inbox_rows, width) for _ in SIDES)
-        self._results = bank(cores, job.outbox_pairs, PAIR_WORDS)
-        self._outlet = job.outbox()
+        super().__init__(job)
         self.cores: list[RelayCore] = [
-            RelayCore(
-                job,
-                number,
-                Links(
-                    of_bank(self._to_right, number),
-                    of_bank(self._to_left, number),
-                    of_bank(self._to_left, number + 1),
-                    of_bank(self._to_right, number + 1),
-                    of_bank(self._results, number),
-                ),
-            )
-            for number in range(cores)
+            RelayCore(job, number, Links(*self.links_of(number))) for number in range(job.cores)
         ]
-        self._ends = ChainEnds(job, of_bank(self._to_right, 0), of_bank(self._to_left, cores))
-        self.network: list[Part] = [self._ends, Collector(self._results, self._outlet)]
-
-    def offer(self, messages: Messages, first: int) -> int:
-        return self._ends.offer(messages, first)
-
-    def take_pairs(self, into: Messages) -> int:
-        return int(take_rows(self._outlet, into))
-
-    def settled(self) -> bool:
-        if self._ends.pending:
-            return False
-        return quiet([self._to_right, self._to_left, self._results], [*self.cores])
