@@ -8,6 +8,7 @@ NaN means what it means to Spark and DuckDB.
 from __future__ import annotations
 
 import datetime
+import functools
 import math
 import re
 from decimal import Decimal
@@ -16,6 +17,8 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sqlglot import exp
 
 from dovetail.errors import PlanError
@@ -108,6 +111,7 @@ def table(seed: int) -> pa.Table:
 LEFT, RIGHT = table(1), table(2)
 
 
+@functools.cache
 def planned(on: str):
     """The theta of a condition, and the operands of both sides as Arrow columns."""
     program = parse(PROGRAM.format(on=on))
@@ -219,3 +223,32 @@ def test_bounds_at_the_ends_of_whole_numbers() -> None:
     rows = Looked(np.zeros(3, np.int64), {"_on_0": pa.array(ends, pa.int64())})
     which, where = find(theta, None, "left", rows, rows)
     assert sorted(zip(which.tolist(), where.tolist(), strict=True)) == [(0, 0), (1, 1), (2, 2)]
+
+
+ENDS = st.sampled_from([0, 1, -1, 2**62, -(2**62), 2**63 - 1, -(2**63), 2**63 - 3, 3 - 2**63])
+BIG = st.none() | st.integers(-5, 5) | ENDS
+
+
+@pytest.mark.parametrize("compiled_from", [0, 1 << 40], ids=["compiled", "by columns"])
+@given(st.lists(BIG, max_size=6), st.lists(BIG, max_size=6))
+def test_sums_that_may_leave_64_bits(compiled_from: int, lefts: list, rights: list) -> None:
+    """Rows of such sums have no place in a sorted run. What does leave 64 bits does not match."""
+    theta, _ = planned("abs(l.x + r.x) <= 3")
+    left, right = (
+        Looked(np.zeros(len(values), np.int64), {"_on_0": pa.array(values, pa.int64())})
+        for values in (lefts, rights)
+    )
+    wanted = {
+        (i, j)
+        for i, a in enumerate(lefts)
+        for j, b in enumerate(rights)
+        if a is not None and b is not None and -(2**63) <= a + b < 2**63 and abs(a + b) <= 3
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(theta_pairs, "PAYS_FROM", compiled_from)
+        for probing, probes, rows in (("left", left, right), ("right", right, left)):
+            which, where = find(theta, None, probing, probes, rows)
+            pairs = list(zip(which.tolist(), where.tolist(), strict=True))
+            found = pairs if probing == "left" else [(row, probe) for probe, row in pairs]
+            assert len(found) == len(wanted)
+            assert set(found) == wanted
