@@ -31,7 +31,7 @@ PQL = f"""
         AND r.eventtime BETWEEN l.eventtime - INTERVAL '2 minutes' AND l.eventtime + INTERVAL '3 minutes'
         WITH (tasks = 2);
     CREATE TABLE pair_rows AS SELECT * FROM pairs STORAGE PARQUET(path = "{{here}}/pairs");
-    CREATE VIEW lefts AS SELECT l.id AS l, r.id AS r FROM l LEFT JOIN r
+    CREATE VIEW lefts AS SELECT l.id AS l, r.id AS r FROM r RIGHT JOIN l
         ON l.k BETWEEN r.k - 2 AND r.k + 2 AND l.v <> r.v
         AND r.eventtime BETWEEN l.eventtime - INTERVAL '2 minutes' AND l.eventtime + INTERVAL '3 minutes'
         WITH (tasks = 2);

@@ -55,13 +55,14 @@ def check_options(
             expected="an equality, such as l.key = r.key, or any condition, such as abs(l.x - r.a) <= 10",
             hint="if every pair within the window is meant, say so: AND l.key IS NOT NULL",
         )
-    if how in ("right", "full"):
+    if how in ("right", "full"):  # of RIGHT ones only those with match = "one" come here
+        one = ' with match = "one"' if how == "right" else ""
         raise program.plan_error(
-            f"a {how.upper()} join without an equality is not available",
+            f"a {how.upper()} join without an equality{one} is not available",
             view.query.args["joins"][0].args["on"],
             expected="INNER, LEFT OUTER, LEFT SEMI or LEFT ANTI JOIN, or an equality between the two sides",
-            hint="swap the two sides and write LEFT OUTER JOIN; for a FULL one, a LEFT ANTI JOIN gives the "
-            "lone rows of the other side",
+            hint="a LEFT OUTER JOIN gives what belongs to the left side, a LEFT ANTI JOIN with the sides "
+            "changed over the lone rows of the other",
         )
     for name in BY_KEY if given.rows is None else (*BY_KEY, *BY_TIME):
         if name in named:

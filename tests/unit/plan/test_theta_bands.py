@@ -103,6 +103,29 @@ def test_a_plan_is_read_back() -> None:
     assert Plan.from_json(plan.to_json()) == plan
 
 
+TIMED = "r.t BETWEEN l.t - INTERVAL 1 MINUTE AND l.t + INTERVAL 7 MINUTE"
+
+
+@pytest.mark.parametrize(
+    ("on", "options", "changed"),
+    [
+        (f"l.x - r.a BETWEEN -3 AND 10 AND l.s <> r.c AND l.x > 0 AND {TIMED}", "", ""),
+        (f"l.x * r.a > 5 AND {TIMED}", 'WITH (order = "task")', 'WITH (order = "task")'),
+        (
+            "l.x <= r.a",
+            "WITH (left_window = ROWS 5, right_window = ROWS 9)",
+            "WITH (left_window = ROWS 9, right_window = ROWS 5)",
+        ),
+    ],
+)
+def test_a_right_join_is_a_left_join_with_its_sides_changed_over(on: str, options: str, changed: str) -> None:
+    right = text(on, "RIGHT", options, window="")
+    left = text(on, "LEFT", changed, window="").replace("FROM l LEFT JOIN r", "FROM r LEFT JOIN l")
+    assert right != left
+    assert compile_pql(right) == compile_pql(left)
+    assert check(right).summary == check(left).summary
+
+
 ROWS = "WITH (window = ROWS 10)"
 
 
@@ -110,7 +133,7 @@ ROWS = "WITH (window = ROWS 10)"
     ("on", "how", "options", "says"),
     [
         ("l.x < r.a AND " + WINDOW, "FULL", "", "FULL join without an equality is not available"),
-        ("l.x < r.a AND " + WINDOW, "RIGHT", "", "swap the two sides"),
+        ("l.x < r.a AND " + WINDOW, "RIGHT", 'WITH (match = "one")', 'with match = "one" is not available'),
         ("levenshtein(l.s, r.c) < 3 AND " + WINDOW, "LEFT", "", "does not know how to evaluate it"),
         ("l.x < r.a AND " + WINDOW, "", "WITH (buckets = 3)", "no equality, and so no keys"),
         ("l.x * r.a > 1", "", "", "no time window"),

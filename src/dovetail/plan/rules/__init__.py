@@ -13,6 +13,7 @@ from dovetail.plan.rules.name_window_times import name_window_times
 from dovetail.plan.rules.order_statements import order_statements
 from dovetail.plan.rules.resolve_names import resolve_names
 from dovetail.plan.rules.split_joins import split_joins
+from dovetail.plan.rules.turn_right_joins import turn_right_joins
 from dovetail.plan.statements import Program
 
 Rule = Callable[[Program], Program]
@@ -25,6 +26,7 @@ RULES: tuple[Rule, ...] = (
     eliminate_aliases,
     name_window_times,
     lift_windows,
+    turn_right_joins,
     infer_types,
     split_joins,
 )
