@@ -14,6 +14,7 @@ from bench.window_runs import Run, run_study
 from bench.window_studies import Point, Size, Study, studies
 from bench.window_workloads import PUBLISHED, WORKLOADS, Micro, Window
 
+from dovetail.joins.window import cost
 from dovetail.joins.window.join import ALGORITHMS
 
 SMALL = ["--scale", "0.0002", "--threads", "2", "--repeat", "1"]
@@ -67,6 +68,13 @@ def test_workloads_are_drawn(tmp_path: Path) -> None:
     assert draw(study, runs, tmp_path).name == "intra-window-2021-figures-5-6-7.svg"
 
 
+@pytest.fixture
+def quick_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cost, "ROWS", (256, 512, 1024, 2048))
+    monkeypatch.setattr(cost, "PAIRS", 4096)
+
+
+@pytest.mark.usefixtures("quick_costs")
 def test_choices_are_set_beside_the_best(capsys: pytest.CaptureFixture[str]) -> None:
     window = Micro(50, 50, window_ms=20, duplicates=4).make()
     found = settled([window], 2, 2, lambda line: None)
@@ -79,6 +87,7 @@ def test_choices_are_set_beside_the_best(capsys: pytest.CaptureFixture[str]) -> 
     assert "how much worse than the best of the eight" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("quick_costs")
 def test_a_stream_that_changes_gives_the_same_pairs_by_every_algorithm(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
