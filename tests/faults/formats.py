@@ -219,7 +219,7 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "service/torture/processes.py": "what the system tells of processes",
     "service/torture/quick_case.py": "a file that it tears, and the last words of a process",
     "service/torture/quick_join.py": "the output of the join under torture, and offsets as Spark keeps them",
-    "service/torture/spark_application.py": "the last words of a process",
+    "service/torture/spark_application.py": "the last words of a process, and offsets as Spark keeps them",
     "spark/committed_files.py": "what Spark's Parquet sink says of its own files",
     "spark/shipped_code.py": "our own sources, to be sent to executors",
     "spark/failures.py": "an error that crosses the JVM, in no file",

@@ -24,8 +24,8 @@ from dovetail.service.torture.quick_join import (
     append,
     config,
     quick_workload,
-    spec_of,
 )
+from dovetail.service.torture.quick_kinds import spec_of
 from dovetail.service.torture.workload import MAX_DELAY, cut
 from dovetail.spark.join_source import JoinReader
 
@@ -39,12 +39,12 @@ def test_a_clock_that_jumps_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jumps: tuple[int, ...], seed: int
 ) -> None:
     """Left comes first, then the clock jumps, then the join plans: right is not silent for a day now."""
-    workload = quick_workload(seed)
+    workload = quick_workload(seed, ("interval",))
     shift_s = 0
     true_ns, true_s = time.time_ns, time.time
     monkeypatch.setattr(time, "time_ns", lambda: true_ns() + shift_s * 1_000_000_000)
     monkeypatch.setattr(time, "time", lambda: true_s() + shift_s)
-    join = config(tmp_path, tmp_path / "index", spec_of(workload), BUCKETS, MAX_DELAY)
+    join = config(tmp_path, tmp_path / "index", spec_of(workload.mode), BUCKETS, MAX_DELAY)
     settings = replace(join.settings, idle_timeout_us=600_000_000, history_us=3_600_000_000)
     join = replace(join, settings=settings, drain=False, tasks=2)
     left, right = (Category.create(join.home, name, SCHEMA, buckets=BUCKETS) for name in ("left", "right"))

@@ -24,7 +24,7 @@ SEED = 4
 
 def assert_goes_on(home: Path, index: Path) -> None:
     quick_join.run(home, index, SEED)
-    assert Counter(quick_join.put_out(home)) == quick_join.quick_workload(SEED).expected()
+    assert Counter(quick_join.put_out(home)) == quick_join.quick_expected(SEED)
 
 
 @contextmanager

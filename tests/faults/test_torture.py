@@ -12,7 +12,9 @@ from dovetail.crash_points import FILE_VARIABLE, passing
 from dovetail.service import cli
 from dovetail.service.torture import nursery, report
 from dovetail.service.torture.case import Case, Fault
-from dovetail.service.torture.oracle import difference
+from dovetail.service.torture.modes import MODES
+from dovetail.service.torture.oracle import Result, Turn, difference
+from dovetail.service.torture.spark_case import wrong_in
 from dovetail.service.torture.suite import Wish, kind_of, run_case, run_suite
 from dovetail.service.torture.workload import Workload
 
@@ -23,6 +25,20 @@ def test_a_sample_of_kills(tmp_path: Path, seed: int) -> None:
     assert sum(case.kills for case in cases) >= 5
     assert [(case.seed, case.number, case.wrong) for case in cases if case.wrong] == []
     assert list(tmp_path.iterdir()) == [], "what survived leaves nothing behind"
+
+
+def test_every_mode_of_every_kind_of_join_is_drawn() -> None:
+    drawn = {Workload.of(f"1/{number}", 1).mode for number in range(2000)}
+    assert drawn == {mode for modes in MODES.values() for mode in modes}
+
+
+def test_what_a_seed_means_stays() -> None:
+    """The order of draws is part of what a seed means: a case that failed is had again by a later release."""
+    drawn = [str(Workload.of(f"1/{number}", 3).mode) for number in range(5)]
+    assert drawn == ["session, full", "theta by rows, left, near", "left, nearest", "full", "hopping, inner"]
+    made = Workload.of("1/0", 3)
+    assert made.left == [("b", 32, 0), ("b", 42, 1), ("d", 65, 2)]
+    assert made.right == [("h", 52, 0), ("e", None, 1), ("g", 48, 2)]
 
 
 def test_a_case_is_the_same_again(tmp_path: Path) -> None:
@@ -36,7 +52,7 @@ def test_a_wrong_result_is_noticed_kept_and_can_be_replayed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     right = Workload.expected
-    monkeypatch.setattr(Workload, "expected", lambda self: right(self) + Counter({(1, 999): 1}))
+    monkeypatch.setattr(Workload, "expected", lambda *given: right(*given) + Counter({(1, 999): 1}))
     with pytest.raises(SystemExit) as ended:
         cli.main(["torture", "--seed", "7", "--case", "1", "--home", str(tmp_path)])
     assert ended.value.code == 1
@@ -80,13 +96,42 @@ def test_the_table_counts_by_kind_and_point() -> None:
     fine = Case(1, 0, Path("a"), "left", [kill, kill, lost])
     wrong = Case(1, 1, Path("b"), "full", [kill], "2 rows lost")
     assert report.lines([fine, wrong]) == [(kill, 3, 2), (lost, 1, 1)]
+    other = Case(1, 2, Path("c"), "tumbling, left", [kill], runs_on="Spark", join="tumbling")
+    assert report.join_lines([fine, wrong, other]) == [
+        ("Spark", "tumbling", 1, 1, 1),
+        ("files", "interval", 2, 1, 3),
+    ]
     assert report.summary([fine, wrong]) == "2 joins, 3 kills, 0 of them on Spark; 1 joins failed"
     text = report.to_markdown([fine], "dovetail torture --seed 1")
     assert "| files | SIGKILL | at any time | 2 | 2 |" in text
+    assert "| files | interval | 1 | 1 | 2 |" in text
     assert "all outputs equal to the oracle's." in text
     told = json.loads(json.dumps(report.to_json([fine, wrong])))
     assert told["kills"] == 3
+    assert told["kinds"] == [{"runs_on": "files", "join": "interval", "tried": 2, "survived": 1, "kills": 3}]
     assert told["failed"] == [{"seed": 1, "case": 1, "what": "2 rows lost", "folder": "b"}]
+
+
+class Ran:
+    """An application on Spark that has come to its end."""
+
+    def __init__(self, turns: list[Turn], result: list[Result]) -> None:
+        self.turns = lambda: turns
+        self.result = lambda: result
+
+
+def test_where_rows_are_counted_the_order_they_entered_in_is_looked_at_too() -> None:
+    workload = Workload.of("a seed", 40, ("theta by rows",))
+    assert workload.mode.emits_pairs
+    turns: list[Turn] = [("right", workload.right), ("left", workload.left)]
+    result = list(workload.expected(turns).elements())
+    assert wrong_in(Ran(turns, result), workload) is None  # type: ignore[arg-type]
+    other: list[Turn] = [("left", workload.left), ("right", workload.right)]
+    assert "rows lost" in str(wrong_in(Ran(other, result), workload))  # type: ignore[arg-type]
+    short: list[Turn] = [turns[0], ("left", workload.left[1:])]
+    assert "of the left rows that entered: 1 rows lost" in str(
+        wrong_in(Ran(short, result), workload)  # type: ignore[arg-type]
+    )
 
 
 def test_cases_on_spark_come_at_fixed_numbers(tmp_path: Path) -> None:

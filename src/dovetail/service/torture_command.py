@@ -54,6 +54,8 @@ def torture(
     else:
         shown = Console(highlight=False)
         shown.print(report.to_table(cases))
+        shown.print()
+        shown.print(report.to_join_table(cases))
         shown.print(report.summary(cases))
     _refuse_failures(cases)
 

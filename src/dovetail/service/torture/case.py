@@ -26,6 +26,8 @@ class Case:
     what: str = ""
     faults: list[Fault] = field(default_factory=list)
     wrong: str | None = None  # what is wrong with the outcome; None: as it must be
+    runs_on: str = "files"  # or "Spark"
+    join: str = "interval"  # the kind of join
 
     @property
     def name(self) -> str:

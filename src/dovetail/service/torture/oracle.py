@@ -1,35 +1,34 @@
 """What a join must give, from the definition alone: a scan over all pairs of rows.
 
-Law: it imports nothing of the product, nor shares a line with it. `tests/oracle.py` is its fuller sister,
-which knows streams and steps; here only the end counts, when both streams are over.
+Law: it imports nothing of the product, nor shares a line with it. `tests/oracle.py` and its neighbours are
+fuller sisters, which know streams and steps; here only the end counts, when both streams are over.
 """
 # ruff: noqa: E741  (l and r are the words of the definition)
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal
 
 Row = tuple[str | None, int | None, int]
 """Key, time, number: the number is unique in its stream."""
-Result = tuple[int | None, int | None]
+Result = tuple[int | None, ...]
+"""The numbers of a left and a right row; of joins within windows, the bounds of the window after them. A row
+that comes out alone has None beside it."""
+Matches = Callable[[Row, Row], bool]
+Fits = Callable[[str, str], bool]
+Turn = tuple[Literal["left", "right"], Sequence[Row]]
+"""Rows of one side that enter one after the other."""
 
 
 def expected(
-    left: Sequence[Row],
-    right: Sequence[Row],
-    before: int,
-    after: int,
-    how: str,
-    pick: str | None,
-    theta: bool = False,
+    left: Sequence[Row], right: Sequence[Row], matches: Matches, how: str, pick: str | None
 ) -> Counter[Result]:
-    """Pairs of numbers; a row that comes out alone has None beside it. `theta`: keys of neighbouring letters
-    match too."""
     out: Counter[Result] = Counter()
     taken = set()
     for l in left:
-        partners = [r for r in right if _matches(l, r, before, after, theta)]
+        partners = [r for r in right if matches(l, r)]
         if how in ("semi", "anti"):
             if bool(partners) == (how == "semi"):
                 out[l[2], None] += 1
@@ -46,11 +45,48 @@ def expected(
     return out
 
 
-def _matches(l: Row, r: Row, before: int, after: int, theta: bool) -> bool:
-    if l[0] is None or r[0] is None or l[1] is None or r[1] is None:
-        return False
-    near = abs(ord(l[0]) - ord(r[0])) <= 1 if theta else l[0] == r[0]
-    return near and l[1] - before <= r[1] <= l[1] + after
+def equal(l: str, r: str) -> bool:
+    return l == r
+
+
+def near(l: str, r: str) -> bool:
+    return abs(ord(l) - ord(r)) <= 1
+
+
+def next_to(l: str, r: str) -> bool:
+    return l != r and abs(ord(l) - ord(r)) <= 2
+
+
+def within(before: int, after: int, fits: Fits) -> Matches:
+    """Keys that fit, times within bounds."""
+
+    def matches(l: Row, r: Row) -> bool:
+        if l[0] is None or r[0] is None or l[1] is None or r[1] is None:
+            return False
+        return fits(l[0], r[0]) and l[1] - before <= r[1] <= l[1] + after
+
+    return matches
+
+
+def among_last(turns: Iterable[Turn], left_rows: int, right_rows: int, fits: Fits) -> Matches:
+    """Keys that fit, and when the later row enters the other is among the last so many of its side. Times
+    have no say."""
+    left_in = right_in = 0
+    before: dict[tuple[str, int], tuple[int, int]] = {}  # how many of both sides were in when a row entered
+    for side, rows in turns:
+        for row in rows:
+            before[side, row[2]] = left_in, right_in
+            left_in, right_in = left_in + (side == "left"), right_in + (side == "right")
+
+    def matches(l: Row, r: Row) -> bool:
+        if l[0] is None or r[0] is None or not fits(l[0], r[0]):
+            return False
+        of_l, of_r = before["left", l[2]], before["right", r[2]]
+        if of_l < of_r:  # l was in
+            return of_r[0] - of_l[0] <= left_rows
+        return of_l[1] - of_r[1] <= right_rows
+
+    return matches
 
 
 def _rank(l: Row, r: Row, pick: str) -> tuple[int, ...]:

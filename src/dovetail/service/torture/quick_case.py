@@ -21,10 +21,13 @@ PASSINGS = (1, 2, 3, 5, 8)
 
 
 def run_quick(case: Case) -> None:
+    """Drawn from the case's name, in this order: how many kills; for each, whether it is at a crash point,
+    which point and passing, or after how long, and what else happens then. Apart from that, from the same
+    name: the workload (`workload.py`)."""
     rng = random.Random(case.name)
     joins = _Joins(case, rng)
     workload = quick_join.quick_workload(case.name)
-    case.what = str(workload.mode)
+    case.join, case.what = workload.mode.kind, str(workload.mode)
     for _ in range(rng.randint(1, 4)):
         if rng.random() < 0.75:
             point = rng.choice(points.named(points.QUICK))
@@ -35,7 +38,7 @@ def run_quick(case: Case) -> None:
             break
         joins.accident(rng.choice(("none", "none", "index", "torn", "tasks", "machine")))
     joins.finish()
-    wrong = difference(quick_join.put_out(joins.home), workload.expected())
+    wrong = difference(quick_join.put_out(joins.home), quick_join.quick_expected(case.name))
     if wrong:
         raise Broken(wrong)
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import json
 import random
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pyarrow as pa
 
@@ -21,19 +23,12 @@ from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_config import JoinConfig, OutputColumn
 from dovetail.model.join_settings import JoinSettings
 from dovetail.model.offset import JoinOffset
-from dovetail.model.share import HotKey
-from dovetail.model.theta import Band, Bound, Constant, Operand, Operation, Term, Theta
+from dovetail.model.share import SIDES, HotKey
 from dovetail.model.time_codes import NO_TIME
-from dovetail.service.torture.oracle import Result, Row
-from dovetail.service.torture.workload import (
-    AFTER,
-    BEFORE,
-    MAX_DELAY,
-    MODES,
-    THETA_MODES,
-    Workload,
-    cut,
-)
+from dovetail.service.torture.modes import Kind
+from dovetail.service.torture.oracle import Result, Row, Turn
+from dovetail.service.torture.quick_kinds import spec_of, theta_of, window_of
+from dovetail.service.torture.workload import MAX_DELAY, Workload, cut
 from dovetail.spark.write_rows import bucket_of, hash_of, time_of
 from dovetail.state.floors import with_floors
 from dovetail.state.join_step import run_step
@@ -59,25 +54,28 @@ THETA_SCHEMA = pa.schema(
     [pa.field("_time", pa.int64(), False), pa.field("_on_0", pa.int64()), pa.field("id", pa.int64())]
 )
 NOTE = pa.field("note", pa.string())
-_LEFT, _RIGHT = Operand("left", "_on_0"), Operand("right", "_on_0")
-_APART = Operation("abs", (Operation("-", (_LEFT, _RIGHT)),))
-NEIGHBOURS = Theta(
-    (
-        Band(
-            (Term(1, "_on_0"),),
-            (Term(1, "_on_0"),),
-            Bound("-1", False, "1"),
-            Bound("1", False, "1"),
-            (Operation("<=", (_APART, Constant("int", "1"))),),
-        ),
-    )
-)
-"""Letters that are the same, or next to each other."""
 OUTPUT = pa.schema([("left", pa.int64()), ("right", pa.int64())])
+_STAMP = pa.timestamp("us", "UTC")
+_BOUNDS = OutputColumn("start", "window", "start"), OutputColumn("end", "window", "end")
 
 
-def quick_workload(seed: int | str) -> Workload:
-    return Workload.of(seed, ROWS, (*MODES, *THETA_MODES))
+def quick_workload(seed: int | str, kinds: Sequence[Kind] = get_args(Kind)) -> Workload:
+    return Workload.of(seed, ROWS, kinds)
+
+
+def quick_turns(workload: Workload) -> list[Turn]:
+    """How rows enter. Both sides come in batches of one size, left before right; so whenever a process dies,
+    the side of which fewer rows have entered, or left, is the one whose batch is there."""
+    turns: list[Turn] = []
+    for batch in range(BATCHES):
+        turns.append(("left", cut(workload.left, batch, BATCHES)))
+        turns.append(("right", cut(workload.right, batch, BATCHES)))
+    return turns
+
+
+def quick_expected(seed: int | str) -> Counter[Result]:
+    workload = quick_workload(seed)
+    return workload.expected(quick_turns(workload))
 
 
 def is_wide(seed: int | str) -> bool:
@@ -89,9 +87,7 @@ def put_out(home: Path) -> list[Result]:
     """All rows that steps have put out for good."""
     done = {path.stem for path in (home / "sink/done").glob("*.json")}
     files = sorted((home / "sink/rows").glob("*.json"))
-    return [
-        (left, right) for path in files if path.stem in done for left, right in json.loads(path.read_text())
-    ]
+    return [tuple(row) for path in files if path.stem in done for row in json.loads(path.read_text())]
 
 
 def run(home: Path, index: Path, seed: int | str, shift: int = 0, tasks: int | None = None) -> None:
@@ -101,16 +97,13 @@ def run(home: Path, index: Path, seed: int | str, shift: int = 0, tasks: int | N
     wide = is_wide(seed)
     theta = workload.mode.theta
     schema = THETA_SCHEMA if theta else SCHEMA
-    buckets = 1 if theta else BUCKETS
-    join = config(home, index, spec_of(workload), buckets, MAX_DELAY)
-    if theta:
-        join = replace(join, keys=(), theta=NEIGHBOURS)
+    join = _join(home, index, workload)
     left, right = (
         Category.create(
             join.home,
             name,
             schema.append(NOTE) if wide else schema,
-            buckets=buckets,
+            buckets=join.buckets,
             compression="zstd" if wide else "auto",
         )
         for name in ("left", "right")
@@ -124,13 +117,20 @@ def run(home: Path, index: Path, seed: int | str, shift: int = 0, tasks: int | N
             if end is None:
                 summaries = _new(left, start.left), _new(right, start.right)
                 changing = 1 + (start.step // 2 + shift) % MOST_TASKS
-                pace = Pace(MAX_DELAY, MAX_DELAY, STEP_ROWS, tasks or changing, keeps_turns=theta)
+                pace = Pace(
+                    MAX_DELAY,
+                    MAX_DELAY,
+                    STEP_ROWS,
+                    tasks or changing,
+                    keeps_turns=theta,
+                    by_rows=workload.mode.kind == "theta by rows",
+                )
                 planned = plan(start, *summaries, pace, final=batch == BATCHES - 1)
                 if planned.end is start:
                     break
                 records.write(record_of(start, planned, *summaries, planned_at_us=start.step))
                 end = with_floors(join, planned.end, left, right)
-                if not theta:
+                if join.splits_hot_keys:
                     end = end.moved(hot=_hot(join.spec, f"{seed} {start.step // 3}"))
                 end = SnapshotFiles(join).remembering(start, end)
                 steps.log(end)
@@ -153,8 +153,10 @@ class Steps:
         return planned[done], planned[done + 1] if len(planned) > done + 1 else None
 
     def run(self, start: JoinOffset, end: JoinOffset) -> None:
-        batches = [b for task in range(end.tasks) for b in run_step(self.join, task, start, end, OUTPUT)]
-        rows = [list(row.values()) for batch in batches for row in batch.to_pylist()]
+        schema = pa.schema([(column.name, _type(column)) for column in self.join.columns])
+        batches = [b for task in range(end.tasks) for b in run_step(self.join, task, start, end, schema)]
+        columns = [[column.cast(pa.int64()).to_pylist() for column in batch.columns] for batch in batches]
+        rows = [row for of_batch in columns for row in zip(*of_batch, strict=True)]
         self.store.replace(f"sink/rows/{end.step}.json", json.dumps(rows).encode())
         self.store.replace(f"sink/done/{end.step}.json", b"")
         for name, floor in zip((self.join.left, self.join.right), end.needed, strict=True):
@@ -173,9 +175,18 @@ class Steps:
         return JoinOffset.from_json(json.loads(self.store.read(f"sink/offsets/{number}.json")))
 
 
-def spec_of(workload: Workload) -> IntervalSpec:
-    how, pick, _ = workload.mode
-    return IntervalSpec(BEFORE, AFTER, how, "one", pick) if pick else IntervalSpec(BEFORE, AFTER, how)
+def _join(home: Path, index: Path, workload: Workload) -> JoinConfig:
+    mode = workload.mode
+    join = config(home, index, spec_of(mode), 1 if mode.theta else BUCKETS, MAX_DELAY)
+    if mode.theta:
+        return replace(join, keys=(), theta=theta_of(mode))
+    if mode.windowed:
+        return replace(join, window=window_of(mode), columns=(*join.columns, *_BOUNDS))
+    return join
+
+
+def _type(column: OutputColumn) -> pa.DataType:
+    return _STAMP if column.side == "window" else pa.int64()
 
 
 def config(home: Path | str, index: Path, spec: IntervalSpec, buckets: int, max_delay: int) -> JoinConfig:
@@ -233,11 +244,14 @@ def _hot(spec: IntervalSpec, seed: str) -> list[list[Any]]:
     if not splittable(spec) or rng.random() < 0.5:
         return []
     hashes = hash_keys([pa.array(rng.sample("abcdefgh", 2))]).tolist()
-    return [list(HotKey(hash, "left")) for hash in hashes]
+    sides = SIDES if (spec.how, spec.match) == ("inner", "all") else SIDES[:1]
+    return [list(HotKey(hash, rng.choice(sides))) for hash in hashes]
 
 
 def _new(category: Category, start: int) -> list[CommitSummary]:
     return [
-        CommitSummary(commit.rows, commit.sketch.max_us if commit.sketch.count else None)
+        CommitSummary(
+            commit.rows, commit.sketch.max_us if commit.sketch.count else None, first_row=commit.first_row
+        )
         for commit in category.commits(start, category.next_commit())
     ]

@@ -1,4 +1,4 @@
-"""The table of faults tried and survived, for a terminal, for programs and for the docs."""
+"""The tables of faults and of joins, tried and survived, for a terminal, for programs and for the docs."""
 
 from __future__ import annotations
 
@@ -24,6 +24,24 @@ def lines(cases: Sequence[Case]) -> list[Line]:
     return [Line(fault, count, survived[fault]) for fault, count in sorted(tried.items())]
 
 
+class JoinLine(NamedTuple):
+    runs_on: str
+    join: str
+    tried: int
+    survived: int
+    kills: int
+
+
+def join_lines(cases: Sequence[Case]) -> list[JoinLine]:
+    """One for each kind of join. It is survived if its output is as it must be."""
+    tried = Counter((case.runs_on, case.join) for case in cases)
+    survived = Counter((case.runs_on, case.join) for case in cases if case.wrong is None)
+    kills: Counter[tuple[str, str]] = Counter()
+    for case in cases:
+        kills[case.runs_on, case.join] += case.kills
+    return [JoinLine(*of, count, survived[of], kills[of]) for of, count in sorted(tried.items())]
+
+
 def summary(cases: Sequence[Case]) -> str:
     kills = sum(case.kills for case in cases)
     spark = sum(fault.kills for case in cases for fault in case.faults if fault.runs_on == "Spark")
@@ -34,16 +52,32 @@ def summary(cases: Sequence[Case]) -> str:
 
 
 def to_table(cases: Sequence[Case]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bright_black")
-    for name in ("on", "fault", "whom, where or what"):
-        table.add_column(name)
-    for name in ("tried", "survived"):
-        table.add_column(name, justify="right")
+    table = _table("on", "fault", "whom, where or what", numbers=("tried", "survived"))
     for line in lines(cases):
-        style = None if line.tried == line.survived else "bold red"
         cells = (line.fault.runs_on, line.fault.kind, line.fault.point, f"{line.tried}", f"{line.survived}")
-        table.add_row(*cells, style=style)
+        table.add_row(*cells, style=_style(line))
     return table
+
+
+def to_join_table(cases: Sequence[Case]) -> Table:
+    table = _table("on", "join", numbers=("tried", "survived", "kills"))
+    for line in join_lines(cases):
+        cells = (line.runs_on, line.join, f"{line.tried}", f"{line.survived}", f"{line.kills}")
+        table.add_row(*cells, style=_style(line))
+    return table
+
+
+def _table(*names: str, numbers: Sequence[str]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bright_black")
+    for name in names:
+        table.add_column(name)
+    for name in numbers:
+        table.add_column(name, justify="right")
+    return table
+
+
+def _style(line: Line | JoinLine) -> str | None:
+    return None if line.tried == line.survived else "bold red"
 
 
 def to_json(cases: Sequence[Case]) -> dict[str, Any]:
@@ -55,6 +89,7 @@ def to_json(cases: Sequence[Case]) -> dict[str, Any]:
             for case in cases
             if case.wrong is not None
         ],
+        "kinds": [line._asdict() for line in join_lines(cases)],
         "faults": [
             {**line.fault._asdict(), "tried": line.tried, "survived": line.survived} for line in lines(cases)
         ],
@@ -71,6 +106,10 @@ def to_markdown(cases: Sequence[Case], command: str) -> str:
         "[Torture](../how-to/torture.md) says what is done and compared.",
         "",
         f"{summary(cases)}.",
+        "",
+        "| on | join | tried | survived | kills |",
+        "|---|---|---|---|---|",
+        *(f"| {' | '.join(map(str, line))} |" for line in join_lines(cases)),
         "",
         "| on | fault | whom, where or what | tried | survived |",
         "|---|---|---|---|---|",

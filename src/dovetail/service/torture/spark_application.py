@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -18,22 +19,16 @@ from dovetail.crash_points import FILE_VARIABLE
 from dovetail.log.category import Category
 from dovetail.log.ingest.append import append_file
 from dovetail.log.ingest.files import find_files
-from dovetail.service.torture.oracle import Result, Row
-from dovetail.service.torture.workload import AFTER, BEFORE, MAX_DELAY, Mode, Workload
+from dovetail.model.offset import JoinOffset
+from dovetail.model.share import Side
+from dovetail.service.torture.oracle import Result, Row, Turn
+from dovetail.service.torture.spark_query import NAME, VIEW, query
+from dovetail.service.torture.workload import EVERY, LENGTH, Workload
 from dovetail.spark.committed_files import committed_files
 
-NAME, VIEW = "torture", "pairs"
 SCHEMA = pa.schema([("eventtime", pa.timestamp("us", "UTC")), ("k", pa.string()), ("id", pa.int64())])
 _BEGIN_S = int(datetime(2026, 1, 1, tzinfo=UTC).timestamp())
-_QUERY = """\
-CREATE APPLICATION torture;
-CREATE INPUT TABLE l (eventtime, k, id) FROM SCRIBE("l");
-CREATE INPUT TABLE r (eventtime, k, id) FROM FILES("{folder}/r", format = "parquet");
-CREATE VIEW pairs AS SELECT {columns} FROM l {kind} JOIN r ON l.k = r.k AND r.eventtime
-  BETWEEN l.eventtime - INTERVAL '{before} seconds' AND l.eventtime + INTERVAL '{after} seconds'
-  WITH (max_delay = INTERVAL '{max_delay} seconds', tasks = 2, max_step_rows = 60{pick});
-CREATE TABLE result AS SELECT * FROM pairs STORAGE {storage};
-"""
+assert _BEGIN_S % LENGTH == _BEGIN_S % EVERY == 0, "windows begin where the oracle's do"
 
 
 class SparkApplication:
@@ -44,8 +39,9 @@ class SparkApplication:
         self.processes: list[subprocess.Popen[bytes]] = []
         self._index = folder / "index"
         self._into_log = sink == "log"
+        self._windowed = workload.mode.windowed
         (folder / "r").mkdir(parents=True)
-        (folder / "app.pql").write_text(_query(folder, workload.mode, self._into_log))
+        (folder / "app.pql").write_text(query(folder, workload.mode, self._into_log))
 
     @property
     def process(self) -> subprocess.Popen[bytes]:
@@ -106,7 +102,37 @@ class SparkApplication:
         else:
             tables = [pq.ParquetFile(file).read() for file in committed_files(self.folder / "out")]
         rows = [row for table in tables for row in table.to_pylist()]
-        return [(row["l"], row.get("r")) for row in rows]
+        bounds = [name for name in ("s", "e") if self._windowed]
+        return [(row["l"], row.get("r"), *(_time(row[name]) for name in bounds)) for row in rows]
+
+    def turns(self) -> list[Turn]:
+        """How rows entered, by Spark's offset log and the log: of a join whose window counts them."""
+        offsets = self.home / "apps" / NAME / "checkpoints" / VIEW / "offsets"
+        steps = sorted(int(path.name) for path in offsets.iterdir() if path.name.isdigit())
+        at = {"left": 0, "right": 0}
+        found: list[Turn] = []
+        for step in steps:
+            said = json.loads((offsets / str(step)).read_text().splitlines()[-1])
+            for side, commits in JoinOffset.from_json(said).turns_of():
+                found.append((side, self._rows(side, at[side], at[side] + commits)))
+                at[side] += commits
+        return found
+
+    def _rows(self, side: Side, start: int, stop: int) -> list[Row]:
+        """Of commits of a side of the join, in log order: the letter by its operand, and the number if it is
+        there."""
+        category = Category.open(str(self.home), f"{NAME}.{VIEW}.{side}")
+        name = "l" if side == "left" else "_r_id"
+        rows: list[Row] = []
+        for commit in category.commits(start, stop):
+            for info in commit.segments:
+                table = category.open_segment(info).batch
+                letters = table.column("_on_0").to_pylist()
+                numbers: list[int] = list(range(info.first_row, info.first_row + info.rows))
+                if name in table.schema.names:
+                    numbers = table.column(name).to_pylist()
+                rows += [(code and chr(code), None, n) for code, n in zip(letters, numbers, strict=True)]
+        return rows
 
     def lose_index(self) -> None:
         """As when another machine goes on."""
@@ -116,18 +142,8 @@ class SparkApplication:
         self.process.send_signal(signal.SIGTERM)
 
 
-def _query(folder: Path, mode: Mode, into_log: bool) -> str:
-    kinds = {"semi": "LEFT SEMI", "anti": "LEFT ANTI"}
-    return _QUERY.format(
-        folder=folder,
-        columns="l.id AS l" if mode.how in kinds else "l.id AS l, r.id AS r",
-        kind=kinds.get(mode.how, mode.how.upper()),
-        before=BEFORE,
-        after=AFTER,
-        max_delay=MAX_DELAY,
-        pick=f', match = "one", pick = "{mode.pick}"' if mode.pick else "",
-        storage='SCRIBE(category = "out")' if into_log else f'PARQUET(path = "{folder}/out")',
-    )
+def _time(moment: datetime | None) -> int | None:
+    return None if moment is None else int(moment.replace(tzinfo=UTC).timestamp()) - _BEGIN_S
 
 
 def _table(rows: list[Row]) -> pa.Table:

@@ -1,46 +1,34 @@
-"""A seeded join: its kind, and the rows of both streams. Times are plain numbers, of any unit.
+"""A seeded join: its mode, and the rows of both streams. Times are plain numbers, of any unit.
 
 No row is behind its stream's time when it comes (the disorder is below `MAX_DELAY`), so that the result is
-the batch join, however the streams are cut.
+the batch join, however the streams are cut. Where a window counts rows it also depends on the order in which
+commits of the two sides enter.
+
+What is drawn from a seed, in this order: the kind of join, its mode, the left rows, the right rows. To
+change the order, or what is drawn from, is to give every seed another meaning.
 """
 
 from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, get_args
+from typing import get_args
 
-from dovetail.model.interval import JoinType, Pick
-from dovetail.service.torture import oracle
-from dovetail.service.torture.oracle import Result, Row
+from dovetail.service.torture import oracle, window_oracle
+from dovetail.service.torture.modes import KINDS, MODES, Kind, Mode
+from dovetail.service.torture.oracle import Result, Row, Turn
 
 BEFORE, AFTER, MAX_DELAY = 120, 90, 60
+LEFT_ROWS, RIGHT_ROWS = 30, 25
+"""Of windows that count rows."""
+LENGTH, EVERY = 200, 75
+"""Of tumbling and hopping windows."""
+GAP, LONGEST = 60, 400
+"""Of sessions; some would last longer."""
 _PACE = 10
 _NULLS = 0.03
-
-
-class Mode(NamedTuple):
-    how: JoinType
-    pick: Pick | None = None  # None: all partners
-    theta: bool = False  # keys match that are the same letter, or the one before or after
-
-    def __str__(self) -> str:
-        words = f"{self.how}, {self.pick}" if self.pick else str(self.how)
-        return f"theta, {words}" if self.theta else words
-
-
-_THETA: tuple[JoinType, ...] = ("inner", "left", "semi", "anti")
-_PICKS: tuple[Pick, ...] = ("nearest", "earliest", "latest")
-MODES = (
-    *(Mode(how) for how in get_args(JoinType)),
-    *(Mode("left", pick) for pick in _PICKS),
-    *(Mode("full", pick) for pick in _PICKS),
-)
-THETA_MODES = (
-    *(Mode(how, None, True) for how in _THETA),
-    *(Mode("left", pick, True) for pick in _PICKS),
-)
 
 
 @dataclass(frozen=True)
@@ -50,25 +38,51 @@ class Workload:
     right: list[Row]
 
     @classmethod
-    def of(cls, seed: int | str, rows: int, modes: tuple[Mode, ...] = MODES) -> Workload:
+    def of(cls, seed: int | str, rows: int, kinds: Sequence[Kind] = get_args(Kind)) -> Workload:
         rng = random.Random(seed)
-        return cls(rng.choice(modes), random_rows(rng, rows, MAX_DELAY), random_rows(rng, rows, MAX_DELAY))
+        (kind,) = rng.choices(kinds, [KINDS[kind] for kind in kinds])
+        mode = rng.choice(MODES[kind])
+        return cls(mode, random_rows(rng, rows, MAX_DELAY), random_rows(rng, rows, MAX_DELAY))
 
-    def expected(self) -> Counter[Result]:
-        return oracle.expected(self.left, self.right, BEFORE, AFTER, *self.mode)
+    def expected(self, turns: Sequence[Turn] = ()) -> Counter[Result]:
+        """`turns`: all rows as they enter, for windows that count them."""
+        how, streams = self.mode.how, (self.left, self.right)
+        fits = {"near": oracle.near, "next": oracle.next_to}[self.mode.condition]
+        match self.mode.kind:
+            case "interval":
+                matches = oracle.within(BEFORE, AFTER, oracle.equal)
+            case "theta":
+                matches = oracle.within(BEFORE, AFTER, fits)
+            case "theta by rows":
+                matches = oracle.among_last(turns, LEFT_ROWS, RIGHT_ROWS, fits)
+                streams = _entered(turns, "left"), _entered(turns, "right")
+            case "tumbling":
+                groups = window_oracle.fixed_windows(*streams, LENGTH, LENGTH)
+                return window_oracle.expected(*streams, groups, how)
+            case "hopping":
+                groups = window_oracle.fixed_windows(*streams, LENGTH, EVERY)
+                return window_oracle.expected(*streams, groups, how)
+            case "session":
+                groups = window_oracle.sessions(*streams, GAP, LONGEST)
+                return window_oracle.expected(*streams, groups, how)
+        return oracle.expected(*streams, matches, how, self.mode.pick)
+
+
+def _entered(turns: Sequence[Turn], side: str) -> list[Row]:
+    return [row for of, rows in turns if of == side for row in rows]
 
 
 def random_rows(rng: random.Random, count: int, max_delay: int) -> list[Row]:
-    """Keys of a few letters, times that advance with disorder below `max_delay`, some nulls. No two rows of a
-    key have the same time: which of two a join picks would depend on the order in which tasks wrote them."""
+    """Keys of a few letters, times that advance with disorder below `max_delay`, some nulls. No two rows have
+    the same time: which of two a join picks would depend on the order in which tasks wrote them."""
     rows: list[Row] = []
     seen = set()
     for number in range(count):
         key = None if rng.random() < _NULLS else rng.choice("abcdefgh")
         time = None if rng.random() < _NULLS else number * _PACE + rng.randrange(max_delay)
-        while time is not None and (key, time) in seen:
+        while time is not None and time in seen:
             time = number * _PACE + rng.randrange(max_delay)
-        seen.add((key, time))
+        seen.add(time)
         rows.append((key, time, number))
     return rows
 
