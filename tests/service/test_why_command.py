@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from dovetail.log.filesystem import open_store
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_settings import JoinSettings
+from dovetail.model.window_join import tumbling
 from dovetail.plan.application_file import application_path, encode, read_application
 from dovetail.plan.physical import CategoryOutput, JoinStage, NoopSink, Plan, SlicerStage
 from dovetail.service import cli
@@ -81,9 +83,49 @@ def test_as_data(home: str, capsys: pytest.CaptureFixture[str]) -> None:
     )
 
 
+def test_one_row_is_asked_for_by_its_number(home: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("app", "--key", "b", "--home", home, "--json") == 0
+    (row,) = json.loads(capsys.readouterr().out)["rows"]
+    assert run("app", "--row", str(row["left"]["row"]), "--home", home) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("app · join view · key b\n")
+    assert f"left row {row['left']['row']}  1970-01-01T00:00:00.000100Z" in out
+
+
+@pytest.fixture
+def windowed(tmp_path: Path) -> str:
+    window = tumbling(100)
+    join = Driven.make(tmp_path, SPEC, window=window)
+    join.append("left", ("a", 110), ("b", 110))
+    join.append("right", ("a", 150), ("b", 250))
+    join.step(final=True)
+    made = plan("view")
+    return started(
+        join.config.home,
+        replace(made, stages=(*made.stages[:2], replace(made.joins[0], window=window))),
+    )
+
+
+def test_a_join_within_windows(windowed: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("app", "--key", "a", "--home", windowed) == 0
+    out = capsys.readouterr().out
+    assert "  matched\n    window 1970-01-01T00:00:00.000100Z to 1970-01-01T00:00:00.000200Z: over in" in out
+    assert run("app", "--key", "b", "--home", windowed, "--json") == 0
+    (row,) = json.loads(capsys.readouterr().out)["rows"]
+    (window,) = row["windows"]
+    assert (window["status"], window["miss"]["reason"], window["miss"]["by_us"]) == (
+        "unmatched",
+        "outside_window",
+        51,
+    )
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (["app"], "0 key values for a key of 1 columns"),
+        (["app", "--row", "9"], "there is no left row 9 in the log"),
+        (["app", "--row", "0", "--key", "a"], "a row and a key are asked for at once"),
         (["ap", "--key", "a"], "there is no application ap"),
         (["app", "--key", "a", "--key", "b"], "2 key values for a key of 1 columns"),
         (["app", "--key", "a", "--time", "noon"], "'noon' is not a time"),

@@ -3,12 +3,16 @@ with a restart in the middle that finds no index."""
 
 from __future__ import annotations
 
+import json
 import shutil
+from collections import defaultdict
 from collections.abc import Sequence
+from datetime import datetime
 
 import duckdb
 import pytest
 
+from dovetail.service import cli
 from dovetail.service.metrics import measured
 from laws.effort import THOROUGH
 from spark.application import Application
@@ -93,6 +97,32 @@ def check(application: Application, names: Sequence[tuple[str, str]], **tables) 
         assert differences(db, f"FROM found_{name}", expected) == {}, name
 
 
+def check_why(application: Application, capsys: pytest.CaptureFixture[str]) -> None:
+    """What `dovetail why` says of some keys is what was written, window by window."""
+    for name in ("hopping_left", "tumbling_eager"):
+        found = database(found=application.files(name))
+        written: dict[int, set[tuple]] = defaultdict(set)
+        for l_id, r_id, start in found.execute("SELECT l, r, window_start FROM found").fetchall():
+            written[l_id].add((r_id, start and start.replace(tzinfo=None)))
+        for key in range(5):
+            asked = ("why", "app", "--key", str(key), "--join", name, "--home", application.home, "--json")
+            capsys.readouterr()
+            with pytest.raises(SystemExit) as ended:
+                cli.main([*asked, "--limit", "1000"])
+            assert not ended.value.code
+            rows = json.loads(capsys.readouterr().out)["rows"]
+            assert rows
+            for row in rows:
+                said = set()
+                for window in row["windows"]:
+                    start = datetime.fromisoformat(window["start"]).replace(tzinfo=None)
+                    partners = [match["right"]["values"]["id"] for match in window["matches"]]
+                    said |= {(partner, start) for partner in partners}
+                    said |= {(None, start)} if not partners and name.endswith("left") else set()
+                assert row["doubts"] == []
+                assert said == written[row["left"]["values"]["l"]] or row["windows"] == [], row
+
+
 USUAL = (
     ("tumbling", "inner"),
     ("tumbling", "full"),
@@ -108,7 +138,9 @@ def options(how: str) -> str:
 
 
 @pytest.mark.parametrize("joins", [USUAL, *(EVERY[n : n + 6] for n in (0, 6, 12))] if THOROUGH else [USUAL])
-def test_window_joins_equal_the_batch_join_over_a_restart(application: Application, joins) -> None:
+def test_window_joins_equal_the_batch_join_over_a_restart(
+    application: Application, joins, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A usual run tries some of each; one with `HYPOTHESIS_PROFILE=thorough` every window and type."""
     seed = 41
     left, right = events(ROWS, KEYS, seed=seed), events(ROWS, KEYS, seed=seed + 1)
@@ -125,6 +157,8 @@ def test_window_joins_equal_the_batch_join_over_a_restart(application: Applicati
         application.run(pql, "drain" if part else "available-now")
 
     check(application, joins, l=left, r=right)
+    if joins == USUAL:
+        check_why(application, capsys)
     for shape in eagers:
         eager, lazy = (application.files(f"{shape}_{emit}") for emit in ("eager", "inner"))
         assert differences(database(a=eager, b=lazy), "FROM a", "FROM b") == {}, shape

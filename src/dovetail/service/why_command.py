@@ -1,5 +1,5 @@
-"""`dovetail why`: what became of the left rows with a key. It reads the log and the records of steps only, so
-it needs no Spark, and the application may be running."""
+"""`dovetail why`: what became of left rows, asked for by key, number or time. It reads the log and the
+records of steps only, so it needs no Spark, and the application may be running."""
 
 from __future__ import annotations
 
@@ -17,10 +17,14 @@ if TYPE_CHECKING:
 
 def why(
     application: Annotated[str, typer.Argument(metavar="APP", help="Name of the application.")],
-    key: Annotated[
-        list[str], typer.Option("--key", help="Value of the join key; again for each further key column.")
-    ],
     *,
+    key: Annotated[
+        list[str] | None,
+        typer.Option("--key", help="Value of the join key; again for each further key column."),
+    ] = None,
+    row: Annotated[
+        int | None, typer.Option("--row", min=0, help="Only the left row with this number in the log.")
+    ] = None,
     time: Annotated[
         str | None,
         typer.Option("--time", help="Only left rows within a second of this time (ISO 8601), or nearest it."),
@@ -30,7 +34,7 @@ def why(
     home: Annotated[str | None, typer.Option("--home", envvar=HOME.variable, help=HOME.sentence)] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
-    """Say what became of the left rows with a key: with whom and when, open until when, or why not."""
+    """Say what became of left rows: with whom and when, open until when, or why not."""
     from dovetail.log.filesystem import absolute_home
     from dovetail.plan.application_file import read_application
     from dovetail.plan.configure import join_config
@@ -41,8 +45,10 @@ def why(
 
     place = absolute_home(HOME.read(home))
     plan = read_application(place, application)
-    config = join_config(plan, _join(plan, join), place, tasks=1)
-    answer = ask(config, key, instant_us(time, "--time") if time else None, limit)
+    stage = _join(plan, join)
+    config = join_config(plan, stage, place, tasks=1)
+    time_us = instant_us(time, "--time") if time else None
+    answer = ask(config, key or (), time_us, limit, row)
     if as_json:
         print_json(to_json(answer, application))
     else:
@@ -64,7 +70,7 @@ def _print(answer: Answer, application: str) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    from dovetail.service.why_words import fate_lines, heading, preface, row_words, verdict
+    from dovetail.service.why_words import fate_lines, heading, left_words, preface, verdict
 
     console = Console()
 
@@ -76,7 +82,7 @@ def _print(answer: Answer, application: str) -> None:
         line(text)
     styles = {"matched": "green", "unmatched": "red", "open": "yellow", "not_taken": "yellow"}
     for fate in answer.fates:
-        line(f"left row {row_words(fate.left)}")
+        line(left_words(fate))
         line(Text(verdict(fate), style=styles[fate.status]), 2)
         for text in fate_lines(fate, answer.known):
             line(text, 4)

@@ -16,7 +16,7 @@ that, a doubt says so.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -24,6 +24,7 @@ from dovetail.joins.interval import Times, open_bound, probe_bound
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.step_record import StepRecord
 from dovetail.model.time_codes import unusable
+from dovetail.model.window_join import WindowJoin
 from dovetail.state.key_rows import KeyRow, KeyRows
 from dovetail.state.replay import Outcome, replay, steps_taken
 
@@ -94,6 +95,12 @@ class Known(NamedTuple):
     records: Sequence[StepRecord]
     left: KeyRows
     right: KeyRows
+    within: WindowJoin | None = None  # of a join within windows
+
+    @property
+    def window_join(self) -> WindowJoin:
+        assert self.within is not None
+        return self.within
 
     @property
     def begins_late(self) -> bool:
@@ -127,8 +134,8 @@ def fates(known: Known, wanted: Sequence[KeyRow]) -> list[Fate]:
     outcomes = replay(known.spec, known.records, known.left.rows, known.right.rows)
     stops = [record.right.stop for record in known.records]
     came = list(zip(known.right.rows, steps_taken(known.right.rows, stops), strict=True))
-    gone_us = _gone_us(known)
-    return [_fate(known, row, outcomes[row.row], came, gone_us) for row in wanted]
+    gone = gone_us(known, lambda times: probe_bound(known.spec, times))
+    return [_fate(known, row, outcomes[row.row], came, gone) for row in wanted]
 
 
 def _fate(known: Known, left: KeyRow, outcome: Outcome, came: Came, gone_us: int | None) -> Fate:
@@ -161,14 +168,14 @@ def _miss(known: Known, left: KeyRow, outcome: Outcome, inside: Came, timed: Cam
     if left.time_us >= open_bound(known.spec, known.times(outcome.closed)):
         return Miss("left_capped", *(inside[0][:1] if inside else ()))
     if inside:
-        return _missed(known, left, outcome, *inside[0])
+        return missed(known, left, outcome, *inside[0])
     if timed:
         nearest = min((row for row, _ in timed), key=lambda row: abs(_beyond(known, left, row)))
         return Miss("outside_window", nearest, _beyond(known, left, nearest))
     return Miss("right_invalid_time", came[0][0]) if came else Miss("no_right_row")
 
 
-def _missed(known: Known, left: KeyRow, outcome: Outcome, right: KeyRow, at: int | None) -> Miss:
+def missed(known: Known, left: KeyRow, outcome: Outcome, right: KeyRow, at: int | None) -> Miss:
     """Why a right row in the window was not met."""
     assert outcome.taken is not None
     assert outcome.closed is not None
@@ -204,15 +211,16 @@ def _doubts(known: Known, left: KeyRow, outcome: Outcome, gone_us: int | None) -
         yield "right_rows_gone"
 
 
-def _gone_us(known: Known) -> int | None:
+def gone_us(known: Known, needed_since: Callable[[Times], int]) -> int | None:
     """No right row that retention has removed was newer than this; None: it has removed none.
 
-    Of commits on record the newest time is known, of others that no left row to come could reach them.
+    Of commits on record the newest time is known, of others that no left row to come could reach them:
+    `needed_since` says from which time on right rows are needed at some stream times.
     """
     first = known.right.first_commit
     taken = {one.commit: one.newest_us for record in known.records for one in record.right.taken}
     recorded = [newest_us for commit, newest_us in taken.items() if commit < first]
     bounds = [newest_us for newest_us in recorded if newest_us is not None]
     if len(recorded) < first:
-        bounds += [probe_bound(known.spec, known.times(at)) - 1 for at in range(len(known.records))]
+        bounds += [needed_since(known.times(at)) - 1 for at in range(len(known.records))]
     return max(bounds, default=None)

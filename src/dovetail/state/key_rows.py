@@ -63,6 +63,28 @@ def key_rows(category: Category, names: Sequence[str], key: Key) -> KeyRows:
     raise AssertionError("unreachable")
 
 
+def rows_at(category: Category, numbers: Sequence[int]) -> list[KeyRow]:
+    """Rows by their numbers, which ascend; those that the log does not have are left out."""
+    wanted = np.array(numbers, np.int64)
+    rows = []
+    for commit in category.commits(category.first_commit(), category.next_commit()):
+        for info in commit.segments:
+            low, high = np.searchsorted(wanted, (info.first_row, info.first_row + info.rows)).tolist()
+            if low < high:
+                segment = category.open_segment(info)
+                rows += [_row(segment, commit, at - info.first_row) for at in wanted[low:high].tolist()]
+    return rows
+
+
+def row_numbers(category: Category) -> tuple[int, int]:
+    """The first row that the log has, and the one after its last."""
+    first, stop = category.first_commit(), category.next_commit()
+    if first == stop:
+        return 0, 0
+    last = category.commit(stop - 1)
+    return category.commit(first).first_row, last.first_row + last.rows
+
+
 def similar_keys(category: Category, names: Sequence[str], key: Key, count: int) -> list[tuple[Any, ...]]:
     """Keys of the newest rows, those first that look most like this one."""
     wanted = tuple(value[0].as_py() for value in key)
@@ -94,18 +116,21 @@ def _rows(category: Category, commit: Commit, names: Sequence[str], key: Key) ->
         same = np.ones(len(part), np.bool_)
         for name, value in zip(names, key, strict=True):
             same &= equal_values(part.column(name), value.take(pa.array(np.zeros(len(part), np.int64))))
-        found = np.flatnonzero(same).tolist()
-        rows = segment.batch if found else part  # only where there is one: payload may have to be unpacked
-        for at in found:
-            (values,) = rows.slice(start + at, 1).to_pylist()
-            yield KeyRow(
-                info.first_row + start + at,
-                values.pop(HASH),
-                values.pop(TIME),
-                commit.number,
-                commit.written_at_us,
-                values,
-            )
+        for at in np.flatnonzero(same).tolist():
+            yield _row(segment, commit, start + at)
+
+
+def _row(segment: Segment, commit: Commit, at: int) -> KeyRow:
+    """One row whole: payload may have to be unpacked for it."""
+    (values,) = segment.batch.slice(at, 1).to_pylist()
+    return KeyRow(
+        segment.first_row + at,
+        values.pop(HASH, 0),  # a join without an equality has none
+        values.pop(TIME),
+        commit.number,
+        commit.written_at_us,
+        values,
+    )
 
 
 def _newest_segments(category: Category) -> Iterator[Segment]:

@@ -33,18 +33,18 @@ def replay(
     spec: IntervalSpec, records: Sequence[StepRecord], left: Sequence[KeyRow], right: Sequence[KeyRow]
 ) -> dict[int, Outcome]:
     """The outcome of each left row, by its number. All rows are of one key, in log order."""
-    spec = _telling(spec)
+    spec = telling(spec)
     taken = steps_taken(left, [record.left.stop for record in records])
     outcomes = {row.row: Outcome(at) for row, at in zip(left, taken, strict=True)}
-    came_left = _by_step(left, taken)
-    came_right = _by_step(right, steps_taken(right, [record.right.stop for record in records]))
+    came_left = by_step(left, taken)
+    came_right = by_step(right, steps_taken(right, [record.right.stop for record in records]))
     state = IntervalState.empty(spec)
     waiting: set[int] = set()
     for at, record in enumerate(records):
         until = Times(record.left.time_us, record.right.time_us)
         new_left, new_right = came_left.get(at, []), came_right.get(at, [])
         if new_left or new_right or _due(state, until):
-            emitted = step(state, _arrivals(new_left), _arrivals(new_right), until)
+            emitted = step(state, arrivals_of(new_left), arrivals_of(new_right), until)
             for row, partner in zip(emitted.left.tolist(), emitted.right.tolist(), strict=True):
                 outcomes[row].partners.append((partner, at))
             waiting |= {row.row for row in new_left}
@@ -65,7 +65,7 @@ def steps_taken(rows: Sequence[KeyRow], stops: Sequence[int]) -> list[int | None
     return [at if at < len(stops) else None for at in found]
 
 
-def _telling(spec: IntervalSpec) -> IntervalSpec:
+def telling(spec: IntervalSpec) -> IntervalSpec:
     """The join in which a left row lives the same life, and everything about it comes out."""
     match spec.how:
         case "inner":
@@ -87,7 +87,7 @@ def _due(state: IntervalState, until: Times) -> bool:
     )
 
 
-def _by_step(rows: Sequence[KeyRow], taken: Sequence[int | None]) -> dict[int, list[KeyRow]]:
+def by_step(rows: Sequence[KeyRow], taken: Sequence[int | None]) -> dict[int, list[KeyRow]]:
     groups: dict[int, list[KeyRow]] = {}
     for row, at in zip(rows, taken, strict=True):
         if at is not None:
@@ -95,6 +95,6 @@ def _by_step(rows: Sequence[KeyRow], taken: Sequence[int | None]) -> dict[int, l
     return groups
 
 
-def _arrivals(rows: Sequence[KeyRow]) -> Arrivals:
+def arrivals_of(rows: Sequence[KeyRow]) -> Arrivals:
     columns = ([row.hash for row in rows], [row.time_us for row in rows], [row.row for row in rows])
     return Arrivals(*(np.array(column, np.int64) for column in columns))

@@ -1,4 +1,4 @@
-"""Asking a join about a key, while it runs or after: from its log and its records, without its state."""
+"""Asking a join about a row, while it runs or after: from its log and its records, without its state."""
 
 from __future__ import annotations
 
@@ -6,17 +6,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
+
 from dovetail.errors import InputError
 from dovetail.log.category import Category
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.step_record import StepRecord
 from dovetail.state.fate import Fate, Known, fates
-from dovetail.state.key_rows import KeyRow, key_rows, similar_keys
+from dovetail.state.key_rows import KeyRow, key_rows, row_numbers, rows_at, similar_keys
 from dovetail.state.literals import value_of
 from dovetail.state.step_log import read_records
+from dovetail.state.window_fate import WindowFate, window_fates
 
 NEAR_US = 1_000_000
 SIMILAR = 5
+AnyFate = Fate | WindowFate
 
 
 @dataclass(frozen=True)
@@ -28,15 +32,20 @@ class Answer:
     key: tuple[Any, ...]
     known: Known
     asked: int
-    fates: tuple[Fate, ...]
+    fates: tuple[AnyFate, ...]
     similar: tuple[tuple[Any, ...], ...]
 
 
 def why(
-    config: JoinConfig, key: Sequence[str], time_us: int | None = None, limit: int | None = None
+    config: JoinConfig,
+    key: Sequence[str] = (),
+    time_us: int | None = None,
+    limit: int | None = None,
+    row: int | None = None,
 ) -> Answer:
-    """What became of the left rows with a key; with a time, of those within a second of it, or nearest to it.
-    At most `limit` of them are told, the newest."""
+    """What became of the left rows with a key, or of the one with a number; with a time, of those within a
+    second of it, or nearest to it. At most `limit` of them are told, the last in the log."""
+    left, right = Category.open(config.home, config.left), Category.open(config.home, config.right)
     if config.theta is not None:
         raise InputError(
             "a join without an equality has no keys to ask for",
@@ -44,32 +53,57 @@ def why(
             expected="a join with an equality",
             hint="look for the row's pairs in what the application puts out",
         )
-    if config.window is not None:
-        raise InputError(
-            "why a row matched or did not can be told of joins by interval, not of joins within windows",
-            where=f"join {config.join}",
-            expected="a join whose ON bounds the times",
-            hint="rows that came too late are counted: see `dovetail status`",
-        )
-    left, right = Category.open(config.home, config.left), Category.open(config.home, config.right)
+    values = _typed(config, left, key) if row is None else _key_of(config, left, key, row)
+    # Records first, then left: a row that is known has the steps that took it; right rows come last, so
+    # that no partner is missing.
+    records = _unbroken(read_records(config))
+    rows = key_rows(left, config.keys, values), key_rows(right, config.keys, values)
+    known = Known(config.spec, records, *rows, config.window)
+    asked = _near([one for one in rows[0].rows if row in (None, one.row)], time_us)
+    wanted = asked if limit is None else asked[max(0, len(asked) - limit) :]
+    told: Sequence[AnyFate] = fates(known, wanted) if config.window is None else window_fates(known, wanted)
+    similar = () if rows[0].rows else tuple(similar_keys(left, config.keys, values, SIMILAR))
+    typed = tuple(value[0].as_py() for value in values)
+    return Answer(config.join, typed, known, len(asked), tuple(told), similar)
+
+
+def _typed(config: JoinConfig, left: Category, key: Sequence[str]) -> list[pa.Array]:
+    """The values of a key, as people write them."""
     kinds = [left.schema.field(name).type for name in config.keys]
     if len(key) != len(kinds):
         raise InputError(
             f"{len(key)} key value{'' if len(key) == 1 else 's'} for a key of {len(kinds)} columns",
             where=f"join {config.join}",
             expected=f"--key for each of them, in the order of the ON clause: {', '.join(map(str, kinds))}",
+            hint=None if key else "--row asks for one left row by its number instead",
         )
-    values = [value_of(text, kind, f"--key {text}") for text, kind in zip(key, kinds, strict=True)]
-    # Records first, then left: a row that is known has the steps that took it; right rows come last, so
-    # that no partner is missing.
-    records = _unbroken(read_records(config))
-    rows = key_rows(left, config.keys, values), key_rows(right, config.keys, values)
-    known = Known(config.spec, records, *rows)
-    asked = _near(rows[0].rows, time_us)
-    told = fates(known, asked if limit is None else asked[max(0, len(asked) - limit) :])
-    similar = () if rows[0].rows else tuple(similar_keys(left, config.keys, values, SIMILAR))
-    typed = tuple(value[0].as_py() for value in values)
-    return Answer(config.join, typed, known, len(asked), tuple(told), similar)
+    return [value_of(text, kind, f"--key {text}") for text, kind in zip(key, kinds, strict=True)]
+
+
+def _key_of(config: JoinConfig, left: Category, key: Sequence[str], number: int) -> list[pa.Array]:
+    """The key of a left row."""
+    if key:
+        raise InputError(
+            "a row and a key are asked for at once",
+            where=f"join {config.join}",
+            expected="--key for all left rows with a key, or --row for one of them",
+        )
+    row = numbered(left, number)
+    return [pa.array([row.values[name]], left.schema.field(name).type) for name in config.keys]
+
+
+def numbered(left: Category, number: int) -> KeyRow:
+    """The left row with a number."""
+    found = rows_at(left, [number])
+    if not found:
+        first, stop = row_numbers(left)
+        raise InputError(
+            f"there is no left row {number} in the log",
+            where=left.where,
+            expected=f"a number from {first} to {stop - 1}" if stop > first else "a log with rows in it",
+            hint="retention has removed what was before" if number < first else None,
+        )
+    return found[0]
 
 
 def _unbroken(records: Sequence[StepRecord]) -> list[StepRecord]:
