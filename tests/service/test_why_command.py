@@ -13,10 +13,12 @@ import pytest
 from dovetail.log.filesystem import open_store
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_settings import JoinSettings
+from dovetail.model.theta import Theta
 from dovetail.model.window_join import tumbling
 from dovetail.plan.application_file import application_path, encode, read_application
-from dovetail.plan.physical import CategoryOutput, JoinStage, NoopSink, Plan, SlicerStage
+from dovetail.plan.physical import CategoryOutput, JoinStage, NoopSink, Plan, Relation, SlicerStage
 from dovetail.service import cli
+from laws.theta import band
 from unit.state.stepping import Driven
 
 SPEC = IntervalSpec(30, 40, "left")
@@ -118,6 +120,44 @@ def test_a_join_within_windows(windowed: str, capsys: pytest.CaptureFixture[str]
         "outside_window",
         51,
     )
+
+
+@pytest.fixture
+def theta(tmp_path: Path) -> str:
+    near = Theta((band(-2, 2),))
+    join = Driven.theta(tmp_path, SPEC, near)
+    join.append("left", (10, 100), (20, 100))
+    join.append("right", (12, 120))
+    join.step(final=True)
+    made = plan("view")
+    sliced = [
+        replace(
+            slicer,
+            views=(Relation("v", f"SELECT {sql} AS `_on_0`, `{side[0]}`.`t` AS `_time` FROM `{side[0]}`"),),
+            output=CategoryOutput(side, (), "_time", 1),
+        )
+        for slicer, side, sql in zip(
+            made.slicers, ("left", "right"), ("`l`.`x`", "coalesce(`r`.`a`, 0)"), strict=True
+        )
+    ]
+    return started(join.config.home, replace(made, stages=(*sliced, replace(made.joins[0], theta=near))))
+
+
+def test_a_join_without_an_equality(theta: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("app", "--row", "0", "--home", theta) == 0
+    assert "  matched\n    with 1970-01-01T00:00:00.000120Z" in capsys.readouterr().out
+    assert run("app", "--time", "1970-01-01", "--home", theta) == 0
+    out = capsys.readouterr().out
+    assert out.count("left row ") == 2
+    assert "l.x - coalesce(r.a, 0) <= 2 fails for all of them" in out
+    assert run("app", "--row", "1", "--home", theta, "--json") == 0
+    (row,) = json.loads(capsys.readouterr().out)["rows"]
+    assert row["miss"]["reason"] == "condition_fails"
+    assert row["failing"][1] == {"condition": "l.x - coalesce(r.a, 0) <= 2", "rows": 1}
+    assert run("app", "--key", "1", "--home", theta) == cli.EXIT_ERROR
+    told = " ".join(capsys.readouterr().err.split())
+    assert "a join without an equality has no keys to ask for" in told
+    assert "--row with the number of a left row, or --time" in told
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,12 @@ import pytest
 
 from dovetail.errors import DovetailError
 from dovetail.log.category import Category
+from dovetail.plan.application_file import read_application
+from dovetail.plan.configure import join_config
 from dovetail.service import cli
 from dovetail.service.metrics import measured
+from dovetail.state.theta_fate import ThetaFate
+from dovetail.state.why import why
 from spark.application import Application
 from spark.batch import count, database, differences, join_sql
 from spark.events import events, write_files
@@ -108,6 +112,22 @@ def check(application: Application, left: pa.Table, right: pa.Table) -> None:
     assert differences(db, "FROM counted", counted) == {}
 
 
+def check_why(application: Application) -> None:
+    """What is said of some rows is what was written."""
+    plan = read_application(application.home, "app")
+    for name in ("lefts", "counted"):
+        (stage,) = [stage for stage in plan.joins if stage.name == name]
+        config = join_config(plan, stage, application.home, tasks=1)
+        written = database(found=application.files(name))
+        for row in (7, 60_001, 150_003):
+            (fate,) = why(config, row=row).fates
+            assert isinstance(fate, ThetaFate)
+            asked = f"SELECT r FROM found WHERE l = {fate.left.values['l']} AND r IS NOT NULL"
+            partners = sorted(found for (found,) in written.execute(asked).fetchall())
+            assert sorted(match.right.values["_r_id"] for match in fate.matches) == partners
+            assert fate.doubts == ()
+
+
 def test_theta_joins_equal_the_batch_join_over_a_restart_and_other_tasks(application: Application) -> None:
     left, right = rows(31), rows(32)
     half = ROWS // 2
@@ -122,6 +142,7 @@ def test_theta_joins_equal_the_batch_join_over_a_restart_and_other_tasks(applica
         application.run(PQL, "drain" if part else "available-now")
 
     check(application, left, right)
+    check_why(application)
     joins = {join.measure.name: join.measure for join in measured(application.home, "app").joins}
     for name, join in joins.items():
         assert (join.totals["left_in"], join.totals["right_in"], join.tasks) == (ROWS, ROWS, 3), name

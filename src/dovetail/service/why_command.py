@@ -38,6 +38,7 @@ def why(
     from dovetail.log.filesystem import absolute_home
     from dovetail.plan.application_file import read_application
     from dovetail.plan.configure import join_config
+    from dovetail.plan.operand_words import operand_words
     from dovetail.service.log_output import print_json
     from dovetail.service.why_words import to_json
     from dovetail.state.literals import instant_us
@@ -48,7 +49,7 @@ def why(
     stage = _join(plan, join)
     config = join_config(plan, stage, place, tasks=1)
     time_us = instant_us(time, "--time") if time else None
-    answer = ask(config, key or (), time_us, limit, row)
+    answer = ask(config, key or (), time_us, limit, row, operand_words(plan, stage))
     if as_json:
         print_json(to_json(answer, application))
     else:

@@ -7,6 +7,7 @@ from typing import Any
 
 from dovetail.service.interval_why_words import interval_json, interval_lines
 from dovetail.service.log_output import cell, plain
+from dovetail.service.theta_why_words import theta_json, theta_lines
 from dovetail.service.why_pieces import (
     at_json,
     at_words,
@@ -18,12 +19,14 @@ from dovetail.service.why_pieces import (
 )
 from dovetail.service.window_why_words import window_json, window_lines
 from dovetail.state.fate import Known
+from dovetail.state.theta_fate import ThetaFate
 from dovetail.state.why import Answer, AnyFate
 from dovetail.state.window_fate import WindowFate
 
 
 def heading(answer: Answer, application: str) -> str:
-    return f"{application} · join {answer.join} · key {', '.join(map(cell, answer.key))}"
+    key = f" · key {', '.join(map(cell, answer.key))}" if answer.key else ""
+    return f"{application} · join {answer.join}{key}"
 
 
 def preface(answer: Answer) -> Iterator[str]:
@@ -57,6 +60,8 @@ def fate_lines(fate: AnyFate, known: Known) -> list[str]:
     match fate:
         case WindowFate():
             lines = window_lines(fate, known)
+        case ThetaFate():
+            lines = theta_lines(fate, known)
         case _:
             lines = interval_lines(fate, known)
     return [*lines, *(doubt_words(doubt, known) for doubt in fate.doubts)]
@@ -64,6 +69,9 @@ def fate_lines(fate: AnyFate, known: Known) -> list[str]:
 
 def _nothing(answer: Answer) -> Iterator[str]:
     known = answer.known
+    if not answer.key:
+        yield "no left row is in the log"
+        return
     yield "no left row with this key is in the log"
     if known.left.first_commit:
         yield f"it may have been there: {gone_words(known.left, 'left')}"
@@ -102,6 +110,8 @@ def _fate_json(fate: AnyFate, known: Known) -> dict[str, Any]:
     match fate:
         case WindowFate():
             told = window_json(fate)
+        case ThetaFate():
+            told = theta_json(fate)
         case _:
             told = interval_json(fate, known)
     return {

@@ -43,7 +43,7 @@ def replay(
     for at, record in enumerate(records):
         until = Times(record.left.time_us, record.right.time_us)
         new_left, new_right = came_left.get(at, []), came_right.get(at, [])
-        if new_left or new_right or _due(state, until):
+        if new_left or new_right or due(state, until):
             emitted = step(state, arrivals_of(new_left), arrivals_of(new_right), until)
             for row, partner in zip(emitted.left.tolist(), emitted.right.tolist(), strict=True):
                 outcomes[row].partners.append((partner, at))
@@ -77,7 +77,7 @@ def telling(spec: IntervalSpec) -> IntervalSpec:
     return spec
 
 
-def _due(state: IntervalState, until: Times) -> bool:
+def due(state: IntervalState, until: Times) -> bool:
     """A row closes or is evicted when time comes to `until`: other steps change nothing."""
     if not (state.left_rows or state.right_rows):
         return False

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -12,15 +13,18 @@ from dovetail.errors import InputError
 from dovetail.log.category import Category
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.step_record import StepRecord
+from dovetail.model.theta import Operand
 from dovetail.state.fate import Fate, Known, fates
-from dovetail.state.key_rows import KeyRow, key_rows, row_numbers, rows_at, similar_keys
+from dovetail.state.key_rows import KeyRow, KeyRows, key_rows, row_numbers, rows_at, similar_keys
 from dovetail.state.literals import value_of
+from dovetail.state.near_rows import rows_near
 from dovetail.state.step_log import read_records
+from dovetail.state.theta_fate import ThetaFate, theta_fates
 from dovetail.state.window_fate import WindowFate, window_fates
 
 NEAR_US = 1_000_000
 SIMILAR = 5
-AnyFate = Fate | WindowFate
+AnyFate = Fate | WindowFate | ThetaFate
 
 
 @dataclass(frozen=True)
@@ -42,17 +46,20 @@ def why(
     time_us: int | None = None,
     limit: int | None = None,
     row: int | None = None,
+    names: Mapping[Operand, str] = MappingProxyType({}),
 ) -> Answer:
     """What became of the left rows with a key, or of the one with a number; with a time, of those within a
-    second of it, or nearest to it. At most `limit` of them are told, the last in the log."""
+    second of it, or nearest to it. At most `limit` of them are told, the last in the log.
+    `names`: what the operands of a theta join were in the query."""
     left, right = Category.open(config.home, config.left), Category.open(config.home, config.right)
     if config.theta is not None:
-        raise InputError(
-            "a join without an equality has no keys to ask for",
-            where=f"join {config.join}",
-            expected="a join with an equality",
-            hint="look for the row's pairs in what the application puts out",
-        )
+        _refuse_keys(config, left, key, time_us, row)
+        records = _unbroken(read_records(config))
+        numbers = [numbered(left, row).row] if row is not None else rows_near(left, time_us or 0, NEAR_US)
+        some = rows_at(left, numbers if limit is None else numbers[max(0, len(numbers) - limit) :])
+        known = Known(config.spec, records, _all(left, some), _all(right, ()))
+        found = theta_fates(known, config.theta, left, right, some, names)
+        return Answer(config.join, (), known, len(numbers), tuple(found), ())
     values = _typed(config, left, key) if row is None else _key_of(config, left, key, row)
     # Records first, then left: a row that is known has the steps that took it; right rows come last, so
     # that no partner is missing.
@@ -65,6 +72,28 @@ def why(
     similar = () if rows[0].rows else tuple(similar_keys(left, config.keys, values, SIMILAR))
     typed = tuple(value[0].as_py() for value in values)
     return Answer(config.join, typed, known, len(asked), tuple(told), similar)
+
+
+def _refuse_keys(
+    config: JoinConfig, left: Category, key: Sequence[str], time_us: int | None, row: int | None
+) -> None:
+    """Of a theta join a left row is asked for by its number or its time."""
+    if key or (row is None and time_us is None):
+        first, stop = row_numbers(left)
+        raise InputError(
+            "a join without an equality has no keys to ask for",
+            where=f"join {config.join}",
+            expected="--row with the number of a left row, or --time with its event time",
+            hint=f"rows {first} to {stop - 1} of category {config.left} are there"
+            if stop > first
+            else f"category {config.left} has no rows yet",
+        )
+
+
+def _all(category: Category, rows: Sequence[KeyRow]) -> KeyRows:
+    """Some rows of a category, and from where on it has any."""
+    first, stop = category.first_commit(), category.next_commit()
+    return KeyRows(tuple(rows), first, category.commit(first).written_at_us if first < stop else None)
 
 
 def _typed(config: JoinConfig, left: Category, key: Sequence[str]) -> list[pa.Array]:
