@@ -23,7 +23,6 @@ import pyarrow as pa
 import xxhash
 
 from dovetail.errors import CorruptFile, UnknownVersion
-from dovetail.kernels.frequent import frequent
 from dovetail.kernels.grouping import group_by_bucket
 from dovetail.log.blocks import COLUMN, Blocks, Packed, mapped_schema, payload_schema
 from dovetail.log.codec import Codec
@@ -170,6 +169,8 @@ def _frequent(
 ) -> tuple[FrequentKey, ...]:
     """Keys with a share of the rows that is worth a line in a commit; rows without a time do not count. The
     positions are those in the segment, after the rows were brought into `order`."""
+    from dovetail.kernels.frequent import frequent  # Numba, which those who only read need not wait for
+
     usable = hashes if times is None or times.min(initial=0) >= FIRST_TIME else hashes[times >= FIRST_TIME]
     values, counts = frequent(usable)
     often = counts >= max(2, len(hashes) * FREQUENT_SHARE)

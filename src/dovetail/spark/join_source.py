@@ -3,6 +3,10 @@
 Spark calls `latestOffset` on the driver: that is the coordinator. It calls `read` in a task for each bucket
 group: that is the join step. Offsets go through Spark's offset log before a step runs, so a step that is run
 again (a retried task, a restarted driver) is the same step.
+
+Spark starts a process for the driver's part, and the first step waits for what that process imports. So what
+planning needs is imported with this module, while the slicers still work; the kernels, which it does not
+need, only where a task runs.
 """
 
 from __future__ import annotations
@@ -17,20 +21,23 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, Suppor
 from pyspark.sql.types import StructType
 
 from dovetail.crash_points import passing
+from dovetail.log.category import Category
+from dovetail.log.commit import Commit
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import JoinOffset
 from dovetail.spark.failures import told
 from dovetail.spark.gates import wait_at
 from dovetail.spark.hang_up import QuietReader
+from dovetail.state.asked_tasks import tasks_to_plan
+from dovetail.state.floors import with_floors
+from dovetail.state.home_snapshots import HomeSnapshots
+from dovetail.state.step_log import StepLog
+from dovetail.time.clock import CommitSummary
+from dovetail.time.coordinator import Pace, Planned, plan
+from dovetail.time.recording import record_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from dovetail.log.category import Category
-    from dovetail.log.commit import Commit
-    from dovetail.state.step_log import StepLog
-    from dovetail.time.clock import CommitSummary
-    from dovetail.time.coordinator import Planned
 
 NAME = "dovetail_join"
 LOOKED_BACK = 64
@@ -76,8 +83,8 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
     @told
     def prepareForTriggerAvailableNow(self) -> None:
         """What is there now is all that this run will see."""
-        wait_at(self.config.gate)
         left, right = self._categories()
+        wait_at(self.config.gate)
         self._stop_at = left.next_commit(), right.next_commit()
 
     def getDefaultReadLimit(self) -> ReadLimit:
@@ -85,11 +92,6 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
 
     @told
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        from dovetail.state.asked_tasks import tasks_to_plan
-        from dovetail.state.floors import with_floors
-        from dovetail.state.snapshot_files import SnapshotFiles
-        from dovetail.time.coordinator import Pace, plan
-
         passing("coordinator", "begun")
         began = time.monotonic_ns()
         config, begin = self.config, JoinOffset.from_json(start)
@@ -118,7 +120,7 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
         )
         if planned.end is begin:
             return start
-        end = SnapshotFiles(config).remembering(begin, with_floors(config, planned.end, left, right))
+        end = HomeSnapshots(config).remembering(begin, with_floors(config, planned.end, left, right))
         self._record(begin, planned, *new, (time.monotonic_ns() - began) // 1000)
         passing("coordinator", "planned")
         return end.to_json()
@@ -132,15 +134,13 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
     @told
     def commit(self, end: dict[str, Any]) -> None:
         """A step is done for good: let retention and the removal of old snapshots go on."""
-        from dovetail.state.snapshot_files import SnapshotFiles
-
         passing("coordinator", "done")
         offset = JoinOffset.from_json(end)
         left, right = self._categories()
         for category, floor in zip((left, right), offset.needed, strict=True):
             category.set_reader(self.config.reader, min(floor, self._history(category, floor)))
             category.retain()
-        SnapshotFiles(self.config).drop(before=offset.way[0].step)
+        HomeSnapshots(self.config).drop(before=offset.way[0].step)
 
     def _history(self, category: Category, floor: int) -> int:
         """The first commit, up to `floor`, that is young enough to be kept for those who ask why."""
@@ -151,16 +151,12 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
         return young
 
     def _categories(self) -> tuple[Category, Category]:
-        from dovetail.log.category import Category
-
         return (
             Category.open(self.config.home, self.config.left),
             Category.open(self.config.home, self.config.right),
         )
 
     def _new(self, category: Category, side: int, start: int) -> list[CommitSummary]:
-        from dovetail.time.clock import CommitSummary
-
         if self._stop_at is not None:
             stop = self._stop_at[side]
         else:
@@ -186,9 +182,6 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
         planning_us: int,
     ) -> None:
         """Before Spark has the offset: a step that runs is one that was written down."""
-        from dovetail.state.step_log import StepLog
-        from dovetail.time.recording import record_of
-
         if self._step_log is None:
             self._step_log = StepLog(self.config.home, self.config.state_path)
         began = time.monotonic_ns()

@@ -12,31 +12,28 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from dovetail.crash_points import passing
 from dovetail.errors import CorruptFile, DovetailError, StateError
-from dovetail.log.filesystem import open_store
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import JoinOffset
 from dovetail.state.copying import send
+from dovetail.state.home_snapshots import NAME, HomeSnapshots
 from dovetail.state.live_index import index_root, join_directory
 from dovetail.state.snapshot import Snapshot, decode_snapshot, encode_snapshot, snapshot_totals
 
 LONG_WAY = 8
 """Steps that a rebuild may have to run again: then the next waits until its snapshot is in the home."""
-_NAME = re.compile(r"((\d{12})-[0-9a-f]+)\.(\d+)-of-(\d+)\.snapshot")
 
 
-class SnapshotFiles:
+class SnapshotFiles(HomeSnapshots):
     """The snapshots of one join, on this host and in the home."""
 
     def __init__(self, config: JoinConfig) -> None:
-        self._home = open_store(config.home)
-        self._folder = config.state_path
+        super().__init__(config)
         self._here = (
             join_directory(index_root(config.index_dir), config.home, config.state_path) / "snapshots"
         )
@@ -78,28 +75,9 @@ class SnapshotFiles:
         path = f"{self._folder}/{name}"
         return snapshot_totals(self._home.buffer(path), name, where=f"{self._home.root}/{path}")
 
-    def whole_in_home(self) -> dict[str, list[str]]:
-        """Versions of which the home has the snapshots of all tasks, oldest first, with the files' names."""
-        found: dict[tuple[str, int], list[str]] = {}
-        for entry in self._home.files(self._folder):
-            if match := _NAME.fullmatch(entry.name):
-                found.setdefault((match[1], int(match[4])), []).append(entry.name)
-        return {version: names for (version, tasks), names in sorted(found.items()) if len(names) == tasks}
-
-    def remembering(self, start: JoinOffset, end: JoinOffset) -> JoinOffset:
-        """`end`, planned from `start`, with the way to it from what the home has now."""
-        whole = self.whole_in_home()
-        return end.remembering(start, lambda step: step.version in whole)
-
     def totals_in_home(self, name: str) -> dict[str, int]:
         path = f"{self._folder}/{name}"
         return snapshot_totals(self._home.buffer(path), name, where=f"{self._home.root}/{path}")
-
-    def drop(self, *, before: int) -> None:
-        """Remove from the home what belongs to earlier steps."""
-        for entry in self._home.files(self._folder):
-            if (match := _NAME.fullmatch(entry.name)) and int(match[2]) < before:
-                self._home.delete(f"{self._folder}/{entry.name}")
 
     def copy_all(self) -> None:
         """Copy what this host has and the home has not: at a clean stop."""
@@ -128,7 +106,7 @@ class SnapshotFiles:
 
     def _all_here(self) -> Iterator[tuple[Path, int]]:
         for file in sorted(self._here.glob("*.snapshot")):
-            if match := _NAME.fullmatch(file.name):
+            if match := NAME.fullmatch(file.name):
                 yield file, int(match[2])
 
 
