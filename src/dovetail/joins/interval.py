@@ -196,8 +196,8 @@ def step(
     """
     spec, before = state.spec, state.times
     until = Times(max(until.left, before.left), max(until.right, before.right))
-    new_left, void_left = usable(left)
-    new_right, void_right = usable(right)
+    new_left, void_left = usable(left, picks=spec.match == "one")
+    new_right, void_right = usable(right, picks=False)
 
     # 1. Probe and insert: everything new against everything that is there.
     sides = Sides(state.left, state.right, new_left, new_right, state.right.insert(new_right))
@@ -310,24 +310,20 @@ def counted(held: Held, copies: AreCopies | None) -> Held:
     return held if copies is None else held.where(~copies(held))
 
 
-def usable(arrivals: Arrivals) -> tuple[Held, Int64s]:
-    """Rows that may match, and the row numbers of those that cannot."""
+def usable(arrivals: Arrivals, *, picks: bool = True) -> tuple[Held, Int64s]:
+    """Rows that may match, and the row numbers of those that cannot. `picks`: they may choose partners."""
     usable = arrivals.time >= FIRST_TIME
     if usable.all():
         void = np.empty(0, np.int64)
     else:
         void = arrivals.row[~usable]
         arrivals = Arrivals(*(column[usable] for column in arrivals))
-    count = len(arrivals.row)
-    held = Held(
+    held = Held.fresh(
         rings.tag_of(np.ascontiguousarray(arrivals.hash)),
         np.ascontiguousarray(arrivals.time),
         np.ascontiguousarray(arrivals.row),
-        np.zeros(count, np.bool_),
-        np.full(count, NO_ROW, np.int64),
-        np.full(count, NO_ROW, np.int64),
     )
-    return held, void
+    return (held._replace(best_time=held.best_time.copy()) if picks else held), void
 
 
 def minus(time: int, distance_us: int) -> int:

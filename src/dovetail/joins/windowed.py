@@ -52,6 +52,7 @@ from dovetail.joins.interval import (
 from dovetail.joins.tactics import NONE
 from dovetail.joins.window.at_rest import pairs_at_rest
 from dovetail.kernels import ring as rings
+from dovetail.kernels.window.copies import InWindows, in_windows, labels, mark
 from dovetail.kernels.window.sessions import sessions
 from dovetail.model.time_codes import NULL_KEY
 from dovetail.model.window_join import NEVER, WindowJoin
@@ -62,6 +63,8 @@ KeyNumbers = Callable[[Int64s, Int64s], Int64s]
 equal where the keys are."""
 
 _LOWEST = -(2**62)
+MARKED = 1 << 24
+"""Windows between the first and the last of a step that are told apart by how far they are from the first."""
 
 
 class Task(NamedTuple):
@@ -114,8 +117,8 @@ def step(state: IntervalState, left: Arrivals, right: Arrivals, until: Times, ta
     """Take in new rows, let the stream times pass to `until`, and say what comes out."""
     window, spec, before = task.window, state.spec, state.times
     until = Times(max(until.left, before.left), max(until.right, before.right))
-    new_left, void_left = usable(left)
-    new_right, void_right = usable(right)
+    new_left, void_left = usable(left, picks=False)
+    new_right, void_right = usable(right, picks=False)
     was, now = min(before), min(until)
     state.times = until
 
@@ -130,8 +133,8 @@ def step(state: IntervalState, left: Arrivals, right: Arrivals, until: Times, ta
     else:
         gone = window.last_over(was)
         behind = (
-            _copies(window, new_left.time, _LOWEST, gone),
-            _copies(window, new_right.time, _LOWEST, gone),
+            _behind(window, new_left.time, late_left, gone),
+            _behind(window, new_right.time, late_right, gone),
         )
         late_bounds = [_bounds(window, copied.window) for copied in behind]
         close = _eager if window.emit == "eager" else _lazy
@@ -157,8 +160,10 @@ def step(state: IntervalState, left: Arrivals, right: Arrivals, until: Times, ta
         left_alone=len(lone_left),
         right_alone=len(lone_right),
         left_matched=closed.matched,
-        left_late=int(np.count_nonzero(_late(window, own_left, was))),
-        right_late=int(np.count_nonzero(_late(window, own_right, was))),
+        left_late=int(np.count_nonzero(late_left if own_left is new_left else _late(window, own_left, was))),
+        right_late=int(
+            np.count_nonzero(late_right if own_right is new_right else _late(window, own_right, was))
+        ),
         left_void=null_left,
         right_void=null_right,
         left_invalid=len(void_left) - null_left,
@@ -186,7 +191,21 @@ def _late(window: WindowJoin, held: Held, time_us: int) -> NDArray[np.bool_]:
         return np.zeros(len(held.row), np.bool_)
     if window.is_session:
         return held.time < time_us - window.length_us
-    return _first_window(window, held.time) <= window.last_over(time_us)
+    return _begun_by(window, held.time, window.last_over(time_us))
+
+
+def _begun_by(window: WindowJoin, times: Int64s, last: int) -> NDArray[np.bool_]:
+    """Which times are in a window numbered up to `last`: without a division a row."""
+    return times < last * window.every_us + window.length_us
+
+
+def _behind(window: WindowJoin, times: Int64s, late: NDArray[np.bool_], gone: int) -> Copied:
+    """Late rows, once for every window of theirs that is over."""
+    if not late.any():
+        return Copied(NONE, NONE)
+    rows = np.flatnonzero(late)
+    copied = _copies(window, times[rows], _LOWEST, gone)
+    return Copied(rows[copied.row], copied.window)
 
 
 def _lazy(
@@ -200,7 +219,7 @@ def _lazy(
         held = new
         if last > gone and buffer.rows:
             old = buffer.held()
-            held = old.where(_first_window(window, old.time) <= last).joined(new)
+            held = old.where(_begun_by(window, old.time, last)).joined(new)
         sides.append(held)
     left, right = sides
     peak_rows = state.left_rows + state.right_rows + len(left.row) + len(right.row)
@@ -217,29 +236,33 @@ def _joined_windows(
     state: IntervalState, left: Held, right: Held, first: int, last: int, task: Task
 ) -> Closed:
     window = task.window
-    in_left = _copies(window, left.time, first, last)
-    in_right = _copies(window, right.time, first, last)
-    numbers = np.concatenate([in_left.window, in_right.window])
-    labels, base = numbers, int(numbers.min()) if len(numbers) else 0
-    if len(numbers) and int(numbers.max()) - base >= 1 << 31:  # times far apart: few windows all the same
-        labels, base = np.unique(numbers, return_inverse=True)[1], 0
-    labels = (labels - base) << 32
-    at_left = len(in_left.row)
-    met = _matching(
-        labels[:at_left] | left.tag[in_left.row],
-        labels[at_left:] | right.tag[in_right.row],
-        left.row[in_left.row],
-        right.row[in_right.row],
-        task,
+    in_left, in_right = (
+        in_windows(held.tag, held.time, held.row, window.length_us, window.every_us, first, last)
+        for held in (left, right)
     )
+    left_labels, right_labels, windows = _labelled(in_left, in_right)
     return _closed(
         state,
-        Copied(left.row[in_left.row], in_left.window),
-        Copied(right.row[in_right.row], in_right.window),
-        lambda windows: _bounds(window, windows),
-        met,
-        len(np.unique(numbers)),
+        Copied(in_left.row, in_left.window),
+        Copied(in_right.row, in_right.window),
+        lambda numbers: _bounds(window, numbers),
+        _matching(left_labels, right_labels, in_left.row, in_right.row, task),
+        windows,
     )
+
+
+def _labelled(left: InWindows, right: InWindows) -> tuple[Int64s, Int64s, int]:
+    """Numbers that are equal where window and tag are, and how many windows there are."""
+    base, high = min(left.low, right.low), max(left.high, right.high)
+    if high - base >= MARKED:  # times far apart: few windows all the same
+        found, numbers = np.unique(np.concatenate([left.window, right.window]), return_inverse=True)
+        at = len(left.row)
+        return labels(left.tag, numbers[:at], 0), labels(right.tag, numbers[at:], 0), len(found)
+    seen = np.zeros(max(0, high - base + 1), np.bool_)
+    mark(left.window, base, seen)
+    mark(right.window, base, seen)
+    windows = int(np.count_nonzero(seen))
+    return labels(left.tag, left.window, base), labels(right.tag, right.window, base), windows
 
 
 class _Met(NamedTuple):

@@ -20,6 +20,36 @@ Int32s = NDArray[np.int32]
 
 
 @kernel
+def locate(
+    starts: Int64s, end: int, rows: Int64s, piece: Int32s, at: Int64s, touched: NDArray[np.bool_]
+) -> int:
+    """Where rows lie, by number, in pieces that follow each other: the first rows of the pieces are `starts`,
+    the last piece ends before row `end`. A negative number is no row, and in piece -1. Returns the place of a
+    number that no piece has, -1 if there is none."""
+    last = len(starts) - 1
+    found, low, high = -1, 0, 0
+    for i in range(len(rows)):
+        row = rows[i]
+        if row < 0:
+            piece[i], at[i] = -1, row
+            continue
+        if row < low or row >= high:  # neighbours often lie in one piece
+            if last < 0 or row < starts[0] or row >= end:
+                return i
+            found, above = 0, last
+            while found < above:
+                middle = (found + above + 1) >> 1
+                if starts[middle] <= row:
+                    found = middle
+                else:
+                    above = middle - 1
+            low, high = starts[found], starts[found + 1] if found < last else end
+            touched[found] = True
+        piece[i], at[i] = found, row - low
+    return -1
+
+
+@kernel
 def fixed(data: Int64s, piece: Int32s, at: Int64s, out: NDArray[Any]) -> None:
     """Elements of a fixed width, that of `out`; zero where there is none. `data`: the pieces' addresses."""
     width = out.itemsize

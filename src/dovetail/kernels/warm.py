@@ -7,6 +7,7 @@ import numpy as np
 
 from dovetail.kernels import frequent, gather, pick, ring, xxhash64
 from dovetail.kernels.theta import band
+from dovetail.kernels.window import copies
 from dovetail.kernels.window.sessions import sessions
 
 
@@ -44,6 +45,7 @@ def warm() -> None:
     xxhash64.hash_bytes(np.empty(0, np.uint8), np.zeros(1, np.int64), hashes)
     frequent.frequent(none)
     pieces = np.empty(0, np.int32)
+    gather.locate(none, 0, none, pieces, none, flags)
     for width in (1, 2, 4, 8):
         gather.fixed(none, pieces, none, np.empty(0, f"u{width}"))
     gather.validity(none, pieces, none, np.empty(0, np.uint8))
@@ -51,6 +53,9 @@ def warm() -> None:
     gather.texts(none, none, pieces, none, none, 0)
     bounds = np.empty((1, 0), np.int64)
     band.in_band(none, none, bounds, bounds, bounds)
+    copies.in_windows(tags, none, none, 2, 1, 0, 0)
+    copies.labels(tags, none, 0)
+    copies.mark(none, 0, flags)
     sessions(none, none, 1, 1)
     pick.prefer(pick.NEAREST, none, none, none, none, none, none)
 

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dovetail.errors import StateError
+from dovetail.kernels.gather import locate
 from dovetail.log.blocks import BLOCK_BYTES, is_mapped
 from dovetail.log.category import Category
 from dovetail.log.segment import Segment
@@ -45,18 +46,17 @@ class Rows:
     def places(self, rows: Int64s) -> Places:
         """Where the rows lie; a negative number is no row. Row numbers were read back from files: to follow
         one that the log does not have would be to read any memory."""
-        known = (rows < 0) | ((rows >= self.first) & (rows < self._end))
-        if not known.all():
+        piece, at = np.empty(len(rows), np.int32), np.empty(len(rows), np.int64)
+        touched = np.zeros(len(self._starts), np.bool_)
+        unknown = locate(self._starts, self._end, np.ascontiguousarray(rows), piece, at, touched)
+        if unknown >= 0:
             raise StateError(
-                f"the state of the join names row {rows[~known][0]}, which the log does not have",
+                f"the state of the join names row {rows[unknown]}, which the log does not have",
                 where=self._category.where,
                 expected=f"rows {self.first} to {self._end - 1}",
                 hint="restore log and state from the same copy of the home, or start in a new home",
             )
-        segment = (np.searchsorted(self._starts, rows, side="right") - 1).astype(np.int32)
-        present = np.bincount(segment + 1, minlength=len(self._starts) + 1)
-        starts = np.append(self._starts, 0)  # the last for rows that are none
-        return Places(segment, rows - starts[segment], np.flatnonzero(present[1:]))
+        return Places(piece, at, np.flatnonzero(touched))
 
     def buckets(self, rows: Int64s) -> Int64s:
         return buckets_of(self._category, *self._range, rows)

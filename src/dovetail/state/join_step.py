@@ -64,7 +64,7 @@ def gather(
     if (left.packed or right.packed) and not in_order:
         emitted = neighbours_together(emitted, left)
     rows: dict[Side, Rows] = {"left": left, "right": right}
-    bounds = window_columns(emitted)
+    bounds = window_columns(emitted) if any(column.side == "window" for column in config.columns) else {}
     at = 0
     places: dict[Side, Places] = {
         "left": left.places(
