@@ -179,19 +179,20 @@ class Category:
             batches, self.schema, max_rows=max_rows, max_bytes=max_bytes, where=f"category {self.name}"
         )
         folder, packer = f"{self.folder}/segments", Packer(self)
-        return [
-            segment_format.write_segment(
-                self.store,
-                folder,
-                piece,
-                bucket=bucket_of(piece),
-                buckets=self.buckets,
-                times=time_of(piece),
-                hashes=hash_of(piece) if hash_of else None,
-                pack=packer.pack,
-            )
-            for piece in pieces
-        ]
+        with self.store.writing() as write:
+            return [
+                segment_format.write_segment(
+                    write,
+                    folder,
+                    piece,
+                    bucket=bucket_of(piece),
+                    buckets=self.buckets,
+                    times=time_of(piece),
+                    hashes=hash_of(piece) if hash_of else None,
+                    pack=packer.pack,
+                )
+                for piece in pieces
+            ]
 
     def write_rejected(self, raws: Sequence[str] | pa.Array, reason: str | Sequence[str]) -> RejectedRows:
         """Keep rows aside that could not be read, with one reason or one for each, for `append` to name."""

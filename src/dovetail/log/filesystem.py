@@ -35,6 +35,10 @@ class Output(Protocol):
     def write(self, data: Any, /) -> Any: ...
 
 
+Write = Callable[[str, Callable[[Output], None]], None]
+"""`write(path, fill)`: a file under a name of its own, with what `fill` puts into it."""
+
+
 class Store(Protocol):
     """Files below a home. Paths are relative, with `/`. A missing file is a FileNotFoundError, any other
     trouble a HomeError."""
@@ -59,6 +63,10 @@ class Store(Protocol):
 
     def write(self, path: str, fill: Callable[[Output], None]) -> None:
         """Write a file under a name of its own."""
+
+    def writing(self) -> AbstractContextManager[Write]:
+        """To write several files, as `write` does: all are there for good when the context is left, and none
+        need be before. `fill` is called at once."""
 
     def create(self, path: str, data: bytes) -> bool:
         """Write a file unless there is one of that name: False then."""

@@ -1,7 +1,9 @@
 """A home on local disk: every write is durable and atomic, and any number of processes may write at once.
 
 A file is written under a temporary name and synced; then it gets its final name by `link`, which fails if the
-name is taken (`create`), or by `rename` (`write`, `replace`); then its folder is synced.
+name is taken (`create`), or by `rename` (`write`, `replace`); then its folder is synced. Of files that nobody
+looks for before all are there (`writing`), threads sync one while the next is made, and their folder is
+synced once, after the last.
 """
 
 from __future__ import annotations
@@ -11,14 +13,19 @@ import errno
 import fcntl
 import os
 import uuid
+from collections import deque
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import BinaryIO
 
 import pyarrow as pa
 
 from dovetail.crash_points import passing_file
 from dovetail.errors import HomeError
-from dovetail.log.filesystem import TEMPORARY, Entry, Output
+from dovetail.log.filesystem import TEMPORARY, Entry, Output, Write
 
+SYNCING_AT_ONCE = 4
+"""Files of one writer: then it waits, for a disk that slow would only fall further behind."""
 _NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
 
@@ -87,6 +94,25 @@ class LocalStore:
             os.rename(temporary, self._path(path))
             passing_file(path, "named")
 
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[Write]:
+        folders: set[str] = set()
+        syncing: deque[Future[None]] = deque()
+
+        def write(path: str, fill: Callable[[Output], None]) -> None:
+            if len(syncing) == SYNCING_AT_ONCE:
+                syncing.popleft().result()
+            folders.add(os.path.dirname(self._path(path)))
+            syncing.append(threads.submit(self._synced_and_named, path, *self._filled(path, fill)))
+
+        with ThreadPoolExecutor(SYNCING_AT_ONCE, "dovetail-syncing") as threads:
+            yield write
+            for one in syncing:
+                one.result()
+        for folder in sorted(folders):
+            with self._trouble("write", os.path.relpath(folder, self.root), missing=True):
+                _sync_folder(folder)
+
     def replace(self, path: str, data: bytes) -> None:
         self.write(path, lambda file: file.write(data))
 
@@ -127,21 +153,48 @@ class LocalStore:
     @contextlib.contextmanager
     def _temporary(self, path: str, fill: Callable[[Output], None]) -> Iterator[str]:
         """A synced file beside `path`; the caller gives it its name, then the folder is synced."""
-        folder = os.path.dirname(self._path(path))
-        temporary = os.path.join(folder, TEMPORARY + uuid.uuid4().hex)
+        file, temporary = self._filled(path, fill)
+        with self._synced(path, file, temporary):
+            yield temporary
+            _sync_folder(os.path.dirname(temporary))
+
+    def _synced_and_named(self, path: str, file: BinaryIO, temporary: str) -> None:
+        with self._synced(path, file, temporary):
+            os.rename(temporary, self._path(path))
+            passing_file(path, "named")
+
+    def _filled(self, path: str, fill: Callable[[Output], None]) -> tuple[BinaryIO, str]:
+        """An open file beside `path`, with its content, and its name; not synced."""
+        temporary = os.path.join(os.path.dirname(self._path(path)), TEMPORARY + uuid.uuid4().hex)
         passing_file(path, "begun")
         with self._trouble("write", path, missing=True):
+            file = open(temporary, "xb")  # noqa: SIM115  (whoever syncs it closes it)
             try:
-                with open(temporary, "xb") as file:
-                    fill(file)
-                    file.flush()
-                    os.fsync(file.fileno())
+                fill(file)
+                file.flush()
+            except BaseException:
+                self._dropped(file, temporary)
+                raise
+        return file, temporary
+
+    @contextlib.contextmanager
+    def _synced(self, path: str, file: BinaryIO, temporary: str) -> Iterator[None]:
+        """The file is synced and closed; after that, whatever happens, nothing has its temporary name."""
+        with self._trouble("write", path, missing=True):
+            try:
+                os.fsync(file.fileno())
+                file.close()
                 passing_file(path, "whole")
-                yield temporary
-                _sync_folder(folder)
+                yield
             finally:
-                with contextlib.suppress(FileNotFoundError):
-                    os.unlink(temporary)
+                self._dropped(file, temporary)
+
+    @staticmethod
+    def _dropped(file: BinaryIO, temporary: str) -> None:
+        with contextlib.suppress(OSError):  # a full disk is told by the first who notices
+            file.close()
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
 
     @contextlib.contextmanager
     def _trouble(self, verb: str, path: str, *, missing: bool = False) -> Iterator[None]:

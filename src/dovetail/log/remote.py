@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from dovetail.errors import HomeError
-from dovetail.log.filesystem import TEMPORARY, Entry, Output
+from dovetail.log.filesystem import TEMPORARY, Entry, Output, Write
 
 _OBJECT_STORES = {"s3", "gcs", "abfs"}
 
@@ -78,6 +78,10 @@ class RemoteStore:
                 fill(file)
             if not direct:
                 self._filesystem.move(target, final)
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[Write]:
+        yield self.write
 
     def create(self, path: str, data: bytes) -> bool:
         if self.size(path) is not None:

@@ -28,7 +28,7 @@ from dovetail.log.blocks import COLUMN, Blocks, Packed, mapped_schema, payload_s
 from dovetail.log.codec import Codec
 from dovetail.log.commit import PlacedSegment, SegmentInfo
 from dovetail.log.document import checksum
-from dovetail.log.filesystem import Output, Store
+from dovetail.log.filesystem import Output, Write
 from dovetail.log.packing import Packing
 from dovetail.log.schema import fit
 from dovetail.model.frequent_key import FrequentKey, most_frequent
@@ -119,7 +119,7 @@ def _combine(batches: list[pa.RecordBatch], schema: pa.Schema, where: str) -> pa
 
 
 def write_segment(
-    store: Store,
+    write: Write,
     folder: str,
     batch: pa.RecordBatch,
     *,
@@ -155,7 +155,7 @@ def write_segment(
         with pa.ipc.new_file(sink, batch.schema.with_metadata(metadata)) as writer:
             writer.write_batch(batch)
 
-    store.write(f"{folder}/{name}", fill)
+    write(f"{folder}/{name}", fill)
     sketch = EventTimeSketch.without_times(rows) if times is None else EventTimeSketch.of(times)
     often = () if hashes is None else _frequent(hashes, times, order)
     digest = tally.hash.hexdigest()

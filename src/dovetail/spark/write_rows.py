@@ -18,7 +18,11 @@ def bucket_of(column: str | None, buckets: int) -> Callable[[pa.RecordBatch], ND
     def choose(batch: pa.RecordBatch) -> NDArray[Any]:
         if column is None:
             return np.zeros(batch.num_rows, np.int64)
-        chosen: NDArray[Any] = np.mod(batch.column(column).to_numpy(), buckets)
+        hashes = batch.column(column).to_numpy()
+        if buckets & (buckets - 1) == 0:  # the same without a division a row
+            chosen: NDArray[Any] = hashes & (buckets - 1)
+        else:
+            chosen = np.mod(hashes, buckets)
         return chosen
 
     return choose

@@ -106,6 +106,32 @@ def test_append(tmp_path: Path, put: Any, ids: Any, forget: Callable[[], None]) 
     )  # twice: open, sync, link or rename, sync the folder; and the commit's temporary name goes
 
 
+def test_append_of_many_segments(tmp_path: Path, ids: Any, forget: Callable[[], None]) -> None:
+    """Their files are synced side by side: whichever of them is the last thing that happens."""
+    run = 0
+    category: Category
+
+    def prepare() -> None:
+        nonlocal category, run
+        run += 1
+        category = Category.create(str(tmp_path / str(run)), "clicks", SCHEMA, buckets=1)
+        forget()
+
+    def put(to: Category) -> None:
+        rows = pa.RecordBatch.from_pydict({"id": [*range(12)], "name": ["x"] * 12}, schema=SCHEMA)
+        one = lambda batch: batch.column("id").to_numpy() * 0  # noqa: E731
+        to.append(to.write_segments([rows], one, one, max_rows=2), producer="app", batch=0)
+
+    def check() -> None:
+        forget()
+        found = Category.open(category.home, "clicks")
+        assert ids(found) in ([], [*range(12)])
+        put(found)
+        assert ids(found) == [*range(12)]
+
+    assert crash_everywhere(lambda: put(category), prepare, check) > 6 * 3
+
+
 def test_retain(tmp_path: Path, put: Any, ids: Any, forget: Callable[[], None]) -> None:
     run = 0
     category: Category
