@@ -1,6 +1,6 @@
-"""Slicers that only pick and rename columns of one input: these need no SQL engine.
+"""Stages that only pick and rename columns of what they read: these need no SQL engine.
 
-Law: where `plain_projection` gives a mapping, the stage's rows are the input's rows, column by column, under
+Law: where `plain_projection` gives a mapping, the stage's rows are those it reads, column by column, under
 other names.
 """
 
@@ -9,17 +9,21 @@ from __future__ import annotations
 import sqlglot
 from sqlglot import exp
 
-from dovetail.plan.physical import SlicerStage
+from dovetail.plan.physical import JoinStage, SlicerStage
 
 
-def plain_projection(stage: SlicerStage) -> dict[str, str] | None:
-    """Output column -> input column, in output order; None if anything is computed, filtered or combined."""
-    if len(stage.inputs) != 1 or stage.watermark is not None:
+def plain_projection(stage: SlicerStage | JoinStage) -> dict[str, str] | None:
+    """Output column -> input column, in output order, of a join: that of its source; None if anything is
+    computed, filtered or combined."""
+    if stage.watermark is not None:
         return None
-    table = stage.inputs[0]
-    known: dict[str, dict[str, str]] = {
-        table.name.lower(): {column.name.lower(): column.name for column in table.columns}
-    }
+    if isinstance(stage, JoinStage):
+        source, columns = stage.source_name, [column.name for column in stage.columns]
+    elif len(stage.inputs) == 1:
+        source, columns = stage.inputs[0].name, [column.name for column in stage.inputs[0].columns]
+    else:
+        return None
+    known: dict[str, dict[str, str]] = {source.lower(): {name.lower(): name for name in columns}}
     for name, sql in [*((view.name, view.sql) for view in stage.views), ("", stage.select)]:
         made = _renaming(sql, known)
         if made is None:
@@ -29,7 +33,10 @@ def plain_projection(stage: SlicerStage) -> dict[str, str] | None:
 
 
 def _renaming(sql: str, known: dict[str, dict[str, str]]) -> dict[str, str] | None:
-    query = sqlglot.parse_one(sql, dialect="spark")
+    try:
+        query = sqlglot.parse_one(sql, dialect="spark")
+    except sqlglot.ParseError:  # Spark says what is wrong with it
+        return None
     if not isinstance(query, exp.Select):
         return None
     parts = {name for name, value in query.args.items() if value}

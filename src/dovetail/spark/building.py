@@ -6,7 +6,7 @@ it can find wrong is found before a row is read.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
@@ -31,6 +31,7 @@ from dovetail.plan.physical import (
     Stage,
     Watermark,
 )
+from dovetail.plan.projection import plain_projection
 from dovetail.spark.aggregate_end import with_watermark
 from dovetail.spark.arrow_types import spark_schema
 from dovetail.spark.gates import Gates
@@ -140,6 +141,11 @@ class Builder:
 
     def _join(self, stage: JoinStage) -> BuiltStage:
         config = self._prepared(stage)
+        picked = plain_projection(stage)
+        if picked is not None:  # the source can name the columns as they are wanted: no query to analyse
+            given = {column.name: column for column in config.columns}
+            columns = tuple(replace(given[source], name=name) for name, source in picked.items())
+            config = replace(config, columns=columns)
         left, right = Category.open(self.home, stage.left), Category.open(self.home, stage.right)
         schema = StructType()
         for column in config.columns:
@@ -149,14 +155,15 @@ class Builder:
             category = left if column.side == "left" else right
             kind = spark_schema(category.schema, category.name)[column.source].dataType
             schema.add(StructField(column.name, kind, True))
-        joined = (
+        rows = (
             self.spark.readStream.format(own_source(self.spark, JoinSource))
             .schema(schema)
             .option("config", config.to_json())
             .load()
         )
-        joined.createOrReplaceTempView(f"`{stage.source_name}`")
-        rows = self._select(stage.views, stage.select, stage.watermark, stage.name)
+        if picked is None:
+            rows.createOrReplaceTempView(f"`{stage.source_name}`")
+            rows = self._select(stage.views, stage.select, stage.watermark, stage.name)
         if isinstance(stage.output, CategoryOutput):
             output = stage.output
             make_category(rows, self.home, output.category, output.buckets, output.compression)

@@ -11,8 +11,10 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -28,7 +30,10 @@ from dovetail.spark.newest_event import unended_us
 from dovetail.spark.starting import Failures, Mode, start
 from dovetail.state.live_index import index_root, sweep
 
-WATCH_S = 0.05
+WATCH_S = 0.2
+"""Between two looks at all queries, each of which is asked several things: more often would take a share of a
+core for as long as a run lasts. What a run waits for wakes it at once."""
+STARTING_S = 0.05
 STARTING_AT_ONCE = os.cpu_count() or 1
 """A query of a Python source starts a process, and Spark gives it up if it is not there within ten seconds:
 many at once on few cores would be too slow for that."""
@@ -145,7 +150,7 @@ class Run:
         while self._processes_starting() >= STARTING_AT_ONCE and not self.stop.is_set():
             self._check()
             self.watch(self)
-            time.sleep(WATCH_S)
+            time.sleep(STARTING_S)
         try:
             self.queries[stage.name] = start(
                 stage, self.home, self.plan.application, self.mode, self._failures
@@ -165,7 +170,14 @@ class Run:
             if over and not active():
                 return
             self.watch(self)
-            time.sleep(WATCH_S)
+            self._pause([query for stage in wave for query in self.queries[stage.name]])
+
+    def _pause(self, queries: list[StreamingQuery]) -> None:
+        """For a moment, or until one of the queries that must end does: the next wave waits for it."""
+        running = next((query for query in queries if query.isActive), None)
+        if running is not None:
+            with suppress(StreamingQueryException):  # `_check` tells it
+                running.awaitTermination(WATCH_S)  # type: ignore[arg-type]  # fractions are fine
 
     def _check(self) -> None:
         """Raise what ended a query, if anything did. One that did not even begin is started again."""

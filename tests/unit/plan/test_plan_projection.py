@@ -1,4 +1,4 @@
-"""Which slicers only pick and rename."""
+"""Which slicers, and which joins, only pick and rename."""
 
 from __future__ import annotations
 
@@ -61,3 +61,25 @@ def test_through_a_view_that_renames() -> None:
 )
 def test_anything_computed_filtered_or_combined_is_left_to_spark(stage: SlicerStage) -> None:
     assert plain_projection(stage) is None
+
+
+def test_a_join_whose_columns_are_only_renamed_or_left_out() -> None:
+    text = TEXT.format(
+        items="r.y AS last, l.x AS z, l.x AS again, l.t AS t", left="a", key="l.k = r.k", view=""
+    )
+    (join,) = compile_pql(text.replace("SELECT * FROM v", "SELECT z, last AS y, again FROM v")).joins
+    source = {column.name: (column.side, column.source) for column in join.columns}
+    projection = plain_projection(join)
+    assert projection is not None
+    assert list(projection) == ["z", "y", "again"]
+    assert [source[name][0] for name in projection.values()] == ["left", "right", "left"]
+
+
+@pytest.mark.parametrize(
+    "select", ["COALESCE(y, 'none') AS y FROM v", "y FROM v WHERE y IS NULL", "UPPER(y, 1) AS y FROM v"]
+)
+def test_a_join_that_computes_or_filters_after_it_is_left_to_spark(select: str) -> None:
+    text = TEXT.format(items="l.t AS t, r.y AS y", left="a", key="l.k = r.k", view="")
+    text = text.replace("JOIN b", "LEFT OUTER JOIN b").replace("SELECT * FROM v", f"SELECT {select}")
+    (join,) = compile_pql(text).joins
+    assert plain_projection(join) is None
