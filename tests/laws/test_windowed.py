@@ -114,3 +114,16 @@ def test_a_side_that_never_sends(window):
     assert join.step(silent[2]) == expected[2]
     assert join.waiting == (0, 0)
     assert {row[0] for row in expected[1] + expected[2]} == set(range(20))
+
+
+@each_window
+def test_rows_whose_window_ends_as_they_come_are_never_held(window):
+    join = WindowStep(window, "left", HASHINGS[0])
+    rows = tuple(Row(key, key, key) for key in range(4))
+    join.step(Step(rows, rows, (1000, 1000)))
+    assert (join.waiting, join.peak_rows) == ((0, 0), 0)
+    late = tuple(Row(key, 2000, 4 + key) for key in range(3))
+    join.step(Step(late, (), (1000, 1000)))
+    assert (join.waiting, join.peak_rows) == ((3, 0), 3)
+    join.step(Step((), (), (9000, 9000)))
+    assert (join.waiting, join.peak_rows) == ((0, 0), 3)

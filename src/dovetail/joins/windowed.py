@@ -222,14 +222,14 @@ def _lazy(
             held = old.where(_begun_by(window, old.time, last)).joined(new)
         sides.append(held)
     left, right = sides
-    peak_rows = state.left_rows + state.right_rows + len(left.row) + len(right.row)
+    before = state.left_rows + state.right_rows
     closed = NOTHING
     if last > gone:
         closed = _joined_windows(state, left, right, gone + 1, last, task)
     for buffer, new in ((state.left, new_left), (state.right, new_right)):
         rings.expire(buffer.ring, bound)
         buffer.insert(new.where(new.time >= bound))
-    return closed, peak_rows
+    return closed, max(before, state.left_rows + state.right_rows)
 
 
 def _joined_windows(
@@ -369,11 +369,11 @@ def _sessions(
 ) -> tuple[Closed, int]:
     """Sessions of the rows held and new. Those that are over are joined and leave."""
     sides = ((state.left, new_left), (state.right, new_right))
-    held_rows = state.left_rows + state.right_rows + len(new_left.row) + len(new_right.row)
+    before = state.left_rows + state.right_rows
     if now == was:
         for buffer, new in sides:
             buffer.insert(new)
-        return NOTHING, held_rows
+        return NOTHING, state.left_rows + state.right_rows
     gap, longest = task.window.length_us, task.window.longest_us
     slots = [rings.live_slots(buffer.ring) for buffer, _ in sides]
     left, right = (
@@ -405,7 +405,7 @@ def _sessions(
         met,
         int(np.count_nonzero(over)),
     )
-    return closed, held_rows
+    return closed, max(before, state.left_rows + state.right_rows)
 
 
 def _first_window(window: WindowJoin, times: Int64s) -> Int64s:
