@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import sys
-import time
 from collections.abc import Iterator
+from time import sleep
 from typing import Annotated
 
 import pyarrow as pa
@@ -169,7 +169,7 @@ def tail(
     try:
         while follow:
             sys.stdout.flush()
-            time.sleep(poll_s)
+            sleep(poll_s)
             end = category.next_commit(position)
             for batch in _batches(category, position, end):
                 printer.rows(batch)
