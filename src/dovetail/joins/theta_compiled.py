@@ -56,12 +56,14 @@ def pairs_kernel(
     position."""
     writer = Writer(operands, nullable)
     verdict = writer.conjunction(conditions)
-    reads: dict[bool, list[str]] = {True: [], False: []}
-    arguments = []
+    probe, block, row, arguments = [], [], [], []
     for number, (operand, _) in enumerate(operands):
-        mine = operand.side == probing
         for name in (f"c{number}", f"t{number}") if nullable else (f"c{number}",):
             arguments.append(f"{name}s")
-            reads[mine].append(f"{name} = {name}s[{'i' if mine else 'j'}]")
-    source = source_of(dimensions, reads[True], reads[False], writer.lines, verdict, arguments)
+            if operand.side == probing:
+                probe.append(f"{name} = {name}s[i]")
+            else:
+                block.append(f"{name}b = {name}s[begin : begin + count]")
+                row.append(f"{name} = {name}b[j]")
+    source = source_of(dimensions, probe, block, row, writer.lines, verdict, arguments)
     return compiled(source, tuple(writer.constants))

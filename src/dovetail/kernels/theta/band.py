@@ -5,7 +5,8 @@ All numbers are int64: floating-point ones are made so by `ordered_bits`, which 
 machine code serves every mix of types.
 
 The rows looked at lie sorted by one dimension, of which `starts` and `stops` are the result of a search; the
-others are checked, in a loop without branches that runs over neighbouring memory.
+others are checked, block by block: a loop that has no branches and writes a flag a row, so that the compiler
+does several rows at once, and one that collects what is flagged, eight flags at a look.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from numpy.typing import NDArray
 from dovetail.kernels.flags import kernel
 
 Int64s = NDArray[np.int64]
+BLOCK = 1024
+"""Rows that are looked at together: their flags stay near. A multiple of eight."""
 
 
 def ordered_bits(values: NDArray[np.float64]) -> Int64s:
@@ -33,53 +36,40 @@ def in_band(
     probe, `values` a column for each position."""
     # for i in probes: for j in range(starts[i], stops[i]):
     #     if all(lows[d, i] <= values[d, j] <= highs[d, i] for d in dimensions): found (i, j)
-    dimensions = len(values)
-    room = 1024
-    probing = np.empty(room, np.int64)
-    at = np.empty(room, np.int64)
-    found = np.int64(0)
+    room = BLOCK
+    probing, at = np.empty(room, np.int64), np.empty(room, np.int64)
+    flags = np.empty(BLOCK, np.bool_)
+    eights = flags.view(np.int64)
+    found = 0
     for i in range(len(starts)):
-        start, stop = starts[i], stops[i]
-        if start >= stop:
-            continue
         empty = False
-        for d in range(dimensions):
+        for d in range(len(values)):
             empty |= lows[d, i] > highs[d, i]
         if empty:
             continue
-        if found + stop - start > room:
-            room = max(2 * room, found + stop - start)
-            wider = np.empty(room, np.int64)
-            wider[:found] = probing[:found]
-            probing = wider
-            wider = np.empty(room, np.int64)
-            wider[:found] = at[:found]
-            at = wider
-        first = found
-        if dimensions == 0:
-            for j in range(start, stop):
-                at[found] = j
-                found += 1
-        elif dimensions == 1:
-            low, span = lows[0, i], np.uint64(highs[0, i] - lows[0, i])
-            for j in range(start, stop):
-                at[found] = j
-                found += np.int64(np.uint64(values[0, j] - low) <= span)
-        elif dimensions == 2:
-            low, span = lows[0, i], np.uint64(highs[0, i] - lows[0, i])
-            low_1, span_1 = lows[1, i], np.uint64(highs[1, i] - lows[1, i])
-            for j in range(start, stop):
-                at[found] = j
-                inside = np.uint64(values[0, j] - low) <= span
-                found += np.int64(inside & (np.uint64(values[1, j] - low_1) <= span_1))
-        else:
-            for j in range(start, stop):
-                at[found] = j
-                outside = 0
-                for d in range(dimensions):
-                    reach = np.uint64(highs[d, i] - lows[d, i])
-                    outside += int(np.uint64(values[d, j] - lows[d, i]) > reach)
-                found += np.int64(outside == 0)
-        for k in range(first, found):
-            probing[k] = i
+        for begin in range(starts[i], stops[i], BLOCK):
+            count = min(BLOCK, stops[i] - begin)
+            flags[:count] = True
+            flags[count : (count + 7) & ~7] = False
+            for d in range(len(values)):
+                low, span = lows[d, i], np.uint64(highs[d, i] - lows[d, i])
+                near = values[d, begin : begin + count]
+                for j in range(count):
+                    flags[j] &= np.uint64(near[j] - low) <= span
+            if found + count > room:
+                room = 2 * room + count
+                probing, at = grown(probing, room), grown(at, room)
+            for eight in range(0, count, 8):
+                if eights[eight >> 3] != 0:
+                    for j in range(eight, eight + 8):
+                        if flags[j]:
+                            probing[found], at[found] = i, begin + j
+                            found += 1
     return probing[:found], at[:found]
+
+
+@kernel
+def grown(array: Int64s, size: int) -> Int64s:
+    wider = np.empty(size, np.int64)
+    wider[: len(array)] = array
+    return wider

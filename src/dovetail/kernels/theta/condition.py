@@ -4,6 +4,8 @@ Law: of the pairs (probe, position) with `starts <= position < stops`, exactly t
 all dimensions' bounds and for which the condition is true. What cannot be reckoned is null, and null is not
 true.
 
+Idea. Rows are looked at by blocks, as in `band.py`: flagged several at once, then collected.
+
 The source of a condition is made elsewhere, from a tree (`joins/theta_compiled.py`); here is the loop around
 it, and what numbers mean inside it. Machine code of a source stays in the process: it is not kept on disk, as
 that of other kernels is, so each process compiles a condition once.
@@ -20,36 +22,40 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.kernels.flags import kernel
+from dovetail.kernels.theta.band import BLOCK, grown
 
 Int64s = NDArray[np.int64]
 SURELY_FITS, SURELY_NOT = 9.2e18, 9.3e18
 
 _SOURCE = """
 def pairs(starts, stops, lows, highs, values{arguments}):
-    room = 1024
+    room = BLOCK
     probing, at = np.empty(room, np.int64), np.empty(room, np.int64)
+    flags = np.empty(BLOCK, np.bool_)
+    eights = flags.view(np.int64)
     found = 0
     for i in range(len(starts)):
 {probe}
-        for j in range(starts[i], stops[i]):
-{bands}
-{row}
-{body}
-            if {verdict}:
-                if found == room:
-                    room *= 2
-                    probing, at = grown(probing, room), grown(at, room)
-                probing[found], at[found] = i, j
-                found += 1
+        for begin in range(starts[i], stops[i], BLOCK):
+            count = min(BLOCK, stops[i] - begin)
+{block}
+            for j in range(count):
+{every}
+                flags[j] = {likely}
+            flags[count : (count + 7) & ~7] = False
+            if found + count > room:
+                room = 2 * room + count
+                probing, at = grown(probing, room), grown(at, room)
+            for eight in range(0, count, 8):
+                if eights[eight >> 3] != 0:
+                    for j in range(eight, eight + 8):
+                        if flags[j]:
+{some}
+                            if {surely}:
+                                probing[found], at[found] = i, begin + j
+                                found += 1
     return probing[:found], at[:found]
 """
-
-
-@kernel
-def grown(array: Int64s, size: int) -> Int64s:
-    wider = np.empty(size, np.int64)
-    wider[: len(array)] = array
-    return wider
 
 
 @kernel
@@ -118,21 +124,28 @@ _KNOWN = {
     "real_equal": real_equal,
     "whole": whole,
     "SURELY_FITS": SURELY_FITS,
+    "BLOCK": BLOCK,
 }
 Pairs = Callable[..., tuple[Int64s, Int64s]]
 
 
 def source_of(
-    dimensions: int, probe: list[str], row: list[str], body: list[str], verdict: str, arguments: list[str]
+    dimensions: int,
+    probe: list[str],
+    block: list[str],
+    row: list[str],
+    body: list[str],
+    verdict: str,
+    arguments: list[str],
 ) -> str:
-    """The loop over candidates around the lines that read a probe, a row, and evaluate both."""
-    bands = [
-        f"if np.uint64(values[{d}, j] - low_{d}) > reach_{d}:\n                continue"
-        for d in range(dimensions)
-    ]
+    """The loop over candidates around the lines that read a probe, a block of rows, a row, and evaluate both.
+    With bands these flag the rows, and only those flagged are evaluated; without, all are."""
+    evaluated, within = [*row, *body], []
     for d in range(dimensions):
         probe = [*probe, f"low_{d} = lows[{d}, i]", f"reach_{d} = np.uint64(highs[{d}, i] - low_{d})"]
         probe.append(f"if highs[{d}, i] < low_{d}:\n            continue")
+        block = [*block, f"near_{d} = values[{d}, begin : begin + count]"]
+        within.append(f"(np.uint64(near_{d}[j] - low_{d}) <= reach_{d})")
 
     def lines(some: list[str], indent: int) -> str:
         return "\n".join(" " * indent + line for line in some) or " " * indent + "pass"
@@ -140,10 +153,11 @@ def source_of(
     return _SOURCE.format(
         arguments="".join(f", {name}" for name in arguments),
         probe=lines(probe, 8),
-        bands=lines(bands, 12),
-        row=lines(row, 12),
-        body=lines(body, 12),
-        verdict=verdict,
+        block=lines(block, 12),
+        every=lines([] if within else evaluated, 16),
+        likely=" & ".join(within) or verdict,
+        some=lines(evaluated if within else [], 28),
+        surely=verdict if within else "True",
     )
 
 
