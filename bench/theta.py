@@ -1,4 +1,5 @@
-"""Theta joins: rows a second with one task and with two on the same work, by index and by scan.
+"""Theta joins: rows a second with one task and with two on the same work, by index and by scan, and end to
+end on Spark.
 
 The work is a window of rows a side and as many new ones as asked for, with the papers' band of 10 either
 way in two dimensions: all in one step, or in many small ones, where what a step does with all of its window
@@ -21,6 +22,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from bench import theta_spark
 from bench import theta_work as work
 from bench.recovery_tasks import side_by_side
 from dovetail.log.category import Category
@@ -35,6 +37,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--step-rows", type=int, default=1_000, help="new rows a side in a small step")
     parser.add_argument("--steps", type=int, default=50, help="small steps; 0: none")
     parser.add_argument("--scan-rows", type=int, default=100, help="new rows a side, by scan; 0: no scan")
+    parser.add_argument("--spark-rows", type=int, default=200_000, help="rows a side on Spark; 0: no Spark")
     parser.add_argument("--repeat", type=int, default=3, help="runs of each; medians are told")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -48,21 +51,32 @@ def main(argv: list[str]) -> int:
     for path, load in loads.items():
         if load.step_rows and load.steps:
             found.append(measure(path, load, given.repeat, given.seed))
+    if given.spark_rows:
+        found.append(theta_spark.measure(given.spark_rows, given.repeat, given.seed))
     if given.json:
         print(json.dumps({"window": given.window, "paths": found}))
     else:
         print(f"windows of {given.window:,} rows a side, medians of {given.repeat} runs")
         for one in found:
-            rates = one["rows_per_s"]
-            print(
-                f"{one['path']:<6} {one['rows']:>9,} new rows a side in {one['steps']} steps, "
-                f"{one['pairs']:>9,} pairs   "
-                f"one task {rates['1']:>11,.0f} rows/s, {one['rows_per_cpu_s']:,.0f} a CPU second   "
-                f"two tasks {rates['2']:>11,.0f} rows/s   "
-                f"ratio {one['ratio']:.2f}, by CPU {one['cpu_ratio']:.2f}   "
-                f"{'as DuckDB' if one['right'] else 'WRONG'}"
-            )
+            print(line(one))
     return 0 if all(one["right"] for one in found) else 1
+
+
+def line(one: dict[str, Any]) -> str:
+    """One path's figures. CPU seconds and steps are known where nothing but the join runs."""
+    rates, alone = one["rows_per_s"], "cpu_ratio" in one
+    return "   ".join(
+        [
+            f"{one['path']:<6} {one['rows']:>9,} new rows a side"
+            + (f", {one['steps']} steps" if alone else ""),
+            f"{one['pairs']:>9,} pairs",
+            f"one task {rates['1']:>11,.0f} rows/s",
+            *([f"{one['rows_per_cpu_s']:,.0f} a CPU second"] if alone else []),
+            f"two tasks {rates['2']:>11,.0f} rows/s",
+            f"ratio {one['ratio']:.2f}" + (f", by CPU {one['cpu_ratio']:.2f}" if alone else ""),
+            "as DuckDB" if one["right"] else "WRONG",
+        ]
+    )
 
 
 def measure(path: str, load: work.Load, repeat: int, seed: int) -> dict[str, Any]:

@@ -22,6 +22,7 @@ class Load:
     sub_window: tuple[float, float]
     """Rows that one core scans."""
     scan_ns: tuple[float, float]
+    """What that takes, with taking up the row."""
     matches: tuple[float, float]
     """Of one row, in all cores, on average."""
 
@@ -37,8 +38,8 @@ def load(setup: Setup, costs: Costs, rows_per_s: float) -> Load:
     return Load(
         sub_window=share,
         scan_ns=(
-            share[0] * costs.comparison_ns(share[0], timed),
-            share[1] * costs.comparison_ns(share[1], timed),
+            costs.row_ns + share[0] * costs.comparison_ns(share[0], timed),
+            costs.row_ns + share[1] * costs.comparison_ns(share[1], timed),
         ),
         matches=(scanned[0] * setup.selectivity, scanned[1] * setup.selectivity),
     )

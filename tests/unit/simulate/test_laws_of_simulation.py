@@ -24,6 +24,7 @@ PLAIN = Costs(
     compare_ns=((1, 1.0),),
     timestamp_ns=0.0,
     hop_ns=1000.0,
+    row_ns=0.0,
     store_ns=0.0,
     expire_ns=0.0,
     monitor_ns=500.0,
@@ -97,6 +98,14 @@ def test_a_coordinator_bounds_celljoin_and_a_tree_does_not_bound_splitjoin() -> 
     split = [sustained_rate(Setup("split", cores, window), paper_costs()) for cores in (16, 256)]
     assert cell[1] < 3 * cell[0]
     assert split[1] > 14 * split[0]
+
+
+def test_taking_up_a_row_is_not_shared() -> None:
+    """Cores share what a row is compared with, not the row."""
+    costs = replace(PLAIN, compare_ns=((1, 1e-6),), hop_ns=1.0, row_ns=1000.0)
+    rates = [sustained_rate(Setup("split", cores, Window(rows=1 << 16)), costs) for cores in (1, 8)]
+    assert rates[1] == pytest.approx(rates[0], rel=0.01)
+    assert rates[0] == pytest.approx(1e6, rel=0.02)
 
 
 @pytest.mark.parametrize(
