@@ -1,10 +1,10 @@
 """Dovetail: streaming joins as a service, on Apache Spark.
 
 A join is a function `(state, new rows, time) -> matches` that changes only its state; everything else here is
-delivery. `dovetail.join` puts it into a PySpark job; the `dovetail` command runs PQL applications;
-`dovetail.committed_files` says which files of a Parquet output count. In this process, without Spark:
-`dovetail.window_join` joins two windows, `dovetail.SlidingJoin` two streams over sliding windows by any
-predicate.
+delivery. `dovetail.join` puts it into a PySpark job, by times or within `Tumbling`, `Hopping` or `Session`
+windows; the `dovetail` command runs PQL applications; `dovetail.committed_files` says which files of a
+Parquet output count. In this process, without Spark: `dovetail.window_join` joins two windows,
+`dovetail.SlidingJoin` two streams over sliding windows by any predicate.
 """
 
 from __future__ import annotations
@@ -18,11 +18,17 @@ if TYPE_CHECKING:
     from dovetail.joins.window.api import window_join_count as window_join_count
     from dovetail.model.sliding import Window as Window
     from dovetail.spark.api import join as join
+    from dovetail.spark.api_windows import Hopping as Hopping
+    from dovetail.spark.api_windows import Session as Session
+    from dovetail.spark.api_windows import Tumbling as Tumbling
     from dovetail.spark.committed_files import committed_files as committed_files
 
 __version__ = "0.1.0"
 __all__ = [
+    "Hopping",
+    "Session",
     "SlidingJoin",
+    "Tumbling",
     "Window",
     "__version__",
     "committed_files",
@@ -48,6 +54,10 @@ def __getattr__(name: str) -> object:
         from dovetail.model.sliding import Window
 
         return Window
+    if name in ("Hopping", "Session", "Tumbling"):
+        from dovetail.spark import api_windows
+
+        return getattr(api_windows, name)
     if name == "committed_files":
         from dovetail.spark.committed_files import committed_files
 

@@ -9,15 +9,15 @@ from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
 
-import duckdb
 import pytest
 
 from dovetail.service import cli
 from dovetail.service.metrics import measured
 from laws.effort import THOROUGH
 from spark.application import Application
-from spark.batch import add, count, database, differences, join_sql
+from spark.batch import add, count, database, differences
 from spark.events import events, write_files
+from spark.window_batch import window_join_sql, windowed
 
 ROWS, FILES, KEYS = 4_000, 4, 250
 HOWS = ("inner", "left", "right", "full", "semi", "anti")
@@ -27,7 +27,6 @@ SHAPES = {
     "hopping": "HOPPING '1 minute' EVERY '25 seconds'",
     "session": "SESSION '50 seconds'",
 }
-SECOND = 1_000_000
 SOURCE = 'format = "parquet", maxFilesPerTrigger = 1'
 HEAD = f"""
     CREATE APPLICATION app;
@@ -46,53 +45,13 @@ def view(shape: str, how: str, options: str = "tasks = 2") -> str:
     """
 
 
-def windowed(db: duckdb.DuckDBPyConnection) -> None:
-    """Both sides once for every window of each row, as `l_tumbling` and so on; rows without a key or a time
-    once."""
-    for side in "lr":
-        db.execute(f"CREATE TABLE {side}_sound AS FROM {side} WHERE k IS NOT NULL AND eventtime IS NOT NULL")
-        void = f"SELECT id, k, NULL, NULL FROM {side} WHERE k IS NULL OR eventtime IS NULL"
-        for shape, length, every in (("tumbling", 60, 60), ("hopping", 60, 25)):
-            time = "epoch_us(eventtime)"
-            first = f"({time} - {length * SECOND}) // {every * SECOND} + 1"
-            numbers = f"unnest(range({first}, {time} // {every * SECOND} + 1))"
-            db.execute(
-                f"""CREATE TABLE {side}_{shape} AS
-                SELECT id, k, make_timestamp(n * {every * SECOND}) AS window_start,
-                    make_timestamp(n * {every * SECOND} + {length * SECOND}) AS window_end
-                FROM (SELECT id, k, {numbers} AS n FROM {side}_sound) UNION ALL {void}"""
-            )
-    gap = "INTERVAL 50 SECOND"
-    db.execute(
-        f"""CREATE TABLE sessions AS
-        SELECT side, id, k, min(eventtime) OVER every_row AS window_start,
-            max(eventtime) OVER every_row + {gap} AS window_end
-        FROM (SELECT *, sum(begins) OVER (PARTITION BY k ORDER BY eventtime RANGE UNBOUNDED PRECEDING) AS n
-            FROM (SELECT *, coalesce((eventtime - lag(eventtime) OVER (PARTITION BY k ORDER BY eventtime)
-                > {gap})::INT, 1) AS begins
-                FROM (SELECT 'l' AS side, * FROM l_sound UNION ALL SELECT 'r', * FROM r_sound)))
-        WINDOW every_row AS (PARTITION BY k, n)"""
-    )
-    for side in "lr":
-        void = f"SELECT id, k, NULL, NULL FROM {side} WHERE k IS NULL OR eventtime IS NULL"
-        db.execute(
-            f"""CREATE TABLE {side}_session AS
-            SELECT id, k, window_start, window_end FROM sessions WHERE side = '{side}' UNION ALL {void}"""
-        )
-
-
 def check(application: Application, names: Sequence[tuple[str, str]], **tables) -> None:
     db = database(**tables)
     windowed(db)
     for shape, how in names:
         name = f"{shape}_{how}"
         add(db, f"found_{name}", application.files(name))
-        bounds = "l.window_start, l.window_end"
-        if how in ("right", "full"):
-            bounds = ", ".join(f"coalesce(l.{end}, r.{end})" for end in ("window_start", "window_end"))
-        select = f"l.id, {'' if how in JOINS else 'r.id, '}{bounds}"
-        on = "l.k = r.k AND l.window_start = r.window_start AND l.window_end = r.window_end"
-        expected = join_sql(how, select, on, f"l_{shape}", f"r_{shape}")
+        expected = window_join_sql(shape, how, "l.id" if how in JOINS else "l.id, r.id")
         assert count(db, expected) > 500, name
         assert differences(db, f"FROM found_{name}", expected) == {}, name
 

@@ -50,23 +50,23 @@ class WindowJoin:
         if not 0 < self.every_us <= self.length_us:
             raise PlanError(
                 f"windows of {self.length_us} µs cannot begin every {self.every_us} µs",
-                expected="EVERY above zero, and not above the length",
+                expected="`every` above zero, and not above the length",
                 hint="rows between two windows would be in none"
                 if self.every_us > 0
-                else "for windows without overlap write TUMBLING",
+                else "windows that do not overlap are TUMBLING",
             )
         if -(-self.length_us // self.every_us) > MOST_WINDOWS:
             raise PlanError(
                 f"every row would be in {-(-self.length_us // self.every_us):,} windows",
                 expected=f"at most {MOST_WINDOWS:,}",
-                hint="a longer EVERY, or an interval in the ON condition instead of windows",
+                hint="a longer `every`, or bounds between the times instead of windows",
             )
         if self.longest_us < self.length_us:
             raise PlanError(
                 f"the gap of a session, {self.length_us} µs, is longer than the log keeps the rows of one, "
                 f"{self.longest_us} µs",
                 expected="a gap that is not above `max_session`",
-                hint="give `max_session` in WITH (...), or a shorter gap",
+                hint="a longer `max_session`, or a shorter gap",
             )
 
     @property

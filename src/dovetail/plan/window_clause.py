@@ -17,10 +17,11 @@ from sqlglot import exp
 
 from dovetail.errors import PlanError
 from dovetail.model.interval import JoinType
-from dovetail.model.window_join import LONGEST_SESSION_US, Emit, WindowJoin, WindowShape
+from dovetail.model.window_join import WindowJoin, WindowShape
+from dovetail.plan.asked_window import AskedWindow
 from dovetail.plan.dialect import call
 from dovetail.plan.functions import arguments, function_name
-from dovetail.plan.interval_literal import NotAnInterval, interval_node, interval_us, text_us, words
+from dovetail.plan.interval_literal import NotAnInterval, interval_node, interval_us, text_us
 from dovetail.plan.statements import Program
 
 SHAPES: tuple[WindowShape, ...] = ("tumbling", "hopping", "session")
@@ -96,59 +97,8 @@ def _length_us(node: exp.Expr) -> int:
 def window_join(
     program: Program, clause: WindowClause, how: JoinType, emit: str | None, longest_us: int | None
 ) -> WindowJoin:
-    """The window as the join is told it, with how its pairs come out."""
-    length, every = words(clause.length_us), words(clause.every_us)
+    """The window as the join is told it; what is wrong with it is underlined."""
     try:
-        if clause.shape == "session":
-            longest = LONGEST_SESSION_US if longest_us is None else longest_us
-            if 0 < longest < clause.length_us:
-                raise PlanError(
-                    f"the session's gap, {length}, is longer than its rows are kept, {words(longest)}",
-                    expected="a gap that is not above `max_session`",
-                    hint=f"a shorter gap, or WITH (max_session = INTERVAL '{words(2 * clause.length_us)}')",
-                )
-        else:
-            longest = clause.length_us
-            if clause.length_us > 0 and not 0 < clause.every_us <= clause.length_us:
-                raise PlanError(
-                    f"windows of {length} cannot begin every {every}",
-                    expected="EVERY above zero, and not above the length",
-                    hint="rows between two windows would be in none"
-                    if clause.every_us > 0
-                    else "for windows that do not overlap write TUMBLING",
-                )
-        return WindowJoin(
-            clause.shape, clause.length_us, clause.every_us, longest, emit_of(clause.shape, how, emit)
-        )
+        return AskedWindow(clause.shape, clause.length_us, clause.every_us).join(how, emit, longest_us)
     except PlanError as error:
-        what = error.what
-        if clause.length_us <= 0:
-            what = f"the {'gap of a session' if clause.shape == 'session' else 'window'} cannot be {length}"
-        raise program.plan_error(what, clause.node, expected=error.expected, hint=error.hint) from None
-
-
-def emit_of(shape: WindowShape, how: JoinType, asked: str | None) -> Emit:
-    """How pairs come out; `asked` None or "auto": eager where it can be."""
-    can_be_eager = shape != "session" and how == "inner"
-    if asked == "eager" and not can_be_eager:
-        raise PlanError(
-            f'emit = "eager" is not available: {lazy_because(shape, how)}',
-            expected='emit = "lazy", or "auto"',
-            hint="INNER joins within TUMBLING or HOPPING windows can be eager",
-        )
-    if asked in (None, "auto"):
-        return "eager" if can_be_eager else "lazy"
-    return "eager" if asked == "eager" else "lazy"
-
-
-def lazy_because(shape: WindowShape, how: JoinType) -> str:
-    if shape == "session":
-        return "its rows are known at its end"
-    if how == "inner":
-        return "as asked for"
-    if how == "semi":
-        return "a row comes out once"
-    return "lone rows are known at its end"
-
-
-EAGER_BECAUSE = "a pair is known with its second row"
+        raise program.plan_error(error.what, clause.node, expected=error.expected, hint=error.hint) from None

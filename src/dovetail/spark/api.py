@@ -7,6 +7,9 @@
     )
     joined.writeStream.format("parquet")...start()
 
+or, in place of `before` and `after`, the rows of one window: `within=dovetail.Tumbling("10 seconds")`,
+`dovetail.Hopping("10 seconds", every="2 seconds")` or `dovetail.Session("30 seconds")`.
+
 The call starts two queries, `<name>.left` and `<name>.right`, which slice the inputs into the log; the
 DataFrame it returns reads the join. They are ordinary streaming queries: `spark.streams.active` shows them,
 and they end with the session.
@@ -24,17 +27,18 @@ from pyspark.sql import functions as F
 
 from dovetail.errors import PlanError
 from dovetail.log.filesystem import absolute_home
-from dovetail.model.interval import IntervalSpec, JoinType
-from dovetail.plan.options import JoinOptions
-from dovetail.plan.physical import CategoryOutput, JoinColumn, JoinStage, NoopSink, Plan, SlicerStage
-from dovetail.spark.api_options import Duration, Options, duration_us, resolved
+from dovetail.model.interval import JoinType
+from dovetail.plan.physical import JoinStage, SlicerStage
+from dovetail.spark.api_options import Options
+from dovetail.spark.api_plan import asked, join_plan
+from dovetail.spark.api_windows import Windows
 from dovetail.spark.application import claim, running
 from dovetail.spark.building import Builder
+from dovetail.spark.duration import Duration
 from dovetail.spark.failures import failure_of
 from dovetail.spark.starting import Failures, Mode, start
 
 On = str | Sequence[str | tuple[str, str]]
-SOURCE = "joined"
 
 _held: dict[tuple[str, str], ExitStack] = {}
 """Applications that this process runs: a second process is refused, a second call here goes on."""
@@ -47,8 +51,9 @@ def join(
     *,
     left_time: str,
     right_time: str,
-    before: Duration,
-    after: Duration,
+    before: Duration | None = None,
+    after: Duration | None = None,
+    within: Windows | None = None,
     how: JoinType = "inner",
     name: str,
     home: str = ".dovetail",
@@ -56,18 +61,24 @@ def join(
     mode: Literal["stream", "available-now", "drain"] = "stream",
     **options: Unpack[Options],
 ) -> DataFrame:
-    """Join two streaming DataFrames on equal keys and event times within bounds.
+    """Join two streaming DataFrames on equal keys, and event times within bounds or within windows.
 
     A left row matches a right row if the `on` columns are equal and `left_time - before <= right_time <=
-    left_time + after`. `on` names a column both have, or several, or pairs `(left, right)`. The result has
-    the key columns, the other left columns, then the other right columns, those whose names are taken with
-    `suffix`; semi and anti joins give left columns only. `name` and `home` say where the join keeps its log
-    and state: the same again goes on where it stopped. With mode "available-now" or "drain" the inputs are
-    sliced before the call returns, and the result, to be run with `trigger(availableNow=True)`, covers them;
-    "drain" also closes every window.
+    left_time + after`, or, with `within` in place of `before` and `after`, if both are in the same window:
+    `Tumbling(length)`, `Hopping(length, every=...)` or `Session(gap)`. Within hopping windows a pair comes
+    out once for every window that has both.
+
+    `on` names a column both have, or several, or pairs `(left, right)`. The result has the key columns, the
+    other left columns, then the other right columns, those whose names are taken with `suffix`, and of a join
+    within windows `window_start` and `window_end` (a left column of such a name is refused); semi and anti
+    joins give no right columns. `name` and `home` say where the join keeps its log and state: the same again
+    goes on where it stopped. With mode "available-now" or "drain" the inputs are sliced before the call
+    returns, and the result, to be run with `trigger(availableNow=True)`, covers them; "drain" also closes
+    every window.
 
     `options` are those of a join in PQL, by the same names and with the same defaults: `match="one"`,
-    `max_delay="30 seconds"`, `stream_time="percentile"`, `pacing="on"`, `left_cap=1000`, and so on.
+    `max_delay="30 seconds"`, `stream_time="percentile"`, `pacing="on"`, `left_cap=1000`, within windows
+    `emit="lazy"` and `max_session="2 hours"`, and so on.
     """
     for side, rows in (("left", left), ("right", right)):
         if not rows.isStreaming:
@@ -76,12 +87,11 @@ def join(
                 expected="a DataFrame from spark.readStream",
                 hint="two batch DataFrames are joined by DataFrame.join",
             )
-    given = resolved(options)
-    spec = given.spec(duration_us(before, "before"), duration_us(after, "after"), how)
+    wanted = asked(before, after, within, how, options)
     keys = [(key, key) if isinstance(key, str) else key for key in ([on] if isinstance(on, str) else on)]
     if not keys:
         raise PlanError("a join needs at least one key column", expected='on="key" or on=["a", "b"]')
-    plan = _plan(left, right, keys, spec, given, name, suffix)
+    plan = join_plan(name, left.columns, right.columns, keys, wanted, suffix)
     home = absolute_home(home)
     spark = left.sparkSession
     _hold(home, name)
@@ -97,67 +107,6 @@ def join(
     joined = builder.build_stage(join_stage).rows
     _slice(builder, home, name, mode)
     return joined
-
-
-def _plan(
-    left: DataFrame,
-    right: DataFrame,
-    keys: list[tuple[str, str]],
-    spec: IntervalSpec,
-    given: JoinOptions,
-    name: str,
-    suffix: str,
-) -> Plan:
-    names = tuple(f"_key_{number}" for number in range(len(keys)))
-    categories = (f"{name}.left", f"{name}.right")
-    sides = tuple(
-        SlicerStage(
-            category, (), (), "", CategoryOutput(category, names, "_time", given.buckets, given.compression)
-        )
-        for category in categories
-    )
-    columns, select = _columns(left, right, keys, spec, suffix)
-    joined = JoinStage(
-        name=name,
-        left=categories[0],
-        right=categories[1],
-        spec=spec,
-        settings=given.settings,
-        source_name=SOURCE,
-        columns=tuple(columns),
-        views=(),
-        select=f"SELECT {', '.join(select)} FROM `{SOURCE}`",
-        output=NoopSink(),
-    )
-    return Plan(name, (*sides, joined))
-
-
-def _columns(
-    left: DataFrame, right: DataFrame, keys: list[tuple[str, str]], spec: IntervalSpec, suffix: str
-) -> tuple[list[JoinColumn], list[str]]:
-    """What the join source yields, and the SELECT that names it: keys once, from whichever side is there."""
-    columns, select = [], []
-
-    def add(name: str, side: str, source: str) -> None:
-        columns.append(JoinColumn(name, side, source))
-        select.append(f"`{name}`")
-
-    for number, (key, _) in enumerate(keys):
-        if spec.keeps_right:
-            both = {side: f"_{side[0]}_key_{number}" for side in ("left", "right")}
-            columns.extend(JoinColumn(name, side, f"_key_{number}") for side, name in both.items())
-            select.append(f"coalesce(`{both['left']}`, `{both['right']}`) AS `{key}`")
-        else:
-            add(key, "left", f"_key_{number}")
-    taken = {key for key, _ in keys}
-    for column in left.columns:
-        if column not in taken:
-            add(column, "left", column)
-    taken |= set(left.columns)
-    for column in right.columns if spec.emits_pairs else []:
-        if column not in {key for _, key in keys}:
-            add(column + suffix if column in taken else column, "right", column)
-    return columns, select
 
 
 def _side(rows: DataFrame, keys: list[str], time: str) -> DataFrame:

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import datetime
 from typing import Literal, TypedDict
 
 from dovetail.errors import PlanError
 from dovetail.model.compression import Compression
 from dovetail.model.interval import Match, Pick
-from dovetail.plan.interval_literal import text_us
+from dovetail.model.window_join import WindowShape
 from dovetail.plan.options import WITHOUT_EQUALITY, JoinOptions, checked, find, resolve
 from dovetail.plan.statements import JoinOption
-
-Duration = str | datetime.timedelta
-
-WITHIN_WINDOWS = ("emit", "max_session")
-"""Options of joins within windows, which are written in PQL."""
+from dovetail.plan.window_options import misplaced_beside
+from dovetail.spark.api_windows import EXAMPLE
+from dovetail.spark.duration import Duration, duration_us
 
 
 class Options(TypedDict, total=False):
-    """See the table of options in the PQL reference; joins without an equality or within windows have
-    others."""
+    """See the table of options in the PQL reference; joins without an equality have others."""
 
     match: Match
     pick: Pick
+    emit: Literal["auto", "lazy", "eager"]
+    max_session: Duration
     stream_time: Literal["fixed", "percentile", "mean"]
     max_delay: Duration
     left_max_delay: Duration
@@ -49,8 +47,9 @@ class Options(TypedDict, total=False):
     max_step_rows: int
 
 
-def resolved(options: Options) -> JoinOptions:
-    """Checked as PQL's are, with the defaults of the others."""
+def resolved(options: Options, within: WindowShape | None = None) -> JoinOptions:
+    """Checked as PQL's are, with the defaults of the others; `within`: the windows of the join, if it has
+    any."""
     given = []
     for name, value in options.items():
         if value is None:
@@ -63,27 +62,9 @@ def resolved(options: Options) -> JoinOptions:
                 expected=", ".join(Options.__annotations__),
                 hint="dovetail.join joins by keys; write the join in PQL, without an equality in its ON",
             )
-        if option.name in WITHIN_WINDOWS:
-            raise PlanError(
-                f"{name} is for joins within windows",
-                where="dovetail.join",
-                expected=", ".join(Options.__annotations__),
-                hint="dovetail.join joins within an interval; write it in PQL, with WITHIN after its ON",
-            )
         said = duration_us(value, name) if option.kind == "interval" else value
         given.append(JoinOption(option.name, checked(option, said)))
+    for _, error in misplaced_beside(within, given, EXAMPLE):
+        error.where = "dovetail.join"
+        raise error
     return resolve(given)
-
-
-def duration_us(duration: object, what: str) -> int:
-    if isinstance(duration, datetime.timedelta):
-        return duration // datetime.timedelta(microseconds=1)
-    try:
-        if not isinstance(duration, str):
-            raise ValueError("neither text nor a timedelta")
-        return text_us(duration)
-    except ValueError as error:
-        raise PlanError(
-            f"{what}={duration!r} is not a duration: {error}",
-            expected="such as '3 minutes', '1 hour 30 seconds' or a datetime.timedelta",
-        ) from error

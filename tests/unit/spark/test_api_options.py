@@ -8,12 +8,13 @@ import pytest
 
 from dovetail.errors import PlanError
 from dovetail.plan.options import OPTIONS, WITHOUT_EQUALITY, resolve
-from dovetail.spark.api_options import WITHIN_WINDOWS, Options, resolved
+from dovetail.plan.window_options import NOT_OF_WINDOWS, OF_WINDOWS
+from dovetail.spark.api_options import Options, resolved
 
 
 def test_every_option_of_pql_is_there() -> None:
     assert list(Options.__annotations__) == [
-        option.name for option in OPTIONS if option.name not in (*WITHOUT_EQUALITY, *WITHIN_WINDOWS)
+        option.name for option in OPTIONS if option.name not in WITHOUT_EQUALITY
     ]
 
 
@@ -45,10 +46,35 @@ def test_durations() -> None:
         ({"slack": "1 minute"}, "pacing"),
         ({"max_dealy": "1 minute"}, "max_delay"),
         ({"max_delay": 3}, "timedelta"),
-        ({"emit": "lazy"}, "within windows"),
+        ({"emit": "lazy"}, "`emit` is for joins within windows"),
+        ({"max_session": "1 hour"}, 'within=dovetail.Tumbling("10 seconds")'),
+        ({"max_delay": datetime.timedelta(days=4000)}, "longer than ten years"),
     ],
 )
 def test_bad_settings_are_refused_with_what_is_allowed(options: Options, told: str) -> None:
     with pytest.raises(PlanError) as refused:
         resolved(options)
     assert told in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"match": "one"}, "`match` is given, but a join within windows gives every pair"),
+        ({"match": "one", "pick": "nearest"}, "every pair of a window"),
+        ({"left_cap": 3}, "`left_cap` is given"),
+        ({"right_cap": 3}, "`right_cap` is given"),
+        ({"max_session": "1 day"}, "the windows are TUMBLING"),
+        ({"emit": "early"}, '"auto" | "lazy" | "eager"'),
+    ],
+)
+def test_windows_do_not_go_together_with_everything(options: Options, told: str) -> None:
+    with pytest.raises(PlanError) as refused:
+        resolved(options, "tumbling")
+    assert told in str(refused.value)
+
+
+def test_options_of_windows_are_taken_with_windows() -> None:
+    made = resolved({"match": "all", "emit": "lazy", "max_session": "90 seconds"}, "session")
+    assert (made.emit, made.max_session_us) == ("lazy", 90_000_000)
+    assert {*OF_WINDOWS, *NOT_OF_WINDOWS} <= {*Options.__annotations__}
