@@ -66,6 +66,21 @@ def test_it_settles_near_the_best_whatever_the_costs_said(seed: int) -> None:
     assert np.mean(spent) <= 1.5 * best, (seed, truth)
 
 
+def test_windows_that_were_held_up_are_forgiven() -> None:
+    """Of five windows of the best algorithm three took long, as the machine had other things to do."""
+    chooser, window = Adaptive(costs(), write_pairs=False), facts(inf)
+    for name in ALGORITHMS:
+        for _ in range(2):
+            chooser.learn(name, window, seconds(name, window, FLAT))
+    best = chooser.choose(window).algorithm
+    for _ in range(3):
+        chooser.learn(best, window, 3 * seconds(best, window, FLAT))
+    assert chooser.choose(window).algorithm == best
+    for _ in range(2):  # five in a row are no accident
+        chooser.learn(best, window, 3 * seconds(best, window, FLAT))
+    assert chooser.choose(window).algorithm != best
+
+
 def test_what_came_near_is_tried_again_after_a_while() -> None:
     """PRJ has become slow, MWay is all there is: once its figures are stale, PRJ is given a chance."""
     chooser, window = Adaptive(costs(), write_pairs=False), facts(inf)

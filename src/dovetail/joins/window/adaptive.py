@@ -2,7 +2,8 @@
 
 Idea     The cost model forecasts when matches would come (`cost.py`). What the work of windows then really
          took, over what was reckoned, is remembered for each algorithm and each kind of window, and corrects
-         the next forecast. What was hardly tried gets the benefit of the doubt.
+         the next forecast: the best of the last few, as what else a machine does only makes them slower.
+         What was hardly tried gets the benefit of the doubt.
 Paper    Section 7 asks for it: an adaptive choice by workload, metric and hardware.
 Law      The same costs, facts and windows before give the same choice, and it says why. Of a window no more
          than a sample is read (`stream_facts.py`). An algorithm is tried in vain at most twice for each kind
@@ -15,7 +16,6 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 from math import isinf, log2
-from statistics import median
 from typing import NamedTuple
 
 from dovetail.joins.window.choose import HOT_SHARE, Choice, Wish
@@ -104,7 +104,7 @@ class Adaptive:
         expected, seen = self._forecast(name, facts), self._seen.get((kind, name))
         ratio, doubt = 1.0, DOUBT
         if seen is not None:
-            ratio = median(seen.ratios)
+            ratio = min(seen.ratios)
             if self._windows[kind] - seen.at >= STALE_WINDOWS:
                 doubt = STALE_DOUBT
             elif len(seen.ratios) >= TRIES:

@@ -6,7 +6,7 @@ Vocabulary  build phase -> phase "build"; probe phase -> phase "probe"; bucket -
 Differs  A slot is one word, claimed by an atomic exchange, where the authors latch buckets; rows of one key
          are one slot with a chain, so that duplicates lengthen no one else's way, and counting needs no walk.
 Law      Every pair with equal keys once, whatever the number of threads.
-Cost     One cache miss a row, fetched ahead; 8 bytes a slot, a quarter to half of the slots used.
+Cost     One cache miss a row, fetched ahead; 8 bytes a slot, a third to two thirds of the slots used.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dovetail.kernels.window.tasks import CURSOR_FIELDS
 
 def npj(left: UInt32s, right: UInt32s, asked: Asked) -> int:
     crew = asked.crew
-    bits = table_bits(len(left))
+    bits = table_bits(3 * len(left) // 4)  # two thirds full: clearing memory is what threads share least
     slots = 1 << bits
     table = Table(np.zeros(slots, np.uint64), np.empty(len(left), np.uint32), np.zeros(slots, np.uint32))
 
