@@ -129,12 +129,14 @@ def driver_ns(repeat: int) -> float:
 def beside(measured_costs: Costs, windows: list[int], seconds: float, repeat: int) -> list[dict[str, Any]]:
     """Measured, and simulated with these costs on as many processors as there are: one core and two. The
     simulator's other threads poll, the driver's does not: a single core has no thread of its own but the
-    driver's, and where no processor is left to the driver, what it takes is dealt over the cores."""
+    driver's; and where no processor is left to the driver, it shares that of one core, for which the others
+    then wait: in a profile by thread of two cores on two processors, one worked and the other polled for a
+    fifth of the time."""
     processors, found = os.cpu_count() or 1, []
     driver = driver_ns(repeat)
     for window in windows:
         for cores in (1, 2):
-            more = driver if cores == 1 else driver / processors if cores >= processors else 0.0
+            more = driver if cores == 1 or cores >= processors else 0.0
             taken = measured(Case(cores=cores, window=window, seconds=seconds)).taken_rows_per_s
             setup = Setup(
                 "split",
