@@ -4,6 +4,8 @@ In every round all eight algorithms join the workload's window once, and each of
 wish, joins it a few times by its own choice and learns from that. So all are measured in the same minutes. A
 loss is how much worse a median is than that of the best of the eight: 0 % is the best choice. `settled` is
 what the chooser would take after the last round, `run` the second half of the windows it really joined.
+`behind` is the share of rounds in which a choice was more than a tenth worse than the best one in the same
+round: of two that are alike one has the better median by chance, but is not ahead in nearly all rounds.
 
 `changing` is a stream that changes halfway: first unique keys, then keys with very many rows, at rest, every
 match looked at. It tells the time of the whole run, for each algorithm and for the choice that learns; what
@@ -15,7 +17,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from statistics import median
+from statistics import fmean, median
 from typing import Any, get_args
 
 from bench.window_workloads import Micro, Window, debs
@@ -28,6 +30,7 @@ from dovetail.joins.window.stream_facts import StreamFacts, side_facts
 
 Tell = Callable[[str], None]
 TRIES_A_ROUND = 3
+NEAR = 0.1
 VALUES: dict[str, Callable[[Measured], float]] = {
     "throughput": lambda seen: (seen.last_match_us or 0) / 1e6,
     "latency": lambda seen: (seen.latency_us["p95"] or 0) / 1e6,
@@ -56,8 +59,10 @@ class Settled:
 
     tree: str
     tree_loss: float
+    tree_behind: float
     settled: str
     settled_loss: float
+    settled_behind: float
     run_loss: float
     tried: int
     right: bool
@@ -112,14 +117,21 @@ def _of_workload(window: Window, threads: int, rounds: int, costs: Costs, tell: 
                 max(by_name[best]) / max(1e-9, min(by_name[best])) - 1,
                 picked,
                 medians[picked] / medians[best] - 1,
+                behind(by_name[picked], by_name[best]),
                 learnt,
                 medians[learnt] / medians[best] - 1,
+                behind(by_name[learnt], by_name[best]),
                 median(later) / medians[best] - 1,
                 len({name for name, _ in chosen[wish]}),
                 right,
             )
         )
     return found
+
+
+def behind(values: Sequence[float], best: Sequence[float]) -> float:
+    """The share of rounds in which a choice took a tenth longer, or more, than the best one did in them."""
+    return fmean(value > (1 + NEAR) * other for value, other in zip(values, best, strict=True))
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,13 @@ from statistics import fmean, median
 from rich.console import Console
 from rich.table import Table
 
-from bench.window_adaptive import Changing, Settled
+from bench.window_adaptive import NEAR, Changing, Settled
 from bench.window_runs import Run
 from bench.window_studies import Study
 from dovetail.joins.window.metrics import PHASES
+
+SURE = 0.75
+"""Of the rounds: so often behind is no chance."""
 
 
 def show(found: dict[Study, list[Run]]) -> None:
@@ -30,14 +33,16 @@ def show_settled(found: Sequence[Settled]) -> None:
     console = Console(highlight=False, width=160)
     console.print("\nchoices: how much worse than the best of the eight, by medians", soft_wrap=True)
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
-    for name in ("workload", "metric", "best", "ms", "spread", "tree", "loss", "settled", "loss", "run"):
+    columns = ("best", "ms", "spread", "tree", "loss", "behind", "settled", "loss", "behind", "run")
+    for name in ("workload", "metric", *columns):
         table.add_column(
             name, justify="left" if name in ("workload", "metric", "best", "tree", "settled") else "right"
         )
     for one in found:
         table.add_row(
             one.workload, one.wish, one.best, f"{one.best_ms:,.1f}", f"{one.spread:.0%}", one.tree,
-            f"{one.tree_loss:.0%}", one.settled, f"{one.settled_loss:.0%}", f"{one.run_loss:.0%}",
+            f"{one.tree_loss:.0%}", f"{one.tree_behind:.0%}", one.settled, f"{one.settled_loss:.0%}",
+            f"{one.settled_behind:.0%}", f"{one.run_loss:.0%}",
         )  # fmt: skip
     console.print(table)
     for name, losses in (
@@ -45,8 +50,14 @@ def show_settled(found: Sequence[Settled]) -> None:
         ("settled", [one.settled_loss for one in found]),
         ("run", [one.run_loss for one in found]),
     ):
-        near = sum(loss <= 0.10 for loss in losses)
+        near = sum(loss <= NEAR for loss in losses)
         console.print(f"{name}: within a tenth in {near} of {len(losses)}, {fmean(losses):.0%} on average")
+    for name, shares in (
+        ("tree", [one.tree_behind for one in found]),
+        ("settled", [one.settled_behind for one in found]),
+    ):
+        sure = sum(share >= SURE for share in shares)
+        console.print(f"{name}: more than a tenth behind in three rounds of four: {sure} of {len(shares)}")
     if not all(one.right for one in found):
         console.print("Some runs found other matches than there are.", style="red")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bench.window import main
-from bench.window_adaptive import settled
+from bench.window_adaptive import behind, settled
 from bench.window_report import show_settled
 from bench.window_runs import Run, run_study
 from bench.window_studies import Point, Size, Study, studies
@@ -85,6 +85,10 @@ def test_choices_are_set_beside_the_best(capsys: pytest.CaptureFixture[str]) -> 
         assert min(one.tree_loss, one.settled_loss) >= 0
     show_settled(found)
     assert "how much worse than the best of the eight" in capsys.readouterr().out
+
+
+def test_a_choice_is_behind_in_the_rounds_in_which_it_took_a_tenth_longer() -> None:
+    assert behind([1.0, 1.2, 1.05, 5.0], [1.0, 1.0, 1.0, 2.0]) == 0.5
 
 
 @pytest.mark.usefixtures("quick_costs")
