@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -47,7 +48,9 @@ def measure(rows: int, repeat: int, seed: int) -> dict[str, Any]:
     spent: dict[int, list[float]] = {1: [], 2: []}
     found: set[int] = set()
     spark = open_session("bench_theta", "local[2]", "4g", {})
-    with tempfile.TemporaryDirectory() as folder:
+    with ExitStack() as stack:
+        stack.callback(spark.stop)
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
         small, large = Path(folder) / "small", Path(folder) / "large"
         _write(small, WARM_UP_ROWS, seed)
         _write(large, rows, seed)
@@ -59,7 +62,6 @@ def measure(rows: int, repeat: int, seed: int) -> dict[str, Any]:
                 seconds.append(took_s)
                 found.add(pairs)
         expected = _reference(large)
-    spark.stop()
     rates = {str(tasks): 2 * rows / median(seconds) for tasks, seconds in spent.items()}
     return {
         "path": "spark",

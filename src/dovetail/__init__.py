@@ -9,6 +9,7 @@ Parquet output count. In this process, without Spark: `dovetail.window_join` joi
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -39,31 +40,24 @@ __all__ = [
 ]
 
 
+_HOMES = {
+    "Hopping": "dovetail.spark.api_windows",
+    "Session": "dovetail.spark.api_windows",
+    "SlidingJoin": "dovetail.joins.sliding.engine",
+    "Tumbling": "dovetail.spark.api_windows",
+    "Window": "dovetail.model.sliding",
+    "committed_files": "dovetail.spark.committed_files",
+    "join": "dovetail.spark.api",
+    "window_join": "dovetail.joins.window.api",
+    "window_join_chunks": "dovetail.joins.window.api",
+    "window_join_count": "dovetail.joins.window.api",
+}
+"""Where each name is at home."""
+
+
 def __getattr__(name: str) -> object:
     """Import PySpark only when `dovetail.join` is asked for, and kernels only when a join within this process
     is: `import dovetail` itself stays light."""
-    if name in ("window_join", "window_join_chunks", "window_join_count"):
-        from dovetail.joins.window import api
-
-        return getattr(api, name)
-    if name == "SlidingJoin":
-        from dovetail.joins.sliding.engine import SlidingJoin
-
-        return SlidingJoin
-    if name == "Window":
-        from dovetail.model.sliding import Window
-
-        return Window
-    if name in ("Hopping", "Session", "Tumbling"):
-        from dovetail.spark import api_windows
-
-        return getattr(api_windows, name)
-    if name == "committed_files":
-        from dovetail.spark.committed_files import committed_files
-
-        return committed_files
-    if name == "join":
-        from dovetail.spark.api import join
-
-        return join
-    raise AttributeError(f"module 'dovetail' has no attribute {name!r}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'dovetail' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)
