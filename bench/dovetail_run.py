@@ -14,7 +14,7 @@ from pathlib import Path
 from bench.measure import Figures
 from bench.workload import END_ROWS, SCHEMAS, Dataset, Side
 from dovetail.errors import RunError
-from dovetail.service.run_command import run_application
+from dovetail.service.cli.run import run_application
 from dovetail.service.run_snapshot import RunSnapshot
 from dovetail.spark.session import open_session
 

@@ -44,7 +44,7 @@ def main(argv: list[str]) -> int:
 
 
 def measure(rows: int) -> dict[str, float]:
-    from dovetail.joins.interval import Arrivals, IntervalState, Times, step
+    from dovetail.joins.interval.step import Arrivals, IntervalState, Times, step
     from dovetail.model.interval import IntervalSpec
     from dovetail.model.offset import NEVER
 

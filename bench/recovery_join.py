@@ -15,12 +15,12 @@ from pathlib import Path
 
 from bench.recovery_tasks import StepOutcome, side_by_side, step_task, warm_worker
 from bench.recovery_window import AFTER_US, SPAN_US, WindowSize, join_config
+from dovetail.engine.snapshot_files import SnapshotFiles
 from dovetail.log.category import Category
-from dovetail.log.filesystem import open_store
+from dovetail.log.homes.filesystem import open_store
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import JoinOffset
-from dovetail.state.snapshot_files import SnapshotFiles
 from dovetail.time.clock import CommitSummary
 from dovetail.time.coordinator import Pace, needed_since, plan_step
 

@@ -20,10 +20,10 @@ from pathlib import Path
 from bench import dovetail_run
 from bench.recovery_files import WINDOW_US, RestartFiles
 from bench.recovery_window import WindowSize
+from dovetail.engine.measure import latest_totals
 from dovetail.model.join_config import JoinConfig
 from dovetail.plan.application_file import read_application
 from dovetail.plan.configure import join_config
-from dovetail.state.measure import latest_totals
 
 APPLICATION = "bench_interval"
 PATIENCE_S = 900.0
@@ -57,7 +57,16 @@ def _dovetail(size: WindowSize, work: Path, tell: Callable[[str], None]) -> list
     files.write_window()
     pql = work / "bench.pql"
     pql.write_text(dovetail_run.query(files.dataset, WINDOW_US))
-    command = ["-m", "dovetail.service.cli", "run", str(pql), "--home", str(home), "--master", "local[2]"]
+    command = [
+        "-m",
+        "dovetail.service.cli.main",
+        "run",
+        str(pql),
+        "--home",
+        str(home),
+        "--master",
+        "local[2]",
+    ]
     more = {"DOVETAIL_INDEX_DIR": str(index)}
     with _running(command, more, work) as process:
         _wait(process, lambda: _all_taken(home, size.rows))

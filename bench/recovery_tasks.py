@@ -20,17 +20,17 @@ import pyarrow as pa
 import xxhash
 
 from bench.recovery_window import OUTPUT
-from dovetail.kernels.warm import warm
+from dovetail.engine.copying import settle
+from dovetail.engine.join_step import run_step
+from dovetail.engine.live_index import Attached
+from dovetail.engine.snapshot import Snapshot
+from dovetail.engine.snapshot_files import SnapshotFiles
+from dovetail.engine.store import StateStore
+from dovetail.engine.warm import warm
+from dovetail.joins.rows.arrivals import HASH, TIME
 from dovetail.log.category import Category
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import JoinOffset
-from dovetail.state.arrivals import HASH, TIME
-from dovetail.state.copying import settle
-from dovetail.state.join_step import run_step
-from dovetail.state.live_index import Attached
-from dovetail.state.snapshot import Snapshot
-from dovetail.state.snapshot_files import SnapshotFiles
-from dovetail.state.store import StateStore
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -14,13 +14,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from dovetail.joins.rows.key_hash import hash_keys
 from dovetail.log.category import Category
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_config import JoinConfig, OutputColumn
 from dovetail.model.join_settings import JoinSettings
 from dovetail.model.offset import JoinOffset
-from dovetail.spark.write_rows import bucket_of, hash_of, time_of
-from dovetail.state.key_hash import hash_keys
+from dovetail.slicing.write_rows import bucket_of, hash_of, time_of
 
 SPAN_US = 3 * 3600 * 1_000_000
 AFTER_US = 30 * 1_000_000

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.arrivals import Ints, Keyed, Log
-from dovetail.joins.interval import IntervalState, Times, step
+from dovetail.joins.interval.step import IntervalState, Times, step
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.offset import NEVER, JoinOffset
 from dovetail.time.coordinator import Pace, plan_step

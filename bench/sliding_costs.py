@@ -14,12 +14,12 @@ import numpy as np
 
 from bench.sliding_rates import Case, filled, measured
 from bench.sliding_work import arrivals
-from dovetail.kernels.sliding.channel import channel, send_rows, take_rows
-from dovetail.kernels.sliding.layout import PAIR_WORDS
 from dovetail.simulate.costs import Costs
 from dovetail.simulate.run import sustained_rate
 from dovetail.simulate.setup import Setup
 from dovetail.simulate.window import Window
+from dovetail.sliding.kernels.channel import channel, send_rows, take_rows
+from dovetail.sliding.kernels.layout import PAIR_WORDS
 
 COMPARE_WINDOWS = (1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 19)
 _SMALL = 64

@@ -9,8 +9,8 @@ from typing import Any
 from bench import sliding_costs, sliding_scan
 from bench.sliding_rates import Case, latency, measured, pairs_of
 from bench.sliding_work import BAND, EQUAL
-from dovetail.joins.sliding.designs import DESIGNS
 from dovetail.simulate.costs_file import write_costs
+from dovetail.sliding.designs import DESIGNS
 
 STREAM_ROWS = 4000
 PAPER_ROWS_PER_S = 5_200  # SplitJoin, figure 12: 28 cores, the window of 2^21 rows a side

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from bench.sliding_work import BAND, DOMAIN, R, S, arrivals
-from dovetail.joins.sliding.engine import SlidingJoin
 from dovetail.model.sliding import Window
+from dovetail.sliding.engine import SlidingJoin
 
 SHARES = (0.97, 0.9, 0.8, 0.72, 0.65, 0.58, 0.5, 0.42, 0.35, 0.25)
 _LAG = 0.05  # behind its pace at the end of a run by no more than this share of it

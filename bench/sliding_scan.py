@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dovetail.kernels.flags import kernel
-from dovetail.kernels.sliding.scan import scan, scan_four
+from dovetail.sliding.kernels.scan import scan, scan_four
 
 WINDOWS = (1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 21)
 _WORK = 1 << 25

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dovetail.service.run_command import run_application
+from dovetail.service.cli.run import run_application
 from dovetail.spark.session import open_session
 
 DOMAIN, NEAR = 10_000.0, 10.0

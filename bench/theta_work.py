@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from dovetail.engine.join_step import run_step
 from dovetail.log.category import Category
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_config import JoinConfig, OutputColumn
@@ -32,8 +33,7 @@ from dovetail.model.theta import (
     Term,
     Theta,
 )
-from dovetail.spark.write_rows import bucket_of, time_of
-from dovetail.state.join_step import run_step
+from dovetail.slicing.write_rows import bucket_of, time_of
 
 DOMAIN, REACH = 10_000, 10
 SCHEMA = pa.schema(

@@ -70,11 +70,11 @@ def measure(rows: int) -> dict[str, Any]:
 
 
 def _measure(home: str, compression: Any, batch: pa.RecordBatch) -> dict[str, float]:
+    from dovetail.joins.rows.gather import Rows
     from dovetail.log.blocks import payload_schema
     from dovetail.log.cache import BLOCKS
     from dovetail.log.category import Category
-    from dovetail.spark.write_rows import bucket_of, time_of
-    from dovetail.state.gather import Rows
+    from dovetail.slicing.write_rows import bucket_of, time_of
 
     category = Category.create(home, compression, batch.schema, compression=compression)
     rows, names = batch.num_rows, payload_schema(batch.schema).names

@@ -46,7 +46,7 @@ def main(argv: list[str]) -> int:
     from bench.window_report import show, show_changing, show_settled
     from bench.window_runs import run_study
     from bench.window_studies import Size, studies
-    from dovetail.joins.window.join import ALGORITHMS
+    from dovetail.intra_window.join import ALGORITHMS
 
     names = tuple(study.name for study in studies(Size(0.1, None, 1, (1,))))
     parse = parser((*names, *CHOICES), ALGORITHMS)

@@ -21,12 +21,12 @@ from statistics import fmean, median
 from typing import Any, get_args
 
 from bench.window_workloads import Micro, Window, debs
-from dovetail.joins.window.adaptive import Adaptive
-from dovetail.joins.window.choose import Wish, tree
-from dovetail.joins.window.cost import Costs, calibrate
-from dovetail.joins.window.join import ALGORITHMS, summed
-from dovetail.joins.window.metrics import Measured, measure
-from dovetail.joins.window.stream_facts import StreamFacts, side_facts
+from dovetail.intra_window.adaptive import Adaptive
+from dovetail.intra_window.choose import Wish, tree
+from dovetail.intra_window.cost import Costs, calibrate
+from dovetail.intra_window.join import ALGORITHMS, summed
+from dovetail.intra_window.metrics import Measured, measure
+from dovetail.intra_window.stream_facts import StreamFacts, side_facts
 
 Tell = Callable[[str], None]
 TRIES_A_ROUND = 3

@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 from bench.accuracy_plots import save
 from bench.window_runs import Run
 from bench.window_studies import Study
-from dovetail.joins.window.metrics import PHASES
+from dovetail.intra_window.metrics import PHASES
 
 PREFIX = "intra-window-2021"
 MARKS = {"npj": "o-", "prj": "s-", "mway": "^-", "mpass": "v-"}

@@ -11,7 +11,7 @@ from rich.table import Table
 from bench.window_adaptive import NEAR, Changing, Settled
 from bench.window_runs import Run
 from bench.window_studies import Study
-from dovetail.joins.window.metrics import PHASES
+from dovetail.intra_window.metrics import PHASES
 
 SURE = 0.75
 """Of the rounds: so often behind is no chance."""

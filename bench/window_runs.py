@@ -13,8 +13,8 @@ from typing import Any
 
 from bench.window_studies import Point, Study
 from bench.window_workloads import Window
-from dovetail.joins.window.join import match
-from dovetail.joins.window.metrics import PHASES, PhaseTimes, measure
+from dovetail.intra_window.join import match
+from dovetail.intra_window.metrics import PHASES, PhaseTimes, measure
 
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.window_workloads import WORKLOADS, Micro, Window
-from dovetail.joins.window.join import ALGORITHMS
-from dovetail.joins.window.knobs import Knobs
+from dovetail.intra_window.join import ALGORITHMS
+from dovetail.intra_window.knobs import Knobs
 
 EAGER_JB = ("shj_jb", "pmj_jb")
 DEFAULTS = Knobs()

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from dovetail.log.category import Category
 from dovetail.log.commit import Commit
-from dovetail.spark.write_rows import bucket_of, time_of
+from dovetail.slicing.write_rows import bucket_of, time_of
 
 SCHEMA = pa.schema(
     [

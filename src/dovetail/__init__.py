@@ -13,16 +13,16 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dovetail.joins.sliding.engine import SlidingJoin as SlidingJoin
-    from dovetail.joins.window.api import window_join as window_join
-    from dovetail.joins.window.api import window_join_chunks as window_join_chunks
-    from dovetail.joins.window.api import window_join_count as window_join_count
+    from dovetail.intra_window.api import window_join as window_join
+    from dovetail.intra_window.api import window_join_chunks as window_join_chunks
+    from dovetail.intra_window.api import window_join_count as window_join_count
     from dovetail.model.sliding import Window as Window
+    from dovetail.plan.dataframes.windows import Hopping as Hopping
+    from dovetail.plan.dataframes.windows import Session as Session
+    from dovetail.plan.dataframes.windows import Tumbling as Tumbling
+    from dovetail.service.committed_files import committed_files as committed_files
+    from dovetail.sliding.engine import SlidingJoin as SlidingJoin
     from dovetail.spark.api import join as join
-    from dovetail.spark.api_windows import Hopping as Hopping
-    from dovetail.spark.api_windows import Session as Session
-    from dovetail.spark.api_windows import Tumbling as Tumbling
-    from dovetail.spark.committed_files import committed_files as committed_files
 
 __version__ = "0.1.0"
 __all__ = [
@@ -41,16 +41,16 @@ __all__ = [
 
 
 _HOMES = {
-    "Hopping": "dovetail.spark.api_windows",
-    "Session": "dovetail.spark.api_windows",
-    "SlidingJoin": "dovetail.joins.sliding.engine",
-    "Tumbling": "dovetail.spark.api_windows",
+    "Hopping": "dovetail.plan.dataframes.windows",
+    "Session": "dovetail.plan.dataframes.windows",
+    "SlidingJoin": "dovetail.sliding.engine",
+    "Tumbling": "dovetail.plan.dataframes.windows",
     "Window": "dovetail.model.sliding",
-    "committed_files": "dovetail.spark.committed_files",
+    "committed_files": "dovetail.service.committed_files",
     "join": "dovetail.spark.api",
-    "window_join": "dovetail.joins.window.api",
-    "window_join_chunks": "dovetail.joins.window.api",
-    "window_join_count": "dovetail.joins.window.api",
+    "window_join": "dovetail.intra_window.api",
+    "window_join_chunks": "dovetail.intra_window.api",
+    "window_join_count": "dovetail.intra_window.api",
 }
 """Where each name is at home."""
 

@@ -8,8 +8,8 @@ point is a kind of file and how far it has come:
     named     it exists for others, though the folder is not synced yet
     deleted   it is gone
 
-Every file operation of a home on local disk passes such points (`log/local.py`), and so do the files of the
-live index: a crash between any two of them can be had. What is no file has points of its own:
+Every file operation of a home on local disk passes such points (`log/homes/local.py`), and so do the files
+of the live index: a crash between any two of them can be had. What is no file has points of its own:
 
     coordinator.begun    a step is to be planned             (`spark/join_source.py`)
     coordinator.planned  it is, but Spark does not know yet

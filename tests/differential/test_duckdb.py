@@ -14,7 +14,7 @@ import pytest
 
 from differential.sql import batch_sql, met_sql, streaming_sql
 from differential.workload import SECOND, Workload, hash_of, make
-from dovetail.joins.interval import Arrivals, IntervalState, Times, step
+from dovetail.joins.interval.step import Arrivals, IntervalState, Times, step
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.time_codes import NO_TIME
 from streams import DETERMINED, MODES, Mode

@@ -22,10 +22,10 @@ from hypothesis import strategies as st
 from sqlglot import exp
 
 from dovetail.errors import PlanError
-from dovetail.joins import theta_pairs
-from dovetail.joins.theta_condition import check_types, comparable, holds
-from dovetail.joins.theta_layout import Looked
-from dovetail.joins.theta_pairs import find
+from dovetail.joins.theta import pairs as theta_pairs
+from dovetail.joins.theta.condition import check_types, comparable, holds
+from dovetail.joins.theta.layout import Looked
+from dovetail.joins.theta.pairs import find
 from dovetail.model.theta import Constant, Operand, Operation
 from dovetail.plan.build import build
 from dovetail.plan.dialect import pql_sql

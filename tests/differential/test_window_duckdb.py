@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dovetail.joins.window.join import ALGORITHMS, match, pairs
+from dovetail.intra_window.join import ALGORITHMS, match, pairs
 from window_keys import Shape
 
 every = pytest.mark.parametrize("algorithm", ALGORITHMS)

@@ -16,12 +16,12 @@ from typing import Any, Literal
 import numpy as np
 import xxhash
 
+from dovetail.engine import live_index
 from dovetail.joins.buffer import in_memory
 from dovetail.kernels import ring as rings
 from dovetail.kernels.ring import ENTRY, Ring
 from dovetail.log import document
 from dovetail.model import offset
-from dovetail.state import live_index
 from faults import specimen
 from faults.mutants import DAMAGES, cut, empty, exchanged, longer, senseless
 from faults.specimen import Specimen, Use
@@ -191,8 +191,8 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "log/dictionary.py": ("dictionary",),
     "log/document.py": ("commit", "category", "reader", "first", "record", "application", "header"),
     "log/history.py": ("commit", "first"),
-    "log/lease.py": ("lease",),
-    "log/local.py": ("segment",),
+    "log/homes/lease.py": ("lease",),
+    "log/homes/local.py": ("segment",),
     "log/rejected.py": ("rejected",),
     "log/retention.py": ("reader", "commit"),
     "log/segment.py": ("segment",),
@@ -200,32 +200,32 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "spark/application.py": ("application",),
     "spark/batch_files.py": ("checkpoint",),
     "spark/monitor.py": ("offset",),
-    "state/live_index.py": ("header", "ring", "owner"),
-    "state/run_files.py": ("run",),
+    "engine/live_index.py": ("header", "ring", "owner"),
+    "engine/run_files.py": ("run",),
     "spark/newest_event.py": ("checkpoint",),
-    "state/asked_tasks.py": ("tasks",),
-    "state/replay_progress.py": ("replay",),
-    "state/snapshot.py": ("snapshot",),
-    "state/snapshot_files.py": ("snapshot", "local_snapshot"),
-    "state/step_log.py": ("record",),
+    "engine/asked_tasks.py": ("tasks",),
+    "engine/replay_progress.py": ("replay",),
+    "engine/snapshot.py": ("snapshot",),
+    "engine/snapshot_files.py": ("snapshot", "local_snapshot"),
+    "engine/step_log.py": ("record",),
     "kernels/flags.py": "our own sources, of which machine code on disk has a stamp",
     "simulate/costs_file.py": "costs that people give the simulator",
     "log/ingest/json_screen.py": "input of people: unreadable rows are kept aside",
     "model/join_config.py": "an option that the driver hands to its own tasks, in no file",
-    "service/bench_command.py": "sources of the benchmarks",
-    "service/demo.py": "a query that the demo has written a moment before",
-    "service/plan_commands.py": "a query of people",
-    "service/run_command.py": "a query of people",
+    "service/cli/bench.py": "sources of the benchmarks",
+    "service/cli/demo.py": "a query that the demo has written a moment before",
+    "service/cli/check_plan.py": "a query of people",
+    "service/cli/run.py": "a query of people",
     "service/torture/processes.py": "what the system tells of processes",
     "service/torture/quick_case.py": "a file that it tears, and the last words of a process",
     "service/torture/quick_join.py": "the output of the join under torture, and offsets as Spark keeps them",
     "service/torture/spark_application.py": "the last words of a process, and offsets as Spark keeps them",
-    "spark/committed_files.py": "what Spark's Parquet sink says of its own files",
+    "service/committed_files.py": "what Spark's Parquet sink says of its own files",
     "spark/shipped_code.py": "our own sources, to be sent to executors",
     "spark/failures.py": "an error that crosses the JVM, in no file",
     "spark/gates.py": "one word, for the time of one run; whatever is not `open` ends it",
-    "spark/sides.py": "what tasks tell the driver, in no file",
+    "slicing/sides.py": "what tasks tell the driver, in no file",
     "spark/worker_python.py": "compared with what it ought to be, and written anew",
-    "state/literals.py": "a key that somebody asks for",
+    "why/literals.py": "a key that somebody asks for",
 }
 """Modules that read files or JSON: of which kinds, or why that is nothing we wrote for later."""

@@ -21,8 +21,8 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+from dovetail.engine.copying import settle
 from dovetail.errors import CorruptFile, DovetailError, LogTruncated, StateError, UnknownVersion
-from dovetail.state.copying import settle
 from faults.formats import FORMATS, Format
 from faults.mutants import DAMAGES, exchanged
 from faults.specimen import Specimen, build, forget

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from dovetail.engine.copying import settle
+from dovetail.engine.join_step import run_step
 from dovetail.log.category import Category
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_config import JoinConfig, OutputColumn
 from dovetail.model.join_settings import JoinSettings
 from dovetail.model.offset import JoinOffset
 from dovetail.model.theta import Band, Bound, CountWindow, Operand, Operation, Term, Theta
-from dovetail.spark.write_rows import bucket_of, time_of
-from dovetail.state.copying import settle
-from dovetail.state.join_step import run_step
+from dovetail.slicing.write_rows import bucket_of, time_of
 
 TASKS, STEPS, ROWS, WINDOW = 2, 5, 40, 100
 SCHEMA = pa.schema(

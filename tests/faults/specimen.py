@@ -12,12 +12,20 @@ from typing import Any
 
 import pyarrow as pa
 
+from dovetail.engine import asked_tasks, live_index, replay_progress, run_files
+from dovetail.engine.copying import settle
+from dovetail.engine.join_step import run_step
+from dovetail.engine.measure import measure
+from dovetail.engine.snapshot_files import SnapshotFiles
+from dovetail.engine.step_log import StepLog
+from dovetail.engine.store import read_totals
 from dovetail.errors import CorruptFile
+from dovetail.joins.rows.key_hash import hash_keys
 from dovetail.log import document, history
 from dovetail.log.cache import CACHES
 from dovetail.log.category import Category
-from dovetail.log.filesystem import open_store
-from dovetail.log.lease import Lease
+from dovetail.log.homes.filesystem import open_store
+from dovetail.log.homes.lease import Lease
 from dovetail.model.estimate_spec import EstimateSpec
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_config import JoinConfig
@@ -28,20 +36,12 @@ from dovetail.service.torture.quick_join import BATCHES, BUCKETS, ROWS, append
 from dovetail.service.torture.workload import AFTER, BEFORE, MAX_DELAY, cut
 from dovetail.spark.batch_files import files_of_batch, last_planned
 from dovetail.spark.checkpoints import Checkpoint
-from dovetail.state import asked_tasks, live_index, replay_progress, run_files
-from dovetail.state.copying import settle
-from dovetail.state.join_step import run_step
-from dovetail.state.key_hash import hash_keys
-from dovetail.state.measure import measure
-from dovetail.state.snapshot_files import SnapshotFiles
-from dovetail.state.step_log import StepLog
-from dovetail.state.store import read_totals
-from dovetail.state.why import why
 from dovetail.time.clock import CommitSummary
 from dovetail.time.coordinator import Pace, Planned, plan
 from dovetail.time.recording import record_of
+from dovetail.why.why import why
 from faults import near
-from unit.state.workload import OUTPUT, SCHEMA, config, random_rows
+from unit.engine.workload import OUTPUT, SCHEMA, config, random_rows
 from wide_rows import SCHEMA as WIDE
 from wide_rows import put as put_wide
 from wide_rows import wide_rows

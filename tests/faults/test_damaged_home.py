@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from dovetail.engine.copying import settle
 from dovetail.errors import DovetailError
 from dovetail.model.offset import JoinOffset
 from dovetail.service.torture import quick_join
-from dovetail.state.copying import settle
 from faults.fuzzer import DOCUMENTED
 from faults.mutants import DAMAGES
 from faults.specimen import forget

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oracle
+from dovetail.engine.store import read_totals
 from dovetail.model.share import HotKey
-from dovetail.state.store import read_totals
 from laws.algorithms import HASHINGS
 from laws.effort import examples
 from laws.recovering import RecoveringJoin, in_log_order, passing_home

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oracle
+from dovetail.engine import live_index
+from dovetail.engine.store import read_totals
 from dovetail.model.share import HotKey
-from dovetail.state import live_index
-from dovetail.state.store import read_totals
 from laws.algorithms import HASHINGS, Hashing
 from laws.effort import examples
 from laws.recovering import RecoveringJoin, in_log_order, passing_home

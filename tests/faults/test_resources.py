@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from dovetail.engine import live_index
 from dovetail.errors import HomeError, StateError
 from dovetail.service.torture import nursery, quick_join
-from dovetail.state import live_index
 
 SEED = 4
 

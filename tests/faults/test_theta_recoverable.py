@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import theta_oracle as oracle
-from dovetail.state.store import read_totals
+from dovetail.engine.store import read_totals
 from faults.test_recoverable import ACCIDENTS
 from laws.effort import examples
 from laws.recovering import passing_home

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import windows_oracle as oracle
+from dovetail.engine.store import read_totals
 from dovetail.model.share import HotKey
-from dovetail.state.store import read_totals
 from faults.test_recoverable import ACCIDENTS
 from laws.algorithms import HASHINGS
 from laws.effort import examples

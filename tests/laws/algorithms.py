@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from dovetail.joins.interval import (
+from dovetail.joins.interval.step import (
     ENDED,
     NEVER,
     Arrivals,

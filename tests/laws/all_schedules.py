@@ -7,15 +7,15 @@ again.
 import numpy as np
 
 import sliding_oracle as oracle
-from dovetail.joins.sliding.driver import Driver
-from dovetail.joins.sliding.encoding import Encoding
-from dovetail.joins.sliding.expression import parsed
-from dovetail.joins.sliding.topology import Job
-from dovetail.kernels.sliding import ends
-from dovetail.kernels.sliding.channel import SENT, TAKEN
-from dovetail.kernels.sliding.layout import KIND, PAIR_R, PAIR_S, ROW
-from dovetail.kernels.sliding.subwindow import BEGIN, END
 from dovetail.model.sliding import Window
+from dovetail.sliding.driver import Driver
+from dovetail.sliding.encoding import Encoding
+from dovetail.sliding.expression import parsed
+from dovetail.sliding.kernels import ends
+from dovetail.sliding.kernels.channel import SENT, TAKEN
+from dovetail.sliding.kernels.layout import KIND, PAIR_R, PAIR_S, ROW
+from dovetail.sliding.kernels.subwindow import BEGIN, END
+from dovetail.sliding.topology import Job
 
 
 class SmallChain:

@@ -16,7 +16,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from dovetail.joins.interval import ENDED, NEVER
+from dovetail.engine import live_index, run_files
+from dovetail.engine.copying import settle
+from dovetail.engine.floors import with_floors
+from dovetail.engine.join_step import run_step
+from dovetail.engine.snapshot_files import SnapshotFiles
+from dovetail.engine.store import StateStore
+from dovetail.joins.interval.step import ENDED, NEVER
 from dovetail.log.category import Category
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_config import JoinConfig, OutputColumn
@@ -24,12 +30,6 @@ from dovetail.model.join_settings import JoinSettings
 from dovetail.model.offset import JoinOffset
 from dovetail.model.share import HotKey
 from dovetail.model.time_codes import NO_TIME
-from dovetail.state import live_index, run_files
-from dovetail.state.copying import settle
-from dovetail.state.floors import with_floors
-from dovetail.state.join_step import run_step
-from dovetail.state.snapshot_files import SnapshotFiles
-from dovetail.state.store import StateStore
 from laws.algorithms import NO_CAPS, Caps, Hashing
 from oracle import in_order
 from streams import Mode, Row, Step, Window

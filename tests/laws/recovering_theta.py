@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from dovetail.joins.interval import ENDED, NEVER
+from dovetail.engine.floors import with_floors
+from dovetail.engine.snapshot_files import SnapshotFiles
+from dovetail.joins.interval.step import ENDED, NEVER
 from dovetail.log.category import Category
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.offset import JoinOffset
 from dovetail.model.theta import Theta
 from dovetail.model.time_codes import NO_TIME
-from dovetail.state.floors import with_floors
-from dovetail.state.snapshot_files import SnapshotFiles
 from laws.algorithms import HASHINGS
 from laws.recovering import RecoveringJoin
 from streams import Mode, Row, Step, Window

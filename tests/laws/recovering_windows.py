@@ -8,12 +8,12 @@ from pathlib import Path
 import pyarrow as pa
 
 import windows_oracle as oracle
+from dovetail.engine.join_step import run_step
+from dovetail.engine.snapshot_files import SnapshotFiles
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_config import OutputColumn
 from dovetail.model.offset import JoinOffset
 from dovetail.model.window_join import WindowJoin
-from dovetail.state.join_step import run_step
-from dovetail.state.snapshot_files import SnapshotFiles
 from laws.algorithms import Hashing
 from laws.recovering import RecoveringJoin
 from streams import Mode, Window

@@ -2,9 +2,9 @@
 
 import pytest
 
-from dovetail.joins.sliding.low_latency_handshake import LowLatencyHandshake
-from dovetail.kernels.sliding import fast_forward
-from dovetail.kernels.sliding.subwindow import BEGIN, END
+from dovetail.sliding.kernels import fast_forward
+from dovetail.sliding.kernels.subwindow import BEGIN, END
+from dovetail.sliding.low_latency_handshake import LowLatencyHandshake
 from laws.all_schedules import SmallChain, explore
 
 

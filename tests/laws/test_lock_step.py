@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 import sliding_oracle as oracle
 from dovetail.errors import SettingError
-from dovetail.joins.sliding.driver import Driver
-from dovetail.joins.sliding.encoding import Encoding
-from dovetail.joins.sliding.expression import parsed
-from dovetail.joins.sliding.lock_step import Chip, emulate
-from dovetail.joins.sliding.topology import Job
 from dovetail.model.sliding import Window
+from dovetail.sliding.driver import Driver
+from dovetail.sliding.encoding import Encoding
+from dovetail.sliding.expression import parsed
+from dovetail.sliding.lock_step import Chip, emulate
+from dovetail.sliding.topology import Job
 from laws.effort import examples
 
 COLUMN = {"x": np.dtype(np.int32)}

@@ -6,7 +6,7 @@ from hypothesis import given
 
 import oracle
 from dovetail.joins import sample as sampling
-from dovetail.joins.interval import Arrivals, IntervalState, Times, step
+from dovetail.joins.interval.step import Arrivals, IntervalState, Times, step
 from dovetail.joins.sample import Sample, look
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.match_offsets import BEYOND, BINS, INSIDE, MatchOffsets, histogram, labelled

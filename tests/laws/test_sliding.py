@@ -12,15 +12,15 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 
 import sliding_oracle as oracle
-from dovetail.joins.sliding.cell_join import CellJoin
-from dovetail.joins.sliding.designs import DESIGNS
-from dovetail.joins.sliding.driver import Driver
-from dovetail.joins.sliding.encoding import Encoding
-from dovetail.joins.sliding.expression import parsed
-from dovetail.joins.sliding.handshake import Handshake
-from dovetail.joins.sliding.topology import Job
-from dovetail.kernels.sliding.layout import PAIR_KIND, PAIR_ORDER, PAIR_R, PAIR_S, PAIR_WORDS
 from dovetail.model.sliding import Window
+from dovetail.sliding.cell_join import CellJoin
+from dovetail.sliding.designs import DESIGNS
+from dovetail.sliding.driver import Driver
+from dovetail.sliding.encoding import Encoding
+from dovetail.sliding.expression import parsed
+from dovetail.sliding.handshake import Handshake
+from dovetail.sliding.kernels.layout import PAIR_KIND, PAIR_ORDER, PAIR_R, PAIR_S, PAIR_WORDS
+from dovetail.sliding.topology import Job
 from laws.effort import examples
 
 LEFT = {"x": np.int32, "y": np.float32}

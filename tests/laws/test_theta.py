@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import theta_oracle as oracle
-from dovetail.joins import theta_pairs, theta_runs
+from dovetail.joins.theta import pairs as theta_pairs
+from dovetail.joins.theta import runs as theta_runs
 from laws.effort import examples
 from laws.theta import CONDITIONS, MODES, Tasks, counting
 from oracle import ENDED

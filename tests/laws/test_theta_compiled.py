@@ -6,9 +6,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from dovetail.joins.theta_compiled import kind_of, pairs_kernel, words
-from dovetail.joins.theta_condition import holds
-from dovetail.joins.theta_source import Unsupported, can_compile, operands_of
+from dovetail.joins.theta.compiled import kind_of, pairs_kernel, words
+from dovetail.joins.theta.condition import holds
+from dovetail.joins.theta.source import Unsupported, can_compile, operands_of
 from dovetail.model.share import SIDES
 from dovetail.model.theta import Constant, Operand, Operation
 from laws.effort import examples

@@ -3,9 +3,9 @@ the end."""
 
 import pytest
 
-from dovetail.joins.sliding.handshake import Handshake
-from dovetail.kernels.sliding import handshake
-from dovetail.kernels.sliding.subwindow import BEGIN
+from dovetail.sliding.handshake import Handshake
+from dovetail.sliding.kernels import handshake
+from dovetail.sliding.kernels.subwindow import BEGIN
 from laws.all_schedules import SmallChain, explore
 
 

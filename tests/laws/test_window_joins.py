@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import oracle
 from dovetail.errors import InputError, SettingError
-from dovetail.joins.window.join import ALGORITHMS, match, pairs, summed
-from dovetail.joins.window.knobs import Knobs
+from dovetail.intra_window.join import ALGORITHMS, match, pairs, summed
+from dovetail.intra_window.knobs import Knobs
 from laws.effort import examples
 from window_keys import Shape, shapes
 
@@ -78,7 +78,7 @@ def test_a_key_of_a_thousand_rows_a_side_among_others(algorithm: str) -> None:
 def test_wide_keys_that_collide_are_told_apart(algorithm: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys of 64 bits far apart are joined by a hash: with one that says the same of all keys, the pairs are
     still those of the keys."""
-    from dovetail.joins.window import keys
+    from dovetail.intra_window import keys
 
     monkeypatch.setattr(keys, "hashed", lambda wide, start, stop, out: out[start:stop].fill(5))
     rng = np.random.default_rng(8)

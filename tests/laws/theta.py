@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from dovetail.joins.interval import Arrivals, IntervalState, Times
-from dovetail.joins.theta import Indexed, Task, Turn, step
+from dovetail.joins.interval.step import Arrivals, IntervalState, Times
+from dovetail.joins.theta.step import Indexed, Task, Turn, step
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.share import SIDES, Share
 from dovetail.model.theta import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import windows_oracle as oracle
-from dovetail.joins.interval import IntervalState, Times
-from dovetail.joins.windowed import Task, step
+from dovetail.joins.interval.step import IntervalState, Times
+from dovetail.joins.windowed.step import Task, step
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.window_join import NEVER, Emit, WindowJoin, hopping, session, tumbling
 from laws.algorithms import INT64, Hashing, IntervalStep

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.service import cli
-from dovetail.service.bench_command import benchmarks
 from dovetail.service.checkout import checkout_root
+from dovetail.service.cli.bench import benchmarks
+from dovetail.service.cli import main as cli
 
 ROOT = checkout_root()
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])

@@ -56,3 +56,8 @@ def test_importing_the_package_imports_nothing_heavy() -> None:
     code = "import sys, dovetail; print({'pyspark', 'numba', 'pyarrow', 'numpy'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
+
+
+def test_numba_is_at_home_in_folders_called_kernels() -> None:
+    users = [path for path in SOURCES if re.search(r"^\s*(import|from) numba", path.read_text(), re.M)]
+    assert [str(path.relative_to(ROOT)) for path in users if path.parent.name != "kernels"] == []

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from dovetail.errors import InputError
-from dovetail.service import cli
-from dovetail.service.bench_command import benchmarks, load
+from dovetail.service.cli.bench import benchmarks, load
+from dovetail.service.cli.main import main as cli
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def test_lists_what_has_a_main(folder: Path) -> None:
 def test_hands_over_options_and_takes_the_status(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("dovetail.service.bench_command.checkout_root", lambda: folder.parent)
+    monkeypatch.setattr("dovetail.service.cli.bench.checkout_root", lambda: folder.parent)
     with pytest.raises(SystemExit) as ended:
         cli.main(["bench", "fast", "--rows", "5", "--json", "--help"])
     assert ended.value.code == 3

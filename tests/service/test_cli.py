@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from dovetail.errors import InputError
-from dovetail.service import cli
+from dovetail.service.cli.main import main as cli
 
 HEAVY = ("pyspark", "numba", "pyarrow", "pandas", "numpy", "sqlglot")
 
@@ -22,7 +22,7 @@ def run(*arguments: str) -> int:
 
 def stand_in(monkeypatch: pytest.MonkeyPatch, function: object) -> None:
     """Put a function in the place of the `version` command."""
-    from dovetail.service import settings_command
+    from dovetail.service.cli import settings as settings_command
 
     monkeypatch.setattr(settings_command, "version", function)
 
@@ -32,7 +32,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch, function: object) -> None:
 )
 def test_starting_imports_nothing_heavy(arguments: list[str]) -> None:
     code = (
-        "import sys\nfrom dovetail.service.cli import main\n"
+        "import sys\nfrom dovetail.service.cli.main import main\n"
         f"try:\n    main({arguments!r})\nexcept SystemExit as end:\n    assert not end.code, end.code\n"
         f"print([name for name in {HEAVY!r} if name in sys.modules])"
     )

@@ -14,11 +14,11 @@ import pytest
 from rich.console import Console
 
 from dovetail.errors import HomeError
-from dovetail.service import cli
-from dovetail.service.demo import DemoResult, _folder, report
-from dovetail.service.demo_feed import Feeder, create_categories
-from dovetail.service.demo_streams import DemoStreams
-from dovetail.service.stop_signals import stopped_by_signals
+from dovetail.service.cli.demo import DemoResult, _folder, report
+from dovetail.service.cli.main import main as cli
+from dovetail.service.cli.stop_signals import stopped_by_signals
+from dovetail.service.demo.feed import Feeder, create_categories
+from dovetail.service.demo.streams import DemoStreams
 
 RESULT = DemoResult(
     left_rows=603_883,

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from dovetail.service import units
-from dovetail.service.live_view import LiveView, plain_line, render
+from dovetail.service.cli.live_view import LiveView, plain_line, render
 from dovetail.service.run_snapshot import (
     HISTORY_LENGTH,
     JoinSnapshot,

@@ -18,8 +18,8 @@ from dovetail.errors import CategoryMismatch, CategoryNotFound, DovetailError, I
 from dovetail.log.category import Category
 from dovetail.log.ingest.append import append_file
 from dovetail.log.ingest.files import find_files
-from dovetail.service import log_commands
-from dovetail.service.log_commands import app
+from dovetail.service.cli import log as log_commands
+from dovetail.service.cli.log import app
 
 
 class Shell:

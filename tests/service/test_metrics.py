@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dovetail.service import cli
 from dovetail.service.checkout import checkout_root
+from dovetail.service.cli.main import main as cli
 from dovetail.service.metrics import Measured, families, to_markdown
 
 

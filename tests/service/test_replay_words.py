@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from dovetail.engine.measure import measure
+from dovetail.engine.replay_progress import Replaying
 from dovetail.model.interval import IntervalSpec
+from dovetail.service.cli.status import facts
 from dovetail.service.metrics import MeasuredJoin
-from dovetail.service.replay_words import replay_words
-from dovetail.service.status_command import facts
-from dovetail.state.measure import measure
-from dovetail.state.replay_progress import Replaying
-from unit.state.stepping import Driven
+from dovetail.service.words.replay_words import replay_words
+from unit.engine.stepping import Driven
 
 
 @pytest.mark.parametrize(

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.log.filesystem import open_store
+from dovetail.log.homes.filesystem import open_store
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_settings import JoinSettings
 from dovetail.plan.application_file import application_path, encode
 from dovetail.plan.physical import CategoryOutput, JoinStage, NoopSink, Plan, SlicerStage
-from dovetail.service import cli
-from dovetail.service.task_words import task_words
-from unit.state.stepping import Driven
+from dovetail.service.cli.main import main as cli
+from dovetail.service.words.task_words import task_words
+from unit.engine.stepping import Driven
 
 SPEC = IntervalSpec(30, 40, "left")
 JOINS = {"view": None, "other": 3}  # with the option `tasks`
@@ -161,7 +161,7 @@ def test_words(known: tuple[int | None, int | None, str], words: str) -> None:
 
 def test_it_needs_no_spark(home: str) -> None:
     code = (
-        "import sys\nfrom dovetail.service.cli import main\n"
+        "import sys\nfrom dovetail.service.cli.main import main\n"
         f"try:\n    main(['scale', 'app', '--tasks', '2', '--home', {home!r}])\n"
         "except SystemExit as end:\n    assert not end.code\n"
         "print([name for name in ('pyspark', 'sqlglot') if name in sys.modules])"

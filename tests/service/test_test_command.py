@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from dovetail.errors import InputError
-from dovetail.service import cli
 from dovetail.service.checkout import checkout_root
-from dovetail.service.test_command import NOTHING_RAN, TIERS, count, run_tiers
+from dovetail.service.cli.main import main as cli
+from dovetail.service.cli.test import NOTHING_RAN, TIERS, count, run_tiers
 
 LINT, PURE, LAWS, FAULTS, SPARK = TIERS
 Runner = Callable[[Sequence[str], Path], int]
@@ -101,7 +101,7 @@ def test_a_real_pytest_is_counted(tmp_path: Path, capsys: pytest.CaptureFixture[
 def test_arguments_after_the_dashes_are_pytests(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[object] = []
     monkeypatch.setattr(
-        "dovetail.service.test_command.run_tiers",
+        "dovetail.service.cli.test.run_tiers",
         lambda tiers, root, extra: asked.append((tiers, extra)) or 0,
     )
     with pytest.raises(SystemExit):

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.log.filesystem import open_store
+from dovetail.log.homes.filesystem import open_store
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_settings import JoinSettings
 from dovetail.model.theta import Theta
 from dovetail.model.window_join import tumbling
 from dovetail.plan.application_file import application_path, encode, read_application
 from dovetail.plan.physical import CategoryOutput, JoinStage, NoopSink, Plan, Relation, SlicerStage
-from dovetail.service import cli
+from dovetail.service.cli.main import main as cli
 from laws.theta import band
-from unit.state.stepping import Driven
+from unit.engine.stepping import Driven
 
 SPEC = IntervalSpec(30, 40, "left")
 
@@ -189,7 +189,7 @@ def test_one_of_several_joins_must_be_named(home: str, capsys: pytest.CaptureFix
 
 def test_it_needs_no_spark(home: str) -> None:
     code = (
-        "import sys\nfrom dovetail.service.cli import main\n"
+        "import sys\nfrom dovetail.service.cli.main import main\n"
         f"try:\n    main(['why', 'app', '--key', 'a', '--home', {home!r}])\n"
         "except SystemExit as end:\n    assert not end.code\n"
         "print([name for name in ('pyspark', 'sqlglot') if name in sys.modules])"

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dovetail.joins.interval import Arrivals, IntervalState, Times, step
+from dovetail.engine.measure import JoinMeasure, StreamMeasure
+from dovetail.engine.store import add_totals
+from dovetail.joins.interval.step import Arrivals, IntervalState, Times, step
 from dovetail.joins.sample import Sample, look
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.match_offsets import labelled
 from dovetail.service.advice import Advice, advise, distances
-from dovetail.state.measure import JoinMeasure, StreamMeasure
-from dovetail.state.store import add_totals
 
 SECOND, MINUTE = 1_000_000, 60_000_000
 HOUR_S, ROWS_A_SECOND, STEP_S, DELAY_S = 3600, 100, 10, 5

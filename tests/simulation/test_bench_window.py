@@ -14,8 +14,8 @@ from bench.window_runs import Run, run_study
 from bench.window_studies import Point, Size, Study, studies
 from bench.window_workloads import PUBLISHED, WORKLOADS, Micro, Window
 
-from dovetail.joins.window import cost
-from dovetail.joins.window.join import ALGORITHMS
+from dovetail.intra_window import cost
+from dovetail.intra_window.join import ALGORITHMS
 
 SMALL = ["--scale", "0.0002", "--threads", "2", "--repeat", "1"]
 

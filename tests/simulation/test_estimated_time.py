@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dovetail.joins.interval import Arrivals, IntervalState, Times, step
+from dovetail.joins.interval.step import Arrivals, IntervalState, Times, step
 from dovetail.model.estimate_spec import EstimateSpec
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.offset import JoinOffset

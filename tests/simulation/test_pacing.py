@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dovetail.joins.interval import IntervalState, Times, step
+from dovetail.joins.interval.step import IntervalState, Times, step
 from dovetail.model.estimate_spec import EstimateSpec
 from dovetail.model.offset import JoinOffset
 from dovetail.model.pacing import Pacing

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Literal
 import pyarrow as pa
 
 from dovetail.log.category import Category
-from dovetail.service.run_command import run_application
+from dovetail.service.cli.run import run_application
+from dovetail.service.committed_files import committed_files
 from dovetail.service.run_snapshot import RunSnapshot
-from dovetail.service.run_summary import RunSummary
-from dovetail.spark.committed_files import committed_files
+from dovetail.service.words.run_summary import RunSummary
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

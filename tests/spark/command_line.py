@@ -17,7 +17,7 @@ def environment() -> dict[str, str]:
 
 
 def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "dovetail.service.cli", *arguments]
+    return [sys.executable, "-m", "dovetail.service.cli.main", *arguments]
 
 
 def run(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:

@@ -11,7 +11,7 @@ import pytest
 
 import dovetail
 from dovetail.errors import PlanError
-from dovetail.spark.committed_files import committed_files
+from dovetail.service.committed_files import committed_files
 from spark.application import Application
 from spark.batch import count, database, differences, join_sql
 from spark.events import events, write_files

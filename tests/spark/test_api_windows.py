@@ -11,8 +11,8 @@ import pytest
 
 import dovetail
 from dovetail.errors import StateError
+from dovetail.service.committed_files import committed_files
 from dovetail.service.metrics import measured
-from dovetail.spark.committed_files import committed_files
 from spark.application import Application, Mode
 from spark.batch import add, count, database, differences
 from spark.events import events, write_files

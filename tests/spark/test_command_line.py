@@ -9,7 +9,7 @@ import subprocess
 import threading
 from pathlib import Path
 
-from dovetail.spark.committed_files import committed_files
+from dovetail.service.committed_files import committed_files
 from spark.batch import count, database, differences, join_sql
 from spark.command_line import assert_no_trace, assert_told, command, environment, run
 from spark.events import events, write_files

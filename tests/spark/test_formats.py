@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dovetail.log.category import Category
-from dovetail.spark.committed_files import committed_files
+from dovetail.service.committed_files import committed_files
 from spark.application import Application
 from spark.batch import add, count, database, differences
 from spark.events import START_US, events

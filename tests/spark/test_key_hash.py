@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from dovetail.state.key_hash import hash_keys, hashable
+from dovetail.joins.rows.key_hash import hash_keys, hashable
 
 ROWS = 500
 

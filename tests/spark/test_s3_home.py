@@ -15,13 +15,13 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import fs
 
+from dovetail.engine import live_index
 from dovetail.errors import HomeError, StateError
-from dovetail.log.filesystem import Output, open_store
-from dovetail.log.lease import Terms
+from dovetail.log.homes.filesystem import Output, open_store
+from dovetail.log.homes.lease import Terms
 from dovetail.model.interval import IntervalSpec
 from dovetail.spark import application
 from dovetail.spark.application import running
-from dovetail.state import live_index
 from oracle import batch_join
 from s3 import BUCKET, S3, s3_server
 from spark.application import committed_files
@@ -29,7 +29,7 @@ from spark.batch import count, database, differences, join_sql
 from spark.command_line import assert_no_trace, command, environment
 from spark.events import events
 from spark.standalone import SETTINGS, standalone_cluster
-from unit.state.workload import config, joined, offsets, random_rows, write_commits
+from unit.engine.workload import config, joined, offsets, random_rows, write_commits
 
 
 @pytest.fixture(scope="module")

@@ -10,10 +10,10 @@ import time
 import pyarrow as pa
 import pytest
 
-from dovetail.service import cli
+from dovetail.engine.measure import JoinMeasure
+from dovetail.service.cli.main import main as cli
 from dovetail.service.metrics import measured
 from dovetail.service.run_snapshot import RunSnapshot
-from dovetail.state.measure import JoinMeasure
 from spark.application import Application
 from spark.batch import count, database, differences, join_sql
 from spark.events import write_files

@@ -11,8 +11,8 @@ import pytest
 import dovetail
 from dovetail.errors import DovetailError, HomeError, InputError
 from dovetail.log.category import Category
-from dovetail.spark import sides
-from dovetail.spark.committed_files import committed_files
+from dovetail.service.committed_files import committed_files
+from dovetail.slicing import sides
 from spark.application import Application
 from spark.batch import database, differences, join_sql
 from spark.events import events, write_files

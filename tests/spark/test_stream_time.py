@@ -6,9 +6,9 @@ from __future__ import annotations
 import threading
 from itertools import pairwise
 
+from dovetail.engine.step_log import StepLog
 from dovetail.service.run_snapshot import RunSnapshot
-from dovetail.service.run_summary import JoinSummary
-from dovetail.state.step_log import StepLog
+from dovetail.service.words.run_summary import JoinSummary
 from spark.application import Application
 from spark.batch import count, database, differences, join_sql
 from spark.events import events, write_files

@@ -15,10 +15,10 @@ from dovetail.errors import DovetailError
 from dovetail.log.category import Category
 from dovetail.plan.application_file import read_application
 from dovetail.plan.configure import join_config
-from dovetail.service import cli
+from dovetail.service.cli.main import main as cli
 from dovetail.service.metrics import measured
-from dovetail.state.theta_fate import ThetaFate
-from dovetail.state.why import why
+from dovetail.why.theta_fate import ThetaFate
+from dovetail.why.why import why
 from spark.application import Application
 from spark.batch import count, database, differences, join_sql
 from spark.events import events, write_files

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.joins.buffer import Allocate, Buffer, Held, in_memory
-from dovetail.joins.interval import Arrivals, Times, minus, open_bound, probe_bound
+from dovetail.joins.interval.step import Arrivals, Times, minus, open_bound, probe_bound
 from dovetail.kernels import ring as rings
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.match_offsets import MatchOffsets

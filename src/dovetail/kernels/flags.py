@@ -24,10 +24,10 @@ R = TypeVar("R")
 
 @functools.cache
 def _stamp() -> str:
-    folder = Path(__file__).parent
+    package = Path(__file__).parent.parent
     sources = hashlib.blake2b(digest_size=16)
-    for file in sorted(folder.rglob("*.py")):
-        sources.update(f"{file.relative_to(folder)}\0".encode())
+    for file in sorted(package.glob("**/kernels/*.py")):
+        sources.update(f"{file.relative_to(package)}\0".encode())
         sources.update(file.read_bytes())
     return sources.hexdigest()
 

@@ -24,7 +24,7 @@ from dovetail.log.cache import SEGMENTS, VERIFIED
 from dovetail.log.codec import Codec
 from dovetail.log.commit import Commit, PlacedSegment, RejectedRows, SegmentInfo
 from dovetail.log.definition import Definition, folder_of
-from dovetail.log.filesystem import Store, absolute_home, open_store
+from dovetail.log.homes.filesystem import Store, absolute_home, open_store
 from dovetail.log.packer import Packer
 from dovetail.log.schema import log_schema
 from dovetail.log.segment import MAX_BYTES, MAX_ROWS, BucketOf, HashOf, Segment, TimeOf

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from dovetail.errors import CorruptFile, DovetailError
 from dovetail.log import commit as commit_format
 from dovetail.log import dictionary, document, history
-from dovetail.log.filesystem import TEMPORARY
+from dovetail.log.homes.filesystem import TEMPORARY
 from dovetail.model import json_values as said
 
 if TYPE_CHECKING:

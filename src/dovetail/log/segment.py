@@ -28,7 +28,7 @@ from dovetail.log.blocks import COLUMN, Blocks, Packed, mapped_schema, payload_s
 from dovetail.log.codec import Codec
 from dovetail.log.commit import PlacedSegment, SegmentInfo
 from dovetail.log.document import checksum
-from dovetail.log.filesystem import Output, Write
+from dovetail.log.homes.filesystem import Output, Write
 from dovetail.log.packing import Packing
 from dovetail.log.schema import fit
 from dovetail.model.frequent_key import FrequentKey, most_frequent

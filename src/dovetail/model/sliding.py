@@ -9,7 +9,7 @@ from typing import Literal
 from dovetail.errors import SettingError
 
 Design = Literal["kang", "cell", "handshake", "low_latency_handshake", "split"]
-"""Whose way of sharing the work: see `joins/sliding/`."""
+"""Whose way of sharing the work: see `sliding/`."""
 
 Access = Literal["auto", "scan", "cells", "runs"]
 """How a core finds the rows in a box: it looks at all; it looks into cells of a grid, or of a hash; it

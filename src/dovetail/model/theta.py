@@ -52,7 +52,7 @@ Expression = Operand | Constant | Operation
 OPERATIONS = frozenset(
     ("and", "or", "not", "=", "<>", "<", "<=", ">", ">=", "<=>", "+", "-", "*", "/", "%", "neg", "is_null")
 ) | frozenset(("coalesce", "least", "greatest", "case", "abs", "sqrt", "power", "floor", "ceil", "concat"))
-"""What the evaluator knows (`joins/theta_condition.py`)."""
+"""What the evaluator knows (`joins/theta/condition.py`)."""
 
 
 @dataclass(frozen=True)

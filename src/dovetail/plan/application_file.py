@@ -6,7 +6,7 @@ from typing import Any
 
 from dovetail.errors import CorruptFile, DovetailError, StateError, UnknownVersion
 from dovetail.log import document
-from dovetail.log.filesystem import open_store
+from dovetail.log.homes.filesystem import open_store
 from dovetail.plan.nearest import did_you_mean
 from dovetail.plan.physical import Plan
 

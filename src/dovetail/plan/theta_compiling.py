@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from dovetail.joins.theta_source import Kind, can_compile
+from dovetail.joins.theta.source import Kind, can_compile
 from dovetail.model.share import Side
 from dovetail.plan.expression_types import Environment, type_of
 from dovetail.plan.theta_expression import expression_of, operands_out

@@ -15,11 +15,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dovetail.engine.measure import JoinMeasure
 from dovetail.joins.tactics import done_at_match
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.match_offsets import BEYOND, INSIDE, MatchOffsets, histogram
 from dovetail.plan.interval_literal import UNIT_US, words
-from dovetail.state.measure import JoinMeasure
 
 Int64s = NDArray[np.int64]
 Bound = Literal["before", "after"]

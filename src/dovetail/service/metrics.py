@@ -12,6 +12,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from dovetail.engine.measure import JoinMeasure, measure
+from dovetail.joins.windowed.run import JOINED_BY
 from dovetail.log.category import Category, list_categories
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.window_join import WindowJoin
@@ -21,8 +23,6 @@ from dovetail.plan.physical import JoinStage, Plan
 from dovetail.plan.rejects import rejects_category
 from dovetail.plan.window_words import emit_words
 from dovetail.service.advice import Advice, Bound, Distances, advise, distances
-from dovetail.state.measure import JoinMeasure, measure
-from dovetail.state.window_step import JOINED_BY
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from dovetail.errors import DovetailError, SettingError
-from dovetail.log.filesystem import open_store
+from dovetail.log.homes.filesystem import open_store
 from dovetail.plan.physical import Plan
 from dovetail.service.metrics import Measured, families, measured_plan, to_prometheus
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dovetail.kernels.simulate.chain import Walk, Walked, walk_chain
 from dovetail.simulate.costs import Costs
+from dovetail.simulate.kernels.chain import Walk, Walked, walk_chain
 from dovetail.simulate.load import Load, draw_matches, load
 from dovetail.simulate.setup import Setup
 from dovetail.simulate.sharing import slices

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dovetail.kernels.simulate.slices import Slices
 from dovetail.simulate.costs import Costs
+from dovetail.simulate.kernels.slices import Slices
 from dovetail.simulate.setup import Setup
 
 

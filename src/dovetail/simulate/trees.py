@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dovetail.kernels.simulate.trees import Rows, Shape, Work, pass_trees
 from dovetail.simulate.costs import Costs
+from dovetail.simulate.kernels.trees import Rows, Shape, Work, pass_trees
 from dovetail.simulate.load import Load, draw_matches, load
 from dovetail.simulate.outcome import Outcome, Times, outcome
 from dovetail.simulate.setup import Setup

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from dovetail.log.filesystem import open_store
+from dovetail.log.homes.filesystem import open_store
 from dovetail.plan.physical import Watermark
 from dovetail.spark.s3 import spark_uri
 

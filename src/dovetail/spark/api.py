@@ -26,15 +26,15 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from dovetail.errors import PlanError
-from dovetail.log.filesystem import absolute_home
+from dovetail.log.homes.filesystem import absolute_home
 from dovetail.model.interval import JoinType
+from dovetail.plan.dataframes.build import asked, join_plan
+from dovetail.plan.dataframes.duration import Duration
+from dovetail.plan.dataframes.options import Options
+from dovetail.plan.dataframes.windows import Windows
 from dovetail.plan.physical import JoinStage, SlicerStage
-from dovetail.spark.api_options import Options
-from dovetail.spark.api_plan import asked, join_plan
-from dovetail.spark.api_windows import Windows
 from dovetail.spark.application import claim, running
 from dovetail.spark.building import Builder
-from dovetail.spark.duration import Duration
 from dovetail.spark.failures import failure_of
 from dovetail.spark.starting import Failures, Mode, start
 

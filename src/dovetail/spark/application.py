@@ -14,8 +14,8 @@ from typing import Any
 
 from dovetail.errors import StateError
 from dovetail.log.category import Category, list_categories
-from dovetail.log.filesystem import Store, open_store
-from dovetail.log.lease import Lease, Terms
+from dovetail.log.homes.filesystem import Store, open_store
+from dovetail.log.homes.lease import Lease, Terms
 from dovetail.plan.application_file import application_path, decode, encode, stable
 from dovetail.plan.physical import Plan
 from dovetail.spark.run_lock import locked

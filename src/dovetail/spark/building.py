@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructField, StructType, TimestampType
 
 from dovetail.errors import PlanError
-from dovetail.joins.theta_condition import check_types
+from dovetail.joins.theta.condition import check_types
 from dovetail.log.category import Category
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.validity import Validity

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
-from dovetail.log.filesystem import Store, open_store
+from dovetail.log.homes.filesystem import Store, open_store
 from dovetail.spark.s3 import spark_uri
 
 _SETTING = "spark.sql.streaming.checkpointFileManagerClass"

@@ -13,9 +13,9 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from dovetail.engine.snapshot_files import SnapshotFiles
 from dovetail.errors import DovetailError
 from dovetail.model.join_config import JoinConfig
-from dovetail.state.snapshot_files import SnapshotFiles
 
 CALLS_A_CORE = 2
 """Tasks go where there is room: some more than there are cores, so that every host gets one."""

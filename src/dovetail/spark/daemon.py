@@ -16,7 +16,7 @@ def main() -> None:
     _import()
     from pyspark.daemon import manager
 
-    from dovetail.kernels.warm import warm
+    from dovetail.engine.warm import warm
 
     warm()
     gc.collect()
@@ -28,12 +28,6 @@ def _import() -> None:
     import pandas  # noqa: F401  (PySpark's Arrow path imports it in every worker)
     import pyarrow.parquet  # noqa: F401
     import pyspark.worker  # noqa: F401
-
-    import dovetail.spark.category_source
-    import dovetail.spark.direct_slicer
-    import dovetail.spark.join_source
-    import dovetail.spark.write_rows
-    import dovetail.state.join_step  # noqa: F401
 
 
 if __name__ == "__main__":

@@ -46,14 +46,14 @@ class DirectSlice:
     @told
     def __call__(self, groups: Iterable[list[RowGroup]]) -> Iterator[str]:
         from dovetail.log.category import Category
-        from dovetail.spark.sides import write_side
+        from dovetail.slicing.sides import write_side
 
         category = Category.open(self.home, self.category)
         batches = (self._sliced(group, category.schema) for part in groups for group in part)
         yield write_side(category, batches, self.validity).to_json()
 
     def _sliced(self, group: RowGroup, schema: pa.Schema) -> pa.RecordBatch:
-        from dovetail.spark.write_rows import sliced_batch
+        from dovetail.slicing.write_rows import sliced_batch
 
         file, number, _ = group
         wanted = list(dict.fromkeys([*(source for _, source in self.columns), self.time]))
@@ -65,7 +65,7 @@ def direct_slice(stage: SlicerStage, category: Category, validity: Validity) -> 
     Arrow and the category agree on."""
     import pyarrow as pa
 
-    from dovetail.state.key_hash import hashable
+    from dovetail.joins.rows.key_hash import hashable
 
     source, output = stage.inputs[0].source if stage.inputs else None, stage.output
     if (
@@ -94,7 +94,7 @@ def append_files(
     rows: DataFrame, batch: int, files: Sequence[str], category: Category, producer: str, slice_: DirectSlice
 ) -> None:
     """One micro-batch of files, in the order they came, into the log. To be called from `foreachBatch`."""
-    from dovetail.spark.sides import append_written
+    from dovetail.slicing.sides import append_written
 
     context = rows.sparkSession.sparkContext
     parts = _parts(_row_groups(files), context.defaultParallelism)

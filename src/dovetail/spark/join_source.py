@@ -21,6 +21,10 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, Suppor
 from pyspark.sql.types import StructType
 
 from dovetail.crash_points import passing
+from dovetail.engine.asked_tasks import tasks_to_plan
+from dovetail.engine.floors import with_floors
+from dovetail.engine.home_snapshots import HomeSnapshots
+from dovetail.engine.step_log import StepLog
 from dovetail.log.category import Category
 from dovetail.log.commit import Commit
 from dovetail.model.join_config import JoinConfig
@@ -28,10 +32,6 @@ from dovetail.model.offset import JoinOffset
 from dovetail.spark.failures import told
 from dovetail.spark.gates import wait_at
 from dovetail.spark.hang_up import QuietReader
-from dovetail.state.asked_tasks import tasks_to_plan
-from dovetail.state.floors import with_floors
-from dovetail.state.home_snapshots import HomeSnapshots
-from dovetail.state.step_log import StepLog
 from dovetail.time.clock import CommitSummary
 from dovetail.time.coordinator import Pace, Planned, plan
 from dovetail.time.recording import record_of
@@ -207,8 +207,8 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
 
     @told
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        from dovetail.engine.join_step import run_step
         from dovetail.spark.arrow_types import arrow_schema
-        from dovetail.state.join_step import run_step
 
         assert isinstance(partition, BucketGroup)
         start, end = JoinOffset.from_json(partition.start), JoinOffset.from_json(partition.end)

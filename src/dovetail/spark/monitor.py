@@ -11,6 +11,9 @@ from dataclasses import dataclass, field
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
 
+from dovetail.engine.measure import match_rate
+from dovetail.engine.replay_progress import Replaying, replaying
+from dovetail.engine.store import read_totals
 from dovetail.errors import DovetailError
 from dovetail.log.category import Category, list_categories
 from dovetail.model.join_config import JoinConfig
@@ -19,9 +22,6 @@ from dovetail.plan.physical import SlicerStage
 from dovetail.plan.rejects import rejects_category
 from dovetail.spark.building import BuiltStage
 from dovetail.spark.runner import Run
-from dovetail.state.measure import match_rate
-from dovetail.state.replay_progress import Replaying, replaying
-from dovetail.state.store import read_totals
 from dovetail.time.clock import saved_estimate
 from dovetail.time.estimate import Estimate
 

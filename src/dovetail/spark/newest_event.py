@@ -12,7 +12,7 @@ import re
 
 from pyspark.sql.streaming.query import StreamingQuery
 
-from dovetail.log.filesystem import open_store
+from dovetail.log.homes.filesystem import open_store
 from dovetail.plan.physical import Watermark
 from dovetail.spark.batch_files import checkpoint_lines, damaged
 from dovetail.spark.checkpoints import Checkpoint

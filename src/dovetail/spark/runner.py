@@ -18,6 +18,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from dovetail.engine.live_index import index_root, sweep
 from dovetail.errors import DovetailError
 from dovetail.plan.physical import Plan
 from dovetail.spark.aggregate_end import write_end_row
@@ -28,7 +29,6 @@ from dovetail.spark.failures import failure_of, passing
 from dovetail.spark.gates import Gates
 from dovetail.spark.newest_event import unended_us
 from dovetail.spark.starting import Failures, Mode, start
-from dovetail.state.live_index import index_root, sweep
 
 WATCH_S = 0.2
 """Between two looks at all queries, each of which is asked several things: more often would take a share of a

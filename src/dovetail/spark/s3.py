@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pyspark
 
-from dovetail.log.filesystem import shown
+from dovetail.log.homes.filesystem import shown
 from dovetail.plan.physical import FileSink, FilesSource, Plan, SlicerStage
 
 HADOOP = "3.5.0"

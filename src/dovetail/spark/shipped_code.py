@@ -90,7 +90,7 @@ def hosts_folder() -> Path:
 def _compile(folder: Path) -> None:
     """Kernels that cannot be compiled here and now are compiled by whoever calls them first."""
     subprocess.run(
-        [sys.executable, "-m", "dovetail.kernels.warm"],
+        [sys.executable, "-m", "dovetail.engine.warm"],
         env={**os.environ, "PYTHONPATH": str(folder)},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,  # Spark reads what the daemon prints

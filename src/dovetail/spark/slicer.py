@@ -82,8 +82,8 @@ class WriteSegments:
         import pyarrow as pa
 
         from dovetail.log.category import Category
-        from dovetail.spark.sides import Written, write_side
-        from dovetail.spark.write_rows import bucket_of, time_of
+        from dovetail.slicing.sides import Written, write_side
+        from dovetail.slicing.write_rows import bucket_of, time_of
 
         category, placement = Category.open(self.home, self.category), self.placement
         if placement.validity is not None:
@@ -98,7 +98,7 @@ def append_batch(
     rows: DataFrame, batch: int, category: Category, producer: str, placement: Placement
 ) -> None:
     """One micro-batch into the log. To be called from `foreachBatch`."""
-    from dovetail.spark.sides import append_written
+    from dovetail.slicing.sides import append_written
 
     write = WriteSegments(category.home, category.name, placement)
     written = [row[0] for row in rows.mapInArrow(write, "written string").collect()]

@@ -16,7 +16,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from dovetail.crash_points import passing
 from dovetail.errors import DovetailError
 from dovetail.log.category import Category
-from dovetail.log.filesystem import shown
+from dovetail.log.homes.filesystem import shown
 from dovetail.plan.physical import (
     CategoryOutput,
     ConsoleSink,

@@ -7,8 +7,8 @@ from math import inf
 import numpy as np
 import pytest
 
-from dovetail.joins.window.adaptive import STALE_WINDOWS, Adaptive
-from dovetail.joins.window.join import ALGORITHMS
+from dovetail.intra_window.adaptive import STALE_WINDOWS, Adaptive
+from dovetail.intra_window.join import ALGORITHMS
 from unit.joins.window_costs import FLAT, costs, facts
 
 

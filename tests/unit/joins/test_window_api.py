@@ -11,7 +11,7 @@ import pytest
 import dovetail
 import oracle
 from dovetail.errors import InputError
-from dovetail.joins.window.knobs import Knobs
+from dovetail.intra_window.knobs import Knobs
 
 LEFT, RIGHT = [5, 3, 3, None, 9], [3, 5, None, 3]
 PAIRS = [(0, 1), (1, 0), (1, 3), (2, 0), (2, 3)]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dovetail.joins.window import at_rest, cost
-from dovetail.joins.window.at_rest import Chooser
-from dovetail.joins.window.join import LAZY, pairs
+from dovetail.intra_window import at_rest, cost
+from dovetail.intra_window.at_rest import Chooser
+from dovetail.intra_window.join import LAZY, pairs
 
 
 def test_a_choice_is_learnt_once_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,8 +7,8 @@ from math import inf
 import numpy as np
 import pytest
 
-from dovetail.joins.window.choose import chosen, facts_at_rest, tree
-from dovetail.joins.window.stream_facts import SAMPLE_ROWS, SideFacts, StreamFacts, side_facts
+from dovetail.intra_window.choose import chosen, facts_at_rest, tree
+from dovetail.intra_window.stream_facts import SAMPLE_ROWS, SideFacts, StreamFacts, side_facts
 
 
 def facts(

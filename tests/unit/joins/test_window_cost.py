@@ -7,9 +7,9 @@ from math import inf
 import numpy as np
 import pytest
 
-from dovetail.joins.window import cost
-from dovetail.joins.window.cost import Costs, calibrate, expected_matches, forecast
-from dovetail.joins.window.join import ALGORITHMS
+from dovetail.intra_window import cost
+from dovetail.intra_window.cost import Costs, calibrate, expected_matches, forecast
+from dovetail.intra_window.join import ALGORITHMS
 from unit.joins.window_costs import facts
 
 

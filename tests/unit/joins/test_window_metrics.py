@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from dovetail.errors import InputError
-from dovetail.joins.window.arrival import InMotion
-from dovetail.joins.window.join import ALGORITHMS, LAZY, match
-from dovetail.joins.window.knobs import Knobs
-from dovetail.joins.window.metrics import PHASES, MatchMeter, measure
-from dovetail.kernels.window.latency import bin_of, upper_edge
+from dovetail.intra_window.arrival import InMotion
+from dovetail.intra_window.join import ALGORITHMS, LAZY, match
+from dovetail.intra_window.kernels.latency import bin_of, upper_edge
+from dovetail.intra_window.knobs import Knobs
+from dovetail.intra_window.metrics import PHASES, MatchMeter, measure
 
 
 class Clock:

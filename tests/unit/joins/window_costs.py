@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from dovetail.joins.window.cost import DUPLICATES, ROWS, Costs
-from dovetail.joins.window.join import ALGORITHMS
-from dovetail.joins.window.stream_facts import SideFacts, StreamFacts
+from dovetail.intra_window.cost import DUPLICATES, ROWS, Costs
+from dovetail.intra_window.join import ALGORITHMS
+from dovetail.intra_window.stream_facts import SideFacts, StreamFacts
 
 FLAT = {"npj": 20, "prj": 10, "mway": 15, "mpass": 30, "shj_jm": 40, "shj_jb": 50, "pmj_jm": 45, "pmj_jb": 40}
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dovetail.kernels.window.copies import in_windows, labels, mark
+from dovetail.joins.windowed.kernels.copies import in_windows, labels, mark
 
 TIMES = st.lists(st.integers(-60, 60) | st.sampled_from([-(2**61), 2**61]), max_size=30)
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from dovetail.joins.theta_compiled import pairs_kernel
-from dovetail.kernels.theta.band import BLOCK, in_band
+from dovetail.joins.theta.compiled import pairs_kernel
+from dovetail.joins.theta.kernels.band import BLOCK, in_band
 from dovetail.model.theta import Operand, Operation
 
 LENGTHS = (0, 1, 7, 8, 9, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, 2 * BLOCK + 5)

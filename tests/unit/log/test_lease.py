@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from dovetail.errors import HomeError, StateError
-from dovetail.log.filesystem import Store, open_store
-from dovetail.log.lease import Lease, Terms
+from dovetail.log.homes.filesystem import Store, open_store
+from dovetail.log.homes.lease import Lease, Terms
 
 QUICK = Terms(renew_s=0.05, expires_s=1.0, settle_s=0.05, look_s=0.02)
 PATIENCE_S = 30

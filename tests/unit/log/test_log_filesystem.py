@@ -15,7 +15,7 @@ import pytest
 from dovetail.errors import CategoryMismatch, CorruptFile, HomeError, LogTruncated
 from dovetail.log.cache import Cache
 from dovetail.log.category import Category, list_categories
-from dovetail.log.filesystem import absolute_home, open_store
+from dovetail.log.homes.filesystem import absolute_home, open_store
 from wide_rows import SCHEMA as WIDE
 from wide_rows import put as put_wide
 from wide_rows import wide_rows

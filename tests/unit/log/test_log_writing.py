@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from dovetail.errors import HomeError
-from dovetail.log import local
-from dovetail.log.filesystem import Output, open_store
+from dovetail.log.homes import local
+from dovetail.log.homes.filesystem import Output, open_store
 
 FILES = 3 * local.SYNCING_AT_ONCE
 

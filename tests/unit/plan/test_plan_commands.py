@@ -14,7 +14,7 @@ from dovetail.errors import InputError, PqlError
 from dovetail.plan.physical import from_json
 from dovetail.plan.rules import RULES
 from dovetail.pql.compile import compile_pql
-from dovetail.service.plan_commands import check, plan
+from dovetail.service.cli.check_plan import check, plan
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dovetail.kernels.simulate.chain import Walk, walk_chain
-from dovetail.kernels.simulate.slices import Slices
+from dovetail.simulate.kernels.chain import Walk, walk_chain
+from dovetail.simulate.kernels.slices import Slices
 
 Floats = NDArray[np.float64]
 

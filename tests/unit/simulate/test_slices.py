@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dovetail.kernels.simulate.slices import finished
 from dovetail.simulate.costs import Costs
+from dovetail.simulate.kernels.slices import finished
 from dovetail.simulate.setup import Setup
 from dovetail.simulate.sharing import slices
 from dovetail.simulate.window import Window

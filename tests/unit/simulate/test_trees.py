@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dovetail.kernels.simulate.slices import Slices
-from dovetail.kernels.simulate.trees import Rows, Shape, Work, pass_trees
+from dovetail.simulate.kernels.slices import Slices
+from dovetail.simulate.kernels.trees import Rows, Shape, Work, pass_trees
 from dovetail.simulate.trees import nodes
 
 

@@ -14,8 +14,8 @@ import pytest
 
 import sliding_oracle
 from dovetail.errors import InputError, RunError, SettingError
-from dovetail.joins.sliding.engine import Punctuation, SlidingJoin
 from dovetail.model.sliding import Window
+from dovetail.sliding.engine import Punctuation, SlidingJoin
 from unit.sliding.sliding_workload import BAND, LEFT, LOOSE, PREDICATES, RIGHT, arrivals, batch, pieces
 
 Windows = tuple[tuple[str, int], tuple[str, int]]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dovetail.joins.sliding.room import LONGEST_S, SHORTEST_S, Room
+from dovetail.sliding.room import LONGEST_S, SHORTEST_S, Room
 
 
 class Clock:

@@ -9,8 +9,8 @@ from typing import Any
 import numba
 
 import sliding_oracle
-from dovetail.joins.sliding.engine import SlidingJoin
 from dovetail.model.sliding import Window
+from dovetail.sliding.engine import SlidingJoin
 from unit.sliding.sliding_workload import BAND, LEFT, PREDICATES, RIGHT, arrivals, batch, pieces
 
 CASES: list[tuple[str, int, str, str]] = [

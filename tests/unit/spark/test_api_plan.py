@@ -11,10 +11,10 @@ import dovetail
 from dovetail.errors import PlanError
 from dovetail.model.interval import JoinType
 from dovetail.model.window_join import WindowJoin
+from dovetail.plan.dataframes.build import asked, join_plan
 from dovetail.plan.physical import JoinStage, Plan
 from dovetail.plan.projection import plain_projection
 from dovetail.pql.compile import compile_pql
-from dovetail.spark.api_plan import asked, join_plan
 
 SECOND = 1_000_000
 LEFT, RIGHT = ("at", "k", "x"), ("at", "k", "y")

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 
+from dovetail.engine import snapshot_files
+from dovetail.engine.snapshot import Snapshot
+from dovetail.engine.snapshot_files import SnapshotFiles
 from dovetail.joins.buffer import Held
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.offset import JoinOffset
 from dovetail.service.torture.quick_join import config
 from dovetail.spark.clean_stop import copy_snapshots
-from dovetail.state import snapshot_files
-from dovetail.state.snapshot import Snapshot
-from dovetail.state.snapshot_files import SnapshotFiles
 
 BASE = JoinOffset(step=4, tasks=1)
 OFFSET = JoinOffset(step=5, tasks=1, base=BASE.bare())

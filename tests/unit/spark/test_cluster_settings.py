@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.service.run_command import _index_dir
+from dovetail.engine.live_index import index_root
+from dovetail.service.cli.run import _index_dir
 from dovetail.spark.cluster import cluster_settings, is_cluster
-from dovetail.state.live_index import index_root
 
 PATH = "spark.executorEnv.PYTHONPATH"
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from dovetail.model.interval import IntervalSpec
-from unit.state.stepping import Driven
+from unit.engine.stepping import Driven
 
 PLAN = """
 import json, sys

@@ -15,7 +15,7 @@ from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.time_codes import NO_TIME
 from dovetail.spark.join_source import JoinReader
-from unit.state.workload import config
+from unit.engine.workload import config
 
 SCHEMA = pa.schema([pa.field("_time", pa.int64(), nullable=False)])
 

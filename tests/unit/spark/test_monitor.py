@@ -7,8 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from dovetail.log.category import Category
+from dovetail.slicing.write_rows import bucket_of, time_of
 from dovetail.spark.monitor import _rows
-from dovetail.spark.write_rows import bucket_of, time_of
 
 
 def test_rows_and_backlog_of_a_trimmed_category(tmp_path: Path) -> None:

@@ -9,12 +9,12 @@ from typing import Any
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 from pyspark.sql.types import StructType
 
+from dovetail.engine.asked_tasks import ask, ask_no_more
+from dovetail.engine.measure import measure
+from dovetail.engine.step_log import read_records
 from dovetail.model.interval import IntervalSpec
 from dovetail.spark.join_source import JoinReader
-from dovetail.state.asked_tasks import ask, ask_no_more
-from dovetail.state.measure import measure
-from dovetail.state.step_log import read_records
-from unit.state.stepping import Driven
+from unit.engine.stepping import Driven
 
 
 def test_a_step_is_planned_for_as_many_tasks_as_were_asked_for(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from dovetail import crash_points
-from dovetail.kernels.warm import warm
+from dovetail.engine.warm import warm
 from dovetail.service.torture import quick_join  # noqa: F401  (what the processes will run)
 
 warm()

@@ -9,7 +9,7 @@ import uuid
 from pathlib import Path
 
 from dovetail.crash_points import VARIABLE
-from dovetail.log.filesystem import TEMPORARY
+from dovetail.log.homes.filesystem import TEMPORARY
 from dovetail.service.torture import nursery, points, quick_join
 from dovetail.service.torture.case import Broken, Case, Fault
 from dovetail.service.torture.oracle import difference

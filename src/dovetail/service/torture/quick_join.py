@@ -17,8 +17,13 @@ from typing import Any, get_args
 
 import pyarrow as pa
 
+from dovetail.engine.floors import with_floors
+from dovetail.engine.join_step import run_step
+from dovetail.engine.snapshot_files import SnapshotFiles
+from dovetail.engine.step_log import StepLog
+from dovetail.joins.rows.key_hash import hash_keys
 from dovetail.log.category import Category
-from dovetail.log.filesystem import Store, open_store
+from dovetail.log.homes.filesystem import Store, open_store
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_config import JoinConfig, OutputColumn
 from dovetail.model.join_settings import JoinSettings
@@ -29,12 +34,7 @@ from dovetail.service.torture.modes import Kind
 from dovetail.service.torture.oracle import Result, Row, Turn
 from dovetail.service.torture.quick_kinds import spec_of, theta_of, window_of
 from dovetail.service.torture.workload import MAX_DELAY, Workload, cut
-from dovetail.spark.write_rows import bucket_of, hash_of, time_of
-from dovetail.state.floors import with_floors
-from dovetail.state.join_step import run_step
-from dovetail.state.key_hash import hash_keys
-from dovetail.state.snapshot_files import SnapshotFiles
-from dovetail.state.step_log import StepLog
+from dovetail.slicing.write_rows import bucket_of, hash_of, time_of
 from dovetail.time.clock import CommitSummary
 from dovetail.time.coordinator import Pace, plan
 from dovetail.time.hot_keys import splittable

@@ -21,10 +21,10 @@ from dovetail.log.ingest.append import append_file
 from dovetail.log.ingest.files import find_files
 from dovetail.model.offset import JoinOffset
 from dovetail.model.share import Side
+from dovetail.service.committed_files import committed_files
 from dovetail.service.torture.oracle import Result, Row, Turn
 from dovetail.service.torture.spark_query import NAME, VIEW, query
 from dovetail.service.torture.workload import EVERY, LENGTH, Workload
-from dovetail.spark.committed_files import committed_files
 
 SCHEMA = pa.schema([("eventtime", pa.timestamp("us", "UTC")), ("k", pa.string()), ("id", pa.int64())])
 _BEGIN_S = int(datetime(2026, 1, 1, tzinfo=UTC).timestamp())
@@ -60,7 +60,7 @@ class SparkApplication:
         command = [
             sys.executable,
             "-m",
-            "dovetail.service.cli",
+            "dovetail.service.cli.main",
             "run",
             str(self.folder / "app.pql"),
             *options,

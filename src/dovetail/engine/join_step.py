@@ -1,0 +1,140 @@
+"""One step of one bucket group, from the log to joined Arrow rows: what runs inside a task, without Spark.
+
+    1. resume    the state at the step's start: the live index, or snapshot and replay
+    2. advance   it by the new rows of both sides (`advance.py`)
+    3. save      the state at the step's end: before any row is handed on, so that a task that dies later is
+                 run again from the snapshot of the start
+    4. gather    payload of the rows that come out
+
+Law: the rows depend only on the log, the two offsets and the state at the first.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from dovetail.engine.advance import advance, index_bytes, rows_between
+from dovetail.engine.index_trouble import index_trouble
+from dovetail.engine.live_index import index_root
+from dovetail.engine.store import StateStore
+from dovetail.joins.interval.step import NEVER, Emitted, Times
+from dovetail.joins.rows.gather import Batch, Rows
+from dovetail.joins.rows.pieces import Int64s, Places
+from dovetail.model.join_config import JoinConfig
+from dovetail.model.offset import JoinOffset
+from dovetail.model.share import Side
+
+MAX_BATCH_ROWS = 65_536
+BATCH_BYTES = 8 << 20
+UNPACKED_BYTES = 64 << 20
+"""What the compressed blocks behind one batch may take."""
+
+
+def run_step(
+    config: JoinConfig, task: int, start: JoinOffset, end: JoinOffset, schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    """The joined rows of one bucket group between two offsets, in the columns of `schema`."""
+    share = config.share(task, end)
+    left_rows, right_rows = rows_between(config, start, end)
+    began = time.monotonic_ns()
+    root = index_root(config.index_dir)
+    with index_trouble(root):
+        store = StateStore(config, share)
+    with index_trouble(root), store.index.exclusively():
+        at, rebuilt = store.resume(start)
+        emitted, totals = advance(config, share, at, start, end, left_rows, right_rows)
+        totals["rebuilds"] = totals.get("rebuilds", 0) + rebuilt
+        totals["step_us"] = totals.get("step_us", 0) + (time.monotonic_ns() - began) // 1000
+        if end.ended:  # nothing is held any more: give the memory back
+            at = store.index.fresh(Times(*end.times))
+        totals["index_bytes"] = index_bytes(at)
+        store.save(end, at.state, at.sample, totals)
+    yield from gather(config, emitted, left_rows, right_rows, schema)
+
+
+def gather(
+    config: JoinConfig, emitted: Emitted, left: Rows, right: Rows, schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    """Pairs first, then lone left rows, then lone right rows; the side that is not there is null."""
+    in_order = config.theta is not None and config.theta.order != "none"
+    if (left.packed or right.packed) and not in_order:
+        emitted = neighbours_together(emitted, left)
+    rows: dict[Side, Rows] = {"left": left, "right": right}
+    bounds = window_columns(emitted) if any(column.side == "window" for column in config.columns) else {}
+    at = 0
+    places: dict[Side, Places] = {
+        "left": left.places(
+            np.concatenate([emitted.left, emitted.left_alone, _no_rows(emitted.right_alone)])
+        ),
+        "right": right.places(
+            np.concatenate([emitted.right, _no_rows(emitted.left_alone), emitted.right_alone])
+        ),
+    }
+    for batch in _batches(rows, places):
+        arrays = []
+        for column, field in zip(config.columns, schema, strict=True):
+            if column.side == "window":
+                taken = bounds[column.source].slice(at, len(batch["left"]))
+            else:
+                taken = batch[column.side].take(column.source)
+            arrays.append(taken if taken.type.equals(field.type) else taken.cast(field.type))
+        yield pa.record_batch(arrays, schema=schema) if arrays else _columnless(len(batch["left"]))
+        at += len(batch["left"])
+
+
+def window_columns(emitted: Emitted) -> dict[str, pa.Array]:
+    """Where the windows of the rows begin and end, of a window join; null for a row that is in none."""
+    if emitted.bounds is None:
+        return {}
+    return {
+        name: pa.array(times, pa.int64(), mask=times == NEVER).cast(pa.timestamp("us", "UTC"))
+        for name, times in emitted.bounds._asdict().items()
+    }
+
+
+def neighbours_together(emitted: Emitted, left: Rows) -> Emitted:
+    """The same rows, bucket by bucket, as they lie in segments: so a block is unpacked once for many rows.
+    Where a window is larger than what stays unpacked, fewer blocks are unpacked twice."""
+    order = np.argsort(left.buckets(emitted.left).astype(np.uint16), kind="stable")
+    lone = np.argsort(emitted.left_alone, kind="stable"), np.argsort(emitted.right_alone, kind="stable")
+    bounds = emitted.bounds
+    if bounds is not None:
+        pairs, alone = len(order), len(order) + len(lone[0])
+        bounds = bounds.ordered(np.concatenate([order, pairs + lone[0], alone + lone[1]]))
+    return emitted._replace(
+        left=emitted.left[order],
+        right=emitted.right[order],
+        left_alone=emitted.left_alone[lone[0]],
+        right_alone=emitted.right_alone[lone[1]],
+        bounds=bounds,
+    )
+
+
+def _batches(rows: dict[Side, Rows], places: dict[Side, Places]) -> Iterator[dict[Side, Batch]]:
+    """As many rows at a time as fit with the blocks that they lie in."""
+    total = len(places["left"].at)
+    row_bytes = sum(side.row_bytes for side in rows.values())
+    batch_rows = max(1, min(MAX_BATCH_ROWS, int(BATCH_BYTES / (row_bytes + 1))))
+    offset = 0
+    while offset < total:
+        count = min(batch_rows, total - offset)
+        while True:
+            batch = {side: rows[side].at(found.slice(offset, count)) for side, found in places.items()}
+            if count == 1 or sum(part.unpacked_bytes for part in batch.values()) <= UNPACKED_BYTES:
+                break
+            count = -(-count // 2)
+        yield batch
+        offset += count
+
+
+def _columnless(count: int) -> pa.RecordBatch:
+    """Rows without columns, as `SELECT count(*)` over a join needs them."""
+    return pa.RecordBatch.from_struct_array(pa.array([{}] * count, pa.struct([])))
+
+
+def _no_rows(like: Int64s) -> Int64s:
+    return np.full(len(like), -1, np.int64)

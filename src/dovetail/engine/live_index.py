@@ -1,0 +1,391 @@
+"""Law: a live index is used only at the version it says it has, and as it was saved; in every other case it
+is rebuilt from snapshots and the log.
+
+Spark's Python workers are not sticky: a bucket group lands now in this process, now in that one. So the rings
+lie in files that all processes of a host map. `header.json` names the files and the state's version. It is
+taken away when a step begins and written when the step is done: a crash in between leaves no header, and that
+means rebuild.
+
+The files are memory that happens to have a name: they are not synced. The header carries the boot id of the
+host, so that an index which lived through a crash of the machine is not trusted.
+
+What is promised of damage. The header is a document with a checksum, and repeats what each ring says of
+itself: where it begins and ends, how many rows it holds, and their fingerprint, which the kernels keep up to
+date with every row that comes or goes (`kernels/fingerprint.py`). A process that maps a ring which it has not
+mapped before looks at all of it once: whether the rows give the fingerprint, and whether every link is sound
+(`kernels.ring.intact`). So what happened to a file before a process came to it - bits flipped, ranges zeroed
+or moved, a file cut, swapped or of another time - is found by that process, and the index is rebuilt. Of a
+ring that a process has mapped already, it checks at every step that the file is the same, has its size, and
+says of itself what the header says; rows that change beneath its feet are to it as its own memory is, and are
+found by the next process. The runs of a theta join are files of their own (`run_files.py`), which the header
+names: without one of them both sides are indexed anew, and the rings are used. Nothing in a file makes a
+process that attaches it crash or hang.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import re
+import shutil
+import tempfile
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import xxhash
+
+from dovetail.crash_points import passing
+from dovetail.engine import run_files
+from dovetail.errors import DovetailError, StateError
+from dovetail.joins.buffer import Buffer
+from dovetail.joins.interval.step import IntervalState, Times
+from dovetail.joins.sample import Sample
+from dovetail.joins.theta.step import Indexed
+from dovetail.kernels import ring as rings
+from dovetail.kernels.ring import BLOCK_ROWS, ENTRY, Ring
+from dovetail.log import document
+from dovetail.log.homes.filesystem import shown
+from dovetail.model.interval import IntervalSpec
+
+KIND, VERSION = "dovetail.index", 4
+_TMPFS = Path("/dev/shm")
+_ROOM_BYTES = 1 << 30
+
+RINGS = ("left", "right", "sampled_left", "sampled_right")
+_MOST_HALVINGS = 16  # of the sample: its bits of the hash
+
+
+class _RingFile(NamedTuple):
+    """A ring as the header tells of it. `says` is what the ring tells of itself: its first fields."""
+
+    name: str
+    capacity: int
+    with_best: bool
+    says: tuple[int, ...]
+
+
+class _Mapped(NamedTuple):
+    """A ring in this process's memory, and which file that is."""
+
+    name: str
+    inode: int
+    ring: Ring
+
+
+_attached: dict[str, _Mapped] = {}
+"""Rings this process has mapped, by ring directory and side: mapping anew would fault every page in again."""
+
+
+class Attached(NamedTuple):
+    """What lies in an index: the join's state, its sample, its running totals, and the runs of a theta
+    join."""
+
+    state: IntervalState
+    sample: Sample
+    totals: dict[str, int]
+    indexed: Indexed
+
+
+class _Header(NamedTuple):
+    """What `header.json` says, checked: a header that is none of this host and release is not one."""
+
+    state: str
+    spec: Any
+    generation: int
+    rings: dict[str, _RingFile]
+    halvings: int
+    totals: dict[str, int]
+    theta: str
+    runs: dict[str, list[run_files.RunFile]]
+
+    @classmethod
+    def of(cls, body: dict[str, Any]) -> _Header:
+        """Raises KeyError, TypeError or ValueError for what `save` cannot have written."""
+        files = {side: _RingFile(*body["rings"][side]) for side in RINGS}
+        names = [re.fullmatch(rf"{side}-\d+-[0-9a-f]{{32}}\.ring", file.name) for side, file in files.items()]
+        whole = [body["generation"], body["halvings"], *(file.capacity for file in files.values())]
+        whole += [*(number for file in files.values() for number in file.says), *body["totals"].values()]
+        sound = (
+            body["boot"] == _boot_id()
+            and all(names)
+            and all(type(number) is int for number in whole)
+            and all(file.capacity > 0 and file.capacity % BLOCK_ROWS == 0 for file in files.values())
+            and all(type(file.with_best) is bool for file in files.values())
+            and 0 <= body["halvings"] <= _MOST_HALVINGS
+        )
+        if not sound:
+            raise ValueError("not a header of this host")
+        return cls(
+            body["state"],
+            body["spec"],
+            body["generation"],
+            files,
+            body["halvings"],
+            body["totals"],
+            body["theta"],
+            run_files.checked(body["runs"]),
+        )
+
+
+@dataclass
+class LiveIndex:
+    """The directory of one bucket group's index."""
+
+    directory: Path
+    spec: IntervalSpec
+    theta: str = ""
+    _generation: int = 0
+    _files: dict[str, tuple[str, int, bool]] = field(default_factory=dict)
+    _rings: dict[str, Ring] = field(default_factory=dict)
+    _indexed: Indexed = field(default_factory=dict)
+
+    @contextmanager
+    def exclusively(self) -> Iterator[None]:
+        """One step at a time: a second copy of a task waits here."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        with open(self.directory / "lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def attach(self, version: str, times: Times) -> Attached | None:
+        """The state at that version with its running totals, or None. From here on the index is dirty."""
+        header = self._take_header()
+        if header is None or header.state != version or header.spec != self.spec.to_json():
+            self._forget()
+            return None
+        buffers = {}
+        for side, file in header.rings.items():
+            ring = self._saved(side, file)
+            if ring is None:
+                self._forget()
+                return None
+            self._files[side], self._rings[side] = file[:3], ring
+            buffers[side] = Buffer(side, ring, self.allocate)
+        self._generation = header.generation
+        if header.theta == self.theta:
+            self._indexed.update(run_files.load(self.directory, header.runs))
+        state = IntervalState(self.spec, buffers["left"], buffers["right"], times)
+        sample = Sample(buffers["sampled_left"], buffers["sampled_right"], header.halvings)
+        return Attached(state, sample, header.totals, self._indexed)
+
+    def fresh(self, times: Times) -> Attached:
+        """An empty state with its rings in this index. What was there before is gone from here on."""
+        self._take_header()
+        self._forget()
+        state = IntervalState.empty(self.spec, self.allocate)
+        state.times = times
+        return Attached(state, Sample.empty(self.allocate), {}, self._indexed)
+
+    def save(self, version: str, totals: dict[str, int], sample: Sample) -> None:
+        """Declare the mapped rings to be the state of that version."""
+        body = {
+            "boot": _boot_id(),
+            "state": version,
+            "spec": self.spec.to_json(),
+            "generation": self._generation,
+            "rings": {side: [*file, _says(self._rings[side])] for side, file in self._files.items()},
+            "halvings": sample.halvings,
+            "totals": totals,
+            "theta": self.theta,
+            "runs": run_files.save(self.directory, self._indexed),
+        }
+        with tempfile.NamedTemporaryFile("wb", dir=self.directory, delete=False) as temporary:
+            temporary.write(document.encode(KIND, VERSION, body))
+        passing("index", "whole")
+        os.replace(temporary.name, self.directory / "header.json")
+        passing("index", "named")
+        kept = {name for name, _, _ in self._files.values()}
+        for file in self.directory.glob("*.ring"):
+            if file.name not in kept:
+                file.unlink(missing_ok=True)
+
+    def allocate(self, side: str, capacity: int, with_best: bool) -> Ring:
+        """A new file of that size; the one it replaces goes when the step is saved."""
+        self._generation += 1
+        name = f"{side}-{self._generation}-{uuid.uuid4().hex}.ring"  # never twice: others may have it mapped
+        path = self.directory / name
+        size = _layout(capacity, with_best)[-1]
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+        try:
+            # Reserve the blocks now: writing into a mapped hole of a full disk would kill the process.
+            os.posix_fallocate(descriptor, 0, size)
+        except OSError as error:
+            path.unlink(missing_ok=True)
+            if error.errno != errno.ENOSPC:
+                raise
+            raise StateError(
+                f"no room for a join index of {size:,} bytes",
+                where=str(self.directory),
+                expected="about 30 to 60 bytes for each buffered row",
+                hint="free space there, or set DOVETAIL_INDEX_DIR to a directory with more room",
+            ) from error
+        finally:
+            os.close(descriptor)
+        ring = self._map(side, name, capacity, with_best)
+        assert ring is not None
+        rings.clear(ring)
+        self._files[side], self._rings[side] = (name, capacity, with_best), ring
+        return ring
+
+    def _saved(self, side: str, file: _RingFile) -> Ring | None:
+        """The ring in a file as it was saved, or None."""
+        known = _attached.get(f"{self.directory}/{side}")
+        ring = self._map(side, file.name, file.capacity, file.with_best)
+        if ring is None or _says(ring) != list(file.says):
+            return None
+        new = known is None or known.ring is not ring
+        return None if new and not rings.intact(ring) else ring
+
+    def _map(self, side: str, name: str, capacity: int, with_best: bool) -> Ring | None:
+        path = self.directory / name
+        offsets = _layout(capacity, with_best)
+        try:
+            found = path.stat()
+        except OSError:
+            return None
+        if found.st_size != offsets[-1]:
+            return None  # to touch what is mapped beyond a file's end would kill the process
+        cached = _attached.get(f"{self.directory}/{side}")
+        if cached is not None and cached[:2] == (name, found.st_ino):
+            return cached.ring
+        memory = np.memmap(path, np.uint8, "r+")
+        kinds: tuple[Any, ...] = (np.int64, np.uint32, np.int64, ENTRY, np.int64, np.int64)
+        ring = Ring(
+            *(
+                np.asarray(memory[low:high]).view(kind)
+                for low, high, kind in zip(offsets, offsets[1:], kinds, strict=False)
+            )
+        )
+        _attached[f"{self.directory}/{side}"] = _Mapped(name, found.st_ino, ring)
+        return ring
+
+    def _take_header(self) -> _Header | None:
+        path = self.directory / "header.json"
+        try:
+            data = path.read_bytes()
+        except FileNotFoundError:
+            return None
+        finally:
+            path.unlink(missing_ok=True)
+            passing("index", "deleted")
+        try:
+            body = document.decode(data, KIND, VERSION, where=str(path), remedy="it is made anew")
+            return _Header.of(body)
+        except (DovetailError, KeyError, TypeError, ValueError, AttributeError):
+            return None
+
+    def _forget(self) -> None:
+        self._files.clear()
+        self._rings.clear()
+        self._indexed.clear()
+        run_files.forget(self.directory)
+        for side in RINGS:
+            _attached.pop(f"{self.directory}/{side}", None)
+        for file in self.directory.glob("*.ring"):
+            file.unlink(missing_ok=True)
+
+
+def _says(ring: Ring) -> list[int]:
+    """What a ring tells of itself."""
+    said: list[int] = ring.meta[: rings.META_FIELDS].tolist()
+    return said
+
+
+def _layout(capacity: int, with_best: bool) -> list[int]:
+    """Byte offsets of the arrays of a ring in its file, and the file's size."""
+    best = 8 * capacity if with_best else 0
+    sizes = (
+        64,
+        4 * rings.heads_for(capacity),
+        8 * (capacity // BLOCK_ROWS),
+        ENTRY.itemsize * capacity,
+        best,
+        best,
+    )
+    offsets = [0]
+    for size in sizes:
+        offsets.append(offsets[-1] + size)
+    return offsets
+
+
+def index_root(chosen: str | None) -> Path:
+    """Where indexes live on this host: the place that the run was told, else the one that this host's
+    environment names, else a tmpfs with room, else the temporary directory."""
+    chosen = chosen or os.environ.get("DOVETAIL_INDEX_DIR")
+    if chosen:
+        return Path(chosen)
+    user = f"dovetail-{os.getuid()}"
+    if _TMPFS.is_dir() and os.access(_TMPFS, os.W_OK) and shutil.disk_usage(_TMPFS).free > _ROOM_BYTES:
+        return _TMPFS / user
+    return Path(tempfile.gettempdir()) / user
+
+
+def join_directory(root: Path, home: str, state_path: str) -> Path:
+    """Indexes of different homes and joins never meet: the directory carries a digest of both."""
+    return root / xxhash.xxh3_64_hexdigest(f"{home}\n{state_path}".encode())
+
+
+def group_directory(root: Path, home: str, state_path: str, task: int, tasks: int) -> Path:
+    return join_directory(root, home, state_path) / f"{task}-of-{tasks}"
+
+
+def claim_directory(group: Path, home: str) -> None:
+    """Note beside the groups of a join whose they are, for `sweep`."""
+    owner = group.parent / "home"
+    if not owner.exists():
+        group.parent.mkdir(parents=True, exist_ok=True)
+        owner.write_text(shown(home))
+
+
+def drop_other_groupings(group: Path) -> None:
+    """Remove the indexes that a join had in another number of tasks: they would hold memory for good, and no
+    step resumes from them. One that a late copy of a task still uses is left to the next time."""
+    for other in group.parent.glob("*-of-*"):
+        if _grouping(other.name) == _grouping(group.name):
+            continue
+        with suppress(OSError), open(other / "lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            for file in (other / "header.json", *other.glob("*.ring"), *other.glob("*.run")):
+                file.unlink(missing_ok=True)
+
+
+def unmap_other_groupings(group: Path) -> None:
+    """Let go of what this process has mapped of them: a removed file holds memory as long as it is mapped."""
+    join = f"{group.parent}/"
+    others = [
+        name
+        for name in _attached
+        if name.startswith(join) and _grouping(Path(name).parent.name) != _grouping(group.name)
+    ]
+    for name in others:
+        del _attached[name]
+    run_files.unmap_other_groupings(group)
+
+
+def _grouping(name: str) -> str:
+    return name.rpartition("-of-")[2]
+
+
+def sweep(root: Path) -> None:
+    """Remove the indexes of homes that are gone: they would hold memory for good."""
+    for owner in root.glob("*/home"):
+        try:
+            home = owner.read_text()
+            gone = "://" not in home and not Path(home).exists()
+        except ValueError:  # not a path: nobody will come back for it
+            gone = True
+        if gone:
+            shutil.rmtree(owner.parent, ignore_errors=True)
+
+
+def _boot_id() -> str:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return "unknown"

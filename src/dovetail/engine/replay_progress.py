@@ -1,0 +1,146 @@
+"""How far a rebuild has come, for people who wait: rows read of rows to read, in the home while it lasts.
+
+Law: telling costs the replay nothing. It counts; a thread looks at the count every half second and writes
+`<state>/replay/<task>-of-<tasks>.json`, so a shorter replay leaves no trace. The file goes when the replay is
+done. One that was left by a process that died is not believed once it is some seconds old, and goes with the
+next long replay of that task. Only a progress bar depends on it: what cannot be written or read is not told.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from types import TracebackType
+
+from dovetail.errors import DovetailError
+from dovetail.log import document
+from dovetail.log.homes.filesystem import Entry, open_store
+from dovetail.model import json_values as said
+from dovetail.model.join_config import JoinConfig
+from dovetail.model.share import Share
+
+KIND, VERSION = "dovetail.replay", 1
+EVERY_S = 0.5
+STALE_US = 10_000_000
+_REMEDY = "it is written anew while a join replays its window, and may be deleted"
+
+
+class ReplayProgress:
+    """What a task that replays says of itself."""
+
+    def __init__(self, config: JoinConfig, share: Share, rows: int) -> None:
+        self._store = open_store(config.home)
+        self._folder = _folder(config)
+        self._path = f"{self._folder}/{share.task}-of-{share.tasks}.json"
+        self._of = rows
+        self._rows = 0
+        self._began_us = _now_us()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._tell, name="dovetail-replay", daemon=True)
+        self.told = 0
+
+    def add(self, rows: int) -> None:
+        self._rows += rows
+
+    def __enter__(self) -> ReplayProgress:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+        self._thread.join()
+        if self.told:
+            with contextlib.suppress(DovetailError, OSError):
+                self._store.delete(self._path)
+
+    def _tell(self) -> None:
+        while not self._over.wait(EVERY_S):
+            body = {"rows": self._rows, "of": self._of, "began_us": self._began_us, "now_us": _now_us()}
+            try:
+                if not self.told:
+                    self._store.make_folder(self._folder)
+                self.told += 1
+                self._store.replace(self._path, document.encode(KIND, VERSION, body))
+            except (DovetailError, OSError):
+                return
+
+
+@dataclass(frozen=True)
+class Replaying:
+    """All tasks that replay now, together. `share` is that of the task that has come least far: it does not
+    fall when another one is done and tells no more. `left_s`: until the last is done; None: nobody can say.
+    """
+
+    rows: int
+    of: int
+    share: float
+    rows_per_s: float
+    left_s: float | None
+
+
+def replaying(config: JoinConfig, now_us: int | None = None) -> Replaying | None:
+    """How far the tasks of a join have come that are replaying at this moment; None where none is."""
+    now_us = _now_us() if now_us is None else now_us
+    return _together([task for task in _told(config) if abs(now_us - task.now_us) < STALE_US])
+
+
+@dataclass(frozen=True)
+class _Task:
+    rows: int
+    of: int
+    began_us: int
+    now_us: int
+
+    @property
+    def rows_per_s(self) -> float:
+        return self.rows / max(1e-6, (self.now_us - self.began_us) / 1e6)
+
+
+def _together(tasks: Iterable[_Task]) -> Replaying | None:
+    found = list(tasks)
+    if not found:
+        return None
+    left = [(task.of - task.rows) / task.rows_per_s if task.rows else None for task in found]
+    return Replaying(
+        sum(task.rows for task in found),
+        sum(task.of for task in found),
+        min(task.rows / max(1, task.of) for task in found),
+        sum(task.rows_per_s for task in found),
+        None if None in left else max(one for one in left if one is not None),
+    )
+
+
+def _told(config: JoinConfig) -> Iterator[_Task]:
+    store, folder = open_store(config.home), _folder(config)
+    entries: list[Entry] = []
+    with contextlib.suppress(DovetailError):
+        entries = store.files(folder)
+    for entry in entries:
+        if not entry.name.endswith(".json"):
+            continue
+        path = f"{folder}/{entry.name}"
+        with contextlib.suppress(DovetailError, FileNotFoundError, ValueError):
+            body = document.decode(
+                store.read(path), KIND, VERSION, where=f"{store.root}/{path}", remedy=_REMEDY
+            )
+            told = said.fields(body, ("rows", "of", "began_us", "now_us"))
+            of = said.whole(told["of"])
+            yield _Task(
+                said.whole(told["rows"], high=of),
+                of,
+                said.time_us(told["began_us"]),
+                said.time_us(told["now_us"]),
+            )
+
+
+def _folder(config: JoinConfig) -> str:
+    return f"{config.state_path}/replay"
+
+
+def _now_us() -> int:
+    return time.time_ns() // 1000

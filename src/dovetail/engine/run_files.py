@@ -1,0 +1,173 @@
+"""The runs of a theta join's index in files beside its rings, so that any process of the host goes on with
+them.
+
+Law: a run that is read back is the one that was written, or none is: then both sides are indexed anew from
+rings and log, and nothing is lost but time.
+
+A file is written once, under a name that no other has had, and never changed; the header of the live index
+names those of its version, with a checksum of each. A process looks at a file's checksum when it maps it for
+the first time. Like the rings, files are memory with a name: they are not synced.
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+import uuid
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import xxhash
+
+from dovetail.errors import StateError
+from dovetail.joins.theta.runs import Run
+from dovetail.joins.theta.step import Indexed
+from dovetail.model.share import SIDES
+
+_NAME = re.compile(r"[0-9a-f]{32}\.run")
+_mapped: dict[str, Run] = {}
+"""Runs that this process has mapped or made, by path."""
+
+
+class RunFile(NamedTuple):
+    """A run as the header tells of it."""
+
+    name: str
+    rows: int
+    lines: tuple[int, ...]
+    words: int
+    nullable: bool
+    loose: bool
+    checksum: int
+
+    @classmethod
+    def of(cls, said: list[Any]) -> RunFile:
+        """Raises TypeError or ValueError for what `save` cannot have written."""
+        name, rows, lines, words, nullable, loose, checksum = said
+        whole = [rows, words, checksum, *lines]
+        sound = (
+            _NAME.fullmatch(name) is not None
+            and all(type(number) is int for number in whole)
+            and rows > 0
+            and 0 <= words < 1 << 16
+            and sorted(lines) == list(range(len(lines)))
+            and type(nullable) is bool
+            and type(loose) is bool
+        )
+        if not sound:
+            raise ValueError("not a run")
+        return cls(name, rows, tuple(lines), words, nullable, loose, checksum)
+
+    @property
+    def size(self) -> int:
+        flags = self.words * self.rows if self.nullable else 0
+        return 8 * self.rows * (1 + len(self.lines) + self.words) + flags
+
+
+def save(directory: Path, indexed: Indexed) -> dict[str, list[list[Any]]]:
+    """Writes the runs that lie in no file yet; what the header has to say of all."""
+    said: dict[str, list[list[Any]]] = {
+        side: [list(_saved(directory, run)) for run in runs] for side, runs in indexed.items()
+    }
+    kept = {one[0] for files in said.values() for one in files}
+    for file in directory.glob("*.run"):
+        if file.name not in kept:
+            file.unlink(missing_ok=True)
+    _forget_others(directory, kept)
+    return said
+
+
+def checked(said: dict[str, Any]) -> dict[str, list[RunFile]]:
+    """Raises KeyError, TypeError or ValueError for what `save` cannot have said."""
+    if not set(said) <= set(SIDES):
+        raise ValueError("not the sides of a join")
+    return {side: [RunFile.of(one) for one in files] for side, files in said.items()}
+
+
+def load(directory: Path, files: dict[str, list[RunFile]]) -> Indexed:
+    """Nothing where one of them is not as it was saved."""
+    indexed: Indexed = {}
+    for side in SIDES:
+        if side not in files:
+            continue
+        runs = [_loaded(directory, file) for file in files[side]]
+        if any(run is None for run in runs):
+            return {}
+        indexed[side] = [run for run in runs if run is not None]
+    return indexed
+
+
+def forget(directory: Path) -> None:
+    for file in directory.glob("*.run"):
+        file.unlink(missing_ok=True)
+    _forget_others(directory, set())
+
+
+def unmap_other_groupings(group: Path) -> None:
+    """Let go of runs of the same join in another number of tasks."""
+    tasks = group.name.rpartition("-of-")[2]
+    for path in [path for path in _mapped if path.startswith(f"{group.parent}/")]:
+        if Path(path).parent.name.rpartition("-of-")[2] != tasks:
+            del _mapped[path]
+
+
+def _forget_others(directory: Path, kept: set[str]) -> None:
+    for path in [path for path in _mapped if path.startswith(f"{directory}/")]:
+        if Path(path).name not in kept:
+            del _mapped[path]
+
+
+def _saved(directory: Path, run: Run) -> RunFile:
+    described = RunFile(run.name, len(run), run.lines, len(run.words), run.nullable, run.loose, run.checksum)
+    if run.name:
+        return described
+    run.name = f"{uuid.uuid4().hex}.run"
+    digest = xxhash.xxh3_64()
+    try:
+        with open(directory / run.name, "wb") as file:
+            for part in (run.rows, run.values, run.words, run.there):
+                data = np.ascontiguousarray(part).tobytes()
+                digest.update(data)
+                file.write(data)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        raise StateError(
+            f"no room for a part of a join index of {described.size:,} bytes",
+            where=str(directory),
+            expected="about 30 to 60 bytes for each buffered row",
+            hint="free space there, or set DOVETAIL_INDEX_DIR to a directory with more room",
+        ) from error
+    run.checksum = digest.intdigest()
+    _mapped[str(directory / run.name)] = run
+    return described._replace(name=run.name, checksum=run.checksum)
+
+
+def _loaded(directory: Path, file: RunFile) -> Run | None:
+    path = directory / file.name
+    try:
+        size = path.stat().st_size
+    except OSError:
+        return None
+    if size != file.size:
+        return None
+    known = _mapped.get(str(path))
+    if known is not None and known.checksum == file.checksum:
+        return known
+    memory = np.memmap(path, np.uint8, "c")  # as if it could be written: kernels know one kind of array
+    if xxhash.xxh3_64_intdigest(memory.data) != file.checksum:
+        return None
+    edges = np.cumsum([0, 1, len(file.lines), file.words]) * 8 * file.rows
+    rows, values, words = (
+        np.asarray(memory[low:high]).view(np.int64).reshape(-1, file.rows)
+        for low, high in pairwise(edges.tolist())
+    )
+    flags = np.asarray(memory[edges[-1] :])
+    if flags.max(initial=0) > 1:
+        return None
+    there = flags.view(np.bool_).reshape(-1, file.rows)
+    run = Run(rows[0], values, file.lines, words, there, file.loose, file.name, file.checksum)
+    _mapped[str(path)] = run
+    return run

@@ -1,0 +1,116 @@
+"""Which algorithm for which window: by what each costs on this machine, and by what it has been seen to do.
+
+Idea     The cost model forecasts when matches would come (`cost.py`). What the work of windows then really
+         took, over what was reckoned, is remembered for each algorithm and each kind of window, and corrects
+         the next forecast: the best of the last few, as what else a machine does only makes them slower.
+         What was hardly tried gets the benefit of the doubt.
+Paper    Section 7 asks for it: an adaptive choice by workload, metric and hardware.
+Law      The same costs, facts and windows before give the same choice, and it says why. Of a window no more
+         than a sample is read (`stream_facts.py`). An algorithm is tried in vain at most twice for each kind
+         of window, and then again only where it came near the best.
+Cost     Arithmetic for each algorithm.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from math import isinf, log2
+from typing import NamedTuple
+
+from dovetail.intra_window.choose import HOT_SHARE, Choice, Wish
+from dovetail.intra_window.cost import Costs, Forecast, expected_matches, forecast, window_seconds
+from dovetail.intra_window.stream_facts import StreamFacts
+
+REMEMBERED = 5
+TRIES = 2
+DOUBT = 0.75
+"""So much less may it take than is thought, where an algorithm was tried less than `TRIES` times."""
+
+LEAST = 0.05
+"""Of what was reckoned: rows of a window may come sooner than they are thought to."""
+
+STALE_WINDOWS = 32
+STALE_DOUBT = 0.9
+
+
+class Kind(NamedTuple):
+    """Windows that are alike: each figure within a factor of four."""
+
+    rows: int
+    duplicates: int
+    rate: int
+    hot: bool
+
+
+def kind_of(facts: StreamFacts) -> Kind:
+    rate = min(facts.left.rate_per_ms, facts.right.rate_per_ms)
+    return Kind(
+        _fours(facts.rows),
+        _fours(min(facts.left.duplicates, facts.right.duplicates)),
+        -1 if isinf(rate) else _fours(rate),
+        max(facts.left.top_share, facts.right.top_share) >= HOT_SHARE,
+    )
+
+
+def _fours(figure: float) -> int:
+    return round(log2(max(1.0, figure)) / 2)
+
+
+@dataclass
+class _Seen:
+    """How an algorithm did on windows of a kind: what its work took over what was reckoned, the last ones."""
+
+    ratios: deque[float] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
+    at: int = 0
+
+
+@dataclass
+class Adaptive:
+    """Chooses window by window among the algorithms that the costs are of."""
+
+    costs: Costs
+    wish: Wish = "throughput"
+    write_pairs: bool = True
+    _seen: dict[tuple[Kind, str], _Seen] = field(default_factory=dict)
+    _windows: dict[Kind, int] = field(default_factory=dict)
+
+    def choose(self, facts: StreamFacts) -> Choice:
+        kind = kind_of(facts)
+        expected = {name: self._expected_s(name, facts, kind) for name in self.costs.row_ns}
+        best, *others = sorted(expected, key=lambda name: expected[name])
+        tries = len(seen.ratios) if (seen := self._seen.get((kind, best))) else 0
+        reasons = [f"{self.wish} counts most: {expected[best] * 1000:,.1f} ms expected"]
+        if others:
+            reasons.append(f"next is {others[0]} with {expected[others[0]] * 1000:,.1f} ms")
+        reasons.append(
+            f"{facts.rows:,} rows in {window_seconds(facts) * 1000:,.0f} ms"
+            f", {min(facts.left.duplicates, facts.right.duplicates):,.0f} of a key"
+        )
+        reasons.append(f"by its last {tries} windows of this kind" if tries else "not tried on this kind yet")
+        return Choice(best, tuple(reasons))
+
+    def learn(self, algorithm: str, facts: StreamFacts, took_s: float) -> None:
+        """What the wish is about took so long in a window: until the last match, the age of late matches, or
+        until half of them."""
+        kind = kind_of(facts)
+        seen = self._seen.setdefault((kind, algorithm), _Seen())
+        self._windows[kind] = seen.at = self._windows.get(kind, 0) + 1
+        expected = self._forecast(algorithm, facts)
+        beyond = took_s - expected.sure.of(self.wish)
+        seen.ratios.append(max(LEAST, beyond / max(1e-9, expected.work.of(self.wish))))
+
+    def _expected_s(self, name: str, facts: StreamFacts, kind: Kind) -> float:
+        expected, seen = self._forecast(name, facts), self._seen.get((kind, name))
+        ratio, doubt = 1.0, DOUBT
+        if seen is not None:
+            ratio = min(seen.ratios)
+            if self._windows[kind] - seen.at >= STALE_WINDOWS:
+                doubt = STALE_DOUBT
+            elif len(seen.ratios) >= TRIES:
+                doubt = 1.0
+        return expected.sure.of(self.wish) + ratio * doubt * expected.work.of(self.wish)
+
+    def _forecast(self, name: str, facts: StreamFacts) -> Forecast:
+        matches = expected_matches(facts) if self.write_pairs else 0.0
+        return forecast(name, self.costs.seconds(name, facts, matches), window_seconds(facts))

@@ -1,0 +1,132 @@
+"""The joins within a window by their names, and what is made of their matches: a count, a checksum, pairs.
+
+Law: every algorithm gives the same matches, for every number of threads.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dovetail.errors import SettingError
+from dovetail.intra_window.crew import Crew, Stopwatch
+from dovetail.intra_window.eager import EAGER
+from dovetail.intra_window.kernels.packed import UInt32s, checksum, verified
+from dovetail.intra_window.keys import checked, narrow
+from dovetail.intra_window.knobs import Knobs
+from dovetail.intra_window.mpass import mpass
+from dovetail.intra_window.mway import mway
+from dovetail.intra_window.npj import npj
+from dovetail.intra_window.output import Arrival, Asked, Take
+from dovetail.intra_window.prj import prj
+
+LAZY = {"npj": npj, "prj": prj, "mway": mway, "mpass": mpass}
+ALGORITHMS = (*LAZY, *EAGER)
+MOST_THREADS = 64
+
+
+def match(
+    left: NDArray[Any],
+    right: NDArray[Any],
+    algorithm: str,
+    threads: int | None = None,
+    knobs: Knobs | None = None,
+    take: Take | None = None,
+    stopwatch: Stopwatch | None = None,
+    arrival: Arrival | None = None,
+) -> int:
+    """How many pairs of rows have equal keys; with `take`, it is also given them, in chunks."""
+    checked(left, right)
+    with Crew(thread_count(threads), stopwatch) as crew:
+        keys = narrow(left, right, crew)
+        run = by_name(algorithm)
+        asked = Asked(crew, knobs or Knobs(), take, arrival)
+        if arrival is not None and algorithm in LAZY:
+            crew.phase("wait", lambda thread: arrival.wait_for_all())
+        if keys.exact:
+            return run(keys.left, keys.right, asked)
+        sure = _Verifying(left, right, take)
+        run(keys.left, keys.right, replace(asked, take=sure.take))
+        return sure.total
+
+
+class _Verifying:
+    """Candidates by hash: hands on those whose keys are equal."""
+
+    def __init__(self, left: NDArray[Any], right: NDArray[Any], take: Take | None) -> None:
+        self._left = np.ascontiguousarray(left).view(np.uint64)
+        self._right = np.ascontiguousarray(right).view(np.uint64)
+        self._take = take
+        self._lock = threading.Lock()
+        self.total = 0
+
+    def take(self, thread: int, left: UInt32s, right: UInt32s, count: int) -> None:
+        kept = verified(self._left, self._right, left, right, count)
+        with self._lock:
+            self.total += kept
+        if self._take is not None and kept:
+            self._take(thread, left, right, kept)
+
+
+def by_name(algorithm: str) -> Callable[[UInt32s, UInt32s, Asked], int]:
+    if algorithm not in ALGORITHMS:
+        raise SettingError(
+            f"there is no window join {algorithm!r}", expected=", ".join(("auto", *ALGORITHMS))
+        )
+    return {**LAZY, **EAGER}[algorithm]
+
+
+def thread_count(threads: int | None) -> int:
+    """As many as cores, where nothing is said."""
+    if threads is None:
+        return min(MOST_THREADS, os.cpu_count() or 1)
+    if not 1 <= threads <= MOST_THREADS:
+        raise SettingError(f"{threads} threads", expected=f"1 to {MOST_THREADS}")
+    return threads
+
+
+def pairs(
+    left: NDArray[Any],
+    right: NDArray[Any],
+    algorithm: str,
+    threads: int | None = None,
+    knobs: Knobs | None = None,
+) -> tuple[UInt32s, UInt32s]:
+    """All pairs at once, in no order."""
+    lock = threading.Lock()
+    lefts: list[UInt32s] = [np.empty(0, np.uint32)]
+    rights: list[UInt32s] = [np.empty(0, np.uint32)]
+
+    def keep(thread: int, a: UInt32s, b: UInt32s, count: int) -> None:
+        with lock:
+            lefts.append(a[:count].copy())
+            rights.append(b[:count].copy())
+
+    match(left, right, algorithm, threads, knobs, keep)
+    return np.concatenate(lefts), np.concatenate(rights)
+
+
+def summed(
+    left: NDArray[Any],
+    right: NDArray[Any],
+    algorithm: str,
+    threads: int | None = None,
+    knobs: Knobs | None = None,
+) -> tuple[int, int]:
+    """How many pairs, and a checksum over all of them: every pair is looked at, and none is kept."""
+    lock = threading.Lock()
+    total = 0
+
+    def add(thread: int, a: UInt32s, b: UInt32s, count: int) -> None:
+        nonlocal total
+        more = int(checksum(a, b, count))
+        with lock:
+            total = (total + more) % (1 << 64)
+
+    return match(left, right, algorithm, threads, knobs, add), total

@@ -1,0 +1,1 @@
+"""The interval join: equal keys, event times within bounds."""

@@ -1,0 +1,1 @@
+"""Rows of the log as a join reads them."""

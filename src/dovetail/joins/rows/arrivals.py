@@ -1,0 +1,135 @@
+"""Law: what a task reads of a commit is its share of the rows, in log order, without touching payload; rows
+of hot keys that live in other tasks' buckets come after its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dovetail.joins.buffer import Held
+from dovetail.joins.interval.step import AreCopies, Arrivals
+from dovetail.kernels.ring import tag_of
+from dovetail.log.category import Category
+from dovetail.log.commit import Commit, PlacedSegment
+from dovetail.log.segment import Segment
+from dovetail.model.share import HotKey, Share, Side
+from dovetail.model.time_codes import FIRST_TIME
+
+HASH, TIME = "_hash", "_time"
+Int64s = NDArray[np.int64]
+_NONE = Arrivals(*(np.empty(0, np.int64) for _ in range(3)))
+
+
+def arrivals(category: Category, commits: Sequence[Commit], share: Share, side: Side) -> Arrivals:
+    """Hash, time and row number of the rows of a side that are a task's."""
+    return arrivals_in(category, [info for commit in commits for info in commit.segments], share, side)
+
+
+def arrivals_in(category: Category, infos: Sequence[PlacedSegment], share: Share, side: Side) -> Arrivals:
+    """The same, of some segments."""
+    segments = [category.open_segment(info) for info in infos]
+    if share.dealt is not None:
+        parts = [_dealt(segment, share, side) for segment in segments]
+    else:
+        parts = [part for segment in segments for part in _own(segment, share, side)]
+        parts += [part for segment in segments for part in _lent(segment, share, side)]
+    if not parts:
+        return _NONE
+    return Arrivals(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def mine(share: Share, side: Side, held: Held, buckets: Int64s) -> NDArray[np.bool_]:
+    """Which rows of a side, given their buckets, are a task's."""
+    if share.dealt is not None:
+        return share.holds(side, held.row)
+    chosen: NDArray[np.bool_] = (buckets >= share.low) & (buckets < share.high)
+    for key in share.hot:
+        here = _has(share, key, held.tag, buckets)
+        chosen[here] = held.row[here] % share.tasks == share.task if key.dealt == side else True
+    return chosen
+
+
+def copied_rows(share: Share, side: Side, buckets: Callable[[Int64s], Int64s]) -> AreCopies | None:
+    """Which rows of a side are copies here, of hot keys: another task counts them. `buckets` knows those of
+    rows by their numbers."""
+    keys = [key for key in share.hot if key.dealt != side and not share.is_home(key)]
+    if not keys:
+        return None
+    tags = np.array([key.tag for key in keys], np.uint32)
+
+    def copies(held: Held) -> NDArray[np.bool_]:
+        chosen = np.isin(held.tag, tags)
+        if chosen.any():
+            tag, found = held.tag[chosen], buckets(held.row[chosen])
+            chosen[chosen] = np.logical_or.reduce([_has(share, key, tag, found) for key in keys])
+        return chosen
+
+    return copies
+
+
+def _has(share: Share, key: HotKey, tags: NDArray[np.uint32], buckets: Int64s) -> NDArray[np.bool_]:
+    """Which rows have a hot key. Another key may have its tag, in another bucket."""
+    found: NDArray[np.bool_] = (tags == key.tag) & (buckets == key.hash % share.buckets)
+    return found
+
+
+def _dealt(segment: Segment, share: Share, side: Side) -> Arrivals:
+    """Rows without a key, those that the task stores. Their number takes the place of the hash."""
+    rows = segment.first_row + np.arange(segment.mapped.num_rows, dtype=np.int64)
+    times = segment.mapped.column(TIME).to_numpy()
+    kept = share.holds(side, rows)
+    if not kept.all():
+        rows, times = rows[kept], times[kept]
+    return Arrivals(rows << 32, times, rows)
+
+
+def _own(segment: Segment, share: Share, side: Side) -> Iterator[Arrivals]:
+    """Rows of the task's buckets, but for those of hot keys that were dealt to others."""
+    rows = _between(segment, share.low, share.high)
+    if not len(rows.row):
+        return
+    dealt = [key for key in share.hot if key.dealt == side and share.is_home(key)]
+    if dealt:
+        tags, buckets = tag_of(rows.hash), rows.hash % share.buckets
+        hot = np.zeros(len(tags), np.bool_)
+        for key in dealt:
+            hot |= _has(share, key, tags, buckets)
+        kept = ~hot | (rows.row % share.tasks == share.task)
+        rows = Arrivals(*(column[kept] for column in rows))
+    yield rows
+
+
+def _lent(segment: Segment, share: Share, side: Side) -> Iterator[Arrivals]:
+    for key in share.hot:
+        if share.is_home(key):
+            continue
+        bucket = key.hash % share.buckets
+        rows = _between(segment, bucket, bucket + 1)
+        taken = tag_of(rows.hash) == key.tag
+        if key.dealt == side:
+            taken &= rows.row % share.tasks == share.task
+        else:  # what can match nothing needs no copies
+            taken &= rows.time >= FIRST_TIME
+        if taken.any():
+            yield Arrivals(*(column[taken] for column in rows))
+
+
+def _between(segment: Segment, low: int, high: int) -> Arrivals:
+    start, stop = segment.bucket_range(low, high)
+    rows = np.arange(segment.first_row + start, segment.first_row + stop, dtype=np.int64)
+    hashes, times = (segment.mapped.column(name).to_numpy()[start:stop] for name in (HASH, TIME))
+    return Arrivals(hashes, times, rows)
+
+
+def buckets_of(category: Category, start: int, stop: int, rows: Int64s) -> Int64s:
+    """The bucket of each row, by its number; the rows lie in commits `start` to `stop - 1`."""
+    edges = []  # first row of every bucket of every segment, ascending: one binary search a row
+    for commit in category.commits(start, stop):
+        for info in commit.segments:
+            counts = np.asarray(info.rows_per_bucket, np.int64)
+            edges.append(info.first_row + np.cumsum(counts) - counts)
+    if not edges:
+        return np.empty(0, np.int64)
+    return (np.searchsorted(np.concatenate(edges), rows, side="right") - 1) % category.buckets

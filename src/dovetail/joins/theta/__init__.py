@@ -1,0 +1,1 @@
+"""The join by any condition, without an equality."""

@@ -1,0 +1,298 @@
+"""What an index over the rows of one side looks like, and what is left to look at pair by pair.
+
+Every bound on a difference is a *dimension*: the window of event time, and the bands. The layout of a join's
+index follows from its conditions and the types of the columns alone, so that rows that came in different
+steps have the same.
+
+Whole numbers are exact. Of other numbers the index only finds candidates, by bounds that are a little too
+wide for what rounding may do; the condition as it was written decides. A row whose value in a band is null
+or NaN has no place on the number line and matches nothing.
+
+A sum of whole numbers may leave 64 bits. Rows of which one does have no place either, but may match: a run of
+such rows, and probes among which there is one, are *loose*. They meet all within the time window, and the
+conditions as written decide.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from dovetail.joins.theta.compiled import kind_of
+from dovetail.joins.theta.condition import Columns
+from dovetail.joins.theta.kernels.band import ordered_bits
+from dovetail.joins.theta.source import Kinds, Operands, can_compile, operands_of
+from dovetail.model.share import Side
+from dovetail.model.theta import Band, Bound, Expression, Term, Theta
+
+Int64s = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Reach = tuple[int, int]
+"""How far before and after a left row's time right rows may lie."""
+Types = Mapping[Side, Mapping[str, pa.DataType]]
+
+LOWEST, HIGHEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+DOUBLE_DOUBT, SINGLE_DOUBT = 2.0**-49, 2.0**-20
+"""Of a number's size: more than rounding, in any spelling of a band, can be off."""
+
+
+def other(side: Side) -> Side:
+    return "right" if side == "left" else "left"
+
+
+class Looked(NamedTuple):
+    """Rows to look at: their event times, and the columns that conditions read, as these see them."""
+
+    time: Int64s
+    columns: Columns
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def where(self, places: Int64s) -> Looked:
+        taken = pa.array(places)
+        return Looked(self.time[places], {name: column.take(taken) for name, column in self.columns.items()})
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Of each probe that has a place (`which`): what lies within these is a candidate, both ends included. A
+    line for each dimension."""
+
+    which: Int64s
+    lows: Int64s
+    highs: Int64s
+    loose: bool
+    _orders: dict[int, Int64s] = field(default_factory=dict)
+
+    def order(self, dimension: int) -> Int64s:
+        """One in which neighbours look at the same rows; all runs are searched in it."""
+        if dimension not in self._orders:
+            self._orders[dimension] = np.argsort(self.lows[dimension], kind="stable")
+        return self._orders[dimension]
+
+
+class Places(NamedTuple):
+    """Of each row that has a place (`which`): its value in each dimension, a line for each."""
+
+    which: Int64s
+    values: Int64s
+    loose: bool
+
+
+@dataclass(frozen=True)
+class Layout:
+    """`reach` None: times do not count."""
+
+    theta: Theta
+    reach: Reach | None
+    stored: Side
+    types: Types
+
+    @property
+    def probing(self) -> Side:
+        return other(self.stored)
+
+    @cached_property
+    def bands(self) -> tuple[tuple[Band, bool], ...]:
+        """Those that are indexed, and whether their numbers are whole."""
+        found = []
+        for band in self.theta.bands:
+            kinds = [self.types[side][term.column] for side in self.types for term in band.terms(side)]
+            if all(map(pa.types.is_int64, kinds)):
+                found.append((band, True))
+            elif len(kinds) == 2 and all(map(_is_number, kinds)):  # longer sums may cancel out to anything
+                found.append((band, False))
+        return tuple(found)
+
+    @cached_property
+    def rest(self) -> tuple[Expression, ...]:
+        """What the index does not decide."""
+        exact = [band for band, whole in self.bands if whole]
+        spelled = [one for band in self.theta.bands if band not in exact for one in band.spelled]
+        return (*self.theta.rest, *spelled)
+
+    @property
+    def dimensions(self) -> int:
+        return len(self.bands) + (self.reach is not None)
+
+    @cached_property
+    def compiled(self) -> tuple[Expression, ...]:
+        """What of the rest can be compiled; the other conditions are evaluated by columns."""
+        return tuple(condition for condition in self.rest if can_compile(condition, self._kinds))
+
+    @cached_property
+    def by_columns(self) -> tuple[Expression, ...]:
+        return tuple(condition for condition in self.rest if condition not in self.compiled)
+
+    @cached_property
+    def operands(self) -> Operands:
+        """What compiled conditions read."""
+        return operands_of(self.compiled, self._kinds)
+
+    @cached_property
+    def _kinds(self) -> Kinds:
+        return {
+            side: {name: kind_of(type_) for name, type_ in types.items()}
+            for side, types in self.types.items()
+        }
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """Columns of the stored side that the compiled rest reads: a run has them."""
+        return tuple(operand.column for operand, _ in self.operands if operand.side == self.stored)
+
+    def places(self, rows: Looked) -> Places:
+        values, flags, loose = [rows.time] if self.reach is not None else [], [], False
+        for band, whole in self.bands:
+            terms = band.terms(self.stored)
+            made = _whole_sum(terms, rows.columns) if whole else _real_bits(terms[0], rows.columns)
+            if made is None:
+                loose, made = True, (np.zeros(len(rows), np.int64), None)
+            values.append(made[0])
+            flags.append(made[1])
+        which = _placed([] if loose else flags, len(rows))
+        taken = [column[which] for column in values] if len(which) < len(rows) else values
+        return Places(which, _lines(taken, len(which)), loose)
+
+    def bounds(self, probes: Looked) -> Bounds:
+        lows, highs, flags, loose = [], [], [], False
+        if self.reach is not None:
+            before, after = self.reach if self.probing == "left" else self.reach[::-1]
+            lows, highs = [_plus(probes.time, -before)], [_plus(probes.time, after)]
+        for band, whole in self.bands:
+            terms = band.terms(self.probing)
+            made = (
+                self._whole_bounds(band, terms, probes) if whole else self._rough_bounds(band, terms, probes)
+            )
+            if made is None:
+                loose = True
+                break
+            lows.append(made[0])
+            highs.append(made[1])
+            flags.append(made[2])
+        if loose:
+            return self.unbounded(probes)
+        which = _placed(flags, len(probes))
+        if len(which) < len(probes):
+            lows, highs = [low[which] for low in lows], [high[which] for high in highs]
+        return Bounds(which, _lines(lows, len(which)), _lines(highs, len(which)), loose=False)
+
+    def unbounded(self, probes: Looked) -> Bounds:
+        """By time alone."""
+        timed = Layout(Theta(), self.reach, self.stored, self.types).bounds(probes)
+        room = len(self.bands), len(probes)
+        lows = np.concatenate([timed.lows, np.full(room, LOWEST, np.int64)])
+        highs = np.concatenate([timed.highs, np.full(room, HIGHEST, np.int64)])
+        return Bounds(timed.which, lows, highs, loose=True)
+
+    def _whole_bounds(
+        self, band: Band, terms: tuple[Term, ...], probes: Looked
+    ) -> tuple[Int64s, Int64s, Flags | None] | None:
+        mine = _whole_sum(terms, probes.columns)
+        low, high = whole_bound(band.low, up=True), whole_bound(band.high, up=False)
+        if mine is None or max(abs(low or 0), abs(high or 0)) > HIGHEST:
+            return None
+        if self.probing == "left":  # low <= mine - theirs <= high
+            low, high = None if high is None else -high, None if low is None else -low
+        lows = np.full(len(probes), LOWEST) if low is None else _plus(mine[0], low)
+        highs = np.full(len(probes), HIGHEST) if high is None else _plus(mine[0], high)
+        return lows, highs, mine[1]
+
+    def _rough_bounds(
+        self, band: Band, terms: tuple[Term, ...], probes: Looked
+    ) -> tuple[Int64s, Int64s, Flags | None]:
+        kinds = [self.types[side][term.column] for side in self.types for term in band.terms(side)]
+        doubt = SINGLE_DOUBT if any(map(pa.types.is_float32, kinds)) else DOUBLE_DOUBT
+        own, there = _real(probes.columns[terms[0].column], terms[0].sign)
+        low, high, sign = (band.high, band.low, -1) if self.probing == "left" else (band.low, band.high, 1)
+        with np.errstate(invalid="ignore", over="ignore"):
+            lows = np.full(len(probes), -np.inf) if low is None else _edge(own, low, sign, -doubt)
+            highs = np.full(len(probes), np.inf) if high is None else _edge(own, high, sign, doubt)
+        return ordered_bits(lows), ordered_bits(highs), there
+
+
+def _lines(columns: list[Int64s], count: int) -> Int64s:
+    return np.array(columns, np.int64).reshape(len(columns), count)
+
+
+def _placed(flags: list[Flags | None], count: int) -> Int64s:
+    """Those that have a place in every dimension."""
+    there = np.ones(count, np.bool_)
+    for flag in flags:
+        if flag is not None:
+            there &= flag
+    return np.flatnonzero(there)
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind))
+
+
+def _whole_sum(terms: tuple[Term, ...], columns: Columns) -> tuple[Int64s, Flags | None] | None:
+    """None: one may leave 64 bits."""
+    total: Int64s | None = None
+    valid: Flags | None = None
+    simple = len(terms) == 1 and terms[0].sign > 0
+    for term in terms:
+        column = columns[term.column]
+        if column.null_count:
+            there = column.is_valid().to_numpy(zero_copy_only=False)
+            valid = there if valid is None else valid & there
+            column = column.fill_null(0)
+        values = column.to_numpy()
+        if not simple and len(values):
+            most = HIGHEST // (2 * len(terms))
+            if values.min() < -most or values.max() > most:
+                return None
+            values = values * term.sign
+        total = values if total is None else total + values
+    assert total is not None
+    return total, valid
+
+
+def whole_bound(bound: Bound | None, *, up: bool) -> int | None:
+    """The nearest whole number that a whole difference may be: bounds need not be whole."""
+    if bound is None:
+        return None
+    value = Fraction(bound.value)
+    if up:
+        return math.floor(value) + 1 if bound.strict else math.ceil(value)
+    return math.ceil(value) - 1 if bound.strict else math.floor(value)
+
+
+def _edge(own: NDArray[np.float64], bound: Bound, sign: int, doubt: float) -> NDArray[np.float64]:
+    value, scale = float(Fraction(bound.value)), float(Fraction(bound.scale))
+    margin = np.where(np.isfinite(own), (np.abs(own) + scale) * doubt, 0.0)
+    edge: NDArray[np.float64] = own + sign * value + margin
+    return edge
+
+
+def _real_bits(term: Term, columns: Columns) -> tuple[Int64s, Flags]:
+    values, there = _real(columns[term.column], term.sign)
+    return ordered_bits(values), there
+
+
+def _real(column: pa.Array, sign: int) -> tuple[NDArray[np.float64], Flags]:
+    values = column.cast(pa.float64(), safe=False).fill_null(math.nan).to_numpy(zero_copy_only=False) * sign
+    there = ~np.isnan(values)
+    return np.where(there, values, 0.0), there
+
+
+def _plus(values: Int64s, distance: int) -> Int64s:
+    """A sum that stops at the ends of 64 bits."""
+    with np.errstate(over="ignore"):
+        moved: Int64s = values + np.int64(distance)
+    if distance > 0:
+        moved[moved < values] = HIGHEST
+    else:
+        moved[moved > values] = LOWEST
+    return moved

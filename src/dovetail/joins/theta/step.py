@@ -1,0 +1,318 @@
+"""The theta join: two streams, any condition over both rows, a window of event time or of so many rows.
+
+Idea. Without an equality there is no key to shard by. SplitJoin separates storing from processing: every task
+sees all new rows, stores its round-robin share of them, and probes what it has stored. Each pair meets where
+the row that came first is stored, and no task needs to hear of another.
+
+      new left  l ──┬──────────────┬─────►  task 0  stores l if its number says so, probes its right rows
+                    │              │
+                    └── (the same) └─────►  task 1  stores others, probes its own right rows
+
+Paper. SplitJoin: A Scalable, Low-latency Stream Join Architecture with Adjustable Ordering Precision,
+USENIX ATC 2016: storing and processing apart, round-robin storage, count and time windows with their
+expiration, ordering.
+
+Vocabulary. join core = task; sub-window = what a task stores; distribution tree = the log, which every task
+maps; expiration = closing (left rows) and evicting (right rows).
+
+Differs. Rows come by steps, not one by one: in a step new left rows see all new right rows and those
+retained, new right rows see the left rows that were open (as in `interval.py`). Tasks do not count rows to
+find out whose turn it is: the row's number in the log says it, so that another number of tasks deals them
+anew. The paper knows inner joins. Where a left row must decide alone (outer, semi, anti, at most one
+partner), left rows are dealt out and right rows are stored by every task. There are no punctuations: a task
+sorts what it puts out in a step, and across tasks there is an order only with one task.
+
+Law. With a window of event time: the rows of `interval.step`, with the condition in place of equal keys.
+With a window of rows: `l` and `r` match if, when the later of them enters, the other is among the last so
+many rows of its side. Rows enter in turns, commits of one side after commits of the other, as the offset
+recorded: so the result does not depend on how the turns are cut into steps. A left row is open until so
+many have entered after it.
+
+Cost. A search and its candidates for every new row in every task; the candidates are what tasks share.
+What is held is indexed once, when it comes (`theta_runs.py`): a step does not look at all of its window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dovetail.joins.buffer import Buffer, Held
+from dovetail.joins.interval.step import (
+    ENDED,
+    Arrivals,
+    Counts,
+    Emitted,
+    IntervalState,
+    Times,
+    close,
+    open_bound,
+    retain_bound,
+    usable,
+)
+from dovetail.joins.tactics import NONE, Decision, Pairs, Sides, done_at_match, tactic_for
+from dovetail.joins.theta.condition import Columns
+from dovetail.joins.theta.layout import Layout, Looked
+from dovetail.joins.theta.pairs import pairs_in
+from dovetail.joins.theta.runs import Run, Runs, first_held, slots_of
+from dovetail.kernels import ring as rings
+from dovetail.kernels.pick import NO_ROW
+from dovetail.model.share import SIDES, Share, Side
+from dovetail.model.theta import CountWindow, Theta
+from dovetail.model.time_codes import FIRST_TIME
+
+Int64s = NDArray[np.int64]
+Operands = Callable[[Side, Int64s], Columns]
+"""`operands(side, rows)` gives the columns that conditions read, for rows of one side by their numbers."""
+
+
+class Turn(NamedTuple):
+    """Rows of one side that enter one after the other: numbers `first` to `stop - 1`."""
+
+    side: Side
+    first: int
+    stop: int
+
+
+Indexed = dict[Side, list[Run]]
+"""The runs of both sides' rows. A side that is not in it has to be indexed anew, from its ring."""
+
+
+class Task(NamedTuple):
+    """What a step is done with and for: the condition, where its columns are, whose rows are whose, and the
+    index of what is held."""
+
+    theta: Theta
+    operands: Operands
+    share: Share
+    indexed: Indexed
+    first_rows: dict[Side, int]
+    """The log has no smaller numbers. Nothing that is held has one; what a run still names may."""
+
+    def found(self, side: Side, rows: Int64s) -> Columns:
+        """The columns of rows that a run names: nulls for those that are gone."""
+        return self.operands(side, np.where(rows < self.first_rows[side], NO_ROW, rows))
+
+    def looked(self, side: Side, held: Held) -> Looked:
+        return Looked(held.time, self.operands(side, held.row))
+
+
+def step(
+    state: IntervalState,
+    left: Arrivals,
+    right: Arrivals,
+    until: Times,
+    turns: Sequence[Turn],
+    task: Task,
+) -> Emitted:
+    """Take in new rows, let time pass or rows push others out, and say what comes out.
+
+    `left` and `right` are the rows that the task looks at: where both sides are dealt out, all of them.
+    """
+    if task.theta.rows is None:
+        emitted = _timed_step(state, left, right, until, task)
+    else:
+        emitted = _counted_step(state, left, right, until, turns, task, task.theta.rows)
+    return emitted if task.theta.order == "none" else _in_order(emitted, turns)
+
+
+def _timed_step(state: IntervalState, left: Arrivals, right: Arrivals, until: Times, task: Task) -> Emitted:
+    spec, before, share = state.spec, state.times, task.share
+    until = Times(max(until.left, before.left), max(until.right, before.right))
+    new_left, void_left = usable(left)
+    new_right, void_right = usable(right)
+
+    # 1. Probe and insert: everything new against everything that is there.
+    reach = spec.before_us, spec.after_us
+    seen_left, seen_right = task.looked("left", new_left), task.looked("right", new_right)
+    left_index, right_index = (_index(task, reach, side, state) for side in SIDES)
+    slots = state.right.insert(new_right.where(share.holds("right", new_right.row)))
+    _file(task, right_index, new_right, seen_right, state.right)
+    sides = Sides(state.left, state.right, new_left, new_right, slots)
+    peak_rows = state.left_rows + state.right_rows
+    new, found = _met(task, right_index, new_left, seen_left, state.right)
+    came, waiting = _met(task, left_index, new_right, seen_right, state.left)
+    decision = tactic_for(spec)(spec, sides, _pairs(sides, new, found, waiting, came))
+
+    # 2. Time passes: left rows close, those that are new and still open stay, right rows are evicted.
+    state.times = until
+    own_left = new_left.where(share.holds("left", new_left.row))
+    closing, _ = close(state, own_left, open_bound(spec, until))
+    _file(task, left_index, new_left, seen_left, state.left)
+    peak_rows = max(peak_rows, state.left_rows + state.right_rows)
+    rings.expire(state.right.ring, retain_bound(spec, until))
+    void_left = void_left[share.counts(void_left)]
+    own_right = new_right.where(share.counts(new_right.row))
+    counts = _nothing()._replace(
+        left_in=len(own_left.row) + len(void_left),
+        right_in=len(own_right.row) + int(np.count_nonzero(share.counts(void_right))),
+        left_late=int(np.count_nonzero(own_left.time < before.left)),
+        right_late=int(np.count_nonzero(own_right.time < before.right)),
+        left_invalid=len(void_left),
+        right_invalid=int(np.count_nonzero(share.counts(void_right))),
+    )
+    return _emitted(state, task, [decision], [closing], void_left, counts, peak_rows)
+
+
+def _counted_step(
+    state: IntervalState,
+    left: Arrivals,
+    right: Arrivals,
+    until: Times,
+    turns: Sequence[Turn],
+    task: Task,
+    window: CountWindow,
+) -> Emitted:
+    """In the rings a row's number takes the place of its time: what is pushed out is what has passed."""
+    share, held = task.share, {"left": _numbered(left), "right": _numbered(right)}
+    decisions: list[Decision] = []
+    closings: list[Held] = []
+    nobody = held["left"].where(np.zeros(len(held["left"].row), np.bool_))
+    peak_rows = 0
+    left_index, right_index = (_index(task, None, side, state) for side in SIDES)
+    for turn in turns:
+        rows = held[turn.side].row
+        new = Held._make(column[slice(*np.searchsorted(rows, turn[1:]))] for column in held[turn.side])
+        bound = turn.stop - window.of(turn.side)
+        kept, seen = share.holds(turn.side, new.row), task.looked(turn.side, new)
+        if turn.side == "left":
+            mine, found = _met(task, right_index, new, seen, state.right)
+            sides = Sides(state.left, state.right, new, nobody, NONE)
+            decisions.append(_decided(state, sides, mine, found, NONE, NONE))
+            peak_rows = max(peak_rows, state.left_rows + int(np.count_nonzero(kept)) + state.right_rows)
+            closings.append(close(state, new.where(kept), bound)[0])
+            _file(task, left_index, new, seen, state.left)
+        else:
+            came, waiting = _met(task, left_index, new, seen, state.left)
+            sides = Sides(state.left, state.right, nobody, new, NONE)
+            decisions.append(_decided(state, sides, NONE, NONE, waiting, came))
+            state.right.insert(new.where(kept))
+            _file(task, right_index, new, seen, state.right)
+            peak_rows = max(peak_rows, state.left_rows + state.right_rows)
+            rings.expire(state.right.ring, bound)
+    if until.right == ENDED:
+        closings.append(close(state, nobody, ENDED)[0])
+        rings.expire(state.right.ring, ENDED)
+    state.times = until
+    counts = _nothing()._replace(
+        left_in=int(np.count_nonzero(share.counts(left.row))),
+        right_in=int(np.count_nonzero(share.counts(right.row))),
+    )
+    return _emitted(state, task, decisions, closings, NONE, counts, peak_rows)
+
+
+def _decided(
+    state: IntervalState, sides: Sides, new: Int64s, found: Int64s, waiting: Int64s, came: Int64s
+) -> Decision:
+    return tactic_for(state.spec)(state.spec, sides, _pairs(sides, new, found, waiting, came))
+
+
+def _index(task: Task, reach: tuple[int, int] | None, side: Side, state: IntervalState) -> Runs:
+    """The index of what is held of a side: as it was, or made anew from the ring and the log."""
+    types = {of: {name: column.type for name, column in task.operands(of, NONE).items()} for of in SIDES}
+    layout = Layout(task.theta, reach, side, types)
+    if side not in task.indexed or not all(run.fits(layout) for run in task.indexed[side]):
+        task.indexed[side] = []
+        buffer = state.left if side == "left" else state.right
+        rows, times, _ = rings.rows_at(buffer.ring, rings.live_slots(buffer.ring))
+        if len(rows):
+            seen = Looked(times, task.operands(side, rows))
+            Runs(layout, task.indexed[side]).add(rows, seen, buffer.ring)
+    return Runs(layout, task.indexed[side])
+
+
+def _file(task: Task, index: Runs, new: Held, seen: Looked, buffer: Buffer) -> None:
+    """Index those of a side's new rows that this task stores."""
+    kept = task.share.holds(index.layout.stored, new.row)
+    if not kept.all():
+        places = np.flatnonzero(kept)
+        new, seen = new.where(kept), seen.where(places)
+    index.add(new.row, seen, buffer.ring)
+
+
+def _met(task: Task, index: Runs, probes: Held, seen: Looked, buffer: Buffer) -> tuple[Int64s, Int64s]:
+    """Pairs (new row, slot) of new rows of a side and the buffered ones of the other."""
+    if not len(probes.row) or not buffer.rows:
+        return NONE, NONE
+    layout, side = index.layout, index.layout.stored
+    bounds = layout.bounds(seen)
+    index.suit(bounds)
+    first_row = first_held(buffer.ring) if layout.reach is None else None
+    which, rows = [NONE], [NONE]
+    for run in index.runs:
+        for some, at in pairs_in(
+            layout, seen, bounds, run, lambda numbers: task.found(side, numbers), first_row
+        ):
+            which.append(some)
+            rows.append(run.rows[at])
+    found = np.concatenate(which), slots_of(buffer.ring, np.concatenate(rows))
+    held = found[1] >= 0
+    return found[0][held], found[1][held]
+
+
+def _pairs(sides: Sides, new: Int64s, found: Int64s, waiting: Int64s, came: Int64s) -> Pairs:
+    found_rows, found_times, _ = rings.rows_at(sides.right.ring, found)
+    waiting_rows, waiting_times, _ = rings.rows_at(sides.left.ring, waiting)
+    return Pairs(new, found, found_rows, found_times, waiting, waiting_rows, waiting_times, came)
+
+
+def _emitted(
+    state: IntervalState,
+    task: Task,
+    decisions: list[Decision],
+    closings: list[Held],
+    void_left: Int64s,
+    counts: Counts,
+    peak_rows: int,
+) -> Emitted:
+    spec = state.spec
+    left, right, alone = (np.concatenate([NONE, *(made[at] for made in decisions)]) for at in range(3))
+    if spec.keeps_left:
+        alone = np.concatenate([*(held.row[~held.matched] for held in closings), void_left])
+    if spec.defers_pick:
+        picked = [held.where(held.best_row != NO_ROW) for held in closings]
+        left = np.concatenate([held.row for held in picked])
+        right = np.concatenate([held.best_row for held in picked])
+    matched = sum(made.done for made in decisions)
+    if not done_at_match(spec) and "right" not in (task.share.dealt or ()):
+        matched = sum(int(np.count_nonzero(held.matched)) for held in closings)
+    counts = counts._replace(pairs=len(left), left_alone=len(alone), left_matched=matched)
+    return Emitted(left, right, alone, NONE, counts, peak_rows, (NONE, NONE))
+
+
+def _in_order(emitted: Emitted, turns: Sequence[Turn]) -> Emitted:
+    """Pairs by the arrival of the later row, then of the other; after them lone rows by their own."""
+    left, right = _turn_of("left", emitted.left, turns), _turn_of("right", emitted.right, turns)
+    left_later = left > right
+    later_row = np.where(left_later, emitted.left, emitted.right)
+    other_row = np.where(left_later, emitted.right, emitted.left)
+    order = np.lexsort((other_row, later_row, np.maximum(left, right)))
+    return emitted._replace(
+        left=emitted.left[order], right=emitted.right[order], left_alone=np.sort(emitted.left_alone)
+    )
+
+
+def _turn_of(side: Side, rows: Int64s, turns: Sequence[Turn]) -> Int64s:
+    """The number of the turn in which each row came; -1: before this step."""
+    numbers = np.array([-1, *(n for n, turn in enumerate(turns) if turn.side == side)], np.int64)
+    firsts = np.array([turn.first for turn in turns if turn.side == side], np.int64)
+    found: Int64s = numbers[np.searchsorted(firsts, rows, side="right")]
+    return found
+
+
+def _numbered(arrivals: Arrivals) -> Held:
+    """New rows with their number as time; whatever their time is, they count."""
+    return Held.fresh(rings.tag_of(arrivals.hash), arrivals.row, arrivals.row)._replace(
+        best_time=np.full(len(arrivals.row), NO_ROW, np.int64),
+        best_row=np.full(len(arrivals.row), NO_ROW, np.int64),
+    )
+
+
+def _nothing() -> Counts:
+    return Counts(*(0 for _ in Counts._fields))
+
+
+assert FIRST_TIME < 0, "a row's number is a time that is one"

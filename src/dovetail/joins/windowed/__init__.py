@@ -1,0 +1,1 @@
+"""The join within tumbling, hopping and session windows."""

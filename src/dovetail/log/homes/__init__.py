@@ -1,0 +1,1 @@
+"""Where a home may lie: on this machine, or in an object store."""

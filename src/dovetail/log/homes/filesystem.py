@@ -1,0 +1,129 @@
+"""Where a home lies: files by path below it, on local disk or on any filesystem that pyarrow opens by URI.
+
+Law of every store: a file under its final name is whole. `create` never replaces a file, `replace` does so in
+one step, and a failure at any point leaves at most a temporary file, which nothing reads.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple, Protocol
+from urllib.parse import urlsplit, urlunsplit
+
+import pyarrow as pa
+
+from dovetail.errors import HomeError
+
+TEMPORARY = ".tmp-"
+"""Names of files being written begin so."""
+
+
+class Entry(NamedTuple):
+    """One file of a folder."""
+
+    name: str
+    bytes: int
+    modified_s: float
+
+
+class Output(Protocol):
+    """What a file is written through."""
+
+    def write(self, data: Any, /) -> Any: ...
+
+
+Write = Callable[[str, Callable[[Output], None]], None]
+"""`write(path, fill)`: a file under a name of its own, with what `fill` puts into it."""
+
+
+class Store(Protocol):
+    """Files below a home. Paths are relative, with `/`. A missing file is a FileNotFoundError, any other
+    trouble a HomeError."""
+
+    root: str
+    local: bool
+
+    def read(self, path: str) -> bytes: ...
+
+    def buffer(self, path: str) -> pa.Buffer:
+        """The file's bytes, memory-mapped where that is possible."""
+
+    def size(self, path: str) -> int | None:
+        """Bytes of a file, None if there is none."""
+
+    def files(self, folder: str) -> list[Entry]:
+        """The files of a folder, none if it is missing."""
+
+    def folders(self, folder: str) -> list[str]: ...
+
+    def make_folder(self, folder: str) -> None: ...
+
+    def write(self, path: str, fill: Callable[[Output], None]) -> None:
+        """Write a file under a name of its own."""
+
+    def writing(self) -> AbstractContextManager[Write]:
+        """To write several files, as `write` does: all are there for good when the context is left, and none
+        need be before. `fill` is called at once."""
+
+    def create(self, path: str, data: bytes) -> bool:
+        """Write a file unless there is one of that name: False then."""
+
+    def replace(self, path: str, data: bytes) -> None: ...
+
+    def delete(self, path: str) -> None:
+        """Delete a file; no matter if it is gone already."""
+
+    def lock(self, path: str) -> AbstractContextManager[None]:
+        """Only one holder at a time, where the filesystem can do that."""
+
+
+def absolute_home(home: str) -> str:
+    """The same home for every process, whatever its working directory: a URI, or an absolute path."""
+    if home.startswith("file:"):
+        from pyarrow import fs
+
+        return fs.FileSystem.from_uri(home)[1]  # type: ignore[no-any-return]
+    return home if "://" in home else os.path.abspath(os.path.expanduser(home))
+
+
+@functools.cache
+def open_store(home: str) -> Store:
+    """The store of a home, one for each process and home."""
+    home = absolute_home(home)
+    if "://" not in home:
+        from dovetail.log.homes.local import LocalStore
+
+        return LocalStore(home)
+    from pyarrow import fs  # a twentieth of a second, which local homes need not wait for
+
+    from dovetail.log.homes.remote import RemoteStore
+
+    try:
+        filesystem, root = fs.FileSystem.from_uri(_opened_quickly(home))
+    except (pa.ArrowException, OSError) as error:
+        raise HomeError(
+            f"the home cannot be opened: {error}",
+            where=home,
+            expected="a local path, or a URI such as s3://bucket/path, gs://..., hdfs://...",
+            hint="check the address and the credentials in the environment",
+        ) from error
+    return RemoteStore(shown(home), filesystem, root)
+
+
+def shown(home: str) -> str:
+    """A home as people are told it: without how it is reached, and above all without credentials."""
+    if "://" not in home:
+        return home
+    parts = urlsplit(home)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment=""))
+
+
+def _opened_quickly(home: str) -> str:
+    """S3 is asked three times to store a small file, unless pyarrow may wait for the file's end."""
+    parts = urlsplit(home)
+    if parts.scheme != "s3" or "allow_delayed_open=" in parts.query:
+        return home
+    return urlunsplit(parts._replace(query="&".join(filter(None, [parts.query, "allow_delayed_open=true"]))))

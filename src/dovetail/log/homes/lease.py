@@ -1,0 +1,146 @@
+"""Law: whoever holds a lease is the only one, as long as files are seen by others within seconds.
+
+A home on an object store has no locks. There a holder writes a small document with its name, and writes it
+again every few seconds. Nobody's clock is compared with another's: whoever wants the lease watches the
+document, and takes it when it has not changed for `expires_s`. After taking it, it waits a moment and looks
+whether somebody else wrote at the same time: the last writer has it. A holder that finds another's name, or
+cannot renew in time, no longer holds the lease and must stop (`check`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from dovetail.errors import DovetailError, StateError
+from dovetail.log.homes.filesystem import Store
+
+
+@dataclass(frozen=True)
+class Terms:
+    """A holder renews several times before its lease is taken for dead."""
+
+    renew_s: float = 5.0
+    expires_s: float = 30.0
+    settle_s: float = 2.0  # what a write of somebody else may take
+    look_s: float = 1.0
+
+
+@dataclass
+class Lease:
+    """One holder's claim on the document at `path`."""
+
+    store: Store
+    path: str
+    what: str  # is held
+    terms: Terms = field(default_factory=Terms)
+    owner: str = field(default_factory=lambda: uuid.uuid4().hex)
+    clock: Callable[[], float] = time.monotonic
+    _over: threading.Event = field(default_factory=threading.Event)
+    _lost: StateError | None = None
+    _renewals: int = 0
+    _thread: threading.Thread | None = None
+
+    def take(self) -> None:
+        """Hold the lease, or raise: at once if its holder renews it, else when it is dead."""
+        self._wait_until_free()
+        self._write()
+        time.sleep(self.terms.settle_s)
+        if self._found() != (self.owner, self._renewals):
+            raise self._refused("another run began at the same moment")
+        self._thread = threading.Thread(target=self._keep, name=f"lease {self.path}", daemon=True)
+        self._thread.start()
+
+    def check(self) -> None:
+        """Raises if the lease was lost."""
+        if self._lost is not None:
+            raise self._lost
+
+    def release(self) -> None:
+        """Give the lease back, if it is still ours."""
+        self._over.set()
+        if self._thread is not None:
+            self._thread.join()
+        if self._lost is None and self._found_owner() == self.owner:
+            self.store.delete(self.path)
+
+    def _wait_until_free(self) -> None:
+        first, since = self._found(), self.clock()
+        while first is not None and self.clock() - since < self.terms.expires_s:
+            time.sleep(self.terms.look_s)
+            now = self._found()
+            if now is None:
+                return
+            if now != first:
+                raise self._refused("its lease is renewed")
+
+    def _keep(self) -> None:
+        """Renew until released. Trouble with the store is borne while the lease can still be ours."""
+        renewed = self.clock()
+        while not self._over.wait(self.terms.renew_s):
+            try:
+                owner = self._found_owner()
+                if owner == self.owner:
+                    self._write()
+                    renewed = self.clock()
+                    continue
+                taken = True
+            except (DovetailError, OSError):
+                taken = False
+            if taken or self.clock() - renewed > self.terms.expires_s - 2 * self.terms.renew_s:
+                self._lost = self._ended(taken)
+                return
+
+    def _write(self) -> None:
+        self._renewals += 1
+        body = {
+            "owner": self.owner,
+            "renewals": self._renewals,
+            "host": socket.gethostname(),
+            "process": os.getpid(),
+        }
+        self.store.replace(self.path, json.dumps(body).encode())
+
+    def _found(self) -> tuple[str, int] | None:
+        """Who holds the lease and how often it was renewed; None if nobody does. A document that does not
+        read is nobody's that is alive, but is watched like any other."""
+        try:
+            data = self.store.read(self.path)
+        except FileNotFoundError:
+            return None
+        try:
+            body = json.loads(data)
+            return str(body["owner"]), int(body["renewals"])
+        except (ValueError, KeyError, TypeError):
+            return "", 0
+
+    def _found_owner(self) -> str | None:
+        found = self._found()
+        return found[0] if found else None
+
+    @property
+    def _where(self) -> str:
+        return f"{self.store.root}/{self.path}"
+
+    def _refused(self, why: str) -> StateError:
+        return StateError(
+            f"{self.what} is running already: {why}",
+            where=self._where,
+            expected="one run of an application at a time",
+            hint="stop the other run, or use another home (--home)",
+        )
+
+    def _ended(self, taken: bool) -> StateError:
+        reason = "another run has taken it" if taken else "the home could not be reached for too long"
+        return StateError(
+            f"{self.what} is no longer held by this run: {reason}",
+            where=self._where,
+            expected="one run of an application at a time",
+            hint="what was committed before stays; start it again when no other run has it",
+        )

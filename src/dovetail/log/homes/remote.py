@@ -1,0 +1,127 @@
+"""A home on any other filesystem that pyarrow opens by URI.
+
+An object store publishes an object whole when it is closed, so files are written directly; elsewhere they
+are moved into place. Neither offers "create unless it exists" through pyarrow: here a category has **one
+writer**, and one process that trims it (`lease.py` keeps runs of an application apart). Readers are free.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import posixpath
+import uuid
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+from pyarrow import fs
+
+from dovetail.errors import HomeError
+from dovetail.log.homes.filesystem import TEMPORARY, Entry, Output, Write
+
+_OBJECT_STORES = {"s3", "gcs", "abfs"}
+
+
+class RemoteStore:
+    local = False
+
+    def __init__(self, root: str, filesystem: fs.FileSystem, folder: str) -> None:
+        self.root = root
+        self._filesystem = filesystem
+        self._folder = folder
+        self._made: set[str] = set()
+
+    def _path(self, path: str) -> str:
+        return posixpath.join(self._folder, path)
+
+    def read(self, path: str) -> bytes:
+        return self.buffer(path).to_pybytes()  # type: ignore[no-any-return]
+
+    def buffer(self, path: str) -> pa.Buffer:
+        with self._trouble("read", path), self._filesystem.open_input_file(self._path(path)) as file:
+            return file.read_buffer()
+
+    def size(self, path: str) -> int | None:
+        with self._trouble("read", path):
+            info = self._filesystem.get_file_info(self._path(path))
+        return info.size if info.type == fs.FileType.File else None
+
+    def files(self, folder: str) -> list[Entry]:
+        return [
+            Entry(info.base_name, info.size, (info.mtime_ns or 0) / 1e9)
+            for info in self._list(folder)
+            if info.type == fs.FileType.File
+        ]
+
+    def folders(self, folder: str) -> list[str]:
+        return [info.base_name for info in self._list(folder) if info.type == fs.FileType.Directory]
+
+    def _list(self, folder: str) -> list[fs.FileInfo]:
+        with self._trouble("list", folder):
+            selector = fs.FileSelector(self._path(folder), allow_not_found=True)
+            return self._filesystem.get_file_info(selector)  # type: ignore[no-any-return]
+
+    def make_folder(self, folder: str) -> None:
+        if folder in self._made:
+            return  # an object store is asked for each part of the path
+        with self._trouble("make", folder):
+            self._filesystem.create_dir(self._path(folder), recursive=True)
+        self._made.add(folder)
+
+    def write(self, path: str, fill: Callable[[Output], None]) -> None:
+        final = self._path(path)
+        direct = self._filesystem.type_name in _OBJECT_STORES
+        if direct:
+            fill = _filled(fill)
+        target = final if direct else posixpath.join(posixpath.dirname(final), TEMPORARY + uuid.uuid4().hex)
+        with self._trouble("write", path):
+            with self._filesystem.open_output_stream(target, compression=None) as file:
+                fill(file)
+            if not direct:
+                self._filesystem.move(target, final)
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[Write]:
+        yield self.write
+
+    def create(self, path: str, data: bytes) -> bool:
+        if self.size(path) is not None:
+            return False
+        self.replace(path, data)
+        return True
+
+    def replace(self, path: str, data: bytes) -> None:
+        self.write(path, lambda file: file.write(data))
+
+    def delete(self, path: str) -> None:
+        with contextlib.suppress(FileNotFoundError), self._trouble("delete", path):
+            self._filesystem.delete_file(self._path(path))
+
+    @contextlib.contextmanager
+    def lock(self, path: str) -> Iterator[None]:
+        """Nothing to lock with: one writer is the rule here."""
+        yield
+
+    @contextlib.contextmanager
+    def _trouble(self, verb: str, path: str) -> Iterator[None]:
+        try:
+            yield
+        except FileNotFoundError:
+            raise
+        except (OSError, pa.ArrowException) as error:
+            raise HomeError(
+                f"cannot {verb} a file of the home: {error}",
+                where=posixpath.join(self.root, path),
+                hint="check the address, the credentials in the environment and the right to write there",
+            ) from error
+
+
+def _filled(fill: Callable[[Output], None]) -> Callable[[Output], None]:
+    """The file's content, made now: a file that is opened and then closed by an error would exist."""
+    content = pa.BufferOutputStream()
+    fill(content)
+    data = content.getvalue()
+
+    def write(file: Output) -> None:
+        file.write(data)
+
+    return write

@@ -1,0 +1,1 @@
+"""The plan of a `dovetail.join` call, from names of columns alone."""

@@ -1,0 +1,230 @@
+"""The live view of a running application: `render` is a pure function of a snapshot, `LiveView` shows it.
+
+On a terminal the view is redrawn in place; anywhere else one plain line an interval goes to the same stream,
+so that the log file of a service stays readable. Both go to stderr: stdout belongs to results and JSON.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import NamedTuple
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.padding import Padding
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from dovetail.service import units
+from dovetail.service.run_snapshot import JoinSnapshot, ReplaySnapshot, RunSnapshot
+from dovetail.service.words.replay_words import replay_words
+
+_LABEL, _LINE, _ACCENT, _WARN = "bright_black", "bright_black", "cyan", "yellow"
+
+
+class _Widths(NamedTuple):
+    """Columns have fixed widths: numbers change, nothing moves. Names and the bar take what is left."""
+
+    name: int
+    spark: int
+    time: int
+    bar: int
+
+
+_FEWEST, _MOST = 80, 120
+_RATE_COLUMNS = 23
+"""What stands before the bar of a match rate."""
+
+
+def _widths(columns: int) -> _Widths:
+    columns = min(_MOST, max(_FEWEST, columns))
+    if columns < _MOST:
+        return _Widths(name=columns - 67, spark=9, time=len("10:40:12"), bar=columns - 25)
+    return _Widths(name=columns - 93, spark=24, time=len("2018-08-20 10:40:12"), bar=columns - 25)
+
+
+def render(snapshot: RunSnapshot, columns: int = _FEWEST) -> RenderableType:
+    """The whole view for a terminal of so many columns: title, flow of rows, one block a join, output."""
+    widths = _widths(columns)
+    parts: list[RenderableType] = [_title(snapshot), Rule(style=_LINE), _flow(snapshot, widths), Text()]
+    for join in snapshot.joins:
+        parts += [_join(join, widths), Text()]
+    parts.append(Text.assemble(("to  ", _LABEL), snapshot.output, overflow="ellipsis", no_wrap=True))
+    return Padding(Group(*parts), (0, max(1, columns - _MOST + 1), 0, 1))
+
+
+def _title(snapshot: RunSnapshot) -> RenderableType:
+    line = Table.grid(expand=True)
+    line.add_column(no_wrap=True)
+    line.add_column(justify="right", no_wrap=True)
+    now = Text.assemble(
+        (snapshot.phase, _ACCENT),
+        ("   memory ", _LABEL),
+        units.size(snapshot.rss_bytes),
+        ("   " + units.duration(snapshot.elapsed_s), _LABEL),
+    )
+    line.add_row(Text.assemble(("dovetail  ", _LABEL), (snapshot.application, "bold")), now)
+    return line
+
+
+def _flow(snapshot: RunSnapshot, widths: _Widths) -> RenderableType:
+    """A row for each stream that comes in, and one for what goes out."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style=_LABEL)
+    table.add_column("", width=5)
+    table.add_column("", width=widths.name)
+    table.add_column("rows", width=7, justify="right")
+    table.add_column("rows/s", width=7, justify="right")
+    table.add_column("", width=widths.spark)
+    table.add_column(
+        "time UTC" if widths.time < 16 else "stream time, UTC", width=widths.time, justify="right"
+    )
+    table.add_column("backlog", width=7, justify="right")
+    table.add_column("rejected", width=8, justify="right")
+    for stream in snapshot.streams:
+        table.add_row(
+            Text(stream.side, style=_LABEL),
+            Text(stream.name, overflow="ellipsis", no_wrap=True),
+            units.count(stream.rows_in),
+            units.count(round(stream.rows_per_s)),
+            Text(units.sparkline(stream.rate_history, widths.spark), style=_ACCENT),
+            units.instant(stream.stream_time_us)[-widths.time :],
+            units.count(stream.backlog_rows),
+            _noticed(stream.rejected_rows),
+        )
+    table.add_row(
+        Text("out", style=_LABEL),
+        "",
+        units.count(snapshot.out_rows),
+        units.count(round(snapshot.out_rows_per_s)),
+        Text(units.sparkline(snapshot.out_rate_history, widths.spark), style=_ACCENT),
+    )
+    return table
+
+
+def _join(join: JoinSnapshot, widths: _Widths) -> RenderableType:
+    cells = (
+        ("matches", units.count(join.matches)),
+        ("left alone", units.count(join.left_alone)),
+        ("right alone", units.count(join.right_alone)),
+        ("open", units.count(join.open_rows)),
+        ("retained", units.count(join.retained_rows)),
+        ("index", units.size(join.index_bytes)),
+        ("late", _noticed(join.late_rows)),
+        ("missed", _noticed(join.missed)),
+        ("invalid", _noticed(join.invalid_rows)),
+        ("capped", _noticed(join.capped_rows)),
+        ("left waited", units.share(join.waited[0])),
+        ("right waited", units.share(join.waited[1])),
+    )
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    for _ in range(3):
+        grid.add_column(width=12, style=_LABEL)
+        grid.add_column(width=8, justify="right")
+        grid.add_column(width=2)
+    for start in range(0, len(cells), 3):
+        grid.add_row(*(part for label, value in cells[start : start + 3] for part in (label, value, "")))
+    return Group(
+        Text.assemble(("join  ", _LABEL), join.name),
+        _match_rate(join, widths) if join.replay is None else _replay(join.replay, widths),
+        grid,
+        *(Text.assemble(("advice  ", _ACCENT), words, overflow="ellipsis") for words in join.advice),
+    )
+
+
+def _match_rate(join: JoinSnapshot, widths: _Widths) -> Text:
+    rate = Text.assemble(("match rate  ", _LABEL), (f"{units.share(join.match_rate):>8}", "bold"), "   ")
+    return rate.append_text(_bar(join.match_rate or 0.0, widths.bar))
+
+
+def _replay(replay: ReplaySnapshot, widths: _Widths) -> Text:
+    """In the place of the match rate, which does not change meanwhile. The words may get shorter or longer:
+    the bar makes up for it."""
+    words = replay_words(replay.share, replay.rows_per_s, replay.left_s)
+    room = widths.bar + _RATE_COLUMNS - len(words) - 2
+    return Text.assemble((words, _WARN), "  ").append_text(_bar(replay.share, room))
+
+
+def _noticed(rows: int) -> Text:
+    """A count that should be zero."""
+    return Text(units.count(rows), style=_WARN if rows else "")
+
+
+def _bar(fraction: float, width: int) -> Text:
+    full = round(min(1.0, max(0.0, fraction)) * width)
+    return Text.assemble(("━" * full, _ACCENT), ("─" * (width - full), _LINE))
+
+
+def plain_line(snapshot: RunSnapshot) -> str:
+    """One line for logs: the same numbers, `name=value`."""
+    fields = [f"{snapshot.application} {snapshot.phase} {units.duration(snapshot.elapsed_s)}"]
+    for stream in snapshot.streams:
+        fields.append(
+            f"{stream.side}[{stream.name}] rows={stream.rows_in} rows/s={stream.rows_per_s:.0f} "
+            f"time={units.instant(stream.stream_time_us).replace(' ', 'T')} backlog={stream.backlog_rows} "
+            f"rejected={stream.rejected_rows}"
+        )
+    for join in snapshot.joins:
+        rate = "-" if join.match_rate is None else f"{join.match_rate:.4f}"
+        fields.append(
+            f"join[{join.name}] open={join.open_rows} retained={join.retained_rows} matches={join.matches} "
+            f"left_alone={join.left_alone} right_alone={join.right_alone} late={join.late_rows} "
+            f"missed={join.missed} invalid={join.invalid_rows} capped={join.capped_rows} "
+            f"waited={join.waited[0]:.2f},{join.waited[1]:.2f} "
+            f"match_rate={rate} index={units.size(join.index_bytes).replace(' ', '')}"
+        )
+        if replay := join.replay:
+            left = "-" if replay.left_s is None else f"{replay.left_s:.0f}"
+            fields.append(
+                f"replay[{join.name}] share={replay.share:.2f} rows/s={replay.rows_per_s:.0f} left_s={left}"
+            )
+    fields.append(
+        f"out rows={snapshot.out_rows} rows/s={snapshot.out_rows_per_s:.0f} "
+        f"memory={units.size(snapshot.rss_bytes).replace(' ', '')}"
+    )
+    return " | ".join(fields)
+
+
+class LiveView:
+    """Shows snapshots until it is left; the last one stays on the screen."""
+
+    def __init__(
+        self,
+        console: Console | None = None,
+        *,
+        interval_s: float = 5.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.console = console or Console(stderr=True)
+        self.interval_s = interval_s
+        self.clock = clock
+        self.last: RunSnapshot | None = None
+        self._printed_at: float | None = None
+        self._live = Live(console=self.console, auto_refresh=False) if self.console.is_terminal else None
+
+    def __enter__(self) -> LiveView:
+        if self._live:
+            self._live.start()
+        return self
+
+    def update(self, snapshot: RunSnapshot) -> None:
+        self.last = snapshot
+        if self._live:
+            self._live.update(render(snapshot, self.console.width), refresh=True)
+        elif self._printed_at is None or self.clock() - self._printed_at >= self.interval_s:
+            self._print_line()
+
+    def _print_line(self) -> None:
+        if self.last is not None:
+            self._printed_at = self.clock()
+            self.console.print(plain_line(self.last), soft_wrap=True, highlight=False, markup=False)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live:
+            self._live.stop()
+        else:
+            self._print_line()

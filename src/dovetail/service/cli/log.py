@@ -1,0 +1,227 @@
+"""`dovetail log`: look into categories, fill them from files, follow them, trim them."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Iterator
+from time import sleep
+from typing import Annotated
+
+import pyarrow as pa
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from dovetail.errors import DovetailError, InputError
+from dovetail.log.category import Category, list_categories
+from dovetail.log.ingest.append import Appended, append_file
+from dovetail.log.ingest.files import find_files
+from dovetail.service.cli.log_output import (
+    RowFormat,
+    categories_table,
+    category_facts,
+    print_json,
+    row_printer,
+)
+
+app = typer.Typer(help="Look into the log's categories, and fill them from files.", no_args_is_help=True)
+
+Home = Annotated[
+    str, typer.Option("--home", envvar="DOVETAIL_HOME", help="Where the categories lie: a folder or a URI.")
+]
+Name = Annotated[str, typer.Argument(metavar="CATEGORY", help="Name of the category.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+Rows = Annotated[RowFormat, typer.Option("--format", help="How rows are printed.")]
+
+_DEFAULT_HOME = ".dovetail"
+
+
+@app.command()
+def ls(home: Home = _DEFAULT_HOME, as_json: AsJson = False) -> None:
+    """List the categories of a home."""
+    facts = [category_facts(Category.open(home, name)) for name in list_categories(home)]
+    if as_json:
+        print_json({"home": home, "categories": facts})
+    elif facts:
+        Console().print(categories_table(facts))
+    else:
+        typer.echo(f"no categories in {home} yet; `dovetail log append CATEGORY FILE` makes one")
+
+
+@app.command()
+def cat(
+    name: Name,
+    *,
+    home: Home = _DEFAULT_HOME,
+    limit: Annotated[int | None, typer.Option(min=0, help="Print at most so many rows. [table: 20]")] = None,
+    form: Rows = RowFormat.table,
+    start: Annotated[int | None, typer.Option("--from", min=0, help="First commit to print.")] = None,
+    stop: Annotated[int | None, typer.Option("--to", min=0, help="Commit to stop before.")] = None,
+) -> None:
+    """Print the rows of a category, from its first commit on."""
+    category = Category.open(home, name)
+    end = category.next_commit()
+    if stop is not None and stop > end:
+        raise InputError(f"--to {stop} is past the end", where=category.where, expected=f"at most {end}")
+    batches = _batches(
+        category, category.first_commit() if start is None else start, end if stop is None else stop
+    )
+    if limit is None and form is RowFormat.table:
+        limit = 20
+    printer = row_printer(form, category.schema)
+    for batch in batches if limit is None else _first(batches, limit):
+        printer.rows(batch)
+    printer.end()
+
+
+@app.command()
+def append(
+    name: Name,
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Files, or folders of files.")],
+    *,
+    home: Home = _DEFAULT_HOME,
+    form: Annotated[str, typer.Option("--format", help="auto, parquet, json (lines) or csv.")] = "auto",
+    buckets: Annotated[int | None, typer.Option(help="Buckets of a new category. [1]")] = None,
+    time_column: Annotated[str | None, typer.Option("--time", help="Column of the event times.")] = None,
+    compression: Annotated[
+        str | None, typer.Option(help="auto, zstd or none, of a new category's payload. [auto]")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Append files to a category; the first file's schema makes it. Each file enters whole or not at all."""
+    inputs = find_files(files)
+    console = Console(stderr=True)
+    done: list[Appended] = []
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    ) as bars:
+        task = bars.add_task(name, total=sum(file.bytes for file in inputs))
+        before = 0
+        for file in inputs:
+            try:
+                result = append_file(
+                    home,
+                    name,
+                    file,
+                    kind=form,
+                    buckets=buckets,
+                    time_column=time_column,
+                    compression=compression,
+                    progress=functools.partial(_advance, bars, task, before),
+                )
+            except DovetailError as error:
+                if done:
+                    error.hint = f"{error.hint or ''}; the {len(done)} files before it are in the log".lstrip(
+                        "; "
+                    )
+                raise
+            done.append(result)
+            before += file.bytes
+            bars.update(task, completed=before)
+    _report(name, done, as_json)
+
+
+def _advance(bars: Progress, task: TaskID, before_bytes: int, position_bytes: int) -> None:
+    bars.update(task, completed=before_bytes + position_bytes)
+
+
+def _report(name: str, done: list[Appended], as_json: bool) -> None:
+    commits = [result.commit.number for result in done if result.commit]
+    rows, rejected = sum(result.rows for result in done), sum(result.rejected for result in done)
+    if as_json:
+        print_json({"category": name, "commits": commits, "rows": rows, "rejected": rejected})
+        return
+    typer.echo(
+        f"{name}: {_many(rows, 'row')} of {_many(len(done), 'file')} in {_many(len(commits), 'commit')}"
+    )
+    if rejected:
+        sample = next(result.sample for result in done if result.sample)
+        typer.echo(f"kept aside, because unreadable: {_many(rejected, 'row')}; the first: {sample}", err=True)
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+@app.command()
+def tail(
+    name: Name,
+    *,
+    home: Home = _DEFAULT_HOME,
+    limit: Annotated[int, typer.Option(min=0, help="Begin with so many of the last rows.")] = 10,
+    form: Rows = RowFormat.json,
+    follow: Annotated[bool, typer.Option(help="Go on with new rows until interrupted.")] = True,
+    poll_s: Annotated[float, typer.Option("--poll", min=0.01, help="Seconds between looks.")] = 0.5,
+) -> None:
+    """Print the last rows of a category, then new ones as they are committed."""
+    category = Category.open(home, name)
+    printer = row_printer(form, category.schema)
+    position = category.next_commit()
+    for batch in _last(category, position, limit):
+        printer.rows(batch)
+    try:
+        while follow:
+            sys.stdout.flush()
+            sleep(poll_s)
+            end = category.next_commit(position)
+            for batch in _batches(category, position, end):
+                printer.rows(batch)
+            position = end
+    except KeyboardInterrupt:
+        pass
+    printer.end()
+
+
+@app.command()
+def trim(name: Name, home: Home = _DEFAULT_HOME, as_json: AsJson = False) -> None:
+    """Delete what every reader has read, and files that no commit names."""
+    category = Category.open(home, name)
+    commits, orphans = category.retain(), category.remove_orphans()
+    readers = category.readers()
+    if as_json:
+        first = category.first_commit()
+        print_json(
+            {
+                "category": name,
+                "commits": commits,
+                "orphans": orphans,
+                "first_commit": first,
+                "readers": readers,
+            }
+        )
+        return
+    typer.echo(f"{name}: {_many(commits, 'commit')} and {_many(orphans, 'orphaned file')} deleted")
+    if not readers:
+        typer.echo("the category has no readers, and without readers all commits stay")
+
+
+def _batches(category: Category, start: int, stop: int) -> Iterator[pa.RecordBatch]:
+    for number in range(start, stop):
+        for segment in category.commit(number).segments:
+            yield category.open_segment(segment).batch
+
+
+def _first(batches: Iterator[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:
+    while limit > 0 and (batch := next(batches, None)) is not None:
+        yield batch.slice(0, limit)
+        limit -= batch.num_rows
+
+
+def _last(category: Category, stop: int, limit: int) -> list[pa.RecordBatch]:
+    """The last rows below commit `stop`, in order."""
+    found: list[pa.RecordBatch] = []
+    for number in range(stop - 1, category.first_commit() - 1, -1):
+        for segment in reversed(category.commit(number).segments):
+            if limit <= 0:
+                return found[::-1]
+            batch = category.open_segment(segment).batch
+            found.append(batch.slice(max(0, batch.num_rows - limit)))
+            limit -= batch.num_rows
+    return found[::-1]

@@ -1,0 +1,145 @@
+"""The `dovetail` command: one table of commands, each imported only when it is called.
+
+Law: `dovetail --help` imports neither pyspark, numba nor pyarrow; a command pays for what it uses. Every
+failure ends in one line or block on stderr and an exit status: 1 for an error that the user can mend, 2 for
+a wrong command line, 70 for a fault of ours, 130 for Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from dovetail.errors import DovetailError
+from dovetail.service.settings import debugging
+
+EXIT_ERROR, EXIT_INTERNAL, EXIT_INTERRUPTED = 1, 70, 130
+
+
+@dataclass(frozen=True)
+class Command:
+    """A name, what help says of it, and where it is: `module:attribute`, a typer app or a function."""
+
+    name: str
+    help: str
+    target: str
+
+    def load(self) -> Any:
+        module, attribute = self.target.split(":")
+        target = getattr(import_module(f"dovetail.service.cli.{module}"), attribute)
+        if not isinstance(target, typer.Typer):
+            app = typer.Typer(add_completion=False)
+            app.command(self.name)(target)
+            target = app
+        command = typer.main.get_command(target)
+        command.name = self.name
+        return command
+
+
+COMMANDS = {
+    command.name: command
+    for command in (
+        Command("demo", "Join two live streams of search events for a minute, and watch.", "demo:app"),
+        Command("run", "Run a PQL application.", "run:run"),
+        Command("status", "Say how an application is doing.", "status:status"),
+        Command("scale", "Show or change the number of tasks, while it runs.", "scale:scale"),
+        Command("check", "Find the mistakes in a PQL file without running it.", "check_plan:check"),
+        Command("plan", "Show how a PQL file will be run.", "check_plan:plan"),
+        Command("log", "List, read, append to and follow categories of the log.", "log:app"),
+        Command("why", "Say what became of the rows with a key, and why.", "why:why"),
+        Command("simulate", "Sliding-window joins on up to 1,024 simulated cores.", "simulate:simulate"),
+        Command("bench", "Measure: bare, lists the benchmarks.", "bench:app"),
+        Command("test", "Run the project's own tests, by tier.", "test:app"),
+        Command("torture", "Kill joins, start them again, compare with an oracle.", "torture:torture"),
+        Command("settings", "Print every setting with its variable and default.", "settings:settings"),
+        Command("prepare", "Make later starts quicker; done at set-up.", "prepare:prepare"),
+        Command("version", "Print the version.", "settings:version"),
+    )
+}
+
+EXAMPLES = "\n\n".join(
+    f"[bold]{line[:39]}[/bold][dim]{line[39:]}[/dim]"
+    for line in (
+        "dovetail demo                          two streams, one minute, a live view",
+        "dovetail log append left rows.parquet  fill a category from a file",
+        "dovetail plan app.pql                  see the operators of a query",
+        "dovetail run app.pql --drain           join all there is, then stop",
+        "dovetail why clicks --key 3            ask what became of a row",
+        "dovetail bench interval                compare with Spark's own join",
+    )
+)
+
+
+class LazyGroup(TyperGroup):
+    """Help is written from the table; the command itself is imported at the moment it is resolved."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[Any, Any, list[str]]:
+        name, stub, rest = super().resolve_command(ctx, args)
+        return name, COMMANDS[stub.name].load() if stub is not None and stub.name else stub, rest
+
+
+def build() -> Any:
+    """The root command, a stub for each row of the table below it."""
+    app = typer.Typer(
+        name="dovetail",
+        cls=LazyGroup,
+        help="Streaming joins as a service, on Apache Spark.",
+        epilog=EXAMPLES,
+        add_completion=False,
+        rich_markup_mode="rich",
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    for command in COMMANDS.values():
+        app.command(command.name, help=command.help)(_stub)
+    app.callback()(_stub)
+    return typer.main.get_command(app)
+
+
+def _stub() -> None:
+    """Stands for a command until it is resolved."""
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """The console script: runs one command and ends the process with its status."""
+    arguments = list(sys.argv[1:] if argv is None else argv) or ["--help"]
+    try:
+        build()(args=arguments, prog_name="dovetail")
+    except DovetailError as error:
+        _report(error.to_json(), f"error: {error}", "--json" in arguments)
+        sys.exit(EXIT_ERROR)
+    except KeyboardInterrupt:
+        sys.exit(EXIT_INTERRUPTED)
+    except Exception as error:
+        what = " ".join(f"{type(error).__name__}: {error}".split())
+        fields = {"condition": "INTERNAL_ERROR", "what": what, "where": None, "expected": None}
+        hint = "set DOVETAIL_DEBUG=1 to see the traceback"
+        line = f"internal error: {what}" + ("" if debugging() else f"\n  hint:     {hint}")
+        _report({"error": {**fields, "hint": hint}}, line, "--json" in arguments)
+        sys.exit(EXIT_INTERNAL)
+
+
+def _report(as_json: Any, text: str, wants_json: bool) -> None:
+    """One block on stderr, red up to its first colon; or JSON on stdout for programs."""
+    if debugging():
+        traceback.print_exc()
+    if wants_json:
+        print(json.dumps(as_json))
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    label, _, rest = text.partition(":")
+    message = Text(f"{label}:", style="bold red").append(rest, style="not bold red")
+    Console(stderr=True).print(message, soft_wrap=True, highlight=False)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,129 @@
+"""`dovetail scale APP --tasks N`: in how many tasks the joins of an application run. It writes to the home
+only, where the running application looks before every step; one that is not running looks when it starts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dovetail.errors import DovetailError, InputError, SettingError
+from dovetail.service.settings import HOME
+
+if TYPE_CHECKING:
+    from dovetail.engine.asked_tasks import Asked
+    from dovetail.model.join_config import JoinConfig
+    from dovetail.plan.physical import Plan
+
+AUTO = "auto"
+
+
+def scale(
+    application: Annotated[str, typer.Argument(metavar="APP", help="Name of the application.")],
+    *,
+    tasks: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N|auto",
+            help="How many, 1 to 64; auto: what the query or the cluster says. Without it, show.",
+        ),
+    ] = None,
+    join: Annotated[str | None, typer.Option("--join", help="Which join; by default all.")] = None,
+    home: Annotated[str | None, typer.Option("--home", envvar=HOME.variable, help=HOME.sentence)] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+) -> None:
+    """Show or change the number of tasks of an application's joins, while it runs or for its next start."""
+    from dovetail.engine.asked_tasks import ask, ask_no_more
+    from dovetail.log.homes.filesystem import absolute_home
+    from dovetail.plan.application_file import read_application
+
+    place = absolute_home(HOME.read(home))
+    configs = _joins(read_application(place, application), join, place)
+    if tasks is not None:
+        wanted = None if tasks == AUTO else _allowed(tasks, configs)
+        for config in configs:
+            ask_no_more(config) if wanted is None else ask(config, wanted)
+    _show(application, configs, as_json)
+
+
+def _joins(plan: Plan, name: str | None, home: str) -> list[JoinConfig]:
+    from dovetail.plan.configure import join_config
+    from dovetail.plan.nearest import did_you_mean
+
+    found = [
+        join_config(plan, stage, home, tasks=1) for stage in plan.joins if name is None or stage.name == name
+    ]
+    names = [stage.name for stage in plan.joins]
+    if not found:
+        raise InputError(
+            f"there is no join {name}" if name else f"application {plan.application} has no join",
+            where=f"application {plan.application}",
+            expected=f"one of: {', '.join(names)}" if names else "an application with a join",
+            hint=did_you_mean(name, names, listed=True) if name else None,
+        )
+    return found
+
+
+def _allowed(said: str, configs: list[JoinConfig]) -> int:
+    """The number, if every join can have so many tasks: nothing is changed for some of them only."""
+    from dovetail.model.join_config import MOST_TASKS
+
+    least = min(configs, key=lambda config: config.most_tasks)
+    most = min(MOST_TASKS, least.most_tasks)
+    if said in (str(number) for number in range(1, most + 1)):
+        return int(said)
+    few = None
+    if least.theta is not None and most == 1:
+        few = 'its query asks for order = "step", which takes one task'
+    elif most < MOST_TASKS:
+        few = f"a task needs a bucket, and the join has {least.buckets} for all its life"
+    raise SettingError(
+        f"{said!r} is not a number of tasks that join {least.join} can have",
+        where="--tasks",
+        expected=f"1 to {most}, or {AUTO}",
+        hint=few,
+    )
+
+
+def _show(application: str, configs: list[JoinConfig], as_json: bool) -> None:
+    from dovetail.engine.asked_tasks import asked
+    from dovetail.service.cli.log_output import print_json
+
+    known = [(config, now, asked(config, now)) for config in configs for now in [_now(config)]]
+    if as_json:
+        print_json({"application": application, "joins": [_as_data(*one) for one in known]})
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    from dovetail.service.words.task_words import task_words
+
+    console = Console(highlight=False)
+    console.print(Text(application, style="bold"))
+    for config, now, found in known:
+        line = Text.assemble(("join ", "bright_black"), config.join, "  ")
+        console.print(line.append(task_words(now, found.tasks, found.origin)), soft_wrap=True)
+        if found.trouble is not None:
+            console.print(Text(str(found.trouble), style="yellow"), soft_wrap=True)
+
+
+def _as_data(config: JoinConfig, now: int | None, found: Asked) -> dict[str, object]:
+    return {
+        "name": config.join,
+        "tasks": now,
+        "tasks_asked": found.tasks,
+        "tasks_from": found.origin,
+        "buckets": config.buckets,
+        "trouble": found.trouble.to_json()["error"] if found.trouble else None,
+    }
+
+
+def _now(config: JoinConfig) -> int | None:
+    """Of the last step on record. Damaged records are no reason not to scale: `dovetail status` tells."""
+    from dovetail.engine.step_log import StepLog
+
+    try:
+        records = StepLog(config.home, config.state_path).recent(1)
+    except DovetailError:
+        return None
+    return records[-1].tasks if records else None

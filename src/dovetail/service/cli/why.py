@@ -1,0 +1,89 @@
+"""`dovetail why`: what became of left rows, asked for by key, number or time. It reads the log and the
+records of steps only, so it needs no Spark, and the application may be running."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dovetail.errors import InputError
+from dovetail.service.settings import HOME
+
+if TYPE_CHECKING:
+    from dovetail.plan.physical import JoinStage, Plan
+    from dovetail.why.why import Answer
+
+
+def why(
+    application: Annotated[str, typer.Argument(metavar="APP", help="Name of the application.")],
+    *,
+    key: Annotated[
+        list[str] | None,
+        typer.Option("--key", help="Value of the join key; again for each further key column."),
+    ] = None,
+    row: Annotated[
+        int | None, typer.Option("--row", min=0, help="Only the left row with this number in the log.")
+    ] = None,
+    time: Annotated[
+        str | None,
+        typer.Option("--time", help="Only left rows within a second of this time (ISO 8601), or nearest it."),
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, help="At most so many left rows, the newest.")] = 20,
+    join: Annotated[str | None, typer.Option("--join", help="Which join, if there are several.")] = None,
+    home: Annotated[str | None, typer.Option("--home", envvar=HOME.variable, help=HOME.sentence)] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+) -> None:
+    """Say what became of left rows: with whom and when, open until when, or why not."""
+    from dovetail.log.homes.filesystem import absolute_home
+    from dovetail.plan.application_file import read_application
+    from dovetail.plan.configure import join_config
+    from dovetail.plan.operand_words import operand_words
+    from dovetail.service.cli.log_output import print_json
+    from dovetail.service.words.why_words import to_json
+    from dovetail.why.literals import instant_us
+    from dovetail.why.why import why as ask
+
+    place = absolute_home(HOME.read(home))
+    plan = read_application(place, application)
+    stage = _join(plan, join)
+    config = join_config(plan, stage, place, tasks=1)
+    time_us = instant_us(time, "--time") if time else None
+    answer = ask(config, key or (), time_us, limit, row, operand_words(plan, stage))
+    if as_json:
+        print_json(to_json(answer, application))
+    else:
+        _print(answer, application)
+
+
+def _join(plan: Plan, name: str | None) -> JoinStage:
+    named = [stage for stage in plan.joins if name in (None, stage.name)]
+    if len(named) == 1:
+        return named[0]
+    names = ", ".join(stage.name for stage in plan.joins) or "none"
+    raise InputError(
+        f"there is no join {name}" if name else f"application {plan.application} has {len(plan.joins)} joins",
+        expected=f"--join with one of: {names}",
+    )
+
+
+def _print(answer: Answer, application: str) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    from dovetail.service.words.why_words import fate_lines, heading, left_words, preface, verdict
+
+    console = Console()
+
+    def line(text: str | Text, indent: int = 0) -> None:
+        console.print(Text(" " * indent).append(text), soft_wrap=True, highlight=False)
+
+    line(Text(heading(answer, application), style="bold"))
+    for text in preface(answer):
+        line(text)
+    styles = {"matched": "green", "unmatched": "red", "open": "yellow", "not_taken": "yellow"}
+    for fate in answer.fates:
+        line(left_words(fate))
+        line(Text(verdict(fate), style=styles[fate.status]), 2)
+        for text in fate_lines(fate, answer.known):
+            line(text, 4)

@@ -1,0 +1,1 @@
+"""`dovetail demo`: two live streams, joined before your eyes."""

@@ -1,0 +1,1 @@
+"""Rows become segments of the log. No Spark here."""

@@ -1,0 +1,56 @@
+"""From a slicer's tasks to the log: what tasks have written, and the commits that make it exist."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from dovetail.crash_points import passing
+from dovetail.log.category import Category
+from dovetail.log.commit import SegmentInfo
+from dovetail.model.validity import Validity
+from dovetail.slicing.invalid_rows import Screen, invalid_category
+from dovetail.slicing.write_rows import bucket_of, hash_of, time_of
+
+HASH, TIME = "_hash", "_time"
+
+
+class Written(NamedTuple):
+    """Segments that a task wrote: of the category, and of its rows without a usable time."""
+
+    segments: Sequence[SegmentInfo]
+    invalid: Sequence[SegmentInfo] = ()
+
+    def to_json(self) -> str:
+        return json.dumps([[info.to_json() for info in part] for part in self])
+
+    @classmethod
+    def from_json(cls, text: str) -> Written:
+        return cls(*([SegmentInfo.from_json(info) for info in part] for part in json.loads(text)))
+
+
+def write_side(category: Category, batches: Iterable[pa.RecordBatch], validity: Validity) -> Written:
+    """Rows of a join's side as segments; those whose time is not believed once more, aside."""
+    screen = Screen(category, validity)
+    keyed = HASH in category.schema.names
+    segments = category.write_segments(
+        screen.passed(batches),
+        bucket_of(HASH if keyed else None, category.buckets),
+        time_of(TIME),
+        hash_of=hash_of(HASH) if keyed else None,
+    )
+    return Written(segments, screen.written())
+
+
+def append_written(category: Category, written: Iterable[str], producer: str, batch: int) -> None:
+    """Let what the tasks of a micro-batch have written exist. Done again, it changes nothing."""
+    parts = [Written.from_json(text) for text in written]
+    passing("sink", "written")
+    aside = [info for part in parts for info in part.invalid]
+    if aside:
+        invalid = Category.open(category.home, invalid_category(category.name))
+        invalid.append(aside, producer=producer, batch=batch)
+    category.append([info for part in parts for info in part.segments], producer=producer, batch=batch)

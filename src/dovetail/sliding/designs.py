@@ -1,0 +1,20 @@
+"""The designs there are, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dovetail.sliding.cell_join import CellJoin
+from dovetail.sliding.handshake import Handshake
+from dovetail.sliding.kang import Kang
+from dovetail.sliding.low_latency_handshake import LowLatencyHandshake
+from dovetail.sliding.split_join import SplitJoin
+from dovetail.sliding.topology import Job, Topology
+
+DESIGNS: dict[str, Callable[[Job], Topology]] = {
+    "kang": Kang,
+    "cell": CellJoin,
+    "handshake": Handshake,
+    "low_latency_handshake": LowLatencyHandshake,
+    "split": SplitJoin,
+}

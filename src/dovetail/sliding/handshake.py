@@ -1,0 +1,99 @@
+"""Handshake join: two streams flow past each other through a chain of cores.
+
+Idea
+    R enters at the left end and moves right, S the other way. Whoever is in the same core at the same time
+    meets there. Cores talk to their neighbours only, and decide by themselves when to pass rows on.
+Paper
+    Teubner, Mueller, *How Soccer Players Would Do Stream Joins*, SIGMOD 2011: cores and two-phase forwarding:
+    4.2, Figure 9; load balancing: 4.3; driver: 4.4, Figures 12 and 13. Sorted basic blocks: section 5 of the
+    earlier version.
+Vocabulary
+    left/rightRecvQueue, left/rightSendQueue -> `Links`; process_left, process_right, forward_tuples -> deeds
+    of a core; immediate scan strategy -> `block_rows = 1`; driver -> `ChainEnds`; non-existent neighbour ->
+    an end, where rows wait until they expire.
+Differs
+    - Rows carry what they may meet (`sliding/kernels/meeting.py`): the paper's rows expire when the driver
+      says so, and here whether two rows meet does not depend on how fast they flow. So the pairs are exactly
+      Kang's, also in bursts and while windows fill.
+    - The driver names the oldest row or time that is left, where the paper's sends one acknowledgement a row:
+      nothing is taken out that has not come yet (the paper's removes "the oldest tuple", whichever that is).
+    - The window that is compared with the neighbour's has S rows that wait, not the copies of those under
+      way.
+    - A block goes when it is full or the other stream's is, and travels, is acknowledged and expires whole.
+    - `finish` lets all rows expire, so that those that still face each other pass.
+Law
+    The pairs of Kang's procedure, each once, when `finish` is through; before that, pairs of rows that have
+    passed each other.
+Cost
+    k cores hold 1/k of the windows each. A pair meets only when both rows have come to the same core: latency
+    grows with the window. A row costs each core a message, S rows two.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dovetail.sliding.chain import Chain
+from dovetail.sliding.chain_core import ChainCore
+from dovetail.sliding.chain_ends import SIDES
+from dovetail.sliding.core_part import capacity_for
+from dovetail.sliding.kernels import handshake as kernels
+from dovetail.sliding.kernels.handshake import LINE, Core, Join, Links
+from dovetail.sliding.kernels.join_core import NEEDS_WINDOW_R
+from dovetail.sliding.kernels.layout import R
+from dovetail.sliding.kernels.meeting import Kept, kept
+from dovetail.sliding.kernels.subwindow import SCAN
+from dovetail.sliding.topology import Job
+
+BASIC_BLOCK_ROWS = 128  # as the earlier version of the paper has it
+
+
+class HandshakeCore(ChainCore):
+    kernel = kernels.run
+    words: ClassVar[Any] = kernels
+
+    def __init__(self, job: Job, number: int, links: Links, join: Join, capacity: int) -> None:
+        super().__init__(job, number, links, join)
+        self.core = Core(self._kept(capacity), self._kept(capacity), *self._room(), self._state(job.cores))
+
+    def _kept(self, capacity: int) -> Kept:
+        return kept(self._layout, self._key_kind, capacity, self._join.rules.access, self._layout.words + 1)
+
+    def _grow_window(self, what: int) -> None:
+        access = self._join.rules.access
+        if what == NEEDS_WINDOW_R:
+            self.core = self.core._replace(r=self._larger(self.core.r, access))
+        else:
+            self.core = self.core._replace(s=self._larger(self.core.s, access))
+
+
+class Handshake(Chain):
+    """`block_rows` above 1: rows travel in sorted blocks, and cores merge them."""
+
+    def __init__(self, job: Job, block_rows: int = 1, first_capacity: int = 0) -> None:
+        super().__init__(job, block_rows)
+        rules = job.rules if block_rows == 1 else job.rules._replace(access=SCAN)
+        self._sizes = np.zeros(2 * job.cores * LINE, np.int64)
+        self._gone = np.zeros(2 * LINE, np.int64)
+        join = Join(rules, job.encoding.ranges, job.encoding.residual, block_rows)
+        capacity = max(first_capacity or capacity_for(0), 2 * block_rows)
+        self.cores: list[HandshakeCore] = [
+            HandshakeCore(job, number, Links(*self.links_of(number), self._sizes, self._gone), join, capacity)
+            for number in range(job.cores)
+        ]
+
+    def settled(self) -> bool:
+        """While rows may still come: nothing moves any more. After `finish`: no row is left in the chain."""
+        if self.ends.ended and any(self._gone[side * LINE] != self.ends.entered(side) for side in SIDES):
+            return False
+        return not any(self._flows(side) for side in SIDES) and super().settled()
+
+    def _flows(self, side: int) -> bool:
+        """Whether some core has more rows than the next."""
+        sizes = self._sizes.reshape(2, -1, LINE)[side, :, 0]
+        return bool((sizes[:-1] > sizes[1:]).any() if side == R else (sizes[1:] > sizes[:-1]).any())
+
+    def finish(self) -> bool:
+        return self.ends.end()

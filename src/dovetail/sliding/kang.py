@@ -1,0 +1,40 @@
+"""Kang's three-step procedure: one core, one row after the other.
+
+Idea
+    For each new row: scan the other stream's window for partners; insert the row into its own window;
+    invalidate what has expired.
+Paper
+    Kang, Naughton, Viglas, ICDE 2003, as section 2 of *How Soccer Players Would Do Stream Joins* (SIGMOD
+    2011) gives it.
+Law
+    It defines what every other design must put out: `r` and `s`, `s` having come first, meet if the predicate
+    holds and `s` is among the last `rows` rows of its stream, or no older than `time`, when `r` comes; and
+    the same with the roles exchanged.
+Differs
+    Rows expire just before the probe that must not see them, and before their place is needed: nobody can
+    tell the difference.
+Cost
+    A probe reads the whole window (*scan*), or what an index finds.
+"""
+
+from __future__ import annotations
+
+from dovetail.sliding.core_part import JoinCore
+from dovetail.sliding.kernels.channel import send_rows, take_rows
+from dovetail.sliding.topology import Job, Messages, Part, Topology, empty
+
+
+class Kang(Topology):
+    def __init__(self, job: Job) -> None:
+        self._inbox, self._outbox = job.inbox(), job.outbox()
+        self.cores = [JoinCore(job, 0, self._inbox, self._outbox, self._outbox)]
+        self.network: list[Part] = []
+
+    def offer(self, messages: Messages, first: int) -> int:
+        return int(send_rows(self._inbox, messages, first))
+
+    def take_pairs(self, into: Messages) -> int:
+        return int(take_rows(self._outbox, into))
+
+    def settled(self) -> bool:
+        return empty(self._inbox)

@@ -1,0 +1,266 @@
+"""A core of low-latency handshake join: rows are sent on before anything else, and kept by one core, their
+home.
+
+Law: each pair of rows meets exactly once, whatever the speed of either.
+
+Why: two rows that run through the chain in opposite directions cross at one place `c`: cores up to `c` have
+had `r` before `s`, those beyond have had `s` first. `r` finds `s` at home if that is beyond `c`; `s` finds
+`r` at home if that is not. So a pair would be found twice if `r` is at home on this side and `s` beyond, and
+never the other way round.
+- Not twice: an S row carries how many R rows had passed its home before it (PASSED); left of its home it
+  meets only those, as the others have met it there.
+- Not never: an S row that has its home still before it leaves a copy in the core that sends it on, until the
+  next one acknowledges. What arrives from the left meanwhile has crossed it, just there; it meets the copy if
+  its own home is not behind it.
+
+Reading from the left needs room only to the right, so channels to the right always empty; reading from the
+right needs room in both directions, so then those to the left do too.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from dovetail.kernels.flags import borrowing_kernel, inner_borrowing_kernel
+from dovetail.sliding.kernels.atomic import cycles, load
+from dovetail.sliding.kernels.channel import Channel, message, room, send, slot_to_fill, take, waiting
+from dovetail.sliding.kernels.ends import ACKNOWLEDGED, EXPIRED
+from dovetail.sliding.kernels.join_core import (
+    BLOCKED,
+    IDLE,
+    NEEDS_ROOM,
+    NEEDS_WINDOW_R,
+    NEEDS_WINDOW_S,
+    STEP_ROWS,
+    WORKED,
+    Rules,
+)
+from dovetail.sliding.kernels.layout import KIND, ROW, TIME, WHOLE
+from dovetail.sliding.kernels.meeting import Kept, keep, note, tell
+from dovetail.sliding.kernels.patience import FOR_LONG, pause
+from dovetail.sliding.kernels.probe import Probe, Ranges, meets
+from dovetail.sliding.kernels.subwindow import (
+    BEGIN,
+    SCAN,
+    Words,
+    expire_rows,
+    expire_times,
+    full,
+    size,
+)
+
+NEEDS_FLIGHT = 6
+
+# A core's state.
+NUMBER, CORES = 0, 1
+TURN = 2  # which side to look at next
+SENT_ON = 3  # whether the row at hand has been sent on already
+FOUND, TOLD = 4, 5
+PASSED = 6  # R rows that have been here: all below this number
+TAKEN_AT, COMPARED = 7, 8
+STATE_WORDS = 16
+
+
+class Core(NamedTuple):
+    r: Kept
+    s: Kept
+    flight: Kept  # S rows sent on and not acknowledged, whose home is further left
+    probe: Probe
+    meetings: Words
+    state: Words
+
+
+class Links(NamedTuple):
+    from_left: Channel
+    to_left: Channel
+    from_right: Channel
+    to_right: Channel
+    out: Channel
+
+
+class Join(NamedTuple):
+    rules: Rules
+    ranges: Ranges
+    residual: int
+
+
+@inner_borrowing_kernel
+def _step(core: Core, links: Links, join: Join, budget: int) -> int:
+    """Handle up to `budget` messages from left and right in turn; what it came to."""
+    state, worked, in_vain = core.state, False, 0
+    while budget > 0 and in_vain < 2:
+        if not _tell(core.meetings, state, links.out, join.rules.timed):
+            return WORKED if worked else BLOCKED
+        came_to = _from_left(core, links, join) if state[TURN] == 0 else _from_right(core, links, join)
+        if came_to >= NEEDS_ROOM:
+            return came_to
+        state[TURN] = 1 - state[TURN]
+        if came_to == WORKED:
+            worked, in_vain = True, 0
+            budget -= 1
+        else:
+            in_vain += 1
+    if not _tell(core.meetings, state, links.out, join.rules.timed):
+        return WORKED if worked else BLOCKED
+    return WORKED if worked else IDLE
+
+
+@inner_borrowing_kernel
+def _tell(meetings: Words, state: Words, out: Channel, timed: bool) -> bool:
+    state[TOLD] = tell(meetings, state[TOLD], state[FOUND], out, state[TAKEN_AT], timed)
+    return state[TOLD] == state[FOUND]
+
+
+@inner_borrowing_kernel
+def _copy(item: Words, to: Channel, words: int) -> None:
+    target = slot_to_fill(to, 0)
+    for word in range(words):
+        target[word] = item[word]
+    send(to, 1)
+
+
+@inner_borrowing_kernel
+def _expire(of: Kept, item: Words) -> None:
+    expire_rows(of.window, item[ROW])
+    expire_times(of.window, item[TIME])
+
+
+@inner_borrowing_kernel
+def _from_left(core: Core, links: Links, join: Join) -> int:
+    if waiting(links.from_left) == 0:
+        return IDLE
+    item, state, words = message(links.from_left, 0), core.state, join.rules.layout.words
+    if item[KIND] == ACKNOWLEDGED:
+        core.flight.window.marks[BEGIN] += 1
+        take(links.from_left, 1)
+        return WORKED
+    if not state[SENT_ON] and state[NUMBER] < state[CORES] - 1:
+        if room(links.to_right) == 0:
+            return BLOCKED
+        _copy(item, links.to_right, words + 1)
+        state[SENT_ON] = 1
+    if item[KIND] == EXPIRED:
+        _expire(core.s, item)
+    else:
+        came_to = _process_r(core, item[: words + 1], join)
+        if came_to != WORKED:
+            return came_to
+    take(links.from_left, 1)
+    state[SENT_ON] = 0
+    return WORKED
+
+
+@inner_borrowing_kernel
+def _process_r(core: Core, row: Words, join: Join) -> int:
+    state = core.state
+    home = row[ROW] % state[CORES]
+    if home == state[NUMBER] and full(core.r.window):
+        return NEEDS_WINDOW_R
+    at = _meet(core.probe, core.meetings, state, core.s, row, WHOLE, join.rules.access, 0, join)
+    if at >= 0 and home >= state[NUMBER] and size(core.flight.window):
+        at = _meet(core.probe, core.meetings, state, core.flight, row, WHOLE, SCAN, at, join)
+    if at < 0:
+        return NEEDS_ROOM
+    state[FOUND], state[TOLD] = at, 0
+    state[PASSED] = row[ROW] + 1
+    if home == state[NUMBER]:
+        keep(core.r, row, join.rules.layout)
+    return WORKED
+
+
+@inner_borrowing_kernel
+def _from_right(core: Core, links: Links, join: Join) -> int:
+    if waiting(links.from_right) == 0:
+        return IDLE
+    item, state, words = message(links.from_right, 0), core.state, join.rules.layout.words
+    if not state[SENT_ON]:
+        came_to = _send_on_s(core, links, item[: words + 1], join)
+        if came_to != WORKED:
+            return came_to
+        state[SENT_ON] = 1
+    if item[KIND] == EXPIRED:
+        _expire(core.r, item)
+    else:
+        came_to = _process_s(core, item[: words + 1], join)
+        if came_to != WORKED:
+            return came_to
+    take(links.from_right, 1)
+    state[SENT_ON] = 0
+    return WORKED
+
+
+@inner_borrowing_kernel
+def _send_on_s(core: Core, links: Links, item: Words, join: Join) -> int:
+    """Send on, leave a copy if its home is still ahead, and acknowledge where the sender has left one."""
+    state, words = core.state, join.rules.layout.words
+    number, row = state[NUMBER], item[KIND] != EXPIRED
+    home = item[ROW] % state[CORES]
+    acknowledges = row and home <= number and number < state[CORES] - 1
+    copies = row and home < number
+    if copies and full(core.flight.window):
+        return NEEDS_FLIGHT
+    if (number > 0 and room(links.to_left) == 0) or (acknowledges and room(links.to_right) == 0):
+        return BLOCKED
+    if row and home == number:
+        item[words] = state[PASSED]
+    if number > 0:
+        _copy(item, links.to_left, words + 1)
+    if copies:
+        keep(core.flight, item, join.rules.layout)
+    if acknowledges:
+        slot_to_fill(links.to_right, 0)[KIND] = ACKNOWLEDGED
+        send(links.to_right, 1)
+    return WORKED
+
+
+@inner_borrowing_kernel
+def _process_s(core: Core, row: Words, join: Join) -> int:
+    state = core.state
+    home = row[ROW] % state[CORES]
+    if home == state[NUMBER] and full(core.s.window):
+        return NEEDS_WINDOW_S
+    passed = row[join.rules.layout.words] if home > state[NUMBER] else WHOLE
+    at = _meet(core.probe, core.meetings, state, core.r, row, passed, join.rules.access, 0, join)
+    if at < 0:
+        return NEEDS_ROOM
+    state[FOUND], state[TOLD] = at, 0
+    if home == state[NUMBER]:
+        keep(core.s, row, join.rules.layout)
+    return WORKED
+
+
+@inner_borrowing_kernel
+def _meet(
+    probe: Probe,
+    meetings: Words,
+    state: Words,
+    other: Kept,
+    row: Words,
+    below: int,
+    access: int,
+    at: int,
+    join: Join,
+) -> int:
+    """Write down whom a row meets in a window, from `at` on; the new count, or -1 if there is no room."""
+    rules = join.rules
+    if rules.timed:
+        state[TAKEN_AT] = cycles()
+    found = meets(other.window, row, row[KIND], rules.layout, access, join.ranges, join.residual, probe)
+    if found < 0:
+        return -1
+    state[COMPARED] += size(other.window)
+    return note(other, row, probe, found, below, meetings, at)
+
+
+@borrowing_kernel
+def run(core: Core, links: Links, join: Join, budget: int, stop: Words) -> int:
+    """Step once with that budget, or (FOR_LONG) until somebody is needed or there is nothing to do for a
+    while: one kernel for both, as compiling it takes seconds. What it came to."""
+    idle = 0
+    while True:
+        came_to = _step(core, links, join, budget if budget != FOR_LONG else STEP_ROWS)
+        if budget != FOR_LONG or came_to >= NEEDS_ROOM:
+            return came_to
+        idle = 0 if came_to == WORKED else idle + 1
+        if load(stop, 0) or (idle and not pause(idle)):
+            return IDLE

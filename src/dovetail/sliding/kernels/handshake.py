@@ -1,0 +1,331 @@
+"""A core of handshake join: one link of a chain through which R flows to the right and S to the left.
+
+Law: of two rows that pass each other in the chain, each pair meets on exactly one core, whatever the order in
+which cores do what they can (`tests/laws/test_two_phase_forwarding.py` tries all orders).
+
+Why: an S row that is sent on stays, marked as forwarded, until the left neighbour has acknowledged it. What
+that neighbour sent before is ahead of the acknowledgement in the same channel, has not met the row there, and
+meets its copy here; what it sends after has met it. R rows go at once: an S row that is under way to meet
+them has its copy on the right.
+
+What a core can do are five small deeds, each done whole or not at all, none of which waits. Reading from the
+left needs no room anywhere but for results, so channels to the right always empty, and then so do those to
+the left: nobody is stuck.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from dovetail.kernels.flags import borrowing_kernel, inner_borrowing_kernel
+from dovetail.sliding.kernels.atomic import cycles, load, store
+from dovetail.sliding.kernels.channel import Channel, message, room, send, slot_to_fill, take, waiting
+from dovetail.sliding.kernels.ends import ACKNOWLEDGED, EXPIRED
+from dovetail.sliding.kernels.join_core import (
+    BLOCKED,
+    IDLE,
+    NEEDS_ROOM,
+    NEEDS_WINDOW_R,
+    NEEDS_WINDOW_S,
+    STEP_ROWS,
+    WORKED,
+    Rules,
+)
+from dovetail.sliding.kernels.layout import KIND, ROW, TIME, WHOLE, R, S
+from dovetail.sliding.kernels.meeting import Kept, keep, note, tell
+from dovetail.sliding.kernels.merge_blocks import merge_block
+from dovetail.sliding.kernels.patience import FOR_LONG, pause
+from dovetail.sliding.kernels.probe import Probe, Ranges, meets
+from dovetail.sliding.kernels.subwindow import BEGIN, END, Words, size
+
+# A core's state.
+NUMBER, CORES = 0, 1
+TURN = 2  # the deed to begin with
+FOUND, TOLD = 3, 4  # meetings written down, and how many of them are out
+FORWARDED = 5  # the first position of S that has not been sent on
+OLDEST_ROW, OLDEST_TIME = 6, 8  # at the ends, of each side: what is older than either has expired
+TAKEN_AT, COMPARED = 10, 11
+STATE_WORDS = 16
+
+FROM_LEFT, FROM_RIGHT, FORWARD_S, FORWARD_R, EXPIRE = 0, 1, 2, 3, 4
+DEEDS = 5
+
+LINE = 8  # shared words have a cache line each
+
+
+class Core(NamedTuple):
+    r: Kept
+    s: Kept
+    probe: Probe
+    meetings: Words
+    state: Words
+
+
+class Links(NamedTuple):
+    """What a core shares with others. At the left end nobody listens to what goes left, and the same at the
+    right end."""
+
+    from_left: Channel
+    to_left: Channel
+    from_right: Channel
+    to_right: Channel
+    out: Channel
+    sizes: Words  # of all cores' windows, in rows that are not on their way: side, then core
+    gone: Words  # rows that have left the chain, by side
+
+
+class Join(NamedTuple):
+    """What is the same for all cores. `block_rows`: 1, or rows travel in sorted blocks of at most so many."""
+
+    rules: Rules
+    ranges: Ranges
+    residual: int
+    block_rows: int
+
+
+@inner_borrowing_kernel
+def _step(core: Core, links: Links, join: Join, budget: int) -> int:
+    """Do up to `budget` deeds, of each kind in turn (Figure 9); what it came to."""
+    worked, in_vain = False, 0
+    while budget > 0 and in_vain < DEEDS:
+        came_to = _act(core, links, join, core.state[TURN])
+        if came_to >= NEEDS_ROOM:
+            return came_to
+        if core.state[TOLD] < core.state[FOUND]:
+            return WORKED if worked else BLOCKED
+        core.state[TURN] = (core.state[TURN] + 1) % DEEDS
+        if came_to == WORKED:
+            worked, in_vain = True, 0
+            budget -= 1
+        else:
+            in_vain += 1
+    return WORKED if worked else IDLE
+
+
+@inner_borrowing_kernel
+def _act(core: Core, links: Links, join: Join, deed: int) -> int:
+    """Do one deed, if it can be done, and tell what was found; what it came to. Until that is told nothing
+    else is done."""
+    state = core.state
+    if state[TOLD] < state[FOUND]:
+        before = state[TOLD]
+        _tell(core.meetings, state, links.out, join.rules.timed)
+        return WORKED if state[TOLD] > before else BLOCKED
+    if deed == FROM_LEFT:
+        came_to = _from_left(core, links, join)
+    elif deed == FROM_RIGHT:
+        came_to = _from_right(core, links, join)
+    elif deed == FORWARD_S:
+        came_to = _forward_s(core, links, join)
+    elif deed == FORWARD_R:
+        came_to = _forward_r(core, links, join)
+    else:
+        came_to = _expire(core, links, join)
+    if came_to == WORKED:
+        _publish(core, links)
+        _tell(core.meetings, state, links.out, join.rules.timed)
+    return came_to
+
+
+@inner_borrowing_kernel
+def _tell(meetings: Words, state: Words, out: Channel, timed: bool) -> None:
+    state[TOLD] = tell(meetings, state[TOLD], state[FOUND], out, state[TAKEN_AT], timed)
+
+
+@inner_borrowing_kernel
+def _publish(core: Core, links: Links) -> None:
+    """How many rows wait here, for the neighbours to compare with their own (4.3)."""
+    state = core.state
+    store(links.sizes, (R * state[CORES] + state[NUMBER]) * LINE, size(core.r.window))
+    store(links.sizes, (S * state[CORES] + state[NUMBER]) * LINE, core.s.window.marks[END] - state[FORWARDED])
+
+
+@inner_borrowing_kernel
+def _has_room(window: Kept, block_rows: int) -> bool:
+    return size(window.window) + block_rows <= window.window.rows.shape[0]
+
+
+@inner_borrowing_kernel
+def _from_left(core: Core, links: Links, join: Join) -> int:
+    """`process_left` of Figure 9: an R row meets the S rows here, forwarded ones too; an acknowledgement lets
+    one of those go."""
+    if waiting(links.from_left) == 0:
+        return IDLE
+    item, state = message(links.from_left, 0), core.state
+    if item[KIND] == ACKNOWLEDGED:
+        core.s.window.marks[BEGIN] += join.block_rows
+    elif item[KIND] == EXPIRED:
+        state[OLDEST_ROW + S], state[OLDEST_TIME + S] = item[ROW], item[TIME]
+    else:
+        if not _has_room(core.r, join.block_rows):
+            return NEEDS_WINDOW_R
+        if not _meet(core.probe, core.meetings, state, item, core.s, join):
+            return NEEDS_ROOM
+        _keep(item, core.r, join)
+    take(links.from_left, 1)
+    return WORKED
+
+
+@inner_borrowing_kernel
+def _from_right(core: Core, links: Links, join: Join) -> int:
+    """`process_right`: an S row meets the R rows here, and is acknowledged. At the right end the driver says
+    what of R has expired (Figure 13)."""
+    if waiting(links.from_right) == 0:
+        return IDLE
+    item, state = message(links.from_right, 0), core.state
+    if item[KIND] == EXPIRED:
+        state[OLDEST_ROW + R], state[OLDEST_TIME + R] = item[ROW], item[TIME]
+        take(links.from_right, 1)
+        return WORKED
+    last = state[NUMBER] == state[CORES] - 1
+    if not last and room(links.to_right) == 0:
+        return BLOCKED
+    if not _has_room(core.s, join.block_rows):
+        return NEEDS_WINDOW_S
+    if not _meet(core.probe, core.meetings, state, item, core.r, join):
+        return NEEDS_ROOM
+    _keep(item, core.s, join)
+    if not last:
+        slot_to_fill(links.to_right, 0)[KIND] = ACKNOWLEDGED
+        send(links.to_right, 1)
+    take(links.from_right, 1)
+    return WORKED
+
+
+@inner_borrowing_kernel
+def _forward_s(core: Core, links: Links, join: Join) -> int:
+    """If the left neighbour has fewer: send the oldest S row that has not been sent, and keep it until it is
+    acknowledged."""
+    state = core.state
+    waits = core.s.window.marks[END] - state[FORWARDED]
+    if state[NUMBER] == 0 or waits <= load(links.sizes, (S * state[CORES] + state[NUMBER] - 1) * LINE):
+        return IDLE
+    if room(links.to_left) == 0:
+        return BLOCKED
+    _send(core.s, state[FORWARDED], links.to_left, join)
+    state[FORWARDED] += join.block_rows
+    return WORKED
+
+
+@inner_borrowing_kernel
+def _forward_r(core: Core, links: Links, join: Join) -> int:
+    """If the right neighbour has fewer: send the oldest R row, and let it go."""
+    state = core.state
+    last = state[NUMBER] == state[CORES] - 1
+    if last or size(core.r.window) <= load(links.sizes, (R * state[CORES] + state[NUMBER] + 1) * LINE):
+        return IDLE
+    if room(links.to_right) == 0:
+        return BLOCKED
+    _send(core.r, core.r.window.marks[BEGIN], links.to_right, join)
+    core.r.window.marks[BEGIN] += join.block_rows
+    return WORKED
+
+
+@inner_borrowing_kernel
+def _expire(core: Core, links: Links, join: Join) -> int:
+    """At the ends: what has expired leaves when it has come here, and no earlier."""
+    state = core.state
+    gone_r = gone_s = 0
+    if state[NUMBER] == 0:
+        gone_s = _let_go(core.s, state, S, join)
+        state[FORWARDED] = core.s.window.marks[BEGIN]  # S ends here: all of it waits
+        store(links.gone, S * LINE, links.gone[S * LINE] + gone_s)
+    if state[NUMBER] == state[CORES] - 1:
+        gone_r = _let_go(core.r, state, R, join)
+        store(links.gone, R * LINE, links.gone[R * LINE] + gone_r)
+    return WORKED if gone_r or gone_s else IDLE
+
+
+@inner_borrowing_kernel
+def _let_go(of: Kept, state: Words, side: int, join: Join) -> int:
+    """Blocks go whole, when the last of their rows has expired; how many rows went."""
+    marks, mask, words = of.window.marks, of.window.rows.shape[0] - 1, join.rules.layout.words
+    gone = 0
+    while marks[BEGIN] < marks[END]:
+        rows = of.messages[marks[BEGIN] & mask, words]
+        for n in range(rows):
+            slot = (marks[BEGIN] + n) & mask
+            row, time = of.window.rows[slot], of.window.times[slot]
+            if row >= state[OLDEST_ROW + side] and time >= state[OLDEST_TIME + side]:
+                return gone
+        marks[BEGIN] += join.block_rows
+        gone += rows
+    return gone
+
+
+@inner_borrowing_kernel
+def _meet(probe: Probe, meetings: Words, state: Words, item: Words, other: Kept, join: Join) -> bool:
+    """Write down whom the rows of `item` meet in the other window; whether there was room."""
+    rules = join.rules
+    words, side = rules.layout.words, item[KIND]
+    rows = item[join.block_rows * words]
+    if rules.timed:
+        state[TAKEN_AT] = cycles()
+    at = 0
+    if join.block_rows == 1:
+        row = item[:words]
+        found = meets(other.window, row, side, rules.layout, rules.access, join.ranges, join.residual, probe)
+        if found < 0:
+            return False
+        at = note(other, row, probe, found, WHOLE, meetings, 0)
+    else:
+        mask = other.window.rows.shape[0] - 1
+        for position in range(other.window.marks[BEGIN], other.window.marks[END], join.block_rows):
+            at = merge_block(
+                other,
+                position,
+                other.messages[position & mask, words],
+                item,
+                rows,
+                rules.layout,
+                join.ranges,
+                join.residual,
+                probe,
+                meetings,
+                at,
+            )
+            if at < 0:
+                break
+    if at < 0:
+        return False
+    state[COMPARED] += rows * size(other.window)
+    state[FOUND], state[TOLD] = at, 0
+    return True
+
+
+@inner_borrowing_kernel
+def _keep(item: Words, own: Kept, join: Join) -> None:
+    """A block begins at a multiple of its length, so a short one leaves a gap. Beside its first row is how
+    many it has."""
+    words, begin = join.rules.layout.words, own.window.marks[END]
+    rows = item[join.block_rows * words]
+    for n in range(rows):
+        keep(own, item[n * words : (n + 1) * words + 1], join.rules.layout)
+    own.messages[begin & (own.window.rows.shape[0] - 1), words] = rows
+    own.window.marks[END] = begin + join.block_rows
+
+
+@inner_borrowing_kernel
+def _send(of: Kept, position: int, to: Channel, join: Join) -> None:
+    words, mask = join.rules.layout.words, of.window.rows.shape[0] - 1
+    rows = of.messages[position & mask, words]
+    item = slot_to_fill(to, 0)
+    for n in range(rows):
+        for word in range(words):
+            item[n * words + word] = of.messages[(position + n) & mask, word]
+    item[join.block_rows * words] = rows
+    send(to, 1)
+
+
+@borrowing_kernel
+def run(core: Core, links: Links, join: Join, budget: int, stop: Words) -> int:
+    """Step once with that budget, or (FOR_LONG) until somebody is needed or there is nothing to do for a
+    while: one kernel for both, as compiling it takes seconds. What it came to."""
+    idle = 0
+    while True:
+        came_to = _step(core, links, join, budget if budget != FOR_LONG else STEP_ROWS)
+        if budget != FOR_LONG or came_to >= NEEDS_ROOM:
+            return came_to
+        idle = 0 if came_to == WORKED else idle + 1
+        if load(stop, 0) or (idle and not pause(idle)):
+            return IDLE

@@ -1,0 +1,303 @@
+"""The part of one stream's window that one core keeps: rows in the order of their arrival, oldest first out.
+
+Law: what `candidates` finds are the rows from BEGIN to END whose keys lie in the box, each once, in no order
+that is promised; `expire_*` moves BEGIN, `insert` moves END, and nothing else changes what is there.
+
+A position counts the rows ever inserted; its slot is the position modulo the capacity. Three ways to the rows
+in a box: *scan* reads all keys; *cells* chains rows by the cell of a grid they lie in (for an equality: by
+the key itself), and as a chain leads from the newest position to older ones, it ends at the first that has
+expired, so nothing is ever unlinked; *runs* keeps every whole block of rows sorted by the first key and
+searches each.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dovetail.kernels.flags import borrowing_kernel, inner_borrowing_kernel
+from dovetail.sliding.kernels.atomic import prefetch
+from dovetail.sliding.kernels.layout import ROW, TIME, Layout
+from dovetail.sliding.kernels.scan import Keys, inside, scan
+
+BEGIN, END = 0, 1
+SCAN, CELLS, RUNS = 0, 1, 2
+RUN_ROWS = 1024
+MOST_CELLS = 64  # in one probe; a box that covers more is scanned for
+_NONE = -1
+_CHAINED, _CHAINED_KEYS = (
+    4,
+    3,
+)  # words of a row in its chain, half a cache line: a step of a walk waits for one line
+
+Words = npt.NDArray[np.int64]
+
+
+class SubWindow(NamedTuple):
+    keys: Keys  # dimensions x capacity
+    values: Words  # values x capacity
+    rows: Words
+    times: Words
+    hashes: Words  # of each row's cell; empty but for cells
+    # of each row side by side: the next older row of its chain, its first keys; empty but for cells
+    chained: Words
+    heads: Words
+    order: npt.NDArray[np.int32]  # of each run: its slots by the first key; empty but for runs
+    scratch: Words
+    marks: Words
+
+
+def sub_window(layout: Layout, kind: type[np.unsignedinteger], capacity: int, access: int) -> SubWindow:
+    """An empty one with room for `capacity` rows, a power of two."""
+    cells = capacity if access == CELLS else 0
+    return SubWindow(
+        np.zeros((layout.dimensions, capacity), kind),
+        np.zeros((layout.values, capacity), np.int64),
+        np.zeros(capacity, np.int64),
+        np.zeros(capacity, np.int64),
+        np.zeros(cells, np.int64),
+        np.zeros(_CHAINED * cells, np.int64),
+        np.full(2 * cells, _NONE, np.int64),
+        np.zeros(capacity if access == RUNS else 0, np.int32),
+        np.zeros(3 * MOST_CELLS, np.int64),
+        np.zeros(8, np.int64),
+    )
+
+
+@inner_borrowing_kernel
+def size(window: SubWindow) -> int:
+    return window.marks[END] - window.marks[BEGIN]
+
+
+@inner_borrowing_kernel
+def full(window: SubWindow) -> bool:
+    return size(window) == window.rows.shape[0]
+
+
+@inner_borrowing_kernel
+def cell_hash(cells: Words, at: int, dimensions: int) -> int:
+    mixed = np.uint64(0)
+    for dimension in range(dimensions):
+        mixed = (mixed ^ np.uint64(cells[at + dimension])) * np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(32)
+    return int(mixed >> np.uint64(1))
+
+
+@borrowing_kernel
+def insert(window: SubWindow, message: Words, layout: Layout) -> None:
+    """Keep a row. There must be room."""
+    position = window.marks[END]
+    slot = position & (window.rows.shape[0] - 1)
+    for dimension in range(layout.dimensions):
+        window.keys[dimension, slot] = message[layout.keys_at + dimension]
+    for value in range(layout.values):
+        window.values[value, slot] = message[layout.values_at + value]
+    window.rows[slot] = message[ROW]
+    window.times[slot] = message[TIME]
+    if window.heads.shape[0]:
+        window.hashes[slot] = cell_hash(message, layout.cells_at, layout.grid)
+        _link(window, position, slot)
+    window.marks[END] = position + 1
+    if window.order.shape[0] and (position + 1) % RUN_ROWS == 0:
+        _sort_run(window, slot + 1 - RUN_ROWS)
+
+
+@inner_borrowing_kernel
+def _link(window: SubWindow, position: int, slot: int) -> None:
+    head = window.hashes[slot] & (window.heads.shape[0] - 1)
+    at = _CHAINED * slot
+    window.chained[at] = window.heads[head]
+    for dimension in range(min(window.keys.shape[0], _CHAINED_KEYS)):
+        window.chained[at + 1 + dimension] = np.int64(window.keys[dimension, slot])
+    window.heads[head] = position
+
+
+@inner_borrowing_kernel
+def _sort_run(window: SubWindow, first: int) -> None:
+    order, keys = window.order, window.keys
+    for slot in range(first, first + RUN_ROWS):
+        order[slot] = slot
+    gap = RUN_ROWS // 2 - 1
+    while gap > 0:  # Shell's sort: in place, and a run is short
+        for n in range(first + gap, first + RUN_ROWS):
+            moved = order[n]
+            at = n
+            while at >= first + gap and keys[0, order[at - gap]] > keys[0, moved]:
+                order[at] = order[at - gap]
+                at -= gap
+            order[at] = moved
+        gap = 1 if gap == 2 else gap * 5 // 11
+
+
+@inner_borrowing_kernel
+def expire_rows(window: SubWindow, oldest_row: int) -> None:
+    """Let go of rows with a smaller number."""
+    begin, end, mask = window.marks[BEGIN], window.marks[END], window.rows.shape[0] - 1
+    while begin < end and window.rows[begin & mask] < oldest_row:
+        begin += 1
+    window.marks[BEGIN] = begin
+
+
+@inner_borrowing_kernel
+def expire_times(window: SubWindow, oldest_time: int) -> None:
+    """Let go of rows from before that time."""
+    begin, end, mask = window.marks[BEGIN], window.marks[END], window.rows.shape[0] - 1
+    while begin < end and window.times[begin & mask] < oldest_time:
+        begin += 1
+    window.marks[BEGIN] = begin
+
+
+@borrowing_kernel
+def move(old: SubWindow, new: SubWindow) -> None:
+    """Take over the rows of another one; `new` is empty and large enough."""
+    old_mask, new_mask = old.rows.shape[0] - 1, new.rows.shape[0] - 1
+    begin, end = old.marks[BEGIN], old.marks[END]
+    new.marks[BEGIN] = begin
+    for position in range(begin, end):
+        source, slot = position & old_mask, position & new_mask
+        for dimension in range(old.keys.shape[0]):
+            new.keys[dimension, slot] = old.keys[dimension, source]
+        for value in range(old.values.shape[0]):
+            new.values[value, slot] = old.values[value, source]
+        new.rows[slot] = old.rows[source]
+        new.times[slot] = old.times[source]
+        if new.heads.shape[0]:
+            new.hashes[slot] = old.hashes[source]
+            _link(new, position, slot)
+        new.marks[END] = position + 1
+        if new.order.shape[0] and (position + 1) % RUN_ROWS == 0 and position + 1 - begin >= RUN_ROWS:
+            _sort_run(new, slot + 1 - RUN_ROWS)
+
+
+@inner_borrowing_kernel
+def scan_positions(
+    window: SubWindow, begin: int, end: int, low: Keys, width: Keys, found: Words, count: int
+) -> int:
+    """Scan the rows at these positions: in one piece, or in two where they wrap around."""
+    capacity = window.rows.shape[0]
+    while begin < end and count >= 0:
+        slot = begin & (capacity - 1)
+        last = min(slot + (end - begin), capacity)
+        count = scan(window.keys, slot, last, low, width, begin - slot, found, count)
+        begin += last - slot
+    return count
+
+
+@borrowing_kernel
+def candidates(
+    window: SubWindow, message: Words, layout: Layout, low: Keys, width: Keys, access: int, found: Words
+) -> int:
+    """Fill `found` with the positions of the rows in the message's box; their number, or -1 if it has no
+    room."""
+    begin, end = window.marks[BEGIN], window.marks[END]
+    if access == CELLS:
+        cells = 1
+        for dimension in range(layout.grid):
+            across = message[layout.cells_high_at + dimension] - message[layout.cells_low_at + dimension] + 1
+            cells = cells * across if 0 < across <= MOST_CELLS else MOST_CELLS + 1
+            if cells > MOST_CELLS:
+                return scan_positions(window, begin, end, low, width, found, 0)
+        return _walk(window, message, layout, low, width, cells, found)
+    if access == RUNS:
+        return _search(window, low, width, found)
+    return scan_positions(window, begin, end, low, width, found, 0)
+
+
+@inner_borrowing_kernel
+def _walk(
+    window: SubWindow, message: Words, layout: Layout, low: Keys, width: Keys, cells: int, found: Words
+) -> int:
+    """Follow the chains of all cells of the box. Two cells may share a chain: it is followed once."""
+    mask, head_mask = window.rows.shape[0] - 1, window.heads.shape[0] - 1
+    chains, at = window.scratch[:MOST_CELLS], window.scratch[MOST_CELLS : 2 * MOST_CELLS]
+    cell = window.scratch[2 * MOST_CELLS :]
+    different = 0
+    for number in range(cells):
+        rest = number
+        for dimension in range(layout.grid):
+            lowest = message[layout.cells_low_at + dimension]
+            across = message[layout.cells_high_at + dimension] - lowest + 1
+            cell[dimension] = lowest + rest % across
+            rest //= across
+        chain = cell_hash(cell, 0, layout.grid) & head_mask
+        known = False
+        for earlier in range(different):
+            known |= chains[earlier] == chain
+        if not known:
+            chains[different] = chain
+            prefetch(window.heads, chain)
+            different += 1
+    begin, count, open_chains = window.marks[BEGIN], 0, 0
+    for number in range(different):
+        position = window.heads[chains[number]]
+        if position >= begin:
+            at[open_chains] = position
+            open_chains += 1
+            prefetch(window.chained, _CHAINED * (position & mask))
+    # One step of every chain in turn: while one waits for memory, the others are on their way.
+    while open_chains:
+        number = 0
+        while number < open_chains:
+            slot = at[number] & mask
+            older = window.chained[_CHAINED * slot]
+            if older >= begin:
+                prefetch(window.chained, _CHAINED * (older & mask))
+            if _inside_chained(window, slot, low, width):
+                if count == found.shape[0]:
+                    return -1
+                found[count] = at[number]
+                count += 1
+            if older >= begin:
+                at[number] = older
+                number += 1
+            else:
+                open_chains -= 1
+                at[number] = at[open_chains]
+    return count
+
+
+@inner_borrowing_kernel
+def _inside_chained(window: SubWindow, slot: int, low: Keys, width: Keys) -> bool:
+    """As `inside`, by what lies beside the link; further dimensions are looked at where those fit."""
+    dimensions, kind = window.keys.shape[0], window.keys.dtype.type
+    for dimension in range(min(dimensions, _CHAINED_KEYS)):
+        key = kind(window.chained[_CHAINED * slot + 1 + dimension])
+        if kind(key - low[dimension]) > width[dimension]:
+            return False
+    return dimensions <= _CHAINED_KEYS or inside(window.keys, slot, low, width)
+
+
+@inner_borrowing_kernel
+def _search(window: SubWindow, low: Keys, width: Keys, found: Words) -> int:
+    begin, end, mask = window.marks[BEGIN], window.marks[END], window.rows.shape[0] - 1
+    keys = window.keys[0]
+    first_run, last_run = -(-begin // RUN_ROWS) * RUN_ROWS, end // RUN_ROWS * RUN_ROWS
+    if first_run >= last_run:
+        return scan_positions(window, begin, end, low, width, found, 0)
+    count = scan_positions(window, begin, first_run, low, width, found, 0)
+    for run in range(first_run, last_run, RUN_ROWS):
+        if count < 0:
+            return count
+        base = run & mask
+        below, above = base, base + RUN_ROWS
+        while below < above:  # the first row of the run that is not below the box
+            middle = (below + above) >> 1
+            if keys[window.order[middle]] < low[0]:
+                below = middle + 1
+            else:
+                above = middle
+        while below < base + RUN_ROWS:
+            slot = window.order[below]
+            if keys.dtype.type(keys[slot] - low[0]) > width[0]:
+                break
+            if inside(window.keys, slot, low, width):
+                if count == found.shape[0]:
+                    return -1
+                found[count] = run + (slot - base)
+                count += 1
+            below += 1
+    if count < 0:
+        return count
+    return scan_positions(window, last_run, end, low, width, found, count)

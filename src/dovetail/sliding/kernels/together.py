@@ -1,0 +1,119 @@
+"""Several rows a pass: where rows of one stream wait, four of them scan the other window at once.
+
+Law: what a row finds is what it would find alone. The pass is made when the first of the four is processed;
+for each that follows, what has expired since is left out, and what has been stored since is scanned for it
+alone.
+
+Reading a window from memory is what a scan costs once it does not fit the caches: four rows read it once.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dovetail.kernels.flags import inner_borrowing_kernel
+from dovetail.sliding.kernels.channel import Channel, all_waiting, message
+from dovetail.sliding.kernels.layout import BLANK, FLAGS, KIND, ROW, Layout
+from dovetail.sliding.kernels.probe import Probe, take_box
+from dovetail.sliding.kernels.scan import TOGETHER, Keys, scan_four
+from dovetail.sliding.kernels.subwindow import BEGIN, END, SubWindow, Words, scan_positions
+
+LEAST = 3  # rows that make a pass for four worth it
+_AHEAD = 16
+FOUND_ROWS = 512
+COUNT, SCANNED_TO, ROWS_AT, COUNTS_AT = 0, 1, 2, 2 + TOGETHER
+
+
+class Pass(NamedTuple):
+    """Of one side's rows: which four, and what they found."""
+
+    state: Words  # how many, up to which position, row numbers, numbers found
+    found: Words
+    low: Keys
+    width: Keys
+
+
+def make_pass(dimensions: int, kind: type[np.unsignedinteger]) -> Pass:
+    return Pass(
+        np.zeros(2 + 2 * TOGETHER, np.int64),
+        np.empty((TOGETHER, FOUND_ROWS), np.int64),
+        np.empty((TOGETHER, dimensions), kind),
+        np.empty((TOGETHER, dimensions), kind),
+    )
+
+
+@inner_borrowing_kernel
+def look_ahead(inbox: Channel, side: int, made: Pass, layout: Layout) -> int:
+    """Choose rows of that side that wait, in order; how many."""
+    chosen, ahead, there = 0, 0, min(all_waiting(inbox), _AHEAD)
+    while chosen < TOGETHER and ahead < there:
+        row = message(inbox, ahead)
+        ahead += 1
+        if row[KIND] > 1:  # nothing is decided beyond a message to the core itself
+            break
+        if row[KIND] == side and not row[FLAGS] & BLANK:
+            take_box(row, layout, made.low[chosen], made.width[chosen])
+            made.state[ROWS_AT + chosen] = row[ROW]
+            chosen += 1
+    return chosen
+
+
+@inner_borrowing_kernel
+def scan_together(window: SubWindow, made: Pass, rows: int) -> bool:
+    """One pass over the window for all; whether what they found had room."""
+    for spare in range(rows, TOGETHER):  # boxes there are not: the last one again
+        for dimension in range(made.low.shape[1]):
+            made.low[spare, dimension] = made.low[rows - 1, dimension]
+            made.width[spare, dimension] = made.width[rows - 1, dimension]
+    counts = made.state[COUNTS_AT : COUNTS_AT + TOGETHER]
+    for box in range(TOGETHER):
+        counts[box] = 0
+    capacity, begin, end = window.rows.shape[0], window.marks[BEGIN], window.marks[END]
+    made.state[COUNT], made.state[SCANNED_TO] = 0, end
+    while begin < end:
+        slot = begin & (capacity - 1)
+        last = min(slot + (end - begin), capacity)
+        if not scan_four(window.keys, slot, last, made.low, made.width, begin - slot, made.found, counts):
+            return False
+        begin += last - slot
+    made.state[COUNT] = rows
+    return True
+
+
+@inner_borrowing_kernel
+def found_together(window: SubWindow, row: Words, made: Pass, probe: Probe, layout: Layout) -> int:
+    """What the row has found in a pass, and since, in `probe.found`; -1 if there is no room, -2 if it was in
+    no pass."""
+    number = -1
+    for n in range(made.state[COUNT]):
+        if made.state[ROWS_AT + n] == row[ROW]:
+            number = n
+    if number < 0:
+        return -2
+    begin, count = window.marks[BEGIN], 0
+    if made.state[COUNTS_AT + number] > probe.found.shape[0]:
+        return -1
+    for n in range(made.state[COUNTS_AT + number]):
+        if made.found[number, n] >= begin:
+            probe.found[count] = made.found[number, n]
+            count += 1
+    take_box(row, layout, probe.low, probe.width)
+    since = max(made.state[SCANNED_TO], begin)
+    return scan_positions(window, since, window.marks[END], probe.low, probe.width, probe.found, count)
+
+
+@inner_borrowing_kernel
+def candidates_together(
+    window: SubWindow, row: Words, inbox: Channel, layout: Layout, made: Pass, probe: Probe
+) -> int:
+    """Candidates by a pass, an old one or one made now; -2 if too few rows wait for one."""
+    count = found_together(window, row, made, probe, layout)
+    if count != -2:
+        return count
+    rows = look_ahead(inbox, row[KIND], made, layout)
+    if rows < LEAST or not scan_together(window, made, rows):
+        made.state[COUNT] = 0
+        return -2
+    return found_together(window, row, made, probe, layout)

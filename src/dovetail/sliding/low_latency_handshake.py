@@ -1,0 +1,79 @@
+"""Low-latency handshake join: rows run through the whole chain at once, and each is kept by one core.
+
+Idea
+    Handshake join lets a row wait in every core until others push it on. Here a core sends each row on before
+    it does anything else with it, so that all cores see it soon; one core, its home, keeps it. When it has
+    left its window, a message tells its home.
+Paper
+    Roy, Teubner, Gemulla, *Low-Latency Handshake Join*, VLDB 2014, as *SplitJoin* (USENIX ATC 2016) describes
+    and models it: sections 2 and 6.1, Figure 10, equations 1 and 2.
+Vocabulary
+    fast-forwarding -> sending on; tuple monitoring (the model's T_ML) -> copies of rows in flight; central
+    coordination -> `ChainEnds`.
+Differs
+    - Home of row `n` is core `n mod k`: no coordinator assigns it.
+    - An expiry names the oldest row or time that is left, and goes past all cores behind the rows that may
+      still meet what it expires.
+    - That two rows in flight meet once is settled by copies on one side and a number that S rows carry
+      (`sliding/kernels/fast_forward.py`).
+Law
+    The pairs of Kang's procedure, as soon as all rows have run through.
+Cost
+    k cores hold 1/k of the windows each. A row costs each core a message, and its expiry another; the last
+    core sees it k messages later.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from dovetail.sliding.chain import Chain
+from dovetail.sliding.chain_core import ChainCore
+from dovetail.sliding.core_part import capacity_for
+from dovetail.sliding.kernels import fast_forward as kernels
+from dovetail.sliding.kernels.fast_forward import Core, Join, Links
+from dovetail.sliding.kernels.join_core import NEEDS_WINDOW_R, NEEDS_WINDOW_S
+from dovetail.sliding.kernels.layout import BODY
+from dovetail.sliding.kernels.meeting import Kept, kept
+from dovetail.sliding.kernels.subwindow import SCAN
+from dovetail.sliding.topology import Job
+
+_FIRST_IN_FLIGHT = 64
+
+
+class RelayCore(ChainCore):
+    kernel = kernels.run
+    words: ClassVar[Any] = kernels
+
+    def __init__(self, job: Job, number: int, links: Links) -> None:
+        encoding = job.encoding
+        super().__init__(job, number, links, Join(job.rules, encoding.ranges, encoding.residual))
+        self._access = encoding.access
+        self.core = Core(
+            self._kept(job.left.rows, job.cores),
+            self._kept(job.right.rows, job.cores),
+            kept(self._layout, self._key_kind, _FIRST_IN_FLIGHT, SCAN, BODY),
+            *self._room(),
+            self._state(job.cores),
+        )
+
+    def _kept(self, rows: int | None, cores: int) -> Kept:
+        capacity = capacity_for(-(-(rows or 0) // cores) + 1)
+        return kept(self._layout, self._key_kind, capacity, self._access, BODY)
+
+    def _grow_window(self, what: int) -> None:
+        core = self.core
+        if what == NEEDS_WINDOW_R:
+            self.core = core._replace(r=self._larger(core.r, self._access))
+        elif what == NEEDS_WINDOW_S:
+            self.core = core._replace(s=self._larger(core.s, self._access))
+        else:
+            self.core = core._replace(flight=self._larger(core.flight, SCAN))
+
+
+class LowLatencyHandshake(Chain):
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
+        self.cores: list[RelayCore] = [
+            RelayCore(job, number, Links(*self.links_of(number))) for number in range(job.cores)
+        ]

@@ -1,0 +1,106 @@
+"""Join cores and what connects them. A design says how rows reach the cores and how results leave; everything
+else (threads, batches, errors) is the engine's.
+
+Every part of a design is a state machine that does a little work when it is stepped and never waits. The
+engine gives each core a thread; tests step the parts in any order they like, so that a seed is a schedule.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from dovetail.model.sliding import Order, Window
+from dovetail.sliding.encoding import Encoding
+from dovetail.sliding.kernels import channel as channels
+from dovetail.sliding.kernels.channel import Channel
+from dovetail.sliding.kernels.join_core import Rules
+from dovetail.sliding.kernels.layout import PAIR_WORDS
+
+Messages = npt.NDArray[np.int64]
+INBOX_ROWS = 1024
+OUTBOX_PAIRS = 4096
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is joined, and with what means."""
+
+    encoding: Encoding
+    left: Window
+    right: Window
+    cores: int = 1
+    order: Order = "none"
+    group: int = 1  # rows of the window that share a punctuation, with order = "inner"
+    timed: bool = False
+    inbox_rows: int = INBOX_ROWS
+    outbox_pairs: int = OUTBOX_PAIRS
+
+    @property
+    def rules(self) -> Rules:
+        def given(value: int | None) -> int:
+            return -1 if value is None else value
+
+        return Rules(
+            self.encoding.layout,
+            self.encoding.access,
+            given(self.left.rows),
+            given(self.right.rows),
+            given(self.left.time),
+            given(self.right.time),
+            self.group if self.order == "inner" else 0,
+            self.timed,
+        )
+
+    def inbox(self) -> Channel:
+        return channels.channel(self.inbox_rows, self.encoding.layout.words)
+
+    def outbox(self) -> Channel:
+        return channels.channel(self.outbox_pairs, PAIR_WORDS)
+
+
+class Part(Protocol):
+    """Something that can be stepped."""
+
+    def step(self, budget: int) -> bool:
+        """Do at most so much; whether anything was done."""
+
+
+class CorePart(Part, Protocol):
+    """A part that has a thread of its own."""
+
+    def run(self, stop: npt.NDArray[np.int64]) -> None:
+        """Step for a while, until `stop` or a longer pause."""
+
+
+class Topology(ABC):
+    """One design at work."""
+
+    wants_first = False  # whether messages must say what the oldest row is that they may meet
+    cores: list[Any]
+    network: list[Part]  # upstream first; whoever pushes or reads steps them
+
+    @abstractmethod
+    def offer(self, messages: Messages, first: int) -> int:
+        """Take as many of `messages[first:]` as there is room for; how many."""
+
+    @abstractmethod
+    def take_pairs(self, into: Messages) -> int:
+        """Fill `into` with results that are out; how many."""
+
+    @abstractmethod
+    def settled(self) -> bool:
+        """Whether all that was offered has been worked off, but for results that are out. Nobody is offering
+        meanwhile."""
+
+    def finish(self) -> bool:
+        """No more rows come: have every pair meet that should. Called again until it returns True."""
+        return True
+
+
+def empty(of: Channel) -> bool:
+    return bool(channels.all_waiting(of) == 0)

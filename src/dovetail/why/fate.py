@@ -1,0 +1,226 @@
+"""What became of the left rows of one key, and why: with whom they matched, until when they are open, what
+they missed.
+
+Law: matches and closings are read from a replay of the join itself; a miss is explained by the right rows of
+the key alone, all that the log has of them. Where the log or the records do not reach back far enough for
+that, a doubt says so.
+
+    l is a miss.  A right row of its key in its window ...    then
+    ... came when l was closed                                it came too late
+    ... was evicted when l came                               l came too late
+    ... was there, and l too                                  r had to make room: the cap per key
+    there is none in the window, but one outside              outside the window: the nearest is told
+    there is none with a time, or none at all                 nothing to match
+    l was closed before its time                              l had to make room: the cap per key
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from dovetail.joins.interval.step import Times, open_bound, probe_bound
+from dovetail.joins.rows.key_rows import KeyRow, KeyRows
+from dovetail.model.interval import IntervalSpec
+from dovetail.model.step_record import StepRecord
+from dovetail.model.time_codes import unusable
+from dovetail.model.window_join import WindowJoin
+from dovetail.why.replay import Outcome, replay, steps_taken
+
+Status = Literal["not_taken", "open", "matched", "unmatched"]
+Reason = Literal[
+    "invalid_time",
+    "right_late",
+    "left_late",
+    "right_capped",
+    "left_capped",
+    "outside_window",
+    "right_invalid_time",
+    "no_right_row",
+]
+Doubt = Literal["steps_gone", "right_rows_gone"]
+"""`steps_gone`: the steps in which the row came are no longer on record. `right_rows_gone`: retention has
+removed right rows that may have been partners."""
+
+
+class At(NamedTuple):
+    """A step, and when it was planned; or one before it that is no longer on record."""
+
+    step: int
+    planned_at_us: int
+    or_before: bool = False
+
+
+class Match(NamedTuple):
+    right: KeyRow
+    at: At
+
+
+class Miss(NamedTuple):
+    """`right` is the row that the reason is about. `by_us`: how far outside the window it lies (negative:
+    before it); how long after the closing it was written (negative: before it, but it was taken later); how
+    far the left row was behind its stream when it came (None: the streams had ended). `at`: when the right
+    row was taken, or evicted."""
+
+    reason: Reason
+    right: KeyRow | None = None
+    by_us: int | None = None
+    at: At | None = None
+
+
+@dataclass(frozen=True)
+class Fate:
+    """`in_window`: right rows of the key in the row's window that the join has taken. Of a row that can have
+    no partner for its time, `invalid` says why."""
+
+    left: KeyRow
+    status: Status
+    taken: At | None
+    closed: At | None
+    matches: tuple[Match, ...]
+    in_window: int
+    miss: Miss | None
+    doubts: tuple[Doubt, ...]
+
+    @property
+    def invalid(self) -> str | None:
+        return unusable(self.left.time_us)
+
+
+class Known(NamedTuple):
+    """All that is known of a key: its rows on both sides, and the steps on record without a gap."""
+
+    spec: IntervalSpec
+    records: Sequence[StepRecord]
+    left: KeyRows
+    right: KeyRows
+    within: WindowJoin | None = None  # of a join within windows
+
+    @property
+    def window_join(self) -> WindowJoin:
+        assert self.within is not None
+        return self.within
+
+    @property
+    def begins_late(self) -> bool:
+        """The log has rows that came before the first record."""
+        if not self.records or self.records[0].step == 1:
+            return False
+        first = self.records[0]
+        return first.left.start > self.left.first_commit or first.right.start > self.right.first_commit
+
+    @property
+    def sure_since(self) -> At | None:
+        """Of rows that came after this step it is known what they met; None: of all that the log has."""
+        return At(self.records[0].step, self.records[0].planned_at_us) if self.begins_late else None
+
+    def window(self, left: KeyRow) -> tuple[int, int]:
+        return left.time_us - self.spec.before_us, left.time_us + self.spec.after_us
+
+    def times(self, at: int) -> Times:
+        return Times(self.records[at].left.time_us, self.records[at].right.time_us)
+
+    def at(self, at: int) -> At:
+        return At(self.records[at].step, self.records[at].planned_at_us, at == 0 and self.begins_late)
+
+
+Came = Sequence[tuple[KeyRow, int | None]]
+"""Right rows, each with the step that took it."""
+
+
+def fates(known: Known, wanted: Sequence[KeyRow]) -> list[Fate]:
+    """The fate of some of the left rows of the key."""
+    outcomes = replay(known.spec, known.records, known.left.rows, known.right.rows)
+    stops = [record.right.stop for record in known.records]
+    came = list(zip(known.right.rows, steps_taken(known.right.rows, stops), strict=True))
+    gone = gone_us(known, lambda times: probe_bound(known.spec, times))
+    return [_fate(known, row, outcomes[row.row], came, gone) for row in wanted]
+
+
+def _fate(known: Known, left: KeyRow, outcome: Outcome, came: Came, gone_us: int | None) -> Fate:
+    right = {row.row: row for row, _ in came} if outcome.partners else {}
+    matches = tuple(Match(right[row], known.at(at)) for row, at in outcome.partners)
+    if outcome.taken is None:
+        status: Status = "not_taken"
+    elif matches:
+        status = "matched"
+    else:
+        status = "open" if outcome.closed is None else "unmatched"
+    timed = [] if unusable(left.time_us) else [one for one in came if not unusable(one[0].time_us)]
+    inside = [(row, at) for row, at in timed if _beyond(known, left, row) == 0]
+    return Fate(
+        left,
+        status,
+        None if outcome.taken is None else known.at(outcome.taken),
+        None if outcome.closed is None else known.at(outcome.closed),
+        matches,
+        sum(at is not None for _, at in inside),
+        _miss(known, left, outcome, inside, timed, came) if status == "unmatched" else None,
+        tuple(_doubts(known, left, outcome, gone_us)),
+    )
+
+
+def _miss(known: Known, left: KeyRow, outcome: Outcome, inside: Came, timed: Came, came: Came) -> Miss:
+    if unusable(left.time_us):
+        return Miss("invalid_time")
+    assert outcome.closed is not None
+    if left.time_us >= open_bound(known.spec, known.times(outcome.closed)):
+        return Miss("left_capped", *(inside[0][:1] if inside else ()))
+    if inside:
+        return missed(known, left, outcome, *inside[0])
+    if timed:
+        nearest = min((row for row, _ in timed), key=lambda row: abs(_beyond(known, left, row)))
+        return Miss("outside_window", nearest, _beyond(known, left, nearest))
+    return Miss("right_invalid_time", came[0][0]) if came else Miss("no_right_row")
+
+
+def missed(known: Known, left: KeyRow, outcome: Outcome, right: KeyRow, at: int | None) -> Miss:
+    """Why a right row in the window was not met."""
+    assert outcome.taken is not None
+    assert outcome.closed is not None
+    if at is None or at > outcome.closed:
+        late_us = right.written_at_us - known.records[outcome.closed].planned_at_us
+        return Miss("right_late", right, late_us, None if at is None else known.at(at))
+    evicted = _evicted(known, right, at, outcome.taken)
+    if evicted is None:
+        return Miss("right_capped", right, None, known.at(at))
+    ended = any(record.ended for record in known.records[evicted : outcome.taken])
+    behind_us = None if ended else known.times(outcome.taken - 1).left - left.time_us
+    return Miss("left_late", right, behind_us, known.at(evicted))
+
+
+def _beyond(known: Known, left: KeyRow, right: KeyRow) -> int:
+    """How far a right row lies outside a left row's window: negative before it, 0 inside."""
+    low, high = known.window(left)
+    return min(0, right.time_us - low) + max(0, right.time_us - high)
+
+
+def _evicted(known: Known, right: KeyRow, taken: int, before: int) -> int | None:
+    """The step before `before` in which a right row went out of reach of new left rows."""
+    steps = range(taken, before)
+    return next((at for at in steps if right.time_us < probe_bound(known.spec, known.times(at))), None)
+
+
+def _doubts(known: Known, left: KeyRow, outcome: Outcome, gone_us: int | None) -> Iterator[Doubt]:
+    if outcome.taken is None:
+        return
+    if outcome.taken == 0 and known.begins_late:
+        yield "steps_gone"
+    if gone_us is not None and not unusable(left.time_us) and gone_us >= known.window(left)[0]:
+        yield "right_rows_gone"
+
+
+def gone_us(known: Known, needed_since: Callable[[Times], int]) -> int | None:
+    """No right row that retention has removed was newer than this; None: it has removed none.
+
+    Of commits on record the newest time is known, of others that no left row to come could reach them:
+    `needed_since` says from which time on right rows are needed at some stream times.
+    """
+    first = known.right.first_commit
+    taken = {one.commit: one.newest_us for record in known.records for one in record.right.taken}
+    recorded = [newest_us for commit, newest_us in taken.items() if commit < first]
+    bounds = [newest_us for newest_us in recorded if newest_us is not None]
+    if len(recorded) < first:
+        bounds += [needed_since(known.times(at)) - 1 for at in range(len(known.records))]
+    return max(bounds, default=None)

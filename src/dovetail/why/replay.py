@@ -1,0 +1,100 @@
+"""Law: what is said of a left row is what `interval.step` does with it: the steps on record are run again for
+the rows of one key.
+
+Where the first record is not of the first step, all rows that had come by its end are taken as having come
+with it: the state after it is then the true one but for left rows that had come before, so what comes later
+is answered as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from dovetail.joins.interval.step import Arrivals, IntervalState, Times, open_bound, retain_bound, step
+from dovetail.joins.rows.key_rows import KeyRow
+from dovetail.model.interval import IntervalSpec
+from dovetail.model.step_record import StepRecord
+
+
+@dataclass
+class Outcome:
+    """What became of a left row; steps are positions in the records. `partners`: right rows by number, each
+    with the step it came out in. `taken` None: the join has not come to it; `closed` None: it is open."""
+
+    taken: int | None = None
+    partners: list[tuple[int, int]] = field(default_factory=list)
+    closed: int | None = None
+
+
+def replay(
+    spec: IntervalSpec, records: Sequence[StepRecord], left: Sequence[KeyRow], right: Sequence[KeyRow]
+) -> dict[int, Outcome]:
+    """The outcome of each left row, by its number. All rows are of one key, in log order."""
+    spec = telling(spec)
+    taken = steps_taken(left, [record.left.stop for record in records])
+    outcomes = {row.row: Outcome(at) for row, at in zip(left, taken, strict=True)}
+    came_left = by_step(left, taken)
+    came_right = by_step(right, steps_taken(right, [record.right.stop for record in records]))
+    state = IntervalState.empty(spec)
+    waiting: set[int] = set()
+    for at, record in enumerate(records):
+        until = Times(record.left.time_us, record.right.time_us)
+        new_left, new_right = came_left.get(at, []), came_right.get(at, [])
+        if new_left or new_right or due(state, until):
+            emitted = step(state, arrivals_of(new_left), arrivals_of(new_right), until)
+            for row, partner in zip(emitted.left.tolist(), emitted.right.tolist(), strict=True):
+                outcomes[row].partners.append((partner, at))
+            waiting |= {row.row for row in new_left}
+            still = set(state.left.held().row.tolist())
+            for row in waiting - still:
+                outcomes[row].closed = at
+            waiting = still
+        else:
+            state.times = Times(max(until.left, state.times.left), max(until.right, state.times.right))
+        if record.ended:
+            state = IntervalState.empty(spec)
+    return outcomes
+
+
+def steps_taken(rows: Sequence[KeyRow], stops: Sequence[int]) -> list[int | None]:
+    """The step that took each row; `stops`: the commits that the steps stopped before."""
+    found = np.searchsorted(np.array(stops, np.int64), [row.commit for row in rows], side="right").tolist()
+    return [at if at < len(stops) else None for at in found]
+
+
+def telling(spec: IntervalSpec) -> IntervalSpec:
+    """The join in which a left row lives the same life, and everything about it comes out."""
+    match spec.how:
+        case "inner":
+            return replace(spec, how="left")
+        case "right":
+            return replace(spec, how="full")
+        case "semi" | "anti":
+            return replace(spec, how="left", match="one", pick="first")
+    return spec
+
+
+def due(state: IntervalState, until: Times) -> bool:
+    """A row closes or is evicted when time comes to `until`: other steps change nothing."""
+    if not (state.left_rows or state.right_rows):
+        return False
+    left, right = state.left.held().time, state.right.held().time
+    return bool(
+        (left < open_bound(state.spec, until)).any() or (right < retain_bound(state.spec, until)).any()
+    )
+
+
+def by_step(rows: Sequence[KeyRow], taken: Sequence[int | None]) -> dict[int, list[KeyRow]]:
+    groups: dict[int, list[KeyRow]] = {}
+    for row, at in zip(rows, taken, strict=True):
+        if at is not None:
+            groups.setdefault(at, []).append(row)
+    return groups
+
+
+def arrivals_of(rows: Sequence[KeyRow]) -> Arrivals:
+    columns = ([row.hash for row in rows], [row.time_us for row in rows], [row.row for row in rows])
+    return Arrivals(*(np.array(column, np.int64) for column in columns))

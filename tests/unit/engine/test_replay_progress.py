@@ -1,0 +1,146 @@
+"""What a replay tells of itself: nothing if it is short, how far it is while it lasts, nothing afterwards."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dovetail.engine import live_index, replay_progress, right_window
+from dovetail.engine.measure import measure
+from dovetail.engine.replay_progress import KIND, STALE_US, VERSION, Replaying, ReplayProgress, replaying
+from dovetail.log import document
+from dovetail.model.interval import IntervalSpec
+from dovetail.model.join_config import JoinConfig
+from dovetail.model.share import Share
+
+from .stepping import Driven
+from .workload import config
+
+NOW_US = 1_700_000_000_000_000
+
+
+@pytest.fixture
+def join(tmp_path: Path) -> JoinConfig:
+    return config(tmp_path / "home", tmp_path / "index", IntervalSpec(100, 100, "left"), 4, 0)
+
+
+def folder(join: JoinConfig) -> Path:
+    return Path(join.home) / join.state_path / "replay"
+
+
+def told(join: JoinConfig, task: int, rows: int, of: int, seconds: float, ago_s: float = 0) -> Path:
+    now_us = NOW_US - int(ago_s * 1e6)
+    body = {"rows": rows, "of": of, "began_us": now_us - int(seconds * 1e6), "now_us": now_us}
+    folder(join).mkdir(parents=True, exist_ok=True)
+    path = folder(join) / f"{task}-of-2.json"
+    path.write_bytes(document.encode(KIND, VERSION, body))
+    return path
+
+
+def wait_until(true: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.002)
+
+
+def test_a_short_replay_leaves_no_trace(join: JoinConfig) -> None:
+    with ReplayProgress(join, Share(0, 2, 4), 100) as progress:
+        progress.add(100)
+    assert not folder(join).exists()
+
+
+def test_a_long_one_is_told_while_it_lasts(join: JoinConfig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replay_progress, "EVERY_S", 0.001)
+    with ReplayProgress(join, Share(1, 2, 4), 100) as progress:
+        progress.add(25)
+        wait_until(lambda: (found := replaying(join)) and found.rows == 25)
+        progress.add(50)
+        wait_until(lambda: (found := replaying(join)) and found.rows == 75)
+        found = replaying(join)
+        assert found is not None
+        assert (found.share, found.of) == (0.75, 100)
+        assert found.rows_per_s > 0
+        assert [path.name for path in folder(join).glob("*.json")] == ["1-of-2.json"]
+    assert list(folder(join).iterdir()) == []
+    assert replaying(join) is None
+
+
+def test_one_that_fails_takes_its_file_along(join: JoinConfig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replay_progress, "EVERY_S", 0.001)
+    progress = ReplayProgress(join, Share(0, 1, 4), 9)
+
+    def failing() -> None:
+        with progress:
+            wait_until(lambda: replaying(join))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        failing()
+    assert list(folder(join).iterdir()) == []
+
+
+def test_where_nothing_can_be_written_the_replay_goes_on(
+    join: JoinConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replay_progress, "EVERY_S", 0.001)
+    folder(join).parent.mkdir(parents=True)
+    folder(join).write_text("a file is in the way")
+    with ReplayProgress(join, Share(0, 1, 4), 9) as progress:
+        wait_until(lambda: not progress._thread.is_alive())
+    assert replaying(join) is None
+
+
+def test_tasks_are_told_together(join: JoinConfig) -> None:
+    told(join, 0, rows=600, of=1000, seconds=2)
+    told(join, 1, rows=200, of=1000, seconds=2)
+    assert replaying(join, NOW_US) == Replaying(800, 2000, 0.2, 400.0, 8.0)
+    told(join, 1, rows=0, of=1000, seconds=2)
+    assert replaying(join, NOW_US) == Replaying(600, 2000, 0.0, 300.0, None)
+
+
+def test_one_that_a_killed_worker_left_is_not_believed_for_long(join: JoinConfig) -> None:
+    told(join, 0, rows=600, of=1000, seconds=2)
+    assert replaying(join, NOW_US + STALE_US - 1) is not None
+    assert replaying(join, NOW_US + STALE_US) is None
+
+
+@pytest.mark.parametrize("change", [{"rows": 11}, {"rows": -1}, {"rows": 1.5}, {"of": "10"}, {"more": 1}])
+def test_what_makes_no_sense_is_not_told(join: JoinConfig, change: dict[str, object]) -> None:
+    path = told(join, 0, rows=5, of=10, seconds=1)
+    body = json.loads(path.read_bytes())["body"] | change
+    path.write_bytes(document.encode(KIND, VERSION, body))
+    assert replaying(join, NOW_US) is None
+    told(join, 1, rows=5, of=10, seconds=1)
+    assert replaying(join, NOW_US) == Replaying(5, 10, 0.5, 5.0, 1.0)
+    path.write_bytes(b"{")
+    assert replaying(join, NOW_US) == Replaying(5, 10, 0.5, 5.0, 1.0)
+
+
+def test_a_rebuild_tells_and_measures_show_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    driven = Driven.make(tmp_path, IntervalSpec(1000, 1000, "left"))
+    for start in range(0, 40, 10):
+        driven.append("right", *((f"k{n}", n) for n in range(start, start + 10)))
+    driven.step()
+    shutil.rmtree(tmp_path / "index")
+    live_index._attached.clear()
+    driven.append("left", ("k7", 9))
+    join, seen = driven.config, []
+    real = right_window.arrivals_in
+
+    def slow(*arguments: object) -> object:
+        wait_until(lambda: replaying(join))
+        seen.append(measure(join, time.time_ns() // 1000).replay)
+        return real(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(replay_progress, "EVERY_S", 0.001)
+    monkeypatch.setattr(right_window, "arrivals_in", slow)
+    driven.step()
+    assert [(found.rows, found.of) for found in seen] == [(0, 40)]
+    assert list(folder(join).iterdir()) == []
+    assert driven.pairs == {(0, 7)}

@@ -1,0 +1,74 @@
+"""The replay of the right window: what is read, and that room is made once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dovetail.engine.right_window import replay_right
+from dovetail.joins.buffer import Buffer, Held, in_memory
+from dovetail.joins.interval.step import IntervalState, Times
+from dovetail.kernels.ring import Ring
+from dovetail.log.category import Category
+from dovetail.model.interval import IntervalSpec
+from dovetail.model.offset import JoinOffset
+from dovetail.model.share import Share
+
+from .stepping import BUCKETS, Driven
+
+SPEC = IntervalSpec(100, 100, "left")
+
+
+def replayed(driven: Driven, left_time: int) -> list[int]:
+    """Row numbers of the window when the left stream has come to a time."""
+    state = IntervalState.empty(SPEC)
+    state.times = Times(left_time, left_time)
+    stop = Category.open(driven.config.home, "right").next_commit()
+    offset = JoinOffset(step=1, right=stop, left_time=left_time, right_time=left_time, tasks=1)
+    replay_right(driven.config, Share(0, 1, BUCKETS), state, offset, np.empty(0, np.int64))
+    return sorted(state.right.held().row.tolist())
+
+
+def test_what_lies_before_the_window_is_not_even_opened(tmp_path: Path) -> None:
+    driven = Driven.make(tmp_path, SPEC)
+    old = driven.append("right", ("a", 10), ("b", 99))
+    driven.append("right", ("a", 50), ("b", 100), ("c", 300))
+    for info in old.segments:
+        (tmp_path / f"home/log/right/segments/{info.name}").unlink()
+    assert replayed(driven, left_time=200) == [
+        row for row, time in zip(range(2, 5), times(driven), strict=True) if time >= 100
+    ]
+
+
+def times(driven: Driven) -> list[int]:
+    right = Category.open(driven.config.home, "right")
+    (info,) = right.commit(1).segments
+    return right.open_segment(info).mapped.column("_time").to_pylist()
+
+
+def test_a_row_at_the_bound_stays(tmp_path: Path) -> None:
+    driven = Driven.make(tmp_path, SPEC)
+    driven.append("right", ("a", 100))
+    assert replayed(driven, left_time=200) == [0]
+    assert replayed(driven, left_time=201) == []
+
+
+@pytest.mark.parametrize("expected_rows", [60_000, 100, 400_000])
+def test_room_is_made_once_if_the_number_of_rows_is_known(expected_rows: int) -> None:
+    made = []
+
+    def allocate(side: str, capacity: int, with_best: bool) -> Ring:
+        made.append(capacity)
+        return in_memory(side, capacity, with_best)
+
+    buffer = Buffer.empty("right", False, allocate)
+    rows = np.arange(60_000)
+    pieces = [Held.fresh(part.astype(np.uint32), part, part) for part in np.split(rows, 60)]
+    buffer.load(pieces, expected_rows)
+    assert buffer.held().row.tolist() == rows.tolist()
+    if expected_rows >= 60_000:
+        assert len(made) == 2, "the smallest, and the one that was asked for"
+    buffer.insert(pieces[0])
+    assert len(buffer.ring.entries) < 160_000, "what was expected and did not come is given back"
