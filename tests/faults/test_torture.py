@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dovetail.crash_points import FILE_VARIABLE, passing
-from dovetail.service.cli.main import main as cli
+from dovetail.service.cli import main as cli
 from dovetail.service.torture import nursery, report
 from dovetail.service.torture.case import Case, Fault
 from dovetail.service.torture.modes import MODES

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from dovetail.errors import InputError
-from dovetail.service.cli.main import main as cli
+from dovetail.service.cli import main as cli
 
 HEAVY = ("pyspark", "numba", "pyarrow", "pandas", "numpy", "sqlglot")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dovetail.service.checkout import checkout_root
-from dovetail.service.cli.main import main as cli
+from dovetail.service.cli import main as cli
 from dovetail.service.metrics import Measured, families, to_markdown
 
 

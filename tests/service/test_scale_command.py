@@ -14,7 +14,7 @@ from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_settings import JoinSettings
 from dovetail.plan.application_file import application_path, encode
 from dovetail.plan.physical import CategoryOutput, JoinStage, NoopSink, Plan, SlicerStage
-from dovetail.service.cli.main import main as cli
+from dovetail.service.cli import main as cli
 from dovetail.service.words.task_words import task_words
 from unit.engine.stepping import Driven
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.service.cli.main import main as cli
+from dovetail.service.cli import main as cli
 from dovetail.simulate.costs import Costs
 from dovetail.simulate.costs_file import write_costs
 from dovetail.simulate.figures.catalogue import FIGURES

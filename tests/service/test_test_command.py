@@ -9,7 +9,7 @@ import pytest
 
 from dovetail.errors import InputError
 from dovetail.service.checkout import checkout_root
-from dovetail.service.cli.main import main as cli
+from dovetail.service.cli import main as cli
 from dovetail.service.cli.test import NOTHING_RAN, TIERS, count, run_tiers
 
 LINT, PURE, LAWS, FAULTS, SPARK = TIERS

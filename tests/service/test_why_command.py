@@ -17,7 +17,7 @@ from dovetail.model.theta import Theta
 from dovetail.model.window_join import tumbling
 from dovetail.plan.application_file import application_path, encode, read_application
 from dovetail.plan.physical import CategoryOutput, JoinStage, NoopSink, Plan, Relation, SlicerStage
-from dovetail.service.cli.main import main as cli
+from dovetail.service.cli import main as cli
 from laws.theta import band
 from unit.engine.stepping import Driven
 

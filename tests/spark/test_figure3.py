@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dovetail.service.cli.main import main as cli
+from dovetail.service.cli import main as cli
 from spark.application import Application
 from spark.batch import count, database, differences
 

@@ -12,7 +12,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from dovetail.service import metrics_reporter
-from dovetail.service.cli.main import main as cli
+from dovetail.service.cli import main as cli
 from dovetail.service.cli.run import run_application
 from dovetail.service.run_snapshot import RunSnapshot
 from spark.application import Application

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from dovetail.engine.measure import JoinMeasure
-from dovetail.service.cli.main import main as cli
+from dovetail.service.cli import main as cli
 from dovetail.service.metrics import measured
 from dovetail.service.run_snapshot import RunSnapshot
 from spark.application import Application

@@ -15,7 +15,7 @@ from dovetail.errors import DovetailError
 from dovetail.log.category import Category
 from dovetail.plan.application_file import read_application
 from dovetail.plan.configure import join_config
-from dovetail.service.cli.main import main as cli
+from dovetail.service.cli import main as cli
 from dovetail.service.metrics import measured
 from dovetail.why.theta_fate import ThetaFate
 from dovetail.why.why import why

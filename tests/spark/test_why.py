@@ -13,7 +13,7 @@ import pytest
 
 from dovetail.log.category import Category
 from dovetail.service.checkout import checkout_root
-from dovetail.service.cli.main import main as cli
+from dovetail.service.cli import main as cli
 from spark.application import Application
 from spark.batch import database
 from spark.events import events, write_files

@@ -11,7 +11,7 @@ from datetime import datetime
 
 import pytest
 
-from dovetail.service.cli.main import main as cli
+from dovetail.service.cli import main as cli
 from dovetail.service.metrics import measured
 from laws.effort import THOROUGH
 from spark.application import Application
