@@ -1,25 +1,25 @@
-"""Points at which a process can be made to die, for tests of recovery; free when off.
+"""Named points where a test can kill the process, to check that recovery works. They cost nothing when off.
 
-`DOVETAIL_CRASH=commit.named:3` kills the process with SIGKILL when it passes the point for the third time. A
-point is a kind of file and how far it has come:
+`DOVETAIL_CRASH=commit.named:3` kills the process with SIGKILL the third time it reaches the point
+`commit.named`. For files, a point is the kind of file and how far the operation has come:
 
     begun     nothing is written yet
-    whole     written and synced, but under a name that nobody looks for
-    named     it exists for others, though the folder is not synced yet
-    deleted   it is gone
+    whole     written and synced, under a temporary name that nobody reads
+    named     visible to others, but the folder is not synced yet
+    deleted   removed
 
-Every file operation of a home on local disk passes such points (`log/homes/local.py`), and so do the files
-of the live index: a crash between any two of them can be had. What is no file has points of its own:
+Every file operation of a home on local disk reaches such points (`log/homes/local.py`), and so do the files
+of the live index. A test can therefore crash between any two of them. Other points:
 
-    coordinator.begun    a step is to be planned             (`spark/join_source.py`)
-    coordinator.planned  it is, but Spark does not know yet
-    coordinator.done     Spark has said that a step is done for good; nothing is tidied up yet
-    sink.begun           a micro-batch is to go into the log (`spark/starting.py`)
-    sink.written         its segments are there, no commit names them
-    sink.committed       they exist, but Spark does not know yet
+    coordinator.begun    before a step is planned                          (`spark/join_source.py`)
+    coordinator.planned  after it is planned, before Spark knows
+    coordinator.done     Spark has committed a step, nothing is cleaned up yet
+    sink.begun           before a micro-batch is written to the log        (`spark/starting.py`)
+    sink.written         its segments exist, but no commit names them
+    sink.committed       after the commit, before Spark knows
 
-Where many processes pass the same points, as Spark's workers do, `DOVETAIL_CRASH_FILE=path` kills one of
-them: the first that passes the point written in that file takes the file away and dies.
+Spark has many workers that reach the same points. `DOVETAIL_CRASH_FILE=path` kills one of them: the first
+process that reaches the point written in the file deletes the file and dies.
 """
 
 from __future__ import annotations
@@ -48,18 +48,18 @@ KINDS = {
     r"apps/[^/]+/lease\.json": "lease",
     r"apps/[^/]+/metrics\.": "metrics",
 }
-"""What a path in a home is called."""
+"""Paths in a home, and the kind of file each is."""
 
 
 @dataclass
 class _Armed:
     point: str
-    passings_left: int
+    hits_left: int
 
-    def passed(self, point: str) -> None:
+    def reached(self, point: str) -> None:
         if point == self.point:
-            self.passings_left -= 1
-            if self.passings_left == 0:
+            self.hits_left -= 1
+            if self.hits_left == 0:
                 _die()
 
 
@@ -67,14 +67,14 @@ class _Armed:
 class _ArmedByFile:
     path: str
 
-    def passed(self, point: str) -> None:
+    def reached(self, point: str) -> None:
         try:
             with open(self.path) as file:
                 if file.read() != point:
                     return
             os.unlink(self.path)
         except FileNotFoundError:
-            return  # nothing is asked for, or another process was first
+            return  # no crash is requested, or another process took the file first
         _die()
 
 
@@ -83,8 +83,8 @@ def _die() -> None:
 
 
 def armed(environment: Mapping[str, str]) -> _Armed | _ArmedByFile | None:
-    if said := environment.get(VARIABLE):
-        point, _, times = said.partition(":")
+    if wanted := environment.get(VARIABLE):
+        point, _, times = wanted.partition(":")
         return _Armed(point, int(times or 1))
     path = environment.get(FILE_VARIABLE)
     return _ArmedByFile(path) if path else None
@@ -94,18 +94,18 @@ _armed = armed(os.environ)
 
 
 def arm(environment: Mapping[str, str]) -> None:
-    """From here on as if the process had been started with this environment: for one that was forked."""
-    global _armed  # noqa: PLW0603  (it is of the process, as its environment is)
+    """Act as if the process had started with this environment. For forked processes."""
+    global _armed  # noqa: PLW0603  (it belongs to the process, as its environment does)
     _armed = armed(environment)
 
 
-def passing(kind: str, progress: str) -> None:
-    """The process has come to a point."""
+def crash_point(kind: str, progress: str) -> None:
+    """The process has reached this point. Die here if a test asked for it."""
     if _armed is not None:
-        _armed.passed(f"{kind}.{progress}")
+        _armed.reached(f"{kind}.{progress}")
 
 
-def passing_file(path: str, progress: str) -> None:
-    """The same, for a file of a home."""
+def file_crash_point(path: str, progress: str) -> None:
+    """The same for a file of a home."""
     if _armed is not None:
-        passing(next((kind for shape, kind in KINDS.items() if re.match(shape, path)), "other"), progress)
+        crash_point(next((kind for shape, kind in KINDS.items() if re.match(shape, path)), "other"), progress)

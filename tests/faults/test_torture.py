@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.crash_points import FILE_VARIABLE, passing
+from dovetail.crash_points import FILE_VARIABLE, crash_point
 from dovetail.service.cli import main as cli
 from dovetail.service.torture import nursery, report
 from dovetail.service.torture.case import Case, Fault
@@ -145,8 +145,8 @@ def test_cases_on_spark_come_at_fixed_numbers(tmp_path: Path) -> None:
 
 def _pass(times: int) -> None:
     for _ in range(times):
-        passing("sink", "begun")
-        passing("sink", "written")
+        crash_point("sink", "begun")
+        crash_point("sink", "written")
 
 
 def test_a_point_in_a_file_kills_one_process(tmp_path: Path) -> None:

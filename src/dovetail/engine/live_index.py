@@ -40,7 +40,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import xxhash
 
-from dovetail.crash_points import passing
+from dovetail.crash_points import crash_point
 from dovetail.engine import run_files
 from dovetail.errors import DovetailError, StateError
 from dovetail.joins.buffer import Buffer
@@ -197,9 +197,9 @@ class LiveIndex:
         }
         with tempfile.NamedTemporaryFile("wb", dir=self.directory, delete=False) as temporary:
             temporary.write(document.encode(KIND, VERSION, body))
-        passing("index", "whole")
+        crash_point("index", "whole")
         os.replace(temporary.name, self.directory / "header.json")
-        passing("index", "named")
+        crash_point("index", "named")
         kept = {name for name, _, _ in self._files.values()}
         for file in self.directory.glob("*.ring"):
             if file.name not in kept:
@@ -273,7 +273,7 @@ class LiveIndex:
             return None
         finally:
             path.unlink(missing_ok=True)
-            passing("index", "deleted")
+            crash_point("index", "deleted")
         try:
             body = document.decode(data, KIND, VERSION, where=str(path), remedy="it is made anew")
             return _Header.of(body)

@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from dovetail.crash_points import passing
+from dovetail.crash_points import crash_point
 from dovetail.engine.copying import send
 from dovetail.engine.home_snapshots import NAME, HomeSnapshots
 from dovetail.engine.live_index import index_root, join_directory
@@ -95,9 +95,9 @@ class SnapshotFiles(HomeSnapshots):
         self._here.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=self._here, delete=False) as temporary:
             temporary.write(data)
-        passing("local_snapshot", "whole")
+        crash_point("local_snapshot", "whole")
         os.replace(temporary.name, self._here / name)
-        passing("local_snapshot", "named")
+        crash_point("local_snapshot", "named")
 
     def _forget_here(self, *, before: int) -> None:
         for file, step in self._all_here():

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from dovetail.crash_points import passing
+from dovetail.crash_points import crash_point
 from dovetail.log.category import Category
 from dovetail.log.commit import SegmentInfo
 from dovetail.model.validity import Validity
@@ -48,7 +48,7 @@ def write_side(category: Category, batches: Iterable[pa.RecordBatch], validity: 
 def append_written(category: Category, written: Iterable[str], producer: str, batch: int) -> None:
     """Let what the tasks of a micro-batch have written exist. Done again, it changes nothing."""
     parts = [Written.from_json(text) for text in written]
-    passing("sink", "written")
+    crash_point("sink", "written")
     aside = [info for part in parts for info in part.invalid]
     if aside:
         invalid = Category.open(category.home, invalid_category(category.name))

@@ -83,7 +83,7 @@ def failure_of(error: BaseException, stage: str) -> DovetailError:
     )
 
 
-_PASSING = (
+_TRANSIENT = (
     # the machine was too busy to start a process in the ten seconds that Spark gives it
     "Python worker failed to connect back",
     # Spark 4.3 serializes a task while another query changes a map that both share
@@ -92,9 +92,9 @@ _PASSING = (
 )
 
 
-def passing(error: BaseException) -> bool:
+def is_transient(error: BaseException) -> bool:
     """A fault of the moment: the same stage, started again from its checkpoint, gets past it."""
-    return any(sign in str(error) for sign in _PASSING)
+    return any(sign in str(error) for sign in _TRANSIENT)
 
 
 def interrupted(error: BaseException) -> bool:

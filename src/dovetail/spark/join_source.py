@@ -20,7 +20,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from dovetail.crash_points import passing
+from dovetail.crash_points import crash_point
 from dovetail.engine.asked_tasks import tasks_to_plan
 from dovetail.engine.floors import with_floors
 from dovetail.engine.home_snapshots import HomeSnapshots
@@ -92,7 +92,7 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
 
     @told
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        passing("coordinator", "begun")
+        crash_point("coordinator", "begun")
         began = time.monotonic_ns()
         config, begin = self.config, JoinOffset.from_json(start)
         left, right = self._categories()
@@ -122,7 +122,7 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
             return start
         end = HomeSnapshots(config).remembering(begin, with_floors(config, planned.end, left, right))
         self._record(begin, planned, *new, (time.monotonic_ns() - began) // 1000)
-        passing("coordinator", "planned")
+        crash_point("coordinator", "planned")
         return end.to_json()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
@@ -134,7 +134,7 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
     @told
     def commit(self, end: dict[str, Any]) -> None:
         """A step is done for good: let retention and the removal of old snapshots go on."""
-        passing("coordinator", "done")
+        crash_point("coordinator", "done")
         offset = JoinOffset.from_json(end)
         left, right = self._categories()
         for category, floor in zip((left, right), offset.needed, strict=True):

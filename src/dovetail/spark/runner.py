@@ -25,7 +25,7 @@ from dovetail.spark.aggregate_end import write_end_row
 from dovetail.spark.building import Builder, BuiltStage
 from dovetail.spark.checkpoints import write_quickly
 from dovetail.spark.clean_stop import copy_snapshots
-from dovetail.spark.failures import failure_of, passing
+from dovetail.spark.failures import failure_of, is_transient
 from dovetail.spark.gates import Gates
 from dovetail.spark.newest_event import unended_us
 from dovetail.spark.starting import Failures, Mode, start
@@ -189,7 +189,7 @@ class Run:
                 continue
             errors = [self._failures.get(stage.name) or error for error in ended]
             self._starts[stage.name] = self._starts.get(stage.name, 1) + 1
-            if self._starts[stage.name] > STARTS or not all(map(passing, errors)):
+            if self._starts[stage.name] > STARTS or not all(map(is_transient, errors)):
                 raise self._failures.get(stage.name) or failure_of(errors[0], stage.name)
             for query in queries:
                 query.stop()

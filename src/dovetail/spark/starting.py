@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from dovetail.crash_points import passing
+from dovetail.crash_points import crash_point
 from dovetail.errors import DovetailError
 from dovetail.log.category import Category
 from dovetail.log.homes.filesystem import shown
@@ -159,9 +159,9 @@ def _telling(
 
     def run(rows: DataFrame, batch: int) -> None:
         try:
-            passing("sink", "begun")
+            crash_point("sink", "begun")
             append(rows, batch)
-            passing("sink", "committed")
+            crash_point("sink", "committed")
         except Exception as error:
             if interrupted(error):
                 raise TaskError(INTERRUPTED) from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dovetail.errors import CorruptFile, InputError, RunError
-from dovetail.spark.failures import TaskError, failure_of, passing, told
+from dovetail.spark.failures import TaskError, failure_of, is_transient, told
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from dovetail.spark.failures import TaskError, failure_of, passing, told
     ],
 )
 def test_passing_faults(text: str, again: bool) -> None:
-    assert passing(RuntimeError(text)) is again
+    assert is_transient(RuntimeError(text)) is again
 
 
 def test_an_error_crosses_spark_as_itself() -> None:

@@ -20,7 +20,7 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
-from dovetail.crash_points import passing_file
+from dovetail.crash_points import file_crash_point
 from dovetail.errors import HomeError
 from dovetail.log.homes.filesystem import TEMPORARY, Entry, Output, Write
 
@@ -92,7 +92,7 @@ class LocalStore:
     def write(self, path: str, fill: Callable[[Output], None]) -> None:
         with self._temporary(path, fill) as temporary:
             os.rename(temporary, self._path(path))
-            passing_file(path, "named")
+            file_crash_point(path, "named")
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Write]:
@@ -131,13 +131,13 @@ class LocalStore:
                     if os.path.exists(final):
                         return False
                     os.rename(temporary, final)
-            passing_file(path, "named")
+            file_crash_point(path, "named")
         return True
 
     def delete(self, path: str) -> None:
         with contextlib.suppress(FileNotFoundError), self._trouble("delete", path):
             os.unlink(self._path(path))
-            passing_file(path, "deleted")
+            file_crash_point(path, "deleted")
 
     @contextlib.contextmanager
     def lock(self, path: str) -> Iterator[None]:
@@ -161,12 +161,12 @@ class LocalStore:
     def _synced_and_named(self, path: str, file: BinaryIO, temporary: str) -> None:
         with self._synced(path, file, temporary):
             os.rename(temporary, self._path(path))
-            passing_file(path, "named")
+            file_crash_point(path, "named")
 
     def _filled(self, path: str, fill: Callable[[Output], None]) -> tuple[BinaryIO, str]:
         """An open file beside `path`, with its content, and its name; not synced."""
         temporary = os.path.join(os.path.dirname(self._path(path)), TEMPORARY + uuid.uuid4().hex)
-        passing_file(path, "begun")
+        file_crash_point(path, "begun")
         with self._trouble("write", path, missing=True):
             file = open(temporary, "xb")  # noqa: SIM115  (whoever syncs it closes it)
             try:
@@ -184,7 +184,7 @@ class LocalStore:
             try:
                 os.fsync(file.fileno())
                 file.close()
-                passing_file(path, "whole")
+                file_crash_point(path, "whole")
                 yield
             finally:
                 self._dropped(file, temporary)
