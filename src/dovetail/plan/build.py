@@ -13,12 +13,14 @@ from sqlglot import exp
 from dovetail.errors import PlanError
 from dovetail.model.interval import IntervalSpec, JoinType
 from dovetail.model.window_join import LONGEST_SESSION_US
-from dovetail.plan import options as join_options
 from dovetail.plan.consumers import unread
 from dovetail.plan.dialect import spark_sql
 from dovetail.plan.functions import arguments, function_name
 from dovetail.plan.interval_literal import NotAnInterval, interval_us, text_us
-from dovetail.plan.join_condition import JoinCondition, take_apart
+from dovetail.plan.joins import options as join_options
+from dovetail.plan.joins.condition import JoinCondition, take_apart
+from dovetail.plan.joins.theta import theta_of
+from dovetail.plan.joins.windows import reads_bounds, window_join
 from dovetail.plan.physical import (
     CategoryOutput,
     Column,
@@ -44,9 +46,7 @@ from dovetail.plan.rules.lift_windows import window_call
 from dovetail.plan.rules.split_joins import join_type
 from dovetail.plan.scope import output_names, tables
 from dovetail.plan.statements import CreateInput, CreateTable, CreateView, Program, Scribe, is_join, reads
-from dovetail.plan.theta_join import theta_of
 from dovetail.plan.types import is_timestamp
-from dovetail.plan.window_clause import reads_bounds, window_join
 
 
 def build(program: Program) -> Plan:

@@ -20,9 +20,9 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dovetail.errors import DovetailError, PlanError, PqlError
-from dovetail.plan import options as join_options
 from dovetail.plan.dialect import pql_sql
 from dovetail.plan.interval_literal import SPELLINGS, NotAnInterval, interval_us
+from dovetail.plan.joins import options as join_options
 from dovetail.plan.nearest import did_you_mean
 from dovetail.plan.problems import Problems
 from dovetail.plan.source import Source, Span, span_of

@@ -6,8 +6,8 @@ import textwrap
 
 from dovetail.plan.dialect import pql_sql, quoted
 from dovetail.plan.interval_literal import words
+from dovetail.plan.joins.options import BY_NAME
 from dovetail.plan.nesting import deep_trees
-from dovetail.plan.options import BY_NAME
 from dovetail.plan.statements import (
     CreateInput,
     CreateTable,

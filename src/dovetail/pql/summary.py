@@ -8,19 +8,14 @@ from typing import Any
 from sqlglot import exp
 
 from dovetail.plan.dialect import pql_sql
-from dovetail.plan.join_condition import JoinCondition, take_apart
-from dovetail.plan.join_filters import filters
-from dovetail.plan.options import JoinOptions, resolve
-from dovetail.plan.physical import Column, JoinStage, Plan
-from dovetail.plan.relation_types import environment_of, relation_types
-from dovetail.plan.rules.split_joins import join_type
-from dovetail.plan.scope import tables
-from dovetail.plan.statements import CreateInput, CreateTable, CreateView, Program, Scribe, Storage, is_join
-from dovetail.plan.theta_bands import bands_in
-from dovetail.plan.theta_compiling import is_compiled
-from dovetail.plan.theta_join import is_known
-from dovetail.plan.theta_words import access_words, found_band_words, rows_words
-from dovetail.plan.window_words import (
+from dovetail.plan.joins.bands import bands_in
+from dovetail.plan.joins.condition import JoinCondition, take_apart
+from dovetail.plan.joins.filters import filters
+from dovetail.plan.joins.options import JoinOptions, resolve
+from dovetail.plan.joins.theta import is_known
+from dovetail.plan.joins.theta_compiling import is_compiled
+from dovetail.plan.joins.theta_words import access_words, found_band_words, rows_words
+from dovetail.plan.joins.words import (
     HOW_WORDS,
     algorithm_words,
     emit_words,
@@ -28,6 +23,11 @@ from dovetail.plan.window_words import (
     window_words,
     windows_words,
 )
+from dovetail.plan.physical import Column, JoinStage, Plan
+from dovetail.plan.relation_types import environment_of, relation_types
+from dovetail.plan.rules.split_joins import join_type
+from dovetail.plan.scope import tables
+from dovetail.plan.statements import CreateInput, CreateTable, CreateView, Program, Scribe, Storage, is_join
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from sqlglot.tokenizer_core import Token, TokenType
 from dovetail.errors import PqlError
 from dovetail.model.window_join import WindowShape
 from dovetail.plan.interval_literal import SPELLINGS, NotAnInterval, interval_us, text_us
+from dovetail.plan.joins.windows import EXAMPLES, SHAPES, window_call
 from dovetail.plan.nearest import did_you_mean
 from dovetail.plan.source import Span
 from dovetail.plan.tree import all_of
-from dovetail.plan.window_clause import EXAMPLES, SHAPES, window_call
 from dovetail.pql.select import parse_expression
 from dovetail.pql.tokens import Cursor, depths, span, word
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dovetail.model.theta import Operand
-from dovetail.plan.operand_words import operand_words
+from dovetail.plan.joins.operand_words import operand_words
 from dovetail.pql.compile import compile_pql
 
 QUERY = """CREATE APPLICATION app;

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dovetail.errors import PlanError
 from dovetail.plan.dialect import pql_sql
-from dovetail.plan.join_condition import JoinCondition, take_apart
+from dovetail.plan.joins.condition import JoinCondition, take_apart
 from dovetail.plan.statements import CreateView
 from dovetail.pql.parser import parse
 

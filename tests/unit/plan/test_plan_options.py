@@ -8,7 +8,7 @@ import pytest
 
 from dovetail.errors import PlanError
 from dovetail.model.estimate_spec import EstimateSpec
-from dovetail.plan.options import BY_NAME, OPTIONS, Option, checked, find, resolve
+from dovetail.plan.joins.options import BY_NAME, OPTIONS, Option, checked, find, resolve
 from dovetail.plan.statements import JoinOption
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "pql.md"

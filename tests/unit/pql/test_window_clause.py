@@ -8,7 +8,7 @@ from dovetail.errors import PqlError
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.window_join import WindowJoin
 from dovetail.plan.configure import join_config
-from dovetail.plan.graph import graph_of
+from dovetail.plan.drawing.graph import graph_of
 from dovetail.plan.physical import JoinStage, Plan
 from dovetail.pql.check import check
 from dovetail.pql.compile import compile_pql, trace

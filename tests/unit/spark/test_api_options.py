@@ -8,8 +8,8 @@ import pytest
 
 from dovetail.errors import PlanError
 from dovetail.plan.dataframes.options import Options, resolved
-from dovetail.plan.options import OPTIONS, WITHOUT_EQUALITY, resolve
-from dovetail.plan.window_options import NOT_OF_WINDOWS, OF_WINDOWS
+from dovetail.plan.joins.options import OPTIONS, WITHOUT_EQUALITY, resolve
+from dovetail.plan.joins.window_options import NOT_OF_WINDOWS, OF_WINDOWS
 
 
 def test_every_option_of_pql_is_there() -> None:

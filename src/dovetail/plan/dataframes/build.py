@@ -12,7 +12,7 @@ from dovetail.plan.dataframes.columns import result_columns
 from dovetail.plan.dataframes.duration import Duration, duration_us
 from dovetail.plan.dataframes.options import Options, resolved
 from dovetail.plan.dataframes.windows import EXAMPLE, EXPECTED, Hopping, Session, Tumbling, Windows
-from dovetail.plan.options import JoinOptions
+from dovetail.plan.joins.options import JoinOptions
 from dovetail.plan.physical import CategoryOutput, JoinStage, NoopSink, Plan, SlicerStage
 
 SOURCE = "joined"

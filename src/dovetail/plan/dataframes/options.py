@@ -10,9 +10,9 @@ from dovetail.model.interval import Match, Pick
 from dovetail.model.window_join import WindowShape
 from dovetail.plan.dataframes.duration import Duration, duration_us
 from dovetail.plan.dataframes.windows import EXAMPLE
-from dovetail.plan.options import WITHOUT_EQUALITY, JoinOptions, checked, find, resolve
+from dovetail.plan.joins.options import WITHOUT_EQUALITY, JoinOptions, checked, find, resolve
+from dovetail.plan.joins.window_options import misplaced_beside
 from dovetail.plan.statements import JoinOption
-from dovetail.plan.window_options import misplaced_beside
 
 
 class Options(TypedDict, total=False):

@@ -16,7 +16,7 @@ from sqlglot import exp
 from dovetail.errors import DovetailError
 from dovetail.plan.expression_types import ARITHMETIC, type_of
 from dovetail.plan.functions import ARGUMENT_TYPES, SAME_TYPE, arguments, function_name
-from dovetail.plan.join_condition import take_apart
+from dovetail.plan.joins.condition import take_apart
 from dovetail.plan.relation_types import places_in, relation_types
 from dovetail.plan.scope import tables
 from dovetail.plan.statements import CreateInput, Program, is_join

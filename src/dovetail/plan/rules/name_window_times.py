@@ -11,14 +11,14 @@ from dataclasses import replace
 from sqlglot import exp
 
 from dovetail.plan.functions import arguments, function_name
-from dovetail.plan.join_condition import conjuncts
+from dovetail.plan.joins.condition import conjuncts
+from dovetail.plan.joins.windows import EXAMPLES, is_window, read_window
 from dovetail.plan.problems import Problems
 from dovetail.plan.relation_types import Types, relation_types
 from dovetail.plan.scope import columns_of, tables
 from dovetail.plan.statements import CreateView, Program, Statement, is_join
 from dovetail.plan.tree import column
 from dovetail.plan.types import is_timestamp
-from dovetail.plan.window_clause import EXAMPLES, is_window, read_window
 
 NAMES = ("eventtime", "event_time", "time", "timestamp", "ts")
 

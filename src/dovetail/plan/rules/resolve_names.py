@@ -14,12 +14,12 @@ from sqlglot import exp
 from dovetail.errors import PqlError
 from dovetail.plan.dialect import call
 from dovetail.plan.functions import TIME_WINDOWS, function_name
+from dovetail.plan.joins.windows import BOUNDS, is_window
 from dovetail.plan.nearest import did_you_mean
 from dovetail.plan.problems import Problems
 from dovetail.plan.scope import Schema, Side, columns_of, is_simple, output_names, sides
 from dovetail.plan.source import span_of
 from dovetail.plan.statements import CreateInput, CreateTable, CreateView, Program, Statement, tables_in
-from dovetail.plan.window_clause import BOUNDS, is_window
 
 
 def resolve_names(program: Program) -> Program:

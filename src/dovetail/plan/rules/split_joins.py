@@ -15,19 +15,22 @@ from sqlglot import exp
 
 from dovetail.model.compression import Compression
 from dovetail.model.interval import JoinType
-from dovetail.plan import options as join_options
 from dovetail.plan.consumers import fused_table
 from dovetail.plan.dialect import call
 from dovetail.plan.fresh_name import fresh_name
 from dovetail.plan.interval_literal import interval_node
-from dovetail.plan.join_condition import take_apart
-from dovetail.plan.join_filters import filters
-from dovetail.plan.join_keys import keys_of_one_type, time_as_timestamp
-from dovetail.plan.join_side import JoinSide, SideNames
+from dovetail.plan.joins import options as join_options
+from dovetail.plan.joins.columns import RESERVED, RESERVED_STARTS, SplitColumns
+from dovetail.plan.joins.condition import take_apart
+from dovetail.plan.joins.filters import filters
+from dovetail.plan.joins.join_keys import keys_of_one_type, time_as_timestamp
+from dovetail.plan.joins.sides import JoinSide, SideNames
+from dovetail.plan.joins.theta import BY_KEY, Operands, check_options, rewritten
+from dovetail.plan.joins.window_options import check_window_options, program_error_of_bounds
+from dovetail.plan.joins.windows import window_call
 from dovetail.plan.problems import Problems
 from dovetail.plan.relation_types import Types, environment_of, relation_types
 from dovetail.plan.scope import tables
-from dovetail.plan.split_columns import RESERVED, RESERVED_STARTS, SplitColumns
 from dovetail.plan.statements import (
     ColumnDef,
     CreateInput,
@@ -39,10 +42,7 @@ from dovetail.plan.statements import (
     Storage,
     is_join,
 )
-from dovetail.plan.theta_join import BY_KEY, Operands, check_options, rewritten
 from dovetail.plan.tree import all_of, column, named, passed_on, select, table
-from dovetail.plan.window_clause import window_call
-from dovetail.plan.window_options import check_window_options, program_error_of_bounds
 
 HOW: dict[str, JoinType] = {
     "": "inner",

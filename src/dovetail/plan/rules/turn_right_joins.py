@@ -14,8 +14,8 @@ from dataclasses import replace
 from sqlglot import exp
 
 from dovetail.errors import PlanError
-from dovetail.plan import options as join_options
-from dovetail.plan.join_condition import take_apart
+from dovetail.plan.joins import options as join_options
+from dovetail.plan.joins.condition import take_apart
 from dovetail.plan.scope import tables
 from dovetail.plan.statements import CreateView, Program, Statement, is_join
 

@@ -164,8 +164,8 @@ def play(folder: Path, *, seconds: int, rate: int, seed: int, master: str) -> De
 
 
 def _draw_plan(query: Path, folder: Path) -> Path:
-    from dovetail.plan.draw_svg import draw_svg
-    from dovetail.plan.graph import graph_of
+    from dovetail.plan.drawing.graph import graph_of
+    from dovetail.plan.drawing.svg import draw_svg
     from dovetail.pql.compile import compile_pql, trace
 
     text = query.read_text()

@@ -38,7 +38,7 @@ def why(
     from dovetail.log.homes.filesystem import absolute_home
     from dovetail.plan.application_file import read_application
     from dovetail.plan.configure import join_config
-    from dovetail.plan.operand_words import operand_words
+    from dovetail.plan.joins.operand_words import operand_words
     from dovetail.service.cli.log_output import print_json
     from dovetail.service.words.why_words import to_json
     from dovetail.why.literals import instant_us

@@ -18,10 +18,10 @@ from sqlglot import exp
 from dovetail.errors import PlanError
 from dovetail.model.interval import JoinType
 from dovetail.model.window_join import WindowJoin, WindowShape
-from dovetail.plan.asked_window import AskedWindow
 from dovetail.plan.dialect import call
 from dovetail.plan.functions import arguments, function_name
 from dovetail.plan.interval_literal import NotAnInterval, interval_node, interval_us, text_us
+from dovetail.plan.joins.asked_window import AskedWindow
 from dovetail.plan.statements import Program
 
 SHAPES: tuple[WindowShape, ...] = ("tumbling", "hopping", "session")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dovetail.model.interval import IntervalSpec, JoinType
 from dovetail.model.window_join import WindowJoin
-from dovetail.plan.asked_window import EAGER_BECAUSE, lazy_because
 from dovetail.plan.interval_literal import words
+from dovetail.plan.joins.asked_window import EAGER_BECAUSE, lazy_because
 
 HOW_WORDS = {
     "inner": "INNER JOIN",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from dovetail.plan.graph import Graph, Node
-from dovetail.plan.layout import Layout, lay_out
+from dovetail.plan.drawing.graph import Graph, Node
+from dovetail.plan.drawing.layout import Layout, lay_out
 
 WIDEST = 52
 _UP, _DOWN, _LEFT, _RIGHT = 1, 2, 4, 8

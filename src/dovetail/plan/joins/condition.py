@@ -22,9 +22,9 @@ from sqlglot import exp
 
 from dovetail.plan.dialect import pql_sql
 from dovetail.plan.interval_literal import NotAnInterval, interval_us, words
+from dovetail.plan.joins.windows import WindowClause, is_window, read_window, reads_bounds
 from dovetail.plan.source import span_of
 from dovetail.plan.statements import Program
-from dovetail.plan.window_clause import WindowClause, is_window, read_window, reads_bounds
 
 WINDOW_EXAMPLE = "r.time BETWEEN l.time - INTERVAL '3 minutes' AND l.time + INTERVAL '3 minutes'"
 

@@ -21,11 +21,11 @@ from dovetail.model.theta import Band, Theta
 from dovetail.model.theta import Term as ThetaTerm
 from dovetail.plan.dialect import pql_sql
 from dovetail.plan.expression_types import Environment
-from dovetail.plan.join_condition import JoinCondition
-from dovetail.plan.options import WITHOUT_EQUALITY, JoinOptions
+from dovetail.plan.joins.bands import FoundBand, Signed, bands_in
+from dovetail.plan.joins.condition import JoinCondition
+from dovetail.plan.joins.expressions import FUNCTIONS, NotEvaluated, expression_of, operands_out
+from dovetail.plan.joins.options import WITHOUT_EQUALITY, JoinOptions
 from dovetail.plan.statements import CreateView, Program
-from dovetail.plan.theta_bands import FoundBand, Signed, bands_in
-from dovetail.plan.theta_expression import FUNCTIONS, NotEvaluated, expression_of, operands_out
 from dovetail.plan.tree import column
 
 BY_KEY = ("left_cap", "right_cap", "hot_keys", "buckets")

@@ -7,7 +7,7 @@ from sqlglot import exp
 from dovetail.joins.theta.source import Kind, can_compile
 from dovetail.model.share import Side
 from dovetail.plan.expression_types import Environment, type_of
-from dovetail.plan.theta_expression import expression_of, operands_out
+from dovetail.plan.joins.expressions import expression_of, operands_out
 from dovetail.plan.tree import column
 from dovetail.plan.types import INTEGERS, TIMES, head
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from dovetail.model.theta import Bound, CountWindow
 from dovetail.plan.interval_literal import words
-from dovetail.plan.theta_bands import FoundBand, sum_words
+from dovetail.plan.joins.bands import FoundBand, sum_words
 
 
 def band_words(left: str, right: str, low: Bound | None, high: Bound | None, *, timed: bool = False) -> str:

@@ -16,8 +16,8 @@ from sqlglot import exp
 
 from dovetail.model.interval import JoinType
 from dovetail.plan.functions import function_name
-from dovetail.plan.join_condition import side_of
-from dovetail.plan.window_clause import BOUNDS, reads_bounds
+from dovetail.plan.joins.condition import side_of
+from dovetail.plan.joins.windows import BOUNDS, reads_bounds
 
 RESERVED_STARTS = ("_l_", "_r_", "_w_", "_key_", "_on_")
 RESERVED = ("_time", "_hash")

@@ -15,6 +15,16 @@ from dovetail.model.window_join import WindowJoin
 from dovetail.plan.dialect import pql_sql
 from dovetail.plan.functions import TIME_WINDOWS
 from dovetail.plan.interval_literal import words
+from dovetail.plan.joins.bands import sum_words
+from dovetail.plan.joins.theta_words import band_words, rows_words
+from dovetail.plan.joins.words import (
+    HOW_WORDS,
+    algorithm_words,
+    emit_words,
+    match_words,
+    window_words,
+    windows_words,
+)
 from dovetail.plan.physical import (
     CategoryOutput,
     FileSink,
@@ -28,16 +38,6 @@ from dovetail.plan.physical import (
 )
 from dovetail.plan.scope import is_simple
 from dovetail.plan.statements import CreateInput, CreateTable, CreateView, Program, Scribe, is_join, reads
-from dovetail.plan.theta_bands import sum_words
-from dovetail.plan.theta_words import band_words, rows_words
-from dovetail.plan.window_words import (
-    HOW_WORDS,
-    algorithm_words,
-    emit_words,
-    match_words,
-    window_words,
-    windows_words,
-)
 
 Kind = Literal["category", "files", "slicer", "join", "sink"]
 """What flows in boxes of their own: data (category, files, sink) and operators (slicer, join)."""

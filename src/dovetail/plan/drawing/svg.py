@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from html import escape
 
-from dovetail.plan.graph import Graph, Node
-from dovetail.plan.layout import lay_out
+from dovetail.plan.drawing.graph import Graph, Node
+from dovetail.plan.drawing.layout import lay_out
 
 WIDEST = 56
 CHARACTER, LINE, PAD, MARGIN = 7.2, 16.0, 12.0, 28.0

@@ -12,10 +12,10 @@ from sqlglot import exp
 
 from dovetail.model.interval import JoinType, Match
 from dovetail.plan.dialect import pql_sql
-from dovetail.plan.join_condition import JoinCondition, conjuncts, side_of
+from dovetail.plan.joins.condition import JoinCondition, conjuncts, side_of
+from dovetail.plan.joins.windows import reads_bounds
 from dovetail.plan.scope import tables
 from dovetail.plan.statements import Program
-from dovetail.plan.window_clause import reads_bounds
 
 ON_BEFORE: dict[str, tuple[JoinType, ...]] = {
     "left": ("inner", "right", "semi"),

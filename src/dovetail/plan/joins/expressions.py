@@ -15,7 +15,7 @@ from dovetail.model.theta import OPERATIONS, Constant, Expression, Operand, Oper
 from dovetail.plan.expression_types import Environment, type_of
 from dovetail.plan.functions import arguments, function_name
 from dovetail.plan.interval_literal import NotAnInterval, interval_us
-from dovetail.plan.join_condition import side_of, terms_of
+from dovetail.plan.joins.condition import side_of, terms_of
 from dovetail.plan.types import family, is_timestamp
 
 _BINARY: dict[type[exp.Expr], str] = {

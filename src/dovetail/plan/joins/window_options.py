@@ -9,10 +9,10 @@ from sqlglot import exp
 from dovetail.errors import PlanError
 from dovetail.model.interval import JoinType
 from dovetail.model.window_join import WindowShape
-from dovetail.plan.join_condition import JoinCondition
-from dovetail.plan.options import JoinOptions
+from dovetail.plan.joins.condition import JoinCondition
+from dovetail.plan.joins.options import JoinOptions
+from dovetail.plan.joins.windows import EXAMPLES, reads_bounds, window_join
 from dovetail.plan.statements import CreateView, JoinOption, Program
-from dovetail.plan.window_clause import EXAMPLES, reads_bounds, window_join
 
 OF_WINDOWS = ("emit", "max_session")
 NOT_OF_WINDOWS = ("match", "pick", "left_cap", "right_cap")

@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from dovetail.plan.dialect import cast_to, pql_sql
 from dovetail.plan.expression_types import Environment, type_of
-from dovetail.plan.join_condition import JoinCondition
+from dovetail.plan.joins.condition import JoinCondition
 from dovetail.plan.statements import Program
 from dovetail.plan.types import common_type, family, is_timestamp
 

@@ -14,8 +14,8 @@ from sqlglot import exp
 from dovetail.model.compression import Compression
 from dovetail.plan.dialect import call
 from dovetail.plan.expression_types import Environment, type_of
+from dovetail.plan.joins.columns import Carried
 from dovetail.plan.source import Span
-from dovetail.plan.split_columns import Carried
 from dovetail.plan.statements import (
     ColumnDef,
     CreateInput,

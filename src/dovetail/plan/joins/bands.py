@@ -20,7 +20,7 @@ from dovetail.plan.dialect import pql_sql
 from dovetail.plan.expression_types import Environment, type_of
 from dovetail.plan.functions import arguments, function_name
 from dovetail.plan.interval_literal import NotAnInterval, interval_us
-from dovetail.plan.join_condition import side_of, terms_of
+from dovetail.plan.joins.condition import side_of, terms_of
 from dovetail.plan.types import family
 
 Signed = tuple[int, exp.Expr]
