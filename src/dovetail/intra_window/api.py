@@ -1,9 +1,14 @@
-"""`dovetail.window_join`: rows of two windows with equal keys, as row numbers, over NumPy or Arrow arrays.
+"""`dovetail.window_join`: rows of two windows with equal keys, as row numbers.
 
     left, right = dovetail.window_join(trades["stock"], quotes["stock"])
     trades.take(left), quotes.take(right)
 
 Law: the pairs are those of an inner join; a null key matches nothing.
+
+Keys are integers, strings, binary, booleans, dates, times, timestamps, durations or decimals: in a NumPy
+array, an Arrow array or ChunkedArray, a pandas or Polars Series, or anything else with the Arrow PyCapsule
+interface. For a key of several columns pass a sequence of these, a struct array, a table or a data frame;
+columns are compared by position. The types of both sides may differ in width or unit (`encode.py`).
 """
 
 from __future__ import annotations
@@ -13,13 +18,11 @@ from queue import Empty, Full, Queue
 from threading import Event, Thread
 from typing import Any, NamedTuple, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from dovetail.errors import InputError
+from dovetail.errors import SettingError
 from dovetail.intra_window.at_rest import chooser
 from dovetail.intra_window.choose import AUTO, chosen
-from dovetail.intra_window.join import match, pairs
+from dovetail.intra_window.encode import Keys, encoded
+from dovetail.intra_window.join import by_name, match, pairs, thread_count
 from dovetail.intra_window.kernels.packed import UInt32s
 from dovetail.intra_window.knobs import Knobs
 
@@ -40,10 +43,12 @@ def window_join(
     threads: int | None = None,
     knobs: Knobs | None = None,
 ) -> Pairs:
-    """All pairs of rows with equal keys. `threads`: by default as many as cores."""
-    (left, left_rows), (right, right_rows) = _keys(left_keys, "left"), _keys(right_keys, "right")
-    a, b = _joined(algorithm, left, right, threads, lambda name: pairs(left, right, name, threads, knobs))
-    return Pairs(_back(a, left_rows), _back(b, right_rows))
+    """All pairs of rows with equal keys. `threads`: by default one for each core."""
+    left, right = _checked(left_keys, right_keys, algorithm, threads, knobs)
+    a, b = _joined(
+        algorithm, left, right, threads, lambda name: pairs(left.values, right.values, name, threads, knobs)
+    )
+    return Pairs(left.rows_of(a), right.rows_of(b))
 
 
 def window_join_count(
@@ -53,10 +58,15 @@ def window_join_count(
     threads: int | None = None,
     knobs: Knobs | None = None,
 ) -> int:
-    """How many pairs there are: none is made."""
-    left, right = _keys(left_keys, "left")[0], _keys(right_keys, "right")[0]
+    """How many pairs there are, without making them."""
+    left, right = _checked(left_keys, right_keys, algorithm, threads, knobs)
     return _joined(
-        algorithm, left, right, threads, lambda name: match(left, right, name, threads, knobs), pairs=False
+        algorithm,
+        left,
+        right,
+        threads,
+        lambda name: match(left.values, right.values, name, threads, knobs),
+        pairs=False,
     )
 
 
@@ -67,16 +77,21 @@ def window_join_chunks(
     threads: int | None = None,
     knobs: Knobs | None = None,
 ) -> Iterator[Pairs]:
-    """The pairs in chunks of at most `Knobs.chunk_pairs`: the join waits for who takes them, so that memory
-    does not grow with the number of matches."""
-    (left, left_rows), (right, right_rows) = _keys(left_keys, "left"), _keys(right_keys, "right")
-    name = chosen(algorithm, left, right, threads)
+    """The pairs in chunks of at most `Knobs.chunk_pairs`. The join waits until its chunks are taken, so
+    memory does not grow with the number of matches."""
+    left, right = _checked(left_keys, right_keys, algorithm, threads, knobs)
+    return _chunks(left, right, chosen(algorithm, left.values, right.values, threads), threads, knobs)
+
+
+def _chunks(
+    left: Keys, right: Keys, algorithm: str, threads: int | None, knobs: Knobs | None
+) -> Iterator[Pairs]:
     chunks: Queue[Pairs] = Queue(maxsize=8)
     gone = Event()
     failed: list[BaseException] = []
 
     def take(thread: int, a: UInt32s, b: UInt32s, count: int) -> None:
-        chunk = Pairs(_back(a[:count].copy(), left_rows), _back(b[:count].copy(), right_rows))
+        chunk = Pairs(left.rows_of(a[:count].copy()), right.rows_of(b[:count].copy()))
         while not gone.is_set():
             try:
                 return chunks.put(chunk, timeout=0.1)
@@ -86,7 +101,7 @@ def window_join_chunks(
 
     def run() -> None:
         try:
-            match(left, right, name, threads, knobs, take)
+            match(left.values, right.values, algorithm, threads, knobs, take)
         except _Gone:
             pass
         except BaseException as error:
@@ -107,37 +122,27 @@ def window_join_chunks(
         raise failed[0]
 
 
-def _joined(
-    algorithm: str,
-    left: NDArray[Any],
-    right: NDArray[Any],
-    threads: int | None,
-    join: Callable[[str], T],
-    pairs: bool = True,
-) -> T:
-    if algorithm != AUTO:
-        return join(algorithm)
-    return chooser.joined(left, right, threads, join, pairs)[0]
-
-
 class _Gone(Exception):
     """Nobody takes chunks any more."""
 
 
-def _keys(keys: Any, name: str) -> tuple[NDArray[Any], UInt32s | None]:
-    """Keys as a NumPy array, and the rows they are of where nulls were left out."""
-    if isinstance(keys, np.ndarray):
-        return keys, None
-    if not hasattr(keys, "null_count"):
-        raise InputError(
-            f"the {name} keys are {type(keys).__name__}", expected="a NumPy array or an Arrow array"
+def _checked(
+    left_keys: Any, right_keys: Any, algorithm: str, threads: int | None, knobs: Knobs | None
+) -> tuple[Keys, Keys]:
+    """The keys of both sides; refuses what cannot be joined before anything runs."""
+    if algorithm != AUTO:
+        by_name(algorithm)
+    thread_count(threads)
+    if knobs is not None and not isinstance(knobs, Knobs):
+        raise SettingError(
+            f"knobs are a {type(knobs).__name__}", expected="dovetail.intra_window.knobs.Knobs"
         )
-    array = keys.combine_chunks() if hasattr(keys, "combine_chunks") else keys
-    if not array.null_count:
-        return array.to_numpy(zero_copy_only=False), None
-    rows = np.flatnonzero(array.is_valid().to_numpy(zero_copy_only=False)).astype(np.uint32)
-    return array.drop_null().to_numpy(zero_copy_only=False), rows
+    return encoded(left_keys, right_keys)
 
 
-def _back(rows: UInt32s, of: UInt32s | None) -> UInt32s:
-    return rows if of is None else of[rows]
+def _joined(
+    algorithm: str, left: Keys, right: Keys, threads: int | None, join: Callable[[str], T], pairs: bool = True
+) -> T:
+    if algorithm != AUTO:
+        return join(algorithm)
+    return chooser.joined(left.values, right.values, threads, join, pairs)[0]

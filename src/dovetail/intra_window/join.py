@@ -83,11 +83,11 @@ def by_name(algorithm: str) -> Callable[[UInt32s, UInt32s, Asked], int]:
 
 
 def thread_count(threads: int | None) -> int:
-    """As many as cores, where nothing is said."""
+    """One for each core, by default."""
     if threads is None:
         return min(MOST_THREADS, os.cpu_count() or 1)
-    if not 1 <= threads <= MOST_THREADS:
-        raise SettingError(f"{threads} threads", expected=f"1 to {MOST_THREADS}")
+    if not isinstance(threads, int) or not 1 <= threads <= MOST_THREADS:
+        raise SettingError(f"{threads!r} threads", expected=f"a whole number from 1 to {MOST_THREADS}")
     return threads
 
 

@@ -31,7 +31,7 @@ def checked(left: NDArray[Any], right: NDArray[Any]) -> None:
             raise InputError(
                 f"the {name} keys are {keys.dtype}, of {keys.ndim} dimensions",
                 expected="one dimension of integers of 32 or 64 bits",
-                hint="number the values first, for instance with pyarrow.compute.dictionary_encode",
+                hint="dovetail.window_join takes keys of other types",
             )
         if len(keys) > MOST_ROWS:
             raise InputError(f"the {name} side has {len(keys)} rows", expected=f"at most {MOST_ROWS}")

@@ -37,14 +37,16 @@ class Knobs:
     """Pairs a thread collects before it hands them on."""
 
     def __post_init__(self) -> None:
-        _within("radix_bits", self.radix_bits if self.radix_bits is not None else 1, 0, 18)
-        _within("sorting_step", self.sorting_step, 1e-6, 1.0)
+        if self.radix_bits is not None:
+            _within("radix_bits", self.radix_bits, 0, 18)
+        _within("sorting_step", self.sorting_step, 1e-6, 1.0, (int, float))
         for name in ("group_size", "run_rows", "ways", "block_rows", "chunk_pairs"):
             _within(name, getattr(self, name), 1, 1 << 30)
 
 
-def _within(name: str, value: float, least: float, most: float) -> None:
-    if not least <= value <= most:
+def _within(name: str, value: float, least: float, most: float, kinds: type | tuple[type, ...] = int) -> None:
+    if not isinstance(value, kinds) or not least <= value <= most:
+        number = "whole number" if kinds is int else "number"
         raise SettingError(
-            f"{name} = {value} makes no window join", expected=f"a value from {least} to {most}"
+            f"{name} = {value!r} makes no window join", expected=f"a {number} from {least} to {most}"
         )
