@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dovetail.joins.interval.step import Arrivals
+from dovetail.joins.streams import Arrivals
 from dovetail.model.sketch import EventTimeSketch
 from dovetail.time.clock import CommitSummary
 

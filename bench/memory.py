@@ -44,11 +44,13 @@ def main(argv: list[str]) -> int:
 
 
 def measure(rows: int) -> dict[str, float]:
-    from dovetail.joins.interval.step import Arrivals, IntervalState, Times, step
+    from dovetail.joins.interval.step import step
+    from dovetail.joins.state import JoinState
+    from dovetail.joins.streams import Arrivals, Times
     from dovetail.model.interval import IntervalSpec
     from dovetail.model.offset import NEVER
 
-    state = IntervalState.empty(IntervalSpec(3_600_000_000, 3_600_000_000, "left"))
+    state = JoinState.empty(IntervalSpec(3_600_000_000, 3_600_000_000, "left"))
     rng = np.random.default_rng(1)
     none = np.empty(0, np.int64)
     base = _peak_rss_bytes()

@@ -19,7 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.arrivals import Ints, Keyed, Log
-from dovetail.joins.interval.step import IntervalState, Times, step
+from dovetail.joins.interval.step import step
+from dovetail.joins.state import JoinState
+from dovetail.joins.streams import Times
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.offset import NEVER, JoinOffset
 from dovetail.time.coordinator import Pace, plan_step
@@ -103,7 +105,7 @@ def simulate(
     in the end."""
     rng = np.random.default_rng(seed)
     run = Run(spec, SideRun.of(left), SideRun.of(right))
-    state, offset, began_us = IntervalState.empty(spec), JoinOffset(), 0
+    state, offset, began_us = JoinState.empty(spec), JoinOffset(), 0
     for now_us in _moments(left, right, pace, until_us, down_us):
         known = left.known(now_us), right.known(now_us)
         steps = pairs = 0
@@ -168,7 +170,7 @@ def _idle(log: Log, known: int, now_us: int, began_us: int, pace: Pace) -> bool:
 
 
 def _take(
-    run: Run, state: IntervalState, start: JoinOffset, end: JoinOffset, now_us: int
+    run: Run, state: JoinState, start: JoinOffset, end: JoinOffset, now_us: int
 ) -> tuple[int, int, int]:
     """One join step; what it did is written down. Gives pairs, and rows that came out alone."""
     sides = ((run.left, start.left, end.left), (run.right, start.right, end.right))

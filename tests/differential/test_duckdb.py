@@ -14,7 +14,9 @@ import pytest
 
 from differential.sql import batch_sql, met_sql, streaming_sql
 from differential.workload import SECOND, Workload, hash_of, make
-from dovetail.joins.interval.step import Arrivals, IntervalState, Times, step
+from dovetail.joins.interval.step import step
+from dovetail.joins.state import JoinState
+from dovetail.joins.streams import Arrivals, Times
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.time_codes import NO_TIME
 from streams import DETERMINED, MODES, Mode
@@ -37,7 +39,7 @@ LATE = [*((UNIFORM, mode) for mode in MODES), *((work, mode) for work in OTHERS 
 def joined(work, sides, mode):
     """The rows of the product: (left id, right id, step), with -1 for null."""
     left, right = sides
-    state = IntervalState.empty(IntervalSpec(work.before_us, work.after_us, *mode))
+    state = JoinState.empty(IntervalSpec(work.before_us, work.after_us, *mode))
     columns = [
         Arrivals(hash_of(work, side.key), np.where(side.usable, side.time, NO_TIME), np.arange(work.rows))
         for side in sides

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dovetail.joins.interval.step import ENDED, NEVER
+from dovetail.joins.streams import ENDED, NEVER
 from dovetail.model.time_codes import NO_TIME
 
 Int64s = NDArray[np.int64]

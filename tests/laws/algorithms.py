@@ -11,15 +11,10 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from dovetail.joins.interval.step import (
-    ENDED,
-    NEVER,
-    Arrivals,
-    Counts,
-    IntervalState,
-    Times,
-    step,
-)
+from dovetail.joins.emitted import Counts
+from dovetail.joins.interval.step import step
+from dovetail.joins.state import JoinState
+from dovetail.joins.streams import ENDED, NEVER, Arrivals, Times
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.time_codes import NO_TIME, NULL_KEY
 from oracle import in_order
@@ -69,7 +64,7 @@ class IntervalStep:
     """The Facebook operator over its in-memory state."""
 
     def __init__(self, window: Window, mode: Mode, hashing: Hashing, caps: Caps = NO_CAPS) -> None:
-        self.state = IntervalState.empty(IntervalSpec(*window, *mode, *caps))
+        self.state = JoinState.empty(IntervalSpec(*window, *mode, *caps))
         self.hashing = hashing
         self.keys: tuple[dict[int, int | None], dict[int, int | None]] = ({}, {})
         self.counts: Counts | None = None

@@ -22,7 +22,7 @@ from dovetail.engine.floors import with_floors
 from dovetail.engine.join_step import run_step
 from dovetail.engine.snapshot_files import SnapshotFiles
 from dovetail.engine.store import StateStore
-from dovetail.joins.interval.step import ENDED, NEVER
+from dovetail.joins.streams import ENDED, NEVER
 from dovetail.log.category import Category
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_config import JoinConfig, OutputColumn

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from dovetail.engine.floors import with_floors
 from dovetail.engine.snapshot_files import SnapshotFiles
-from dovetail.joins.interval.step import ENDED, NEVER
+from dovetail.joins.streams import ENDED, NEVER
 from dovetail.log.category import Category
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.offset import JoinOffset

@@ -6,8 +6,10 @@ from hypothesis import given
 
 import oracle
 from dovetail.joins import sample as sampling
-from dovetail.joins.interval.step import Arrivals, IntervalState, Times, step
+from dovetail.joins.interval.step import step
 from dovetail.joins.sample import Sample, look
+from dovetail.joins.state import JoinState
+from dovetail.joins.streams import Arrivals, Times
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.match_offsets import BEYOND, BINS, INSIDE, MatchOffsets, histogram, labelled
 from laws.algorithms import HASHINGS, IntervalStep
@@ -63,7 +65,7 @@ def test_a_small_sample_estimates_the_whole(rows, monkeypatch):
     monkeypatch.setattr(sampling, "FEW_ROWS", 250)
     rng = np.random.default_rng(5)
     spec = IntervalSpec(50, 50, "inner")
-    state, sample = IntervalState.empty(spec), Sample.empty()
+    state, sample = JoinState.empty(spec), Sample.empty()
     found = missed = inside = beyond = 0
     whole = Sample.empty()
     truth = np.zeros(2, np.int64)

@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from dovetail.joins.interval.step import Arrivals, IntervalState, Times
+from dovetail.joins.state import JoinState
+from dovetail.joins.streams import Arrivals, Times
 from dovetail.joins.theta.step import Indexed, Task, Turn, step
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.share import SIDES, Share
@@ -78,7 +79,7 @@ class Tasks:
 
     def __init__(self, window: tuple[int, int], mode: Mode, theta: Theta, tasks: int) -> None:
         self.theta, self.mode = theta, mode
-        self.states = [IntervalState.empty(IntervalSpec(*window, *mode)) for _ in range(tasks)]
+        self.states = [JoinState.empty(IntervalSpec(*window, *mode)) for _ in range(tasks)]
         self.indexed: list[Indexed] = [{} for _ in range(tasks)]
         self.values: dict[str, dict[int, int | None]] = {"left": {}, "right": {}}
 

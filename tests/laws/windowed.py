@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import windows_oracle as oracle
-from dovetail.joins.interval.step import IntervalState, Times
+from dovetail.joins.state import JoinState
+from dovetail.joins.streams import Times
 from dovetail.joins.windowed.step import Task, step
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.window_join import NEVER, Emit, WindowJoin, hopping, session, tumbling
@@ -52,7 +53,7 @@ class WindowStep(IntervalStep):
     ) -> None:
         super().__init__(Window(0, 0), Mode("inner", "all", "first"), hashing)
         self.window = asked(window, emit)
-        self.state = IntervalState.empty(spec_of(self.window, how))
+        self.state = JoinState.empty(spec_of(self.window, how))
         self.threads = threads
 
     def step(self, new: Step) -> list[tuple]:

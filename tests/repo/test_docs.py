@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from dovetail.service.checkout import checkout_root
-from dovetail.service.cli.bench import benchmarks
 from dovetail.service.cli import main as cli
+from dovetail.service.cli.bench import benchmarks
 
 ROOT = checkout_root()
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])

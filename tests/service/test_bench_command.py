@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from dovetail.errors import InputError
-from dovetail.service.cli.bench import benchmarks, load
 from dovetail.service.cli import main as cli
+from dovetail.service.cli.bench import benchmarks, load
 
 
 @pytest.fixture

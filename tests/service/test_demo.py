@@ -14,8 +14,8 @@ import pytest
 from rich.console import Console
 
 from dovetail.errors import HomeError
-from dovetail.service.cli.demo import DemoResult, _folder, report
 from dovetail.service.cli import main as cli
+from dovetail.service.cli.demo import DemoResult, _folder, report
 from dovetail.service.cli.stop_signals import stopped_by_signals
 from dovetail.service.demo.feed import Feeder, create_categories
 from dovetail.service.demo.streams import DemoStreams

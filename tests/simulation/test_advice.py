@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from dovetail.engine.measure import JoinMeasure, StreamMeasure
 from dovetail.engine.store import add_totals
-from dovetail.joins.interval.step import Arrivals, IntervalState, Times, step
+from dovetail.joins.interval.step import step
 from dovetail.joins.sample import Sample, look
+from dovetail.joins.state import JoinState
+from dovetail.joins.streams import Arrivals, Times
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.match_offsets import labelled
 from dovetail.service.advice import Advice, advise, distances
@@ -40,7 +42,7 @@ def arrivals(times: NDArray[np.int64], start_us: int, stop_us: int) -> Arrivals:
 
 def joined(streams: Streams, spec: IntervalSpec) -> JoinMeasure:
     """In steps of ten seconds; stream times are five seconds behind."""
-    state, sample = IntervalState.empty(spec), Sample.empty()
+    state, sample = JoinState.empty(spec), Sample.empty()
     totals: dict[str, int] = {}
     peak = 0
     for start in range(-HOUR_S // 2, HOUR_S + HOUR_S // 2, STEP_S):

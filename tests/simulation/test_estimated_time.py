@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dovetail.joins.interval.step import Arrivals, IntervalState, Times, step
+from dovetail.joins.interval.step import step
+from dovetail.joins.state import JoinState
+from dovetail.joins.streams import Arrivals, Times
 from dovetail.model.estimate_spec import EstimateSpec
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.offset import JoinOffset
@@ -63,7 +65,7 @@ class Stream:
 def streamed(left: Stream, right: Stream, estimate: EstimateSpec) -> tuple[int, JoinOffset]:
     """Pairs found, and the offset after all input."""
     pace = Pace(0, 0, 20_000, 1, estimate)
-    state, offset, pairs = IntervalState.empty(WINDOW), JoinOffset(), 0
+    state, offset, pairs = JoinState.empty(WINDOW), JoinOffset(), 0
     commits = left.commits(0), right.commits(0)
     while True:
         end = plan_step(offset, commits[0][offset.left :], commits[1][offset.right :], pace, final=False)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from dovetail.joins.interval.step import IntervalState, Times, step
+from dovetail.joins.interval.step import step
+from dovetail.joins.state import JoinState
+from dovetail.joins.streams import Times
 from dovetail.model.estimate_spec import EstimateSpec
 from dovetail.model.offset import JoinOffset
 from dovetail.model.pacing import Pacing
@@ -17,7 +19,7 @@ LAG_S, SLACK_S = 600, 30
 def live(left: Stream, right: Stream, pace: Pace) -> tuple[int, int]:
     """Commits become known second by second, as they were written; in the end nobody waits for more. Pairs
     found, and right rows held at most."""
-    state, offset, pairs, retained = IntervalState.empty(WINDOW), JoinOffset(), 0, 0
+    state, offset, pairs, retained = JoinState.empty(WINDOW), JoinOffset(), 0, 0
     commits = left.commits(0), right.commits(0)
     seconds = max(map(len, commits))
     for second in range(seconds + 1):

@@ -7,11 +7,13 @@ whether the step runs for the first time, is run again, or is one of those that 
 from __future__ import annotations
 
 from dovetail.engine.live_index import Attached
+from dovetail.joins.emitted import Copies, Counts, Emitted
 from dovetail.joins.interval.capped_keys import counted, pruned
-from dovetail.joins.interval.step import Copies, Counts, Emitted, Times, step
+from dovetail.joins.interval.step import step
 from dovetail.joins.rows.arrivals import arrivals, copied_rows
 from dovetail.joins.rows.gather import Rows, key_hashes, same_keys
 from dovetail.joins.sample import look
+from dovetail.joins.streams import Times
 from dovetail.joins.theta.run import theta_step
 from dovetail.joins.windowed.run import window_step, window_totals
 from dovetail.log.category import Category

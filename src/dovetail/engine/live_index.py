@@ -44,8 +44,9 @@ from dovetail.crash_points import crash_point
 from dovetail.engine import run_files
 from dovetail.errors import DovetailError, StateError
 from dovetail.joins.buffer import Buffer
-from dovetail.joins.interval.step import IntervalState, Times
 from dovetail.joins.sample import Sample
+from dovetail.joins.state import JoinState
+from dovetail.joins.streams import Times
 from dovetail.joins.theta.step import Indexed
 from dovetail.kernels import ring as rings
 from dovetail.kernels.ring import BLOCK_ROWS, ENTRY, Ring
@@ -86,7 +87,7 @@ class Attached(NamedTuple):
     """What lies in an index: the join's state, its sample, its running totals, and the runs of a theta
     join."""
 
-    state: IntervalState
+    state: JoinState
     sample: Sample
     totals: dict[str, int]
     indexed: Indexed
@@ -170,7 +171,7 @@ class LiveIndex:
         self._generation = header.generation
         if header.theta == self.theta:
             self._indexed.update(run_files.load(self.directory, header.runs))
-        state = IntervalState(self.spec, buffers["left"], buffers["right"], times)
+        state = JoinState(self.spec, buffers["left"], buffers["right"], times)
         sample = Sample(buffers["sampled_left"], buffers["sampled_right"], header.halvings)
         return Attached(state, sample, header.totals, self._indexed)
 
@@ -178,7 +179,7 @@ class LiveIndex:
         """An empty state with its rings in this index. What was there before is gone from here on."""
         self._take_header()
         self._forget()
-        state = IntervalState.empty(self.spec, self.allocate)
+        state = JoinState.empty(self.spec, self.allocate)
         state.times = times
         return Attached(state, Sample.empty(self.allocate), {}, self._indexed)
 

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from dovetail.engine.replay_progress import ReplayProgress
 from dovetail.joins.buffer import Buffer, Held
 from dovetail.joins.caps import beyond
-from dovetail.joins.interval.step import Arrivals, IntervalState, open_bound, retain_bound
 from dovetail.joins.rows.arrivals import Int64s, arrivals_in
 from dovetail.joins.rows.gather import Rows, key_hashes
-from dovetail.kernels import ring as rings
+from dovetail.joins.state import JoinState, open_bound, retain_bound
+from dovetail.joins.streams import Arrivals
 from dovetail.kernels.ring import tag_of
 from dovetail.log.category import Category
 from dovetail.log.commit import Commit, PlacedSegment
@@ -40,7 +40,7 @@ Wanted = Callable[[Held], NDArray[np.bool_]]
 def replay_right(
     config: JoinConfig,
     share: Share,
-    state: IntervalState,
+    state: JoinState,
     offset: JoinOffset,
     matched: Int64s,
     wanted: Wanted | None = None,
@@ -58,7 +58,7 @@ def replay_right(
         _cap(state, config.spec.right_cap, Rows(right, offset.right_floor, offset.right))
 
 
-def replay_left(config: JoinConfig, share: Share, state: IntervalState, offset: JoinOffset) -> None:
+def replay_left(config: JoinConfig, share: Share, state: JoinState, offset: JoinOffset) -> None:
     """Insert a task's open left rows, where the log says all of them."""
     assert config.theta is not None
     left = Category.open(config.home, config.left)
@@ -74,7 +74,7 @@ def replay_windows(
     config: JoinConfig,
     window: WindowJoin,
     share: Share,
-    state: IntervalState,
+    state: JoinState,
     offset: JoinOffset,
     wanted: Mapping[Side, Wanted] | None = None,
 ) -> None:
@@ -177,11 +177,11 @@ def _among(rows: Int64s, chosen: Int64s) -> NDArray[np.bool_] | None:
     return np.isin(rows, chosen[low:high])
 
 
-def _cap(state: IntervalState, cap: int, replayed: Rows) -> None:
+def _cap(state: JoinState, cap: int, replayed: Rows) -> None:
     surplus = beyond(
         state.right,
         state.right.held().tag,
         cap,
         lambda side, numbers: key_hashes(replayed, replayed, side, numbers),
     )
-    rings.kill(state.right.ring, surplus)
+    state.right.kill(surplus)

@@ -31,10 +31,10 @@ from dovetail.engine.snapshot import Snapshot
 from dovetail.engine.snapshot_files import SnapshotFiles
 from dovetail.errors import CorruptFile, StateError, UnknownVersion
 from dovetail.joins.buffer import Buffer, Held
-from dovetail.joins.interval.step import IntervalState, Times
 from dovetail.joins.rows.arrivals import Int64s, buckets_of, mine
 from dovetail.joins.sample import Sample
-from dovetail.kernels import ring as rings
+from dovetail.joins.state import JoinState
+from dovetail.joins.streams import Times
 from dovetail.log.category import Category
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import JoinOffset
@@ -64,12 +64,12 @@ class StateStore:
         live = self._live(offset)
         return (live, False) if live is not None else (self._recovered(offset), True)
 
-    def save(self, offset: JoinOffset, state: IntervalState, sample: Sample, totals: Totals) -> None:
+    def save(self, offset: JoinOffset, state: JoinState, sample: Sample, totals: Totals) -> None:
         """Make this the state at an offset."""
         self.snapshots.write(offset, self.share.task, self._snapshot(state, totals))
         self.index.save(offset.version, totals, sample)
 
-    def _snapshot(self, state: IntervalState, totals: Totals) -> Snapshot:
+    def _snapshot(self, state: JoinState, totals: Totals) -> Snapshot:
         """What the log cannot give back."""
         matched, window = np.empty(0, np.int64), self.config.window
         if window is not None:
@@ -158,7 +158,7 @@ class StateStore:
         return fresh._replace(totals=dealt_totals(totals, share))
 
     def _insert_sessions(
-        self, state: IntervalState, offset: JoinOffset, snapshots: list[Snapshot], *, dealt_anew: bool
+        self, state: JoinState, offset: JoinOffset, snapshots: list[Snapshot], *, dealt_anew: bool
     ) -> None:
         both: tuple[tuple[Side, Buffer], ...] = (("left", state.left), ("right", state.right))
         for side, buffer in both:
@@ -169,7 +169,7 @@ class StateStore:
             buffer.insert(held)
 
     def _deal_again(
-        self, state: IntervalState, offset: JoinOffset, keys: set[int], snapshots: list[Snapshot]
+        self, state: JoinState, offset: JoinOffset, keys: set[int], snapshots: list[Snapshot]
     ) -> None:
         """Give the rows of these keys to whom they belong now; all others stay where they are."""
         buckets = self.config.buckets
@@ -184,8 +184,8 @@ class StateStore:
 
         both: tuple[tuple[Side, Buffer], ...] = (("left", state.left), ("right", state.right))
         for side, buffer in both:
-            slots, _ = rings.crowded(buffer.ring, tags, 0)
-            rings.kill(buffer.ring, slots[of_these(side, buffer.held_at(slots))])
+            slots, _ = buffer.crowded(tags, 0)
+            buffer.kill(slots[of_these(side, buffer.held_at(slots))])
         if self.config.window is not None:
             wanted: dict[Side, Wanted] = {
                 "left": lambda held: of_these("left", held),

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.kernels import ring as rings
-from dovetail.kernels.pick import NO_ROW
+from dovetail.kernels.pick import NO_ROW, prefer
 from dovetail.kernels.ring import BLOCK_ROWS, ENTRY, Ring
 
 Int64s = NDArray[np.int64]
@@ -84,6 +84,11 @@ class Buffer:
         return int(self.ring.meta[rings.LIVE])
 
     @property
+    def low_time(self) -> int:
+        """No buffered row has a time before this."""
+        return int(self.ring.block_min.min())
+
+    @property
     def bytes(self) -> int:
         return sum(int(column.nbytes) for column in self.ring)
 
@@ -113,16 +118,66 @@ class Buffer:
             rings.choose(ring, slots, held.best_time, held.best_row)
         return slots
 
+    # --- look: slots are good until rows are inserted ---
+
+    def slots(self) -> Int64s:
+        """Of all live rows, oldest arrival first."""
+        return rings.live_slots(self.ring)
+
     def held(self) -> Held:
         """All live rows, oldest arrival first."""
-        return self.held_at(rings.live_slots(self.ring))
+        return self.held_at(self.slots())
 
     def held_at(self, slots: Int64s) -> Held:
-        rows, times, matched = rings.rows_at(self.ring, slots)
+        rows, times, matched = self.at(slots)
         tags = rings.tags_at(self.ring, slots)
         if not len(self.ring.best_row):
             return Held.fresh(tags, times, rows, matched)
         return Held(tags, times, rows, matched, self.ring.best_time[slots], self.ring.best_row[slots])
+
+    def at(self, slots: Int64s) -> tuple[Int64s, Int64s, NDArray[np.bool_]]:
+        """Row numbers, times and matched flags."""
+        return rings.rows_at(self.ring, slots)
+
+    def tags_at(self, slots: Int64s) -> NDArray[np.uint32]:
+        return rings.tags_at(self.ring, slots)
+
+    def probe(
+        self, tags: NDArray[np.uint32], times: Int64s, low_us: int, high_us: int
+    ) -> tuple[Int64s, Int64s]:
+        """Pairs (position of a probing row, slot) with equal tags, the buffered row's time between
+        `time + low_us` and `time + high_us`."""
+        return rings.probe(self.ring, tags, times, low_us, high_us)
+
+    def find(self, tags: NDArray[np.uint32], rows: Int64s) -> Int64s:
+        """The slots of rows by their numbers; -1 for those that are not held."""
+        return rings.find(self.ring, tags, rows)
+
+    def crowded(self, tags: NDArray[np.uint32], most: int) -> tuple[Int64s, Int64s]:
+        """Slots of the rows with these tags, where a tag has more than `most`, and which tag each has."""
+        return rings.crowded(self.ring, tags, most)
+
+    # --- change ---
+
+    def expire(self, bound: int) -> Int64s:
+        """Take out the rows before `bound`. Their slots can still be looked at."""
+        return rings.expire(self.ring, bound)
+
+    def kill(self, slots: Int64s) -> Int64s:
+        """Take out rows; gives the slots of those that were live."""
+        return rings.kill(self.ring, slots)
+
+    def mark(self, slots: Int64s) -> None:
+        """These rows have matched."""
+        rings.mark(self.ring, slots)
+
+    def prefer(
+        self, rule: int, slots: Int64s, times: Int64s, partner_times: Int64s, partners: Int64s
+    ) -> None:
+        """Let rows choose the better of the partner they have and the one that came."""
+        ring = self.ring
+        change = prefer(rule, slots, times, partner_times, partners, ring.best_time, ring.best_row)
+        rings.stamp(ring, change)  # the fingerprint covers choices too
 
     def _make_room(self, count: int) -> None:
         capacity = len(self.ring.entries)

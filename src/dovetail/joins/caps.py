@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.joins.buffer import Buffer
-from dovetail.kernels import ring as rings
 
 Int64s = NDArray[np.int64]
 KeyLabels = Callable[[str, Int64s], Int64s]
@@ -26,10 +25,10 @@ def beyond(
     """Slots of the rows that are too many, of the keys that have one of these tags."""
     if cap is None or not len(tags):
         return np.empty(0, np.int64)
-    slots, key = rings.crowded(buffer.ring, np.unique(tags), cap)
+    slots, key = buffer.crowded(np.unique(tags), cap)
     if not len(slots):
         return slots
-    rows, times, _ = rings.rows_at(buffer.ring, slots)
+    rows, times, _ = buffer.at(slots)
     if key_labels is not None:  # equal tags may be different keys
         _, key = np.unique(np.stack([key, key_labels(buffer.side, rows)]), axis=1, return_inverse=True)
     newest_first = np.lexsort((-rows, -times, key))

@@ -24,8 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.joins.buffer import Allocate, Buffer, Held, in_memory
-from dovetail.joins.interval.step import Arrivals, Times, minus, open_bound, probe_bound
-from dovetail.kernels import ring as rings
+from dovetail.joins.state import open_bound, probe_bound
+from dovetail.joins.streams import Arrivals, Times, minus
+from dovetail.kernels.ring import tag_of
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.match_offsets import MatchOffsets
 from dovetail.model.time_codes import FIRST_TIME
@@ -72,13 +73,10 @@ def look(
         _halve(sample)
     new_left, new_right = _sampled(sample, left), _sampled(sample, right)
     new_slots = sample.right.insert(new_right)
-    ring = sample.right.ring
-    mine, found = rings.probe(ring, new_left.tag, new_left.time, -scale.before_us, scale.after_us)
-    _, found_times, _ = rings.rows_at(ring, found)
-    came, waiting = rings.probe(
-        sample.left.ring, new_right.tag, new_right.time, -scale.after_us, scale.before_us
-    )
-    _, waiting_times, _ = rings.rows_at(sample.left.ring, waiting)
+    mine, found = sample.right.probe(new_left.tag, new_left.time, -scale.before_us, scale.after_us)
+    _, found_times, _ = sample.right.at(found)
+    came, waiting = sample.left.probe(new_right.tag, new_right.time, -scale.after_us, scale.before_us)
+    _, waiting_times, _ = sample.left.at(waiting)
     offsets = np.concatenate([found_times - new_left.time[mine], new_right.time[came] - waiting_times])
     seen = np.concatenate(
         [
@@ -90,8 +88,8 @@ def look(
     weight = sample.weight
     told = Seen(weight * scale.counted(offsets), weight * int(np.count_nonzero(inside & ~seen)))
     sample.left.insert(new_left)
-    rings.expire(sample.left.ring, minus(until.right, scale.after_us))
-    rings.expire(ring, minus(until.left, scale.before_us))
+    sample.left.expire(minus(until.right, scale.after_us))
+    sample.right.expire(minus(until.left, scale.before_us))
     if sample.halvings and _expected(sample, len(left.row) + len(right.row)) < FEW_ROWS:
         sample.halvings -= 1
     return told
@@ -107,7 +105,7 @@ def _sampled(sample: Sample, rows: Arrivals) -> Held:
     chosen = np.flatnonzero(_kept(rows.hash, sample.halvings))
     chosen = chosen[rows.time[chosen] >= FIRST_TIME]
     hashes = rows.hash[chosen]
-    return Held.fresh(rings.tag_of(hashes), rows.time[chosen], hashes & 0xFFFFFFFF)
+    return Held.fresh(tag_of(hashes), rows.time[chosen], hashes & 0xFFFFFFFF)
 
 
 def _kept(hashes: Int64s, halvings: int) -> NDArray[np.bool_]:
@@ -118,5 +116,5 @@ def _kept(hashes: Int64s, halvings: int) -> NDArray[np.bool_]:
 def _halve(sample: Sample) -> None:
     sample.halvings += 1
     for buffer in (sample.left, sample.right):
-        slots = rings.live_slots(buffer.ring)
-        rings.kill(buffer.ring, slots[~_kept(buffer.held_at(slots).row, sample.halvings)])
+        slots = buffer.slots()
+        buffer.kill(slots[~_kept(buffer.held_at(slots).row, sample.halvings)])

@@ -18,12 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.joins.buffer import Buffer, Held
-from dovetail.kernels import ring as rings
+from dovetail.joins.emitted import NONE, Int64s
 from dovetail.kernels.pick import NO_ROW, RULES, prefer
 from dovetail.model.interval import IntervalSpec
-
-Int64s = NDArray[np.int64]
-NONE: Int64s = np.empty(0, np.int64)
 
 
 class Pairs(NamedTuple):
@@ -68,10 +65,10 @@ Tactic = Callable[[IntervalSpec, Sides, Pairs], Decision]
 
 def every_pair(spec: IntervalSpec, sides: Sides, pairs: Pairs) -> Decision:
     sides.new_left.matched[pairs.new] = True
-    rings.mark(sides.left.ring, pairs.waiting)
+    sides.left.mark(pairs.waiting)
     if spec.keeps_right:
-        rings.mark(sides.right.ring, pairs.found)
-        rings.mark(sides.right.ring, sides.right_slots[pairs.came])
+        sides.right.mark(pairs.found)
+        sides.right.mark(sides.right_slots[pairs.came])
     left = np.concatenate([sides.new_left.row[pairs.new], pairs.waiting_rows])
     right = np.concatenate([pairs.found_rows, sides.new_right.row[pairs.came]])
     return Decision(left, right, NONE, 0)
@@ -92,38 +89,27 @@ def first_partner(spec: IntervalSpec, sides: Sides, pairs: Pairs) -> Decision:
         times,
         rows,
     )
-    left = np.concatenate([sides.new_left.row[new], rings.rows_at(sides.left.ring, served)[0]])
+    left = np.concatenate([sides.new_left.row[new], sides.left.at(served)[0]])
     right = np.concatenate([sides.new_left.best_row[new], rows])
     if spec.keeps_right:
-        tags = np.concatenate([sides.new_left.tag[new], rings.tags_at(sides.left.ring, served)])
+        tags = np.concatenate([sides.new_left.tag[new], sides.left.tags_at(served)])
         mark_right_rows(sides.right, tags, right)
-    rings.kill(sides.left.ring, served)
+    sides.left.kill(served)
     return Decision(left, right, NONE, len(left))
 
 
 def best_partner(spec: IntervalSpec, sides: Sides, pairs: Pairs) -> Decision:
     _choose_for_new(spec, sides, pairs)
-    came, ring = pairs.came, sides.left.ring
-    change = prefer(
-        RULES[spec.pick],
-        pairs.waiting,
-        pairs.waiting_times,
-        sides.new_right.time[came],
-        sides.new_right.row[came],
-        ring.best_time,
-        ring.best_row,
-    )
-    rings.stamp(ring, change)
-    rings.mark(ring, pairs.waiting)
+    came = sides.new_right.time[pairs.came], sides.new_right.row[pairs.came]
+    sides.left.prefer(RULES[spec.pick], pairs.waiting, pairs.waiting_times, *came)
+    sides.left.mark(pairs.waiting)
     return Decision(NONE, NONE, NONE, 0)
 
 
 def left_row_only(spec: IntervalSpec, sides: Sides, pairs: Pairs) -> Decision:
     sides.new_left.matched[pairs.new] = True
-    served = rings.kill(sides.left.ring, pairs.waiting)
-    rows = np.concatenate(
-        [sides.new_left.row[sides.new_left.matched], rings.rows_at(sides.left.ring, served)[0]]
-    )
+    served = sides.left.kill(pairs.waiting)
+    rows = np.concatenate([sides.new_left.row[sides.new_left.matched], sides.left.at(served)[0]])
     return Decision(NONE, NONE, rows if spec.how == "semi" else NONE, len(rows))
 
 
@@ -141,7 +127,7 @@ def done_at_match(spec: IntervalSpec) -> bool:
 
 
 def mark_right_rows(right: Buffer, tags: NDArray[np.uint32], rows: Int64s) -> None:
-    rings.mark(right.ring, rings.find(right.ring, tags, rows))
+    right.mark(right.find(tags, rows))
 
 
 def _choose_for_new(spec: IntervalSpec, sides: Sides, pairs: Pairs) -> NDArray[np.bool_]:

@@ -20,8 +20,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from dovetail.joins.interval.step import Times, open_bound, probe_bound
 from dovetail.joins.rows.key_rows import KeyRow, KeyRows
+from dovetail.joins.state import open_bound, probe_bound
+from dovetail.joins.streams import Times
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.step_record import StepRecord
 from dovetail.model.time_codes import unusable

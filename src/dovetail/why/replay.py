@@ -13,8 +13,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from dovetail.joins.interval.step import Arrivals, IntervalState, Times, open_bound, retain_bound, step
+from dovetail.joins.interval.step import step
 from dovetail.joins.rows.key_rows import KeyRow
+from dovetail.joins.state import JoinState, open_bound, retain_bound
+from dovetail.joins.streams import Arrivals, Times
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.step_record import StepRecord
 
@@ -38,7 +40,7 @@ def replay(
     outcomes = {row.row: Outcome(at) for row, at in zip(left, taken, strict=True)}
     came_left = by_step(left, taken)
     came_right = by_step(right, steps_taken(right, [record.right.stop for record in records]))
-    state = IntervalState.empty(spec)
+    state = JoinState.empty(spec)
     waiting: set[int] = set()
     for at, record in enumerate(records):
         until = Times(record.left.time_us, record.right.time_us)
@@ -55,7 +57,7 @@ def replay(
         else:
             state.times = Times(max(until.left, state.times.left), max(until.right, state.times.right))
         if record.ended:
-            state = IntervalState.empty(spec)
+            state = JoinState.empty(spec)
     return outcomes
 
 
@@ -77,7 +79,7 @@ def telling(spec: IntervalSpec) -> IntervalSpec:
     return spec
 
 
-def due(state: IntervalState, until: Times) -> bool:
+def due(state: JoinState, until: Times) -> bool:
     """A row closes or is evicted when time comes to `until`: other steps change nothing."""
     if not (state.left_rows or state.right_rows):
         return False

@@ -17,8 +17,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from dovetail.errors import LogTruncated
-from dovetail.joins.interval.step import probe_bound
 from dovetail.joins.rows.key_rows import KeyRow, row_numbers, rows_at
+from dovetail.joins.state import probe_bound
 from dovetail.joins.theta.step import Turn
 from dovetail.log.category import Category
 from dovetail.model.offset import NEVER

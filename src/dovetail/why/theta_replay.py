@@ -11,8 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from dovetail.joins.interval.step import ENDED, Arrivals, IntervalState, Times
 from dovetail.joins.rows.key_rows import KeyRow
+from dovetail.joins.state import JoinState
+from dovetail.joins.streams import ENDED, Arrivals, Times
 from dovetail.joins.theta.condition import Columns
 from dovetail.joins.theta.step import Task, Turn, step
 from dovetail.model.interval import IntervalSpec
@@ -38,7 +39,7 @@ def theta_replay(
     if taken == len(records):
         return Outcome()
     outcome = Outcome(taken)
-    state = IntervalState.empty(telling(spec))
+    state = JoinState.empty(telling(spec))
     task = Task(theta, _Operands(left, found), Share(0, 1, 1, (), ("left",)), {}, {"left": 0, "right": 0})
     nobody = _arrivals(np.empty(0, np.int64), np.empty(0, np.int64))
     for at in range(min(taken, int(came.min(initial=taken))), len(records)):
@@ -57,12 +58,12 @@ def theta_replay(
             outcome.closed = at
             return outcome
         if record.ended:
-            state = IntervalState.empty(telling(spec))
+            state = JoinState.empty(telling(spec))
             task.indexed.clear()
     return outcome
 
 
-def _due(state: IntervalState, theta: Theta, until: Times, turns: Sequence[Turn]) -> bool:
+def _due(state: JoinState, theta: Theta, until: Times, turns: Sequence[Turn]) -> bool:
     """A row that is held leaves: other steps without new rows change nothing."""
     if theta.rows is None or until.right == ENDED:
         return due(state, until)

@@ -14,8 +14,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from dovetail.joins.buffer import Held
-from dovetail.joins.interval.step import Emitted, IntervalState, Times
+from dovetail.joins.emitted import Emitted
 from dovetail.joins.rows.key_rows import KeyRow
+from dovetail.joins.state import JoinState
+from dovetail.joins.streams import Times
 from dovetail.joins.windowed.kernels.sessions import sessions
 from dovetail.joins.windowed.step import Task, step
 from dovetail.model.interval import IntervalSpec
@@ -56,7 +58,7 @@ def window_replay(
     """The outcome of each left row, by its number. All rows are of one key, in log order."""
     taken = steps_taken(left, [record.left.stop for record in records])
     outcomes = {row.row: WindowOutcome(at) for row, at in zip(left, taken, strict=True)}
-    state = IntervalState.empty(replace(spec, how="full"))
+    state = JoinState.empty(replace(spec, how="full"))
     for at, emitted in _steps(state, replace(window, emit="lazy"), records, left, right):
         for row, partner, start, end in _let_out(emitted):
             stay = outcomes[row].stay(start, end)
@@ -65,7 +67,7 @@ def window_replay(
                 stay.partners.append((partner, at))
     _still_open(window, state, outcomes, left)
     if window.emit == "eager":
-        state = IntervalState.empty(replace(spec, how="inner"))
+        state = JoinState.empty(replace(spec, how="inner"))
         for at, emitted in _steps(state, window, records, left, right):
             for row, partner, start, end in _let_out(emitted):
                 if partner is not None:
@@ -81,7 +83,7 @@ def windows_of(window: WindowJoin, time_us: int) -> list[tuple[int, int]]:
 
 
 def _steps(
-    state: IntervalState,
+    state: JoinState,
     window: WindowJoin,
     records: Sequence[StepRecord],
     left: Sequence[KeyRow],
@@ -101,7 +103,7 @@ def _steps(
             state.times = Times(NEVER, NEVER)
 
 
-def _due(state: IntervalState, window: WindowJoin, until: Times) -> bool:
+def _due(state: JoinState, window: WindowJoin, until: Times) -> bool:
     """A window may be over when time comes to `until`: other steps without new rows change nothing."""
     was, now = min(state.times), min(max(until.left, state.times.left), max(until.right, state.times.right))
     if now == was or not (state.left_rows or state.right_rows):
@@ -124,7 +126,7 @@ def _let_out(emitted: Emitted) -> Iterator[tuple[int, int | None, int, int]]:
 
 
 def _still_open(
-    window: WindowJoin, state: IntervalState, outcomes: dict[int, WindowOutcome], left: Sequence[KeyRow]
+    window: WindowJoin, state: JoinState, outcomes: dict[int, WindowOutcome], left: Sequence[KeyRow]
 ) -> None:
     """The windows of left rows that are not over yet."""
     held = state.left.held()

@@ -13,7 +13,7 @@ import pytest
 from dovetail.engine import live_index
 from dovetail.engine.live_index import LiveIndex
 from dovetail.joins.buffer import Held
-from dovetail.joins.interval.step import Times
+from dovetail.joins.streams import Times
 from dovetail.kernels.ring import tag_of
 from dovetail.log import document
 from dovetail.model.interval import IntervalSpec

@@ -9,7 +9,8 @@ import pytest
 
 from dovetail.engine.right_window import replay_right
 from dovetail.joins.buffer import Buffer, Held, in_memory
-from dovetail.joins.interval.step import IntervalState, Times
+from dovetail.joins.state import JoinState
+from dovetail.joins.streams import Times
 from dovetail.kernels.ring import Ring
 from dovetail.log.category import Category
 from dovetail.model.interval import IntervalSpec
@@ -23,7 +24,7 @@ SPEC = IntervalSpec(100, 100, "left")
 
 def replayed(driven: Driven, left_time: int) -> list[int]:
     """Row numbers of the window when the left stream has come to a time."""
-    state = IntervalState.empty(SPEC)
+    state = JoinState.empty(SPEC)
     state.times = Times(left_time, left_time)
     stop = Category.open(driven.config.home, "right").next_commit()
     offset = JoinOffset(step=1, right=stop, left_time=left_time, right_time=left_time, tasks=1)

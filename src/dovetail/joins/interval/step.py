@@ -32,155 +32,21 @@ Cost. One hash probe a row and side, one insert for a right row, one for a left 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import reduce
-from typing import NamedTuple
-
 import numpy as np
-from numpy.typing import NDArray
 
-from dovetail.joins.buffer import Allocate, Buffer, Held, in_memory
+from dovetail.joins.buffer import Held
 from dovetail.joins.caps import KeyLabels, beyond
-from dovetail.joins.tactics import NONE, Pairs, Sides, done_at_match, mark_right_rows, tactic_for
-from dovetail.kernels import ring as rings
+from dovetail.joins.emitted import NO_COPIES, NONE, Copies, Counts, Emitted, Int64s, SameKey, counted
+from dovetail.joins.state import JoinState, close, open_bound, probe_bound, retain_bound
+from dovetail.joins.streams import Arrivals, Times, usable
+from dovetail.joins.tactics import Pairs, Sides, done_at_match, mark_right_rows, tactic_for
 from dovetail.kernels.pick import NO_ROW
 from dovetail.model.interval import IntervalSpec
-from dovetail.model.time_codes import FIRST_TIME, NULL_KEY
-
-Int64s = NDArray[np.int64]
-SameKey = Callable[[Int64s, Int64s], NDArray[np.bool_]]
-"""`same_key(left_rows, right_rows)` says, pair by pair, whether the real keys are equal: hashes may
-collide."""
-
-NEVER = int(np.iinfo(np.int64).min)
-"""As a stream time: nothing has come yet."""
-ENDED = int(np.iinfo(np.int64).max)
-"""As a stream time: nothing will come any more."""
-
-
-class Arrivals(NamedTuple):
-    """New rows of one side, in log order."""
-
-    hash: Int64s
-    time: Int64s
-    row: Int64s
-
-
-class Times(NamedTuple):
-    """The two stream times."""
-
-    left: int
-    right: int
-
-
-class Counts(NamedTuple):
-    """What a step saw, for people."""
-
-    left_in: int
-    right_in: int
-    pairs: int
-    left_alone: int
-    right_alone: int
-    left_matched: int  # left rows that waited no longer after this step, and had a partner
-    left_late: int  # behind their own stream's time when they came
-    right_late: int
-    left_void: int  # null key
-    right_void: int
-    left_invalid: int  # no time, or one that is not believed
-    right_invalid: int
-    left_capped: int  # resolved before their time, for too many rows of their key were open
-    right_capped: int
-    collisions: int  # equal tags, different keys
-
-
-AreCopies = Callable[[Held], NDArray[np.bool_]]
-
-
-class Copies(NamedTuple):
-    """Which rows of each side other states have too, and count; None: none."""
-
-    left: AreCopies | None
-    right: AreCopies | None
-
-
-NO_COPIES = Copies(None, None)
-
-
-class Bounds(NamedTuple):
-    """Where the windows of rows that come out begin and end, in microseconds; NEVER: a row is in none."""
-
-    start: Int64s
-    end: Int64s
-
-    def ordered(self, order: Int64s) -> Bounds:
-        return Bounds(self.start[order], self.end[order])
-
-
-class Emitted(NamedTuple):
-    """Row numbers: the pairs, and the rows that come out alone (for semi joins: the left rows that
-    matched)."""
-
-    left: Int64s
-    right: Int64s
-    left_alone: Int64s
-    right_alone: Int64s
-    counts: Counts
-    peak_rows: int  # buffered on both sides when most were
-    capped: tuple[Int64s, Int64s]  # rows of each side that had to make room for others of their key
-    bounds: Bounds | None = None  # of a window join: of the pairs, then of lone left rows, then of lone right
-
-
-@dataclass
-class IntervalState:
-    """What a join remembers between steps: open left rows, retained right rows, stream times."""
-
-    spec: IntervalSpec
-    left: Buffer
-    right: Buffer
-    times: Times
-
-    @classmethod
-    def empty(cls, spec: IntervalSpec, allocate: Allocate = in_memory) -> IntervalState:
-        return cls(
-            spec,
-            Buffer.empty("left", spec.defers_pick, allocate),
-            Buffer.empty("right", False, allocate),
-            Times(NEVER, NEVER),
-        )
-
-    @property
-    def left_rows(self) -> int:
-        return self.left.rows
-
-    @property
-    def right_rows(self) -> int:
-        return self.right.rows
-
-
-def open_bound(spec: IntervalSpec, times: Times) -> int:
-    """A left row is open iff its time is at or above this."""
-    return minus(times.right, spec.after_us)
-
-
-def probe_bound(spec: IntervalSpec, times: Times) -> int:
-    """A right row can be found by new left rows iff its time is at or above this."""
-    return minus(times.left, spec.before_us)
-
-
-def retain_bound(spec: IntervalSpec, times: Times) -> int:
-    """A right row is kept iff its time is at or above this.
-
-    Where a lone right row must come out and picks are deferred, an open left row may still pick it.
-    """
-    bound = probe_bound(spec, times)
-    if spec.keeps_right and spec.defers_pick:
-        bound = min(bound, minus(times.right, spec.before_us + spec.after_us))
-    return bound
+from dovetail.model.time_codes import NULL_KEY
 
 
 def step(
-    state: IntervalState,
+    state: JoinState,
     left: Arrivals,
     right: Arrivals,
     until: Times,
@@ -248,13 +114,11 @@ def step(
 
 def _probe(spec: IntervalSpec, times: Times, sides: Sides) -> Pairs:
     """New left rows against all right rows, new right rows against the left rows that were open."""
-    right, left = sides.right.ring, sides.left.ring
-    new, found = rings.probe(right, sides.new_left.tag, sides.new_left.time, -spec.before_us, spec.after_us)
-    came, waiting = rings.probe(
-        left, sides.new_right.tag, sides.new_right.time, -spec.after_us, spec.before_us
-    )
-    found_rows, found_times, _ = rings.rows_at(right, found)
-    waiting_rows, waiting_times, _ = rings.rows_at(left, waiting)
+    right, left = sides.right, sides.left
+    new, found = right.probe(sides.new_left.tag, sides.new_left.time, -spec.before_us, spec.after_us)
+    came, waiting = left.probe(sides.new_right.tag, sides.new_right.time, -spec.after_us, spec.before_us)
+    found_rows, found_times, _ = right.at(found)
+    waiting_rows, waiting_times, _ = left.at(waiting)
     pairs = Pairs(new, found, found_rows, found_times, waiting, waiting_rows, waiting_times, came)
     if retain_bound(spec, times) < probe_bound(spec, times):
         # Right rows below the probe bound are kept only to come out alone: not for new left rows.
@@ -271,61 +135,15 @@ def _verified(pairs: Pairs, sides: Sides, same_key: SameKey) -> Pairs:
     return pairs if new.all() and waiting.all() else pairs.where(new, waiting)
 
 
-def close(
-    state: IntervalState, new_left: Held, bound: int, key_labels: KeyLabels | None = None
-) -> tuple[Held, Int64s]:
-    """Take out the left rows whose window is over, old ones and new ones: those before the bound. Buffer new
-    ones that stay open. Also those that are too many of their key, and which that were."""
-    expired = state.left.held_at(rings.expire(state.left.ring, bound))
-    open_ = new_left.time >= bound
-    over = new_left.where(~open_)
-    if done_at_match(state.spec):
-        open_ &= ~new_left.matched
-        over = over.where(~over.matched)
-    staying = new_left.where(open_)
-    state.left.insert(staying)
-    crowded = beyond(state.left, staying.tag, state.spec.left_cap, key_labels)
-    capped = state.left.held_at(crowded)
-    rings.kill(state.left.ring, crowded)
-    leaving = [held for held in (expired, over, capped) if len(held.row)]
-    return reduce(Held.joined, leaving) if leaving else over, capped.row
-
-
 def _evict(
-    state: IntervalState, new_right: Held, void: Int64s, key_labels: KeyLabels | None
+    state: JoinState, new_right: Held, void: Int64s, key_labels: KeyLabels | None
 ) -> tuple[Int64s, Int64s]:
     """Take out right rows that no left row can reach any more, and those that are too many of their key.
     Gives the rows that must come out alone, and those that were too many."""
-    spec, ring = state.spec, state.right.ring
-    evicted = rings.expire(ring, retain_bound(spec, state.times))
-    crowded = rings.kill(ring, beyond(state.right, new_right.tag, spec.right_cap, key_labels))
+    spec, buffer = state.spec, state.right
+    evicted = buffer.expire(retain_bound(spec, state.times))
+    crowded = buffer.kill(beyond(buffer, new_right.tag, spec.right_cap, key_labels))
     if not spec.keeps_right:
-        return NONE, rings.rows_at(ring, crowded)[0]
-    rows, _, matched = rings.rows_at(ring, np.concatenate([evicted, crowded]))
+        return NONE, buffer.at(crowded)[0]
+    rows, _, matched = buffer.at(np.concatenate([evicted, crowded]))
     return np.concatenate([rows[~matched], void]), rows[len(evicted) :]
-
-
-def counted(held: Held, copies: AreCopies | None) -> Held:
-    """Without the rows that another state counts."""
-    return held if copies is None else held.where(~copies(held))
-
-
-def usable(arrivals: Arrivals, *, picks: bool = True) -> tuple[Held, Int64s]:
-    """Rows that may match, and the row numbers of those that cannot. `picks`: they may choose partners."""
-    usable = arrivals.time >= FIRST_TIME
-    if usable.all():
-        void = np.empty(0, np.int64)
-    else:
-        void = arrivals.row[~usable]
-        arrivals = Arrivals(*(column[usable] for column in arrivals))
-    held = Held.fresh(
-        rings.tag_of(np.ascontiguousarray(arrivals.hash)),
-        np.ascontiguousarray(arrivals.time),
-        np.ascontiguousarray(arrivals.row),
-    )
-    return (held._replace(best_time=held.best_time.copy()) if picks else held), void
-
-
-def minus(time: int, distance_us: int) -> int:
-    """Stream times at their ends stay there."""
-    return time if time in (NEVER, ENDED) else time - distance_us

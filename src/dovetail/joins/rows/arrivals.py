@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.joins.buffer import Held
-from dovetail.joins.interval.step import AreCopies, Arrivals
+from dovetail.joins.emitted import AreCopies
+from dovetail.joins.streams import Arrivals
 from dovetail.kernels.ring import tag_of
 from dovetail.log.category import Category
 from dovetail.log.commit import Commit, PlacedSegment

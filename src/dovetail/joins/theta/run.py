@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from dovetail.joins.interval.step import Emitted, IntervalState, Times
+from dovetail.joins.emitted import Emitted
 from dovetail.joins.rows.arrivals import Int64s, arrivals
 from dovetail.joins.rows.gather import Rows
+from dovetail.joins.state import JoinState
+from dovetail.joins.streams import Times
 from dovetail.joins.theta.condition import comparable
 from dovetail.joins.theta.step import Indexed, Task, Turn, step
 from dovetail.log.category import Category
@@ -25,7 +27,7 @@ def theta_step(
     config: JoinConfig,
     theta: Theta,
     share: Share,
-    state: IntervalState,
+    state: JoinState,
     indexed: Indexed,
     start: JoinOffset,
     end: JoinOffset,

@@ -20,10 +20,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dovetail.joins.buffer import Buffer
 from dovetail.joins.theta.compiled import Words, words
 from dovetail.joins.theta.layout import Bounds, Layout, Looked
-from dovetail.kernels import ring as rings
-from dovetail.kernels.ring import Ring, tag_of
+from dovetail.kernels.ring import tag_of
 
 Int64s = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -139,8 +139,8 @@ class Runs:
         largest = max(self.runs, key=len, default=None)
         return largest.lines[0] if largest is not None and largest.lines else 0
 
-    def add(self, rows: Int64s, looked: Looked, ring: Ring) -> None:
-        """Rows that the ring has got, or will get before anything is asked for."""
+    def add(self, rows: Int64s, looked: Looked, buffer: Buffer) -> None:
+        """Rows that the buffer has got, or will get before anything is asked for."""
         new = made(self.layout, rows, looked, self.leading)
         if not len(new):
             return
@@ -149,20 +149,20 @@ class Runs:
             first, second = couple
             joined = merged(first, second, self.leading)
             self.runs[:] = [run for run in self.runs if run is not first and run is not second] + [joined]
-        self._tidy(ring)
+        self._tidy(buffer)
 
     def _too_alike(self, loose: bool) -> tuple[Run, Run] | None:
         alike = [run for run in self.runs if run.loose == loose]
         return (alike[-2], alike[-1]) if len(alike) > 1 and len(alike[-2]) < 2 * len(alike[-1]) else None
 
-    def _tidy(self, ring: Ring) -> None:
-        most = 3 * int(ring.meta[rings.LIVE]) // 2 + SLACK_ROWS
+    def _tidy(self, buffer: Buffer) -> None:
+        most = 3 * buffer.rows // 2 + SLACK_ROWS
         if sum(map(len, self.runs)) <= most:
             return
         if self.layout.reach is None:  # the number is the time: what is before the first one held is gone
-            self._keep([run.rows >= first_held(ring) for run in self.runs])
+            self._keep([run.rows >= buffer.low_time for run in self.runs])
         if sum(map(len, self.runs)) > most:
-            self._keep([slots_of(ring, run.rows) >= 0 for run in self.runs])
+            self._keep([slots_of(buffer, run.rows) >= 0 for run in self.runs])
 
     def _keep(self, flags: list[Flags]) -> None:
         kept = [
@@ -195,11 +195,6 @@ def _candidates(run: Run, bounds: Bounds) -> dict[int, float]:
     return counts
 
 
-def first_held(ring: Ring) -> int:
-    """No row that a ring holds has a time before this; where rows are counted, no smaller number."""
-    return int(ring.block_min.min())
-
-
-def slots_of(ring: Ring, rows: Int64s) -> Int64s:
-    """Where rows lie in a ring; -1: it holds them no more. Without keys a row's number is its tag."""
-    return rings.find(ring, tag_of(rows << 32), rows)
+def slots_of(buffer: Buffer, rows: Int64s) -> Int64s:
+    """Where rows are in a buffer; -1: it holds them no more. Without keys a row's number is its tag."""
+    return buffer.find(tag_of(rows << 32), rows)

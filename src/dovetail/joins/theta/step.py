@@ -41,25 +41,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.joins.buffer import Buffer, Held
-from dovetail.joins.interval.step import (
-    ENDED,
-    Arrivals,
-    Counts,
-    Emitted,
-    IntervalState,
-    Times,
-    close,
-    open_bound,
-    retain_bound,
-    usable,
-)
-from dovetail.joins.tactics import NONE, Decision, Pairs, Sides, done_at_match, tactic_for
+from dovetail.joins.emitted import NONE, Counts, Emitted
+from dovetail.joins.state import JoinState, close, open_bound, retain_bound
+from dovetail.joins.streams import ENDED, Arrivals, Times, usable
+from dovetail.joins.tactics import Decision, Pairs, Sides, done_at_match, tactic_for
 from dovetail.joins.theta.condition import Columns
 from dovetail.joins.theta.layout import Layout, Looked
 from dovetail.joins.theta.pairs import pairs_in
-from dovetail.joins.theta.runs import Run, Runs, first_held, slots_of
-from dovetail.kernels import ring as rings
+from dovetail.joins.theta.runs import Run, Runs, slots_of
 from dovetail.kernels.pick import NO_ROW
+from dovetail.kernels.ring import tag_of
 from dovetail.model.share import SIDES, Share, Side
 from dovetail.model.theta import CountWindow, Theta
 from dovetail.model.time_codes import FIRST_TIME
@@ -101,7 +92,7 @@ class Task(NamedTuple):
 
 
 def step(
-    state: IntervalState,
+    state: JoinState,
     left: Arrivals,
     right: Arrivals,
     until: Times,
@@ -119,7 +110,7 @@ def step(
     return emitted if task.theta.order == "none" else _in_order(emitted, turns)
 
 
-def _timed_step(state: IntervalState, left: Arrivals, right: Arrivals, until: Times, task: Task) -> Emitted:
+def _timed_step(state: JoinState, left: Arrivals, right: Arrivals, until: Times, task: Task) -> Emitted:
     spec, before, share = state.spec, state.times, task.share
     until = Times(max(until.left, before.left), max(until.right, before.right))
     new_left, void_left = usable(left)
@@ -143,7 +134,7 @@ def _timed_step(state: IntervalState, left: Arrivals, right: Arrivals, until: Ti
     closing, _ = close(state, own_left, open_bound(spec, until))
     _file(task, left_index, new_left, seen_left, state.left)
     peak_rows = max(peak_rows, state.left_rows + state.right_rows)
-    rings.expire(state.right.ring, retain_bound(spec, until))
+    state.right.expire(retain_bound(spec, until))
     void_left = void_left[share.counts(void_left)]
     own_right = new_right.where(share.counts(new_right.row))
     counts = _nothing()._replace(
@@ -158,7 +149,7 @@ def _timed_step(state: IntervalState, left: Arrivals, right: Arrivals, until: Ti
 
 
 def _counted_step(
-    state: IntervalState,
+    state: JoinState,
     left: Arrivals,
     right: Arrivals,
     until: Times,
@@ -192,10 +183,10 @@ def _counted_step(
             state.right.insert(new.where(kept))
             _file(task, right_index, new, seen, state.right)
             peak_rows = max(peak_rows, state.left_rows + state.right_rows)
-            rings.expire(state.right.ring, bound)
+            state.right.expire(bound)
     if until.right == ENDED:
         closings.append(close(state, nobody, ENDED)[0])
-        rings.expire(state.right.ring, ENDED)
+        state.right.expire(ENDED)
     state.times = until
     counts = _nothing()._replace(
         left_in=int(np.count_nonzero(share.counts(left.row))),
@@ -205,22 +196,22 @@ def _counted_step(
 
 
 def _decided(
-    state: IntervalState, sides: Sides, new: Int64s, found: Int64s, waiting: Int64s, came: Int64s
+    state: JoinState, sides: Sides, new: Int64s, found: Int64s, waiting: Int64s, came: Int64s
 ) -> Decision:
     return tactic_for(state.spec)(state.spec, sides, _pairs(sides, new, found, waiting, came))
 
 
-def _index(task: Task, reach: tuple[int, int] | None, side: Side, state: IntervalState) -> Runs:
+def _index(task: Task, reach: tuple[int, int] | None, side: Side, state: JoinState) -> Runs:
     """The index of what is held of a side: as it was, or made anew from the ring and the log."""
     types = {of: {name: column.type for name, column in task.operands(of, NONE).items()} for of in SIDES}
     layout = Layout(task.theta, reach, side, types)
     if side not in task.indexed or not all(run.fits(layout) for run in task.indexed[side]):
         task.indexed[side] = []
         buffer = state.left if side == "left" else state.right
-        rows, times, _ = rings.rows_at(buffer.ring, rings.live_slots(buffer.ring))
+        rows, times, _ = buffer.at(buffer.slots())
         if len(rows):
             seen = Looked(times, task.operands(side, rows))
-            Runs(layout, task.indexed[side]).add(rows, seen, buffer.ring)
+            Runs(layout, task.indexed[side]).add(rows, seen, buffer)
     return Runs(layout, task.indexed[side])
 
 
@@ -230,7 +221,7 @@ def _file(task: Task, index: Runs, new: Held, seen: Looked, buffer: Buffer) -> N
     if not kept.all():
         places = np.flatnonzero(kept)
         new, seen = new.where(kept), seen.where(places)
-    index.add(new.row, seen, buffer.ring)
+    index.add(new.row, seen, buffer)
 
 
 def _met(task: Task, index: Runs, probes: Held, seen: Looked, buffer: Buffer) -> tuple[Int64s, Int64s]:
@@ -240,7 +231,7 @@ def _met(task: Task, index: Runs, probes: Held, seen: Looked, buffer: Buffer) ->
     layout, side = index.layout, index.layout.stored
     bounds = layout.bounds(seen)
     index.suit(bounds)
-    first_row = first_held(buffer.ring) if layout.reach is None else None
+    first_row = buffer.low_time if layout.reach is None else None
     which, rows = [NONE], [NONE]
     for run in index.runs:
         for some, at in pairs_in(
@@ -248,19 +239,19 @@ def _met(task: Task, index: Runs, probes: Held, seen: Looked, buffer: Buffer) ->
         ):
             which.append(some)
             rows.append(run.rows[at])
-    found = np.concatenate(which), slots_of(buffer.ring, np.concatenate(rows))
+    found = np.concatenate(which), slots_of(buffer, np.concatenate(rows))
     held = found[1] >= 0
     return found[0][held], found[1][held]
 
 
 def _pairs(sides: Sides, new: Int64s, found: Int64s, waiting: Int64s, came: Int64s) -> Pairs:
-    found_rows, found_times, _ = rings.rows_at(sides.right.ring, found)
-    waiting_rows, waiting_times, _ = rings.rows_at(sides.left.ring, waiting)
+    found_rows, found_times, _ = sides.right.at(found)
+    waiting_rows, waiting_times, _ = sides.left.at(waiting)
     return Pairs(new, found, found_rows, found_times, waiting, waiting_rows, waiting_times, came)
 
 
 def _emitted(
-    state: IntervalState,
+    state: JoinState,
     task: Task,
     decisions: list[Decision],
     closings: list[Held],
@@ -305,7 +296,7 @@ def _turn_of(side: Side, rows: Int64s, turns: Sequence[Turn]) -> Int64s:
 
 def _numbered(arrivals: Arrivals) -> Held:
     """New rows with their number as time; whatever their time is, they count."""
-    return Held.fresh(rings.tag_of(arrivals.hash), arrivals.row, arrivals.row)._replace(
+    return Held.fresh(tag_of(arrivals.hash), arrivals.row, arrivals.row)._replace(
         best_time=np.full(len(arrivals.row), NO_ROW, np.int64),
         best_row=np.full(len(arrivals.row), NO_ROW, np.int64),
     )

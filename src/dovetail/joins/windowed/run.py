@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 
-from dovetail.joins.interval.step import Copies, IntervalState, Times
+from dovetail.joins.emitted import Copies
 from dovetail.joins.rows.arrivals import arrivals, copied_rows
 from dovetail.joins.rows.gather import Rows, key_numbers, same_keys
+from dovetail.joins.state import JoinState
+from dovetail.joins.streams import Times
 from dovetail.joins.windowed.step import Outcome, Task, step
 from dovetail.log.category import Category
 from dovetail.model.join_config import JoinConfig
@@ -22,7 +24,7 @@ def window_step(
     config: JoinConfig,
     window: WindowJoin,
     share: Share,
-    state: IntervalState,
+    state: JoinState,
     start: JoinOffset,
     end: JoinOffset,
     left_rows: Rows,

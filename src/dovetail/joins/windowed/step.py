@@ -37,23 +37,11 @@ from numpy.typing import NDArray
 
 from dovetail.intra_window.at_rest import pairs_at_rest
 from dovetail.joins.buffer import Held
-from dovetail.joins.interval.step import (
-    NO_COPIES,
-    Arrivals,
-    Bounds,
-    Copies,
-    Counts,
-    Emitted,
-    IntervalState,
-    SameKey,
-    Times,
-    counted,
-    usable,
-)
-from dovetail.joins.tactics import NONE
+from dovetail.joins.emitted import NO_COPIES, NONE, Bounds, Copies, Counts, Emitted, SameKey, counted
+from dovetail.joins.state import JoinState
+from dovetail.joins.streams import Arrivals, Times, usable
 from dovetail.joins.windowed.kernels.copies import InWindows, in_windows, labels, mark
 from dovetail.joins.windowed.kernels.sessions import sessions
-from dovetail.kernels import ring as rings
 from dovetail.model.time_codes import NULL_KEY
 from dovetail.model.window_join import NEVER, WindowJoin
 
@@ -113,7 +101,7 @@ class Outcome(NamedTuple):
     algorithm: str | None
 
 
-def step(state: IntervalState, left: Arrivals, right: Arrivals, until: Times, task: Task) -> Outcome:
+def step(state: JoinState, left: Arrivals, right: Arrivals, until: Times, task: Task) -> Outcome:
     """Take in new rows, let the stream times pass to `until`, and say what comes out."""
     window, spec, before = task.window, state.spec, state.times
     until = Times(max(until.left, before.left), max(until.right, before.right))
@@ -209,7 +197,7 @@ def _behind(window: WindowJoin, times: Int64s, late: NDArray[np.bool_], gone: in
 
 
 def _lazy(
-    state: IntervalState, new_left: Held, new_right: Held, gone: int, last: int, task: Task
+    state: JoinState, new_left: Held, new_right: Held, gone: int, last: int, task: Task
 ) -> tuple[Closed, int]:
     """Windows `gone + 1` to `last` are over: their rows are joined."""
     window = task.window
@@ -227,14 +215,12 @@ def _lazy(
     if last > gone:
         closed = _joined_windows(state, left, right, gone + 1, last, task)
     for buffer, new in ((state.left, new_left), (state.right, new_right)):
-        rings.expire(buffer.ring, bound)
+        buffer.expire(bound)
         buffer.insert(new.where(new.time >= bound))
     return closed, max(before, state.left_rows + state.right_rows)
 
 
-def _joined_windows(
-    state: IntervalState, left: Held, right: Held, first: int, last: int, task: Task
-) -> Closed:
+def _joined_windows(state: JoinState, left: Held, right: Held, first: int, last: int, task: Task) -> Closed:
     window = task.window
     in_left, in_right = (
         in_windows(held.tag, held.time, held.row, window.length_us, window.every_us, first, last)
@@ -289,7 +275,7 @@ def _matching(
 
 
 def _closed(
-    state: IntervalState,
+    state: JoinState,
     left: Copied,
     right: Copied,
     bounds_of: Callable[[Int64s], Bounds],
@@ -323,7 +309,7 @@ def _closed(
 
 
 def _eager(
-    state: IntervalState, new_left: Held, new_right: Held, gone: int, last: int, task: Task
+    state: JoinState, new_left: Held, new_right: Held, gone: int, last: int, task: Task
 ) -> tuple[Closed, int]:
     """New rows against those that are held; a pair once for every window of both that is not over."""
     window = task.window
@@ -331,10 +317,10 @@ def _eager(
     left, right = (new.where(new.time >= open_since) for new in (new_left, new_right))
     reach = window.length_us - 1
     state.right.insert(right)
-    new, found = rings.probe(state.right.ring, left.tag, left.time, -reach, reach)
-    came, waiting = rings.probe(state.left.ring, right.tag, right.time, -reach, reach)
-    found_rows, found_times, _ = rings.rows_at(state.right.ring, found)
-    waiting_rows, waiting_times, _ = rings.rows_at(state.left.ring, waiting)
+    new, found = state.right.probe(left.tag, left.time, -reach, reach)
+    came, waiting = state.left.probe(right.tag, right.time, -reach, reach)
+    found_rows, found_times, _ = state.right.at(found)
+    waiting_rows, waiting_times, _ = state.left.at(waiting)
     left_rows = np.concatenate([left.row[new], waiting_rows])
     right_rows = np.concatenate([found_rows, right.row[came]])
     left_times = np.concatenate([left.time[new], waiting_times])
@@ -350,8 +336,8 @@ def _eager(
         same[at] = task.same_key(left_rows[at], right_rows[at])
         common = Copied(*(column[same[common.row]] for column in common))
     peak_rows = state.left_rows + state.right_rows + len(left.row)
-    rings.expire(state.right.ring, bound)
-    rings.expire(state.left.ring, bound)
+    state.right.expire(bound)
+    state.left.expire(bound)
     state.left.insert(left.where(left.time >= bound))
     return (
         NOTHING._replace(
@@ -365,7 +351,7 @@ def _eager(
 
 
 def _sessions(
-    state: IntervalState, new_left: Held, new_right: Held, was: int, now: int, task: Task
+    state: JoinState, new_left: Held, new_right: Held, was: int, now: int, task: Task
 ) -> tuple[Closed, int]:
     """Sessions of the rows held and new. Those that are over are joined and leave."""
     sides = ((state.left, new_left), (state.right, new_right))
@@ -375,7 +361,7 @@ def _sessions(
             buffer.insert(new)
         return NOTHING, state.left_rows + state.right_rows
     gap, longest = task.window.length_us, task.window.longest_us
-    slots = [rings.live_slots(buffer.ring) for buffer, _ in sides]
+    slots = [buffer.slots() for buffer, _ in sides]
     left, right = (
         buffer.held_at(found).joined(new) for (buffer, new), found in zip(sides, slots, strict=True)
     )
@@ -392,7 +378,7 @@ def _sessions(
     over = (last < now - gap) | (first < now - longest)
     leaves = over[number] if len(number) else np.zeros(0, np.bool_)
     for (buffer, new), found, gone in zip(sides, slots, (leaves[:at_left], leaves[at_left:]), strict=True):
-        rings.kill(buffer.ring, found[gone[: len(found)]])
+        buffer.kill(found[gone[: len(found)]])
         buffer.insert(new.where(~gone[len(found) :]))
     ended_left, ended_right = left.where(leaves[:at_left]), right.where(leaves[at_left:])
     in_left, in_right = number[:at_left][leaves[:at_left]], number[at_left:][leaves[at_left:]]

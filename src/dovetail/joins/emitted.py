@@ -1,0 +1,79 @@
+"""What a join step gives back: the rows that come out, by number, and what it counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dovetail.joins.buffer import Held
+
+Int64s = NDArray[np.int64]
+NONE: Int64s = np.empty(0, np.int64)
+SameKey = Callable[[Int64s, Int64s], NDArray[np.bool_]]
+"""`same_key(left_rows, right_rows)` says, pair by pair, whether the real keys are equal: hashes may
+collide."""
+
+
+class Counts(NamedTuple):
+    """What a step saw, for people."""
+
+    left_in: int
+    right_in: int
+    pairs: int
+    left_alone: int
+    right_alone: int
+    left_matched: int  # left rows that waited no longer after this step, and had a partner
+    left_late: int  # behind their own stream's time when they came
+    right_late: int
+    left_void: int  # null key
+    right_void: int
+    left_invalid: int  # no time, or one that is not believed
+    right_invalid: int
+    left_capped: int  # resolved before their time, for too many rows of their key were open
+    right_capped: int
+    collisions: int  # equal tags, different keys
+
+
+AreCopies = Callable[[Held], NDArray[np.bool_]]
+
+
+class Copies(NamedTuple):
+    """Which rows of each side other states have too, and count; None: none."""
+
+    left: AreCopies | None
+    right: AreCopies | None
+
+
+NO_COPIES = Copies(None, None)
+
+
+class Bounds(NamedTuple):
+    """Where the windows of rows that come out begin and end, in microseconds; NEVER: a row is in none."""
+
+    start: Int64s
+    end: Int64s
+
+    def ordered(self, order: Int64s) -> Bounds:
+        return Bounds(self.start[order], self.end[order])
+
+
+class Emitted(NamedTuple):
+    """Row numbers: the pairs, and the rows that come out alone (for semi joins: the left rows that
+    matched)."""
+
+    left: Int64s
+    right: Int64s
+    left_alone: Int64s
+    right_alone: Int64s
+    counts: Counts
+    peak_rows: int  # buffered on both sides when most were
+    capped: tuple[Int64s, Int64s]  # rows of each side that had to make room for others of their key
+    bounds: Bounds | None = None  # of a window join: of the pairs, then of lone left rows, then of lone right
+
+
+def counted(held: Held, copies: AreCopies | None) -> Held:
+    """Without the rows that another state counts."""
+    return held if copies is None else held.where(~copies(held))
