@@ -55,7 +55,7 @@ def test_there_are_pages() -> None:
     assert ROOT / "docs/glossary.md" in PAGES
 
 
-def test_every_page_is_reached_from_the_index() -> None:
+def test_every_page_is_reached_from_the_tutorial() -> None:
     index = ROOT / "docs/index.md"
     linked = {(index.parent / link).resolve() for link in links(index.read_text())}
     pages = {page for page in PAGES if page.is_relative_to(ROOT / "docs") and page != index}
