@@ -44,6 +44,14 @@ class DovetailError(Exception):
             }
         }
 
+    @staticmethod
+    def from_json(document: dict[str, dict[str, str | None]]) -> DovetailError:
+        """The error that `to_json` wrote down, of the same kind."""
+        said = document["error"]
+        kinds: list[type[DovetailError]] = [DovetailError, *DovetailError.__subclasses__()]
+        kind = next((kind for kind in kinds if kind.condition == said["condition"]), DovetailError)
+        return kind(said["what"] or "", where=said["where"], expected=said["expected"], hint=said["hint"])
+
     def __reduce__(self) -> tuple[object, ...]:
         """Errors cross process borders (Spark's Python workers) whole."""
         return _rebuild, (type(self), dict(self.__dict__))

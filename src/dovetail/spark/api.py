@@ -12,19 +12,24 @@ or, in place of `before` and `after`, the rows of one window: `within=dovetail.T
 
 The call starts two queries, `<name>.left` and `<name>.right`, which slice the inputs into the log; the
 DataFrame it returns reads the join. They are ordinary streaming queries: `spark.streams.active` shows them,
-and they end with the session.
+and they end with the session. If one of them fails, so does the query that reads the join, with its error.
 """
 
 from __future__ import annotations
 
+import atexit
 import os
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from threading import Thread
 from typing import Literal, Unpack
 
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
 
+from dovetail.engine.gates import Gates
 from dovetail.errors import PlanError
 from dovetail.log.homes.filesystem import absolute_home
 from dovetail.model.interval import JoinType
@@ -34,9 +39,12 @@ from dovetail.plan.dataframes.options import Options
 from dovetail.plan.dataframes.windows import Windows
 from dovetail.plan.physical import JoinStage, SlicerStage
 from dovetail.spark.application import claim, running
-from dovetail.spark.building import Builder
+from dovetail.spark.attempts import Attempts
+from dovetail.spark.building import Builder, BuiltStage
 from dovetail.spark.failures import failure_of
-from dovetail.spark.starting import Failures, Mode, start
+from dovetail.spark.lost_jvm import hung_up
+from dovetail.spark.starting import Mode, start
+from dovetail.spark.workers import make_ready
 
 On = str | Sequence[str | tuple[str, str]]
 
@@ -94,10 +102,20 @@ def join(
     plan = join_plan(name, left.columns, right.columns, keys, wanted, suffix)
     home = absolute_home(home)
     spark = left.sparkSession
+    make_ready(spark.sparkContext)
     _hold(home, name)
     claim(home, plan)
     tasks_by_default, index_dir = spark.sparkContext.defaultParallelism, os.environ.get("DOVETAIL_INDEX_DIR")
-    builder = Builder(spark, plan, home, tasks_by_default, index_dir=index_dir or None, drain=mode == "drain")
+    gates = _gates()
+    builder = Builder(
+        spark,
+        plan,
+        home,
+        tasks_by_default,
+        index_dir=index_dir or None,
+        drain=mode == "drain",
+        gates=gates,
+    )
     left_stage, right_stage, join_stage = plan.stages
     assert isinstance(left_stage, SlicerStage)
     assert isinstance(right_stage, SlicerStage)
@@ -105,7 +123,8 @@ def join(
     builder.adopt(left_stage, _side(left, [a for a, _ in keys], left_time))
     builder.adopt(right_stage, _side(right, [b for _, b in keys], right_time))
     joined = builder.build_stage(join_stage).rows
-    _slice(builder, home, name, mode)
+    gates.open(join_stage.name)
+    _slice(builder, home, name, mode, gates)
     return joined
 
 
@@ -125,17 +144,42 @@ def _side(rows: DataFrame, keys: list[str], time: str) -> DataFrame:
     )
 
 
-def _slice(builder: Builder, home: str, name: str, mode: Mode) -> None:
-    failures: Failures = {}
+def _gates() -> Gates:
+    gates = Gates()
+    atexit.register(gates.remove)
+    return gates
+
+
+def _slice(builder: Builder, home: str, name: str, mode: Mode, gates: Gates) -> None:
+    """Start the slicers. Where the inputs never end, a thread watches each and ends the join if it fails."""
     slicers = [stage for stage in builder.stages if stage.join is None]
-    queries = [(stage, query) for stage in slicers for query in start(stage, home, name, mode, failures)]
-    if mode == "stream":
-        return
-    for stage, query in queries:
+    attempts = Attempts()
+
+    def started(stage: BuiltStage) -> StreamingQuery:
+        return start(stage, home, name, mode, attempts.failures)[0]
+
+    def await_end(stage: BuiltStage, query: StreamingQuery) -> None:
+        """Until the slicer ends; after a fault of the moment it is started again."""
+        while True:
+            with suppress(StreamingQueryException):
+                query.awaitTermination()
+            if not attempts.ended(stage.name, [query]):
+                return
+            query = started(stage)
+
+    def watch(stage: BuiltStage, query: StreamingQuery) -> None:
         try:
-            query.awaitTermination()
+            await_end(stage, query)
         except Exception as error:
-            raise failures.get(stage.name) or failure_of(error, stage.name) from error
+            if not hung_up(error):
+                gates.fail(name, failure_of(error, stage.name))
+
+    queries = [(stage, started(stage)) for stage in slicers]
+    for stage, query in queries:
+        if mode == "stream":
+            Thread(target=watch, args=(stage, query), name=f"watch {stage.name}", daemon=True).start()
+        else:
+            await_end(stage, query)
 
 
 def _hold(home: str, name: str) -> None:

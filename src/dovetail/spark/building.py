@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructField, StructType, TimestampType
 
+from dovetail.engine.gates import Gates
 from dovetail.errors import PlanError
 from dovetail.joins.theta.condition import check_types
 from dovetail.log.category import Category
@@ -34,7 +35,6 @@ from dovetail.plan.physical import (
 from dovetail.plan.projection import plain_projection
 from dovetail.spark.aggregate_end import with_watermark
 from dovetail.spark.arrow_types import spark_schema
-from dovetail.spark.gates import Gates
 from dovetail.spark.inputs import read_input, read_rejects
 from dovetail.spark.join_source import JoinSource
 from dovetail.spark.own_source import own_source

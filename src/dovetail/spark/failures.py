@@ -12,10 +12,10 @@ import inspect
 import json
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar, cast
 from urllib.parse import unquote
 
-from dovetail import errors
 from dovetail.errors import DovetailError, InputError, RunError
 
 _MARK, _END = "<<dovetail:", ":dovetail>>"
@@ -67,6 +67,14 @@ def failure_of(error: BaseException, stage: str) -> DovetailError:
     packed = _unpacked(text)
     if packed is not None:
         return packed
+    if _worker_died(error):
+        return RunError(
+            f"stage {stage} failed: {DEAD_WORKER}{_killed_for_memory()}",
+            where=f"stage {stage}",
+            expected="Python workers that live as long as their tasks",
+            hint="start again: what was committed before stays. A worker that crashes writes to Spark's log; "
+            "one that is killed needs more memory, or fewer cores beside it (--master local[N])",
+        )
     summary = _summary(text)
     file = _FILE.search(text)
     if file and ("footer" in text.lower() or "FAILED_READ_FILE" in text or "parquet" in text.lower()):
@@ -90,11 +98,16 @@ _TRANSIENT = (
     "OptionalDataException",
     "ConcurrentModificationException",
 )
+DEAD_WORKER = "a Python worker process died"
+_DEATH = ("Python worker exited unexpectedly", "EOFException", "Connection reset", "Broken pipe")
+"""How the JVM notices that the process at the other end of a socket is gone."""
+_OOM_KILLS = re.compile(r"^oom_kill (\d+)$", re.MULTILINE)
 
 
 def is_transient(error: BaseException) -> bool:
     """A fault of the moment: the same stage, started again from its checkpoint, gets past it."""
-    return any(sign in str(error) for sign in _TRANSIENT)
+    text = str(error)
+    return DEAD_WORKER in text or _worker_died(error) or any(sign in text for sign in _TRANSIENT)
 
 
 def interrupted(error: BaseException) -> bool:
@@ -103,9 +116,38 @@ def interrupted(error: BaseException) -> bool:
     return "InterruptedException" in text or "cancelled part of cancelled job group" in text
 
 
+def _worker_died(error: BaseException) -> bool:
+    """Spark lost the connection to a Python process: a socket broke in the part of Spark that talks to them,
+    and no Python error came through it. Of a socket that just ended Java has no message, only a trace."""
+    text = str(error)
+    cause = getattr(error, "_cause", None)
+    while cause is not None:
+        text += str(getattr(cause, "_stackTrace", ""))
+        cause = getattr(cause, "_cause", None)
+    talking = "api.python" in text or "execution.python" in text or "Python worker" in text
+    return talking and _MARK not in text and not _PYTHON.search(text) and any(s in text for s in _DEATH)
+
+
+def _oom_kills() -> int:
+    """Processes that Linux has killed since it booted because memory ran out; 0 where it does not say."""
+    try:
+        found = _OOM_KILLS.search(Path("/proc/vmstat").read_text())
+    except OSError:
+        return 0
+    return int(found[1]) if found else 0
+
+
+_OOM_KILLS_BEFORE = _oom_kills()
+
+
+def _killed_for_memory() -> str:
+    kills = _oom_kills() - _OOM_KILLS_BEFORE
+    return f"; memory ran out: the system has killed {kills} processes since this run began" if kills else ""
+
+
 def _packed(error: DovetailError) -> TaskError:
-    fields = {"kind": type(error).__name__, **error.to_json()["error"]}
-    return TaskError(f"{_MARK}{json.dumps(fields)}{_END}")
+    """As people read it, then as `_unpacked` does."""
+    return TaskError(f"{error}\n{_MARK}{json.dumps(error.to_json())}{_END}")
 
 
 def _unpacked(text: str) -> DovetailError | None:
@@ -113,12 +155,7 @@ def _unpacked(text: str) -> DovetailError | None:
     end = text.find(_END, start)
     if start < 0 or end < 0:
         return None
-    fields = json.loads(text[start + len(_MARK) : end])
-    kind = getattr(errors, fields["kind"], RunError)
-    return cast(
-        "DovetailError",
-        kind(fields["what"], where=fields["where"], expected=fields["expected"], hint=fields["hint"]),
-    )
+    return DovetailError.from_json(json.loads(text[start + len(_MARK) : end]))
 
 
 def _summary(text: str) -> str:

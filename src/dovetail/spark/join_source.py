@@ -23,6 +23,7 @@ from pyspark.sql.types import StructType
 from dovetail.crash_points import crash_point
 from dovetail.engine.asked_tasks import tasks_to_plan
 from dovetail.engine.floors import with_floors
+from dovetail.engine.gates import look_at, wait_at
 from dovetail.engine.home_snapshots import HomeSnapshots
 from dovetail.engine.step_log import StepLog
 from dovetail.log.category import Category
@@ -30,7 +31,6 @@ from dovetail.log.commit import Commit
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import JoinOffset
 from dovetail.spark.failures import told
-from dovetail.spark.gates import wait_at
 from dovetail.spark.hang_up import QuietReader
 from dovetail.time.clock import CommitSummary
 from dovetail.time.coordinator import Pace, Planned, plan
@@ -92,6 +92,7 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
 
     @told
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        look_at(self.config.gate)
         crash_point("coordinator", "begun")
         began = time.monotonic_ns()
         config, begin = self.config, JoinOffset.from_json(start)

@@ -18,17 +18,18 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from dovetail.engine.gates import Gates
 from dovetail.engine.live_index import index_root, sweep
 from dovetail.errors import DovetailError
 from dovetail.plan.physical import Plan
 from dovetail.spark.aggregate_end import write_end_row
+from dovetail.spark.attempts import Attempts
 from dovetail.spark.building import Builder, BuiltStage
 from dovetail.spark.checkpoints import write_quickly
 from dovetail.spark.clean_stop import copy_snapshots
-from dovetail.spark.failures import failure_of, is_transient
-from dovetail.spark.gates import Gates
+from dovetail.spark.failures import failure_of
 from dovetail.spark.newest_event import unended_us
-from dovetail.spark.starting import Failures, Mode, start
+from dovetail.spark.starting import Mode, start
 
 WATCH_S = 0.2
 """Between two looks at all queries, each of which is asked several things: more often would take a share of a
@@ -37,8 +38,6 @@ STARTING_S = 0.05
 STARTING_AT_ONCE = os.cpu_count() or 1
 """A query of a Python source starts a process, and Spark gives it up if it is not there within ten seconds:
 many at once on few cores would be too slow for that."""
-STARTS = 10
-"""How often a stage is started that did not even begin: a machine may be too busy for some minutes."""
 
 
 @dataclass
@@ -59,8 +58,7 @@ class Run:
     phase: str = "starting"
     started_s: float = field(default_factory=time.monotonic)
     phases_s: dict[str, float] = field(default_factory=dict)
-    _failures: Failures = field(default_factory=dict)
-    _starts: dict[str, int] = field(default_factory=dict)
+    _attempts: Attempts = field(default_factory=Attempts)
 
     def execute(self) -> None:
         """Run to the end: of the input, or until `stop` is set. The application must be claimed."""
@@ -153,7 +151,7 @@ class Run:
             time.sleep(STARTING_S)
         try:
             self.queries[stage.name] = start(
-                stage, self.home, self.plan.application, self.mode, self._failures
+                stage, self.home, self.plan.application, self.mode, self._attempts.failures
             )
         except DovetailError:
             raise
@@ -180,21 +178,12 @@ class Run:
                 running.awaitTermination(WATCH_S)  # type: ignore[arg-type]  # fractions are fine
 
     def _check(self) -> None:
-        """Raise what ended a query, if anything did. One that did not even begin is started again."""
+        """Raise what ended a query, if anything did. After a fault of the moment it is started again."""
         self.held()
         for stage in self.stages:
             queries = self.queries.get(stage.name, [])
-            ended = [error for query in queries if not query.isActive and (error := query.exception())]
-            if not ended:
-                continue
-            errors = [self._failures.get(stage.name) or error for error in ended]
-            self._starts[stage.name] = self._starts.get(stage.name, 1) + 1
-            if self._starts[stage.name] > STARTS or not all(map(is_transient, errors)):
-                raise self._failures.get(stage.name) or failure_of(errors[0], stage.name)
-            for query in queries:
-                query.stop()
-            self._failures.pop(stage.name, None)
-            self._start(stage)
+            if self._attempts.ended(stage.name, queries):
+                self._start(stage)
 
     def _processes_starting(self) -> int:
         return sum(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import shutil
 import signal
 import sys
@@ -54,6 +55,8 @@ LOCAL_JVM = (
 the first minute, for code that mostly plans and hands batches on: so it waits until code is ten times
 hotter."""
 
+LOCAL_ATTEMPTS = 4
+"""How often a task is tried on a local master, as on others by Spark's own default."""
 MAX_SOCKET_FOLDER = 60
 """A socket's path may have about a hundred characters; Spark adds forty."""
 
@@ -68,7 +71,7 @@ def open_session(
     os.environ.setdefault("PYSPARK_PYTHON", python)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     _export_package()
-    wanted = {"spark.master": master, "spark.app.name": f"dovetail {application}"}
+    wanted = {"spark.master": retrying(master), "spark.app.name": f"dovetail {application}"}
     wanted |= {
         name: value
         for name, value in DEFAULTS.items()
@@ -139,6 +142,12 @@ def _start_jvm(conf: SparkConf, log: Path | None) -> None:
                 hint="the end of that file says why",
             ) from error
     SparkContext._ensure_initialized(gateway=gateway, conf=conf)
+
+
+def retrying(master: str) -> str:
+    """A master that runs a failed task again: `local[2]` would give up at the first worker that dies."""
+    plain = re.fullmatch(r"local(?:\[([^,\]]+)\])?", master)
+    return f"local[{plain[1] or 1},{LOCAL_ATTEMPTS}]" if plain else master
 
 
 def _local_cores(master: str) -> int:

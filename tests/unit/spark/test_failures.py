@@ -14,12 +14,24 @@ from dovetail.spark.failures import TaskError, failure_of, is_transient, told
         ("stage a failed: java.io.OptionalDataException", True),
         ("Python worker failed to connect back.", True),
         ("java.util.ConcurrentModificationException at HashMap", True),
+        (
+            "java.net.SocketException: Connection reset\n at org.apache.spark.api.python.BasePythonRunner",
+            True,
+        ),
+        ("Python worker exited unexpectedly (crashed): java.io.EOFException", True),
+        ("java.net.SocketException: Connection reset\n at org.apache.hadoop.fs.s3a", False),
         ("[CANNOT_READ_FILE_FOOTER] Could not read footer", False),
         ("", False),
     ],
 )
 def test_passing_faults(text: str, again: bool) -> None:
     assert is_transient(RuntimeError(text)) is again
+
+
+def test_a_worker_that_died_is_named() -> None:
+    error = failure_of(RuntimeError("Python worker exited unexpectedly (crashed)"), "slicer")
+    assert error.what.startswith("stage slicer failed: a Python worker process died")
+    assert is_transient(error)
 
 
 def test_an_error_crosses_spark_as_itself() -> None:

@@ -1,0 +1,76 @@
+"""Law: a join reads nothing before its slicers are done, and nothing more once one of them has failed.
+
+Starting the query of a Python source takes a second or two, for a process and a plan. So a join starts while
+its slicers still work; its source then waits at a gate, on the driver, in `prepareForTriggerAvailableNow`. A
+gate is a file: absent, `open`, or with the error that turns the join away.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+import time
+from pathlib import Path
+
+from dovetail.errors import DovetailError, RunError
+
+_LOOK_S = 0.01
+
+
+class Gates:
+    """The gates of one run."""
+
+    def __init__(self) -> None:
+        self._directory = Path(tempfile.mkdtemp(prefix="dovetail-gates-"))
+
+    def path(self, stage: str) -> str:
+        return str(self._directory / stage)
+
+    def open(self, stage: str) -> None:
+        self._write(stage, "open")
+
+    def shut(self, stages: list[str]) -> None:
+        """Turn away whoever still waits."""
+        for stage in stages:
+            if not os.path.exists(self.path(stage)):
+                self.fail(stage, RunError("the run has ended"))
+
+    def fail(self, stage: str, error: DovetailError) -> None:
+        """Turn the stage away with this error, whether it waits or has passed already."""
+        self._write(stage, json.dumps(error.to_json()))
+
+    def remove(self) -> None:
+        shutil.rmtree(self._directory, ignore_errors=True)
+
+    def _write(self, stage: str, word: str) -> None:
+        self._directory.mkdir(exist_ok=True)  # a run may outlive what others let live in /tmp
+        draft = self._directory / f".{stage}"
+        draft.write_text(word)
+        draft.replace(self.path(stage))
+
+
+def wait_at(gate: str | None) -> None:
+    """Wait until the gate opens; raises what it is shut with, or if Spark has died meanwhile."""
+    parent = os.getppid()
+    while gate is not None and not _opened(gate):
+        if os.getppid() != parent:
+            raise RunError("the run has ended")
+        time.sleep(_LOOK_S)
+
+
+def look_at(gate: str | None) -> None:
+    """Raise what the gate is shut with, if it is."""
+    if gate is not None:
+        _opened(gate)
+
+
+def _opened(gate: str) -> bool:
+    try:
+        word = Path(gate).read_text()
+    except FileNotFoundError:
+        return False
+    if word != "open":
+        raise DovetailError.from_json(json.loads(word))
+    return True
