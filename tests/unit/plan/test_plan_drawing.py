@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dovetail.plan.drawing.svg import draw_svg
-from dovetail.plan.drawing.text import draw_text
 from dovetail.plan.drawing.graph import Graph, Node, graph_of
 from dovetail.plan.drawing.layout import lay_out
+from dovetail.plan.drawing.svg import draw_svg
+from dovetail.plan.drawing.text import draw_text
 from dovetail.pql.compile import compile_pql, trace
 
 
