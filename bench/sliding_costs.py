@@ -16,8 +16,7 @@ from bench.sliding_rates import Case, filled, measured
 from bench.sliding_work import arrivals
 from dovetail.simulate.costs import Costs
 from dovetail.simulate.run import sustained_rate
-from dovetail.simulate.setup import Setup
-from dovetail.simulate.window import Window
+from dovetail.simulate.setup import Setup, WindowSize
 from dovetail.sliding.kernels.channel import channel, send_rows, take_rows
 from dovetail.sliding.kernels.layout import PAIR_WORDS
 
@@ -141,7 +140,7 @@ def beside(measured_costs: Costs, windows: list[int], seconds: float, repeat: in
             setup = Setup(
                 "split",
                 cores,
-                Window(rows=window),
+                WindowSize(rows=window),
                 physical_cores=processors,
                 other_threads=0,
                 fan_out=8,

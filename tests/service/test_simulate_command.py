@@ -10,8 +10,7 @@ import pytest
 from dovetail.service.cli import main as cli
 from dovetail.simulate.costs import Costs
 from dovetail.simulate.costs_file import write_costs
-from dovetail.simulate.figures.catalogue import FIGURES
-from dovetail.simulate.figures.figure import Figure, Panel, Series
+from dovetail.simulate.figures import FIGURES, Figure, Panel, Series
 
 
 def run(*arguments: str) -> int:

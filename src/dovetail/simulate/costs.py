@@ -1,4 +1,4 @@
-"""What a machine's operations cost: the one place where nanoseconds enter the simulator.
+"""What a machine's operations cost. All nanoseconds enter the simulator here.
 
 Law: costs are finite and not negative, and a comparison takes time. The defaults are PLACEHOLDERS: round
 numbers of the order that one core of a present server shows. `dovetail simulate --costs FILE` takes measured
@@ -17,8 +17,8 @@ CompareLevels = tuple[tuple[int, float], ...]
 
 @dataclass(frozen=True)
 class Costs:
-    """Nanoseconds of one thread. `compare_ns` tells by the rows of a sub-window what one comparison in a scan
-    of it costs, because a scan that leaves a cache level slows down: pairs of rows and cost, rows ascending.
+    """Nanoseconds of one thread. `compare_ns` is the cost of one comparison by the size of the sub-window it
+    scans, because a scan that outgrows a cache level slows down: pairs of rows and cost, rows ascending.
     """
 
     compare_ns: CompareLevels = ((1 << 14, 0.12), (1 << 20, 0.12), (1 << 21, 0.20), (1 << 23, 0.25))
@@ -43,20 +43,20 @@ class Costs:
     punctuation_ns: float = 10.0
     """A star put out by a core, or taken by a merger."""
     partition_ns: float = 200.0
-    """CellJoin's coordinator, for each core, when it divides the windows anew."""
+    """CellJoin's coordinator, for each core, when it divides the windows again."""
     timeslice_ns: float = 3_000_000.0
     """How long a thread runs when it shares a physical core."""
     switch_ns: float = 3_000.0
     """Lost when a physical core goes from one thread to the next."""
     source: str = "placeholders"
-    """Where the numbers are from, in words."""
+    """Where the numbers come from, in words."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
             if field.name.endswith("_ns") and field.name != "compare_ns" and not _is_cost(value):
                 raise SettingError(
-                    f"{value!r} is no cost", where=field.name, expected="nanoseconds, finite, from 0 on"
+                    f"{value!r} is not a cost", where=field.name, expected="nanoseconds, finite, from 0 on"
                 )
         levels = self.compare_ns
         rows = [level[0] for level in levels]

@@ -1,7 +1,7 @@
 """Costs that follow from what the SplitJoin paper says of its machine (32 cores, 28 of them join cores).
 
-Every number below is a statement of the paper or is reckoned from one; what the paper leaves open is said to
-be a guess. So these statements are INPUTS, and a simulation with these costs cannot confirm them: throughput
+Every number below is stated in the paper or computed from what it states; guesses are marked as guesses. So
+these statements are INPUTS, and a simulation with these costs cannot confirm them: throughput
 of SplitJoin at 28 cores in both window types, and its 60 % over low-latency handshake join there. What is
 found, not put in: other core counts and windows, and every latency. What a core does for a row beside
 comparing it is part of a comparison's cost here.
@@ -52,7 +52,7 @@ def paper_costs() -> Costs:
         result_ns=100.0,
         merge_ns=100.0,
         punctuation_ns=_PUNCTUATION_NS,
-        source="reckoned from the SplitJoin paper, sections 7.1 to 7.4",
+        source="computed from the SplitJoin paper, sections 7.1 to 7.4",
     )
 
 
@@ -66,5 +66,5 @@ def handshake_costs() -> Costs:
         timestamp_ns=0.0,
         hop_ns=_HOP_NS,
         row_ns=0.0,
-        source="reckoned from the handshake paper, section 5.4",
+        source="computed from the handshake paper, section 5.4",
     )

@@ -1,4 +1,4 @@
-"""Designs in which rows go down to all cores at once: from a setup to the kernel's arrays and back."""
+"""Designs in which rows go down a tree to all cores at once: Kang's procedure, CellJoin and SplitJoin."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.simulate.costs import Costs
-from dovetail.simulate.kernels.trees import Rows, Shape, Work, pass_trees
-from dovetail.simulate.load import Load, draw_matches, load
-from dovetail.simulate.outcome import Outcome, Times, outcome
+from dovetail.simulate.kernels.trees import Shape, TreeRows, Work, pass_trees
+from dovetail.simulate.load import Load, draw_matches, load, slices
+from dovetail.simulate.result import RowTimes, SimulationResult, summarize
 from dovetail.simulate.setup import Setup
-from dovetail.simulate.sharing import slices
 
 
 @dataclass(frozen=True)
 class TreeDesign:
-    """What tells these designs apart."""
+    """What differs between these designs."""
 
     fan_out: int
     fan_in: int
@@ -30,6 +29,60 @@ class TreeDesign:
     group: int
 
 
+def kang(setup: Setup, costs: Costs, rows_per_s: float) -> TreeDesign:
+    """Kang's three-step procedure: one core that scans, inserts and invalidates. The sequential reference.
+
+    Paper: Kang, Naughton, Viglas (ICDE 2003), as quoted in the handshake paper, section 2.2.
+    Cost: one row at a time, the scan of a whole window each.
+    """
+    return TreeDesign(fan_out=2, fan_in=2, root_ns=0.0, core_ns=costs.expire_ns, stars=(0.0, 0.0), group=0)
+
+
+def cell_join(setup: Setup, costs: Costs, rows_per_s: float) -> TreeDesign:
+    """CellJoin: a tree of one level whose root is the coordinator, with more to do than a distributor.
+
+    Paper: Gedik, Bordawekar, Yu, *CellJoin* (VLDB Journal 2009), as the handshake paper (SIGMOD 2011,
+    sections 2.2 and 3.6) describes it: a coordinator divides the windows into basic windows, one share a
+    core, again every few rows, at a cost that grows with the number of cores, and copies every new row to all
+    of them.
+    Differs: results are collected without order by one thread; fetching basic windows from the shared memory
+    is part of a comparison's cost.
+    Cost: the coordinator's, O(k) a row, bounds the rate however many cores there are.
+    """
+    return TreeDesign(
+        fan_out=max(2, setup.cores),
+        fan_in=max(2, setup.cores),
+        root_ns=costs.partition_ns * setup.cores / setup.repartition_rows,
+        core_ns=costs.expire_ns / setup.cores,
+        stars=(0.0, 0.0),
+        group=0,
+    )
+
+
+def split_join(setup: Setup, costs: Costs, rows_per_s: float) -> TreeDesign:
+    """SplitJoin: rows of both streams go down one tree to all cores; each scans its sub-window, one of them
+    stores (in turn, without coordination); results and stars come up through mergers, one tree a stream, and
+    a combiner.
+
+    Paper: Najafi, Sadoghi, Jacobsen, *SplitJoin* (USENIX ATC 2016), sections 4 and 5, figures 11 and 14.
+    Vocabulary: join core = core; distributor, merger, combiner, star as in the paper.
+    Differs: a core's stars for a row are one piece of work at its end, so mergers begin with a row when its
+    first core is done, not at its first star. Mergers of the right and left regions run side by side.
+    Cost: distribution O(log_b k); see `formulas.py`.
+    """
+    sub_window = load(setup, costs, rows_per_s).sub_window
+    # Passive expiration overwrites; active expiration removes one row for each that comes, in one of k cores.
+    expire = costs.expire_ns / setup.cores if setup.window.timed else 0.0
+    return TreeDesign(
+        fan_out=setup.fan_out,
+        fan_in=setup.fan_in,
+        root_ns=0.0,
+        core_ns=expire,
+        stars=(setup.precision.stars(sub_window[0]), setup.precision.stars(sub_window[1])),
+        group=setup.precision.rows_per_star,
+    )
+
+
 def nodes(cores: int, branching: int) -> NDArray[np.int64]:
     """How many there are on each level from the cores to the root; one core needs no tree."""
     counts = [cores]
@@ -38,9 +91,9 @@ def nodes(cores: int, branching: int) -> NDArray[np.int64]:
     return np.array(counts, np.int64)
 
 
-def simulate_trees(
+def simulate_tree(
     setup: Setup, costs: Costs, rows_per_s: float, design: TreeDesign, rows: int, seed: int
-) -> Outcome:
+) -> SimulationResult:
     loaded = load(setup, costs, rows_per_s)
     arrivals = setup.arrivals.times_ns(rows_per_s, rows // 2, seed)
     matches = draw_matches(loaded, rows // 2, seed)
@@ -49,7 +102,7 @@ def simulate_trees(
     stream = np.repeat(np.arange(2), rows // 2)[order]
     stars = loaded.mean(design.stars)
     passed = pass_trees(
-        Rows(
+        TreeRows(
             arrivals.ravel()[order],
             stream,
             works.ravel()[order],
@@ -68,7 +121,7 @@ def simulate_trees(
     )
     kept = ~passed.lost
     start, end = passed.start[kept], passed.end[kept]
-    times = Times(
+    times = RowTimes(
         arrival=arrivals.ravel()[order][kept],
         start=start,
         end=end,
@@ -78,7 +131,7 @@ def simulate_trees(
         partners=np.array(loaded.sub_window)[stream[kept]],
     )
     scanned = loaded.mean(loaded.sub_window) * setup.cores
-    return outcome(times, int(passed.lost.sum()), rows_per_s, scanned)
+    return summarize(times, int(passed.lost.sum()), rows_per_s, scanned)
 
 
 def busiest_tree_ns(setup: Setup, costs: Costs, rows_per_s: float, design: TreeDesign) -> float:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dovetail.simulate.kernels.chain import Walk, walk_chain
+from dovetail.simulate.kernels.chains import Walk, walk_chain
 from dovetail.simulate.kernels.slices import Slices
 
 Floats = NDArray[np.float64]

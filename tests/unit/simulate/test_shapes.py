@@ -6,21 +6,25 @@ from dataclasses import replace
 
 import pytest
 
-from dovetail.simulate.arrivals import Arrivals
 from dovetail.simulate.costs import Costs
-from dovetail.simulate.figures.latency import near_full
-from dovetail.simulate.figures.throughput import handshake_figure_16
+from dovetail.simulate.figures import handshake_figure_16, near_full
 from dovetail.simulate.paper_costs import handshake_costs, paper_costs
-from dovetail.simulate.precision import Precision, parse_precision
 from dovetail.simulate.run import modelled_rate, simulate, sustained_rate
-from dovetail.simulate.setup import Design, Setup
-from dovetail.simulate.window import Window, parse_window
+from dovetail.simulate.setup import (
+    ArrivalPattern,
+    Design,
+    Ordering,
+    Setup,
+    WindowSize,
+    parse_ordering,
+    parse_window,
+)
 
 COSTS = paper_costs()
-QUARTER = Window(seconds=900.0)
+QUARTER = WindowSize(seconds=900.0)
 
 
-def held(design: Design, cores: int, window: Window = QUARTER, physical: int | None = None) -> float:
+def held(design: Design, cores: int, window: WindowSize = QUARTER, physical: int | None = None) -> float:
     return sustained_rate(Setup(design, cores, window, physical_cores=physical), COSTS)
 
 
@@ -32,7 +36,7 @@ def test_splitjoin_holds_1_6_times_low_latency_handshake_join_at_28_cores() -> N
     assert gains[0] < 1.3
     assert gains[-1] == pytest.approx(1.6, rel=0.02)
     assert held("split", 28) == pytest.approx(4400, rel=0.01)
-    assert held("split", 28, Window(rows=1 << 21)) == pytest.approx(5200, rel=0.01)
+    assert held("split", 28, WindowSize(rows=1 << 21)) == pytest.approx(5200, rel=0.01)
 
 
 def test_visiting_latency_is_3_3_times_apart_at_28_cores_and_similar_at_4() -> None:
@@ -61,7 +65,8 @@ def test_the_last_cores_cost_more_than_they_give() -> None:
     """Sections 7.2 and 7.4: 32 join cores of 32 leave none for four other threads (both numbers are put in);
     smaller windows suffer more, which is found."""
     drop = [
-        held("split", 32, Window(rows=1 << power), 32) / held("split", 28, Window(rows=1 << power), 32)
+        held("split", 32, WindowSize(rows=1 << power), 32)
+        / held("split", 28, WindowSize(rows=1 << power), 32)
         for power in (17, 21)
     ]
     assert drop[0] < drop[1] < 0.9
@@ -72,7 +77,7 @@ def test_the_last_cores_cost_more_than_they_give() -> None:
 def test_twice_the_window_halves_the_rate_and_more_so_the_larger_it_is() -> None:
     """Section 7.4: with larger windows other stages weigh less. With cheap comparisons that shows."""
     rates = [
-        sustained_rate(Setup("split", 16, Window(rows=1 << power)), replace(Costs(), hop_ns=500.0))
+        sustained_rate(Setup("split", 16, WindowSize(rows=1 << power)), replace(Costs(), hop_ns=500.0))
         for power in (12, 13, 18, 19)
     ]
     assert rates[0] / rates[1] < 1.5
@@ -91,11 +96,12 @@ def test_handshake_throughput_goes_with_the_root_of_the_cores() -> None:
 
 
 def test_punctuations_weigh_only_at_high_precision() -> None:
-    """Figure 19: from 1 to 16 stars in a sub-window of 2^15 nothing is felt, below 2^10 comparisons a star it
-    is. How much depends on the cost of a star, which is a guess; that it falls and never rises does not."""
+    """Figure 19: from 1 to 16 stars in a sub-window of 2^15 nothing is felt, below 2^10 comparisons per star
+    it is. How much depends on the cost of a star, which is a guess; that it falls and never rises does
+    not."""
 
     def rate(precision: str) -> float:
-        setup = Setup("split", 28, Window(rows=28 << 15), precision=parse_precision(precision))
+        setup = Setup("split", 28, WindowSize(rows=28 << 15), precision=parse_ordering(precision))
         return sustained_rate(setup, COSTS)
 
     rates = [rate(one) for one in ("none", "outer", "inner:2048", "inner:64", "inner:8", "inner")]
@@ -108,7 +114,7 @@ def test_relaxed_outer_order_holds_results_back() -> None:
     """Results of a group come out together: latency for fewer stars."""
 
     def gathering(every: int) -> float:
-        setup = Setup("split", 8, Window(rows=1 << 16), precision=Precision("outer", every))
+        setup = Setup("split", 8, WindowSize(rows=1 << 16), precision=Ordering("outer", every))
         return simulate(setup, COSTS, 0.5 * modelled_rate(setup, COSTS)).latency.gathering_ns
 
     waits = [gathering(every) for every in (1, 5, 50)]
@@ -118,20 +124,20 @@ def test_relaxed_outer_order_holds_results_back() -> None:
 
 def test_a_flat_tree_bounds_the_rate_and_a_deep_one_does_not() -> None:
     """Sub-windows so small that distribution is the bottleneck: the root writes to its children in turn."""
-    window = Window(rows=1 << 12)
+    window = WindowSize(rows=1 << 12)
     rates = [sustained_rate(Setup("split", 256, window, fan_out=fan), COSTS) for fan in (2, 16, 256)]
     assert rates[0] > 1.5 * rates[1] > 10 * rates[2]
 
 
 def test_bursts_longer_than_the_queues_lower_the_rate() -> None:
-    steady = Setup("split", 8, Window(rows=1 << 16), queue_rows=16)
+    steady = Setup("split", 8, WindowSize(rows=1 << 16), queue_rows=16)
     rates = [
-        sustained_rate(replace(steady, arrivals=Arrivals("bursts", rows, 0.1)), COSTS)
+        sustained_rate(replace(steady, arrivals=ArrivalPattern("bursts", rows, 0.1)), COSTS)
         for rows in (20, 200, 1000)
     ]
     assert rates[0] == sustained_rate(steady, COSTS)
     assert rates[0] > rates[1] > rates[2]
-    roomy = replace(steady, input_rows=2000, arrivals=Arrivals("bursts", 200, 0.1))
+    roomy = replace(steady, input_rows=2000, arrivals=ArrivalPattern("bursts", 200, 0.1))
     assert sustained_rate(roomy, COSTS) == pytest.approx(rates[0], rel=0.02)
 
 
@@ -148,12 +154,12 @@ def test_time_skew_moves_work_between_the_streams_and_beyond_the_window_adds_to_
 @pytest.mark.parametrize(
     ("text", "window"),
     [
-        ("2^17", Window(rows=1 << 17)),
-        ("1000", Window(rows=1000)),
+        ("2^17", WindowSize(rows=1 << 17)),
+        ("1000", WindowSize(rows=1000)),
         ("15min", QUARTER),
-        ("30s", Window(seconds=30)),
+        ("30s", WindowSize(seconds=30)),
     ],
 )
-def test_windows_are_read_and_written(text: str, window: Window) -> None:
+def test_windows_are_read_and_written(text: str, window: WindowSize) -> None:
     assert parse_window(text) == window
     assert str(window) == text

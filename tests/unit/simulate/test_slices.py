@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from dovetail.simulate.costs import Costs
 from dovetail.simulate.kernels.slices import finished
-from dovetail.simulate.setup import Setup
-from dovetail.simulate.sharing import slices
-from dovetail.simulate.window import Window
+from dovetail.simulate.load import slices
+from dovetail.simulate.setup import Setup, WindowSize
 
 
 def walked(start: float, work: float, on: float, period: float, phase: float) -> float:
@@ -50,7 +49,7 @@ def test_a_thread_with_its_own_core_never_waits() -> None:
 def test_who_shares(cores: int, physical: int, shared: int) -> None:
     """Four other threads are dealt after the join cores; threads of a core never run at once."""
     costs = Costs(switch_ns=0.0)
-    found = slices(Setup("split", cores, Window(rows=1 << 12), physical_cores=physical), costs, seed=1)
+    found = slices(Setup("split", cores, WindowSize(rows=1 << 12), physical_cores=physical), costs, seed=1)
     assert int((found.on[:cores] < found.period[:cores]).sum()) == shared
     assert np.all(found.on <= found.period)
     if cores == 64:

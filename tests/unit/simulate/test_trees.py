@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dovetail.simulate.kernels.slices import Slices
-from dovetail.simulate.kernels.trees import Rows, Shape, Work, pass_trees
+from dovetail.simulate.kernels.trees import Shape, TreeRows, Work, pass_trees
 from dovetail.simulate.trees import nodes
 
 
-def recursive(rows: Rows, shape: Shape, work: Work) -> tuple[list[float], list[float], list[float]]:
+def recursive(rows: TreeRows, shape: Shape, work: Work) -> tuple[list[float], list[float], list[float]]:
     """Mean start, mean end and time out of every row; no input is refused."""
     cores, depth, top = int(shape.up[0]), len(shape.down) - 1, len(shape.up) - 1
     count, queue = len(rows.arrival), shape.queue
@@ -102,7 +102,7 @@ def test_the_kernel_keeps_the_law(
     seed: int, cores: int, count: int, fan_out: int, fan_in: int, queue: int, group: int, spread: float
 ) -> None:
     random = np.random.default_rng(seed)
-    rows = Rows(
+    rows = TreeRows(
         np.cumsum(random.exponential(spread, count)),
         random.integers(0, 2, count),
         random.exponential(2.0, count),

@@ -1,5 +1,5 @@
-"""`dovetail simulate`: what rate a sliding-window design would hold on cores that are not there, and where a
-row's time would go. A table, JSON, or the papers' figures as SVG."""
+"""`dovetail simulate`: the rate that a sliding-window design would hold on a given number of cores, and where
+a row's time would go. Prints a table or JSON, or draws the papers' figures as SVG."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import typer
 from dovetail.errors import InputError, SettingError
 
 if TYPE_CHECKING:
-    from dovetail.simulate.answer import Answer
     from dovetail.simulate.costs import Costs
+    from dovetail.simulate.run import Capacity
     from dovetail.simulate.setup import Setup
 
 PAPER, PLACEHOLDERS = "paper", "placeholders"
-LISTS = "Several with commas."
+LISTS = "Separate several with commas."
 
 
 def simulate(
@@ -27,49 +27,59 @@ def simulate(
     ] = "split",
     cores: Annotated[str, typer.Option(help=f"Join cores, 1 to 1024. {LISTS}")] = "1,2,4,8,16,28",
     window: Annotated[
-        str, typer.Option(help=f"Of each stream: rows (2^17) or time (15min). {LISTS}")
+        str, typer.Option(help=f"Window of each stream, in rows (2^17) or time (15min). {LISTS}")
     ] = "2^17",
     ordering: Annotated[
-        str, typer.Option(help=f"none, outer, outer:N (rows a star), inner, inner:N (comparisons). {LISTS}")
+        str,
+        typer.Option(
+            help="Order of results: none, outer, outer:N (a star every N rows), inner or inner:N "
+            f"(a star every N comparisons). {LISTS}"
+        ),
     ] = "outer",
-    fan_out: Annotated[str, typer.Option(help=f"Of SplitJoin's distribution tree. {LISTS}")] = "2",
-    fan_in: Annotated[int, typer.Option(help="Of its mergers.")] = 2,
+    fan_out: Annotated[str, typer.Option(help=f"Fan-out of SplitJoin's distribution tree. {LISTS}")] = "2",
+    fan_in: Annotated[int, typer.Option(help="Fan-in of SplitJoin's mergers.")] = 2,
     selectivity: Annotated[float, typer.Option(help="Share of pairs that match.")] = 1 / 250_000,
-    load: Annotated[float, typer.Option(help="Latency is at this share of the rate held.")] = 0.9,
-    arrivals: Annotated[str, typer.Option(help="steady, poisson or bursts.")] = "steady",
-    burst_rows: Annotated[int, typer.Option(help="Rows from one burst to the next.")] = 200,
-    burst_share: Annotated[float, typer.Option(help="Share of the time in which they come.")] = 0.5,
+    load: Annotated[float, typer.Option(help="Measure latency at this share of the rate held.")] = 0.9,
+    arrivals: Annotated[str, typer.Option(help="How rows arrive: steady, poisson or bursts.")] = "steady",
+    burst_rows: Annotated[int, typer.Option(help="Rows per burst.")] = 200,
+    burst_share: Annotated[float, typer.Option(help="Share of the time in which bursts arrive.")] = 0.5,
     right_later: Annotated[
-        float, typer.Option(help="Time skew: seconds that right rows come later (time windows).")
+        float, typer.Option(help="Time skew: seconds by which right rows arrive later (time windows).")
     ] = 0.0,
-    physical_cores: Annotated[int | None, typer.Option(help="Fewer than threads: they take turns.")] = None,
-    other_threads: Annotated[int, typer.Option(help="Threads beside the join cores.")] = 4,
-    queue_rows: Annotated[int, typer.Option(help="Between two threads.")] = 256,
-    input_rows: Annotated[int, typer.Option(help="Waiting to be taken in; more are lost.")] = 64,
+    physical_cores: Annotated[
+        int | None, typer.Option(help="Physical cores. If threads outnumber them, they take turns.")
+    ] = None,
+    other_threads: Annotated[int, typer.Option(help="Threads other than the join cores.")] = 4,
+    queue_rows: Annotated[int, typer.Option(help="Capacity of the queue between two threads.")] = 256,
+    input_rows: Annotated[
+        int, typer.Option(help="Capacity of the input queue. Rows that find it full are lost.")
+    ] = 64,
     costs: Annotated[
         str | None,
-        typer.Option(help="placeholders, paper, or a JSON file of measured ones; figures have their own."),
+        typer.Option(help="placeholders, paper, or a JSON file of measured costs. Figures have their own."),
     ] = None,
-    rows: Annotated[int | None, typer.Option(min=100, help="Length of a run; by default by cores.")] = None,
-    seed: Annotated[int, typer.Option(min=0)] = 1,
+    rows: Annotated[
+        int | None, typer.Option(min=100, help="Rows per run (default: grows with the cores).")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed. The same seed repeats the same run.")] = 1,
     figure: Annotated[
         str | None,
-        typer.Option(help="12, 13, 15 to 19, handshake-16, load, scale or all, in place of a table."),
+        typer.Option(
+            help="Draw figures instead of printing a table: 12, 13, 15 to 19, handshake-16, load, scale, all."
+        ),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for figures.")] = Path(),
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Simulate sliding-window joins on 1 to 1,024 cores: rates held, latency by stage, papers' figures."""
+    """Simulate sliding-window joins on 1 to 1,024 cores: the rate they hold, their latency, the papers'
+    figures."""
     given = _costs(costs)
     if figure is not None:
         _figures(figure, given, out, as_json)
         return
-    from dovetail.simulate.answer import answer
-    from dovetail.simulate.arrivals import Arrivals
     from dovetail.simulate.costs import Costs
-    from dovetail.simulate.precision import parse_precision
-    from dovetail.simulate.setup import Setup
-    from dovetail.simulate.window import parse_window
+    from dovetail.simulate.run import capacity
+    from dovetail.simulate.setup import ArrivalPattern, Setup, parse_ordering, parse_window
 
     used = given or Costs()
     setups: list[Setup] = []
@@ -84,18 +94,18 @@ def simulate(
                 _whole(count, "--cores"),
                 parse_window(size),
                 selectivity,
-                parse_precision(order),
+                parse_ordering(order),
                 _whole(fan, "--fan-out"),
                 fan_in,
                 queue_rows,
                 input_rows,
                 physical_cores,
                 other_threads,
-                arrivals=Arrivals(arrivals, burst_rows, burst_share),  # type: ignore[arg-type]
+                arrivals=ArrivalPattern(arrivals, burst_rows, burst_share),  # type: ignore[arg-type]
                 right_later_s=right_later,
             )
         )
-    answers = [answer(setup, used, load=load, rows=rows, seed=seed) for setup in setups]
+    answers = [capacity(setup, used, load=load, rows=rows, seed=seed) for setup in setups]
     if as_json:
         from dovetail.service.cli.log_output import print_json
         from dovetail.simulate.costs_file import to_json
@@ -105,26 +115,26 @@ def simulate(
         _print(answers, used)
 
 
-def _costs(said: str | None) -> Costs | None:
+def _costs(name: str | None) -> Costs | None:
     from dovetail.simulate.costs import Costs
     from dovetail.simulate.costs_file import read_costs
     from dovetail.simulate.paper_costs import paper_costs
 
-    if said is None:
+    if name is None:
         return None
-    if said in (PAPER, PLACEHOLDERS):
-        return paper_costs() if said == PAPER else Costs()
-    return read_costs(Path(said))
+    if name in (PAPER, PLACEHOLDERS):
+        return paper_costs() if name == PAPER else Costs()
+    return read_costs(Path(name))
 
 
 def _whole(text: str, where: str) -> int:
     if not text.isdecimal():
-        raise SettingError(f"{text!r} is no number", where=where, expected="numbers with commas between them")
+        raise SettingError(f"{text!r} is not a number", where=where, expected="numbers separated by commas")
     return int(text)
 
 
 def _figures(names: str, costs: Costs | None, folder: Path, as_json: bool) -> None:
-    from dovetail.simulate.figures.catalogue import FIGURES, make_figure
+    from dovetail.simulate.figures import FIGURES, make_figure
 
     wanted = list(FIGURES) if names == "all" else names.split(",")
     if as_json:
@@ -147,7 +157,7 @@ def _figures(names: str, costs: Costs | None, folder: Path, as_json: bool) -> No
         print(draw(make_figure(name, costs), folder), flush=True)
 
 
-def _print(answers: list[Answer], costs: Costs) -> None:
+def _print(answers: list[Capacity], costs: Costs) -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -182,7 +192,7 @@ def _print(answers: list[Answer], costs: Costs) -> None:
     console.print(table)
     lost = sum(one.at_load.lost for one in answers)
     console.print(
-        f"Rows/s of both streams together, none lost. Latency at {answers[0].load:g} of that"
+        f"Rows/s: both streams together, no row lost. Latency: at {answers[0].load:g} of that rate"
         + (f", where {lost} rows were lost" if lost else "")
         + f". Costs: {costs.source}.",
         style="bright_black",

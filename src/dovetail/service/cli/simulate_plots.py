@@ -15,7 +15,7 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
-from dovetail.simulate.figures.figure import Figure, Panel
+from dovetail.simulate.figures import Figure, Panel
 
 mpl.rcParams.update({"svg.hashsalt": "dovetail", "svg.fonttype": "none", "font.family": "sans-serif"})
 mpl.rcParams.update({"font.size": 9, "axes.grid": True, "grid.alpha": 0.3})

@@ -23,7 +23,7 @@ from dovetail.kernels.flags import kernel
 from dovetail.simulate.kernels.slices import Slices, finished
 
 
-class Rows(NamedTuple):
+class TreeRows(NamedTuple):
     """Rows of both streams in order of arrival, and the work each of them is."""
 
     arrival: NDArray[np.float64]
@@ -36,7 +36,7 @@ class Rows(NamedTuple):
 
 class Shape(NamedTuple):
     """Nodes by level: `down` from the root of the distributors to the cores, `up` from the cores to the last
-    merger. Thread number k stands for whatever is not a join core."""
+    merger. Thread number k represents all threads that are not join cores."""
 
     down: NDArray[np.int64]
     up: NDArray[np.int64]
@@ -78,7 +78,7 @@ class Mergers(NamedTuple):
 
 
 @kernel
-def pass_trees(rows: Rows, shape: Shape, work: Work, slices: Slices) -> Passed:
+def pass_trees(rows: TreeRows, shape: Shape, work: Work, slices: Slices) -> Passed:
     count = len(rows.arrival)
     passed = Passed(np.zeros(count, np.bool_), np.zeros(count), np.zeros(count), np.zeros(count))
     depth = len(shape.down) - 1

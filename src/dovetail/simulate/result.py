@@ -15,7 +15,7 @@ DRIFT = 0.005
 
 
 @dataclass(frozen=True)
-class Times:
+class RowTimes:
     """By row, in nanoseconds; rows of both streams, by arrival, without those lost."""
 
     arrival: NDArray[np.float64]
@@ -44,7 +44,7 @@ class Latency:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SimulationResult:
     offered: int
     lost: int
     completed: int
@@ -57,7 +57,7 @@ class Outcome:
     latency: Latency
 
 
-def outcome(times: Times, lost: int, rows_per_s: float, scanned_rows: float) -> Outcome:
+def summarize(times: RowTimes, lost: int, rows_per_s: float, scanned_rows: float) -> SimulationResult:
     """Latency is that of the second half: by then the queues are as full as they get."""
     count = len(times.arrival)
     late = slice(count // 2, None)
@@ -70,7 +70,7 @@ def outcome(times: Times, lost: int, rows_per_s: float, scanned_rows: float) -> 
     meets = times.partners[late] > 0
     spent = max(float(times.out.max() - times.arrival.min()), 1.0) if count else 1.0
     completed_per_s = count / spent * 1e9
-    return Outcome(
+    return SimulationResult(
         offered=count + lost,
         lost=lost,
         completed=count,

@@ -1,1 +1,0 @@
-"""The papers' figures, simulated: one function a figure, numbers only. Drawing is the service's."""
