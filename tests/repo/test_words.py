@@ -1,0 +1,99 @@
+"""One word for one thing, and words that people use. `docs/glossary.md` has the words.
+
+Two lists only get shorter: `NOT_YET`, what still has words to lose, and `STILL_TWICE`, class names that two
+rooms use. Whoever cleans a folder deletes its line; nobody adds one.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from dovetail.service.checkout import checkout_root
+
+ROOT = checkout_root()
+SOURCE = ROOT / "src/dovetail"
+
+LOSE = {
+    r"told": "says, shows, given",
+    r"reckon\w*": "compute, estimate",
+    r"anew": "again",
+    r"rows a second": "rows per second",
+    r"so many": "N, a number",
+    r"what all": "everything",
+    r"of which to compare": "(say what is compared)",
+    r"is had": "is made, is known",
+}
+WORDS = re.compile("|".join(rf"\b{word}\b" for word in LOSE), re.IGNORECASE)
+
+NOT_YET = {
+    "ARCHITECTURE.md",
+    "bench",
+    "docs/papers",
+    "docs/reference/log-format.md",
+    "docs/reference/metrics.md",
+    "docs/reference/pql.md",
+    "src/dovetail/engine",
+    "src/dovetail/intra_window",
+    "src/dovetail/joins",
+    "src/dovetail/kernels",
+    "src/dovetail/log",
+    "src/dovetail/model",
+    "src/dovetail/plan",
+    "src/dovetail/service",
+    "src/dovetail/slicing",
+    "src/dovetail/sliding",
+    "src/dovetail/spark",
+    "src/dovetail/time",
+    "src/dovetail/why",
+    "tests",
+}
+
+STILL_TWICE = {
+    "Asked", "Column", "Costs", "JoinSummary", "Layout", "Measured", "Outcome", "Pairs", "Part", "Plan",
+    "Rows", "Run", "Source", "Times",
+}  # fmt: skip
+
+
+def written() -> list[Path]:
+    """Every file that people read."""
+    folders = ("src", "bench", "tests", "docs", "examples")
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]
+    readable = [path for path in files if path.suffix in {".py", ".md", ".pql"}]
+    return sorted([*ROOT.glob("*.md"), ROOT / "dovetail", ROOT / "mkdocs.yml", *readable])
+
+
+def is_exempt(path: Path) -> bool:
+    name = path.relative_to(ROOT)
+    return path == Path(__file__) or any(name.is_relative_to(place) for place in NOT_YET)
+
+
+def test_words_to_lose_are_lost() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in written()
+        if not is_exempt(path)
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if WORDS.search(line)
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize("line", ["As I was told.", "N rows a second", "Reckoned from costs", "what all is"])
+def test_words_are_found(line: str) -> None:
+    assert WORDS.search(line)
+
+
+def test_a_class_name_is_at_home_in_one_room() -> None:
+    """A room is a folder of `src/dovetail`. The kinds of join share one, and have the same names in it."""
+    rooms = defaultdict(set)
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                rooms[node.name].add(path.relative_to(SOURCE).parts[0])
+    twice = {name: sorted(homes) for name, homes in rooms.items() if len(homes) > 1}
+    assert {name: homes for name, homes in twice.items() if name not in STILL_TWICE} == {}
