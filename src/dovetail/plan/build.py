@@ -1,7 +1,7 @@
-"""Rewritten program -> physical plan. Every expression is where it belongs already; this gathers stages.
+"""Rewritten program -> physical plan. The rules have put every expression in its place; this makes stages.
 
-A stage ends in a CREATE TABLE. It holds the plain views that the table reads, in order, and below them
-either input tables (a slicer stage) or one join view (a join stage).
+A stage ends in a CREATE TABLE. It has the plain views that the table reads, in order, and below them either
+input tables (a slicer stage) or one join view (a join stage).
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from dataclasses import replace
 from sqlglot import exp
 
 from dovetail.errors import PlanError
-from dovetail.model.interval import IntervalSpec, JoinType
+from dovetail.model.interval import IntervalSpec
 from dovetail.model.window_join import LONGEST_SESSION_US
 from dovetail.plan.consumers import unread
 from dovetail.plan.dialect import spark_sql
 from dovetail.plan.functions import arguments, function_name
 from dovetail.plan.interval_literal import NotAnInterval, interval_us, text_us
-from dovetail.plan.joins import options as join_options
-from dovetail.plan.joins.condition import JoinCondition, take_apart
+from dovetail.plan.joins.condition import Join, read_join
+from dovetail.plan.joins.options import BUCKETS, MAX_DELAY_US
 from dovetail.plan.joins.theta import theta_of
-from dovetail.plan.joins.windows import reads_bounds, window_join
+from dovetail.plan.joins.windows import reads_bounds
 from dovetail.plan.physical import (
     CategoryOutput,
     Column,
@@ -41,10 +41,8 @@ from dovetail.plan.physical import (
     Watermark,
 )
 from dovetail.plan.problems import Problems
-from dovetail.plan.relation_types import environment_of, relation_types
 from dovetail.plan.rules.lift_windows import window_call
-from dovetail.plan.rules.split_joins import join_type
-from dovetail.plan.scope import output_names, tables
+from dovetail.plan.scope import environment_of, output_names, relation_types
 from dovetail.plan.statements import CreateInput, CreateTable, CreateView, Program, Scribe, is_join, reads
 from dovetail.plan.types import is_timestamp
 
@@ -61,9 +59,9 @@ def build(program: Program) -> Plan:
 
 
 def unread_warnings(program: Program) -> list[str]:
-    """Of a program before the split: what leads to no table does not run."""
+    """Warnings about what does not run because no table needs it, in a program before the split."""
     kinds = {s.name: "input table" if isinstance(s, CreateInput) else "view" for s in unread(program)}
-    return [f"{kind} `{name}` leads to no table and does not run" for name, kind in kinds.items()]
+    return [f"{kind} `{name}` is read by no table and does not run" for name, kind in kinds.items()]
 
 
 def _stage(program: Program, table: CreateTable) -> Stage:
@@ -120,7 +118,7 @@ def _output(program: Program, table: CreateTable) -> Output:
                 category,
                 keys if storage.shard is not None else (),
                 "_time" if timed else None,
-                storage.buckets or join_options.BUCKETS,
+                storage.buckets or BUCKETS,
                 storage.compression or "auto",
             )
         shard = spark_sql(storage.shard) if storage.shard else None
@@ -130,67 +128,54 @@ def _output(program: Program, table: CreateTable) -> Output:
     return ConsoleSink() if storage.kind == "CONSOLE" else NoopSink()
 
 
-def _join_stage(program: Program, join: CreateView, output: Output) -> JoinStage:
-    """The join itself; what is evaluated after it is the caller's."""
-    query = join.query
-    assert isinstance(query, exp.Select)
-    sides = [program.get(table.name) for table in tables(query)]
+def _join_stage(program: Program, view: CreateView, output: Output) -> JoinStage:
+    """The join itself. The caller adds what is evaluated after it."""
+    join = read_join(program, view)
     categories = []
-    for side in sides:
+    for name in join.names:
+        side = program.get(name)
         assert isinstance(side, CreateInput)
         assert isinstance(side.origin, Scribe)
         categories.append(side.origin.category)
-    left, right = (table.name for table in tables(query))
-    given = join_options.resolve(join.options)
-    condition = take_apart(
-        program, query.args["joins"][0].args["on"], left, right, counted=given.rows is not None
-    )
+    condition, given = join.condition, join.options
     types = relation_types(program)
     columns = []
-    for item in query.expressions:
+    for item in join.query.expressions:
         column = item.unalias()
         if reads_bounds(column):
             bound = str(function_name(column)).removeprefix("window_")
             columns.append(JoinColumn(item.output_name, "window", bound, "TIMESTAMP"))
             continue
-        side_name = "left" if column.table == left else "right"
+        side_name = "left" if column.table == join.left else "right"
         type_ = types.get((column.table.lower(), column.name.lower()))
         columns.append(JoinColumn(item.output_name, side_name, column.name, type_))
     return JoinStage(
         name=categories[0].removeprefix(f"{program.application}.").removesuffix(".left"),
         left=categories[0],
         right=categories[1],
-        spec=_spec(program, join, join_type(query), condition, given),
+        spec=_spec(program, join),
         settings=given.settings,
-        source_name=join.name,
+        source_name=view.name,
         columns=tuple(columns),
         views=(),
         select="",
         output=output,
-        theta=theta_of(condition, left, right, given, environment_of(query, types))
-        if condition.is_theta
-        else None,
-        window=window_join(program, condition.window, join_type(query), given.emit, given.max_session_us)
+        theta=theta_of(join, environment_of(join.query, types)) if condition.is_theta else None,
+        window=condition.window.join(program, join.how, given.emit, given.max_session_us)
         if condition.window
         else None,
     )
 
 
-def _spec(
-    program: Program,
-    join: CreateView,
-    how: JoinType,
-    condition: JoinCondition,
-    given: join_options.JoinOptions,
-) -> IntervalSpec:
+def _spec(program: Program, join: Join) -> IntervalSpec:
     try:
-        return given.spec(condition.before_us, condition.after_us, how)
-    except PlanError as error:  # options that do not go together with this join
-        raise program.plan_error(error.what, join.span, expected=error.expected, hint=error.hint) from None
+        return join.options.spec(join.condition.before_us, join.condition.after_us, join.how)
+    except PlanError as error:  # options that contradict the type of the join
+        raise program.placed(error, join.view.span) from None
 
 
 def _watermark(program: Program, table: CreateTable) -> Watermark | None:
-    """By default rows may be as late as the joins below can make them."""
+    """Rows may be as late as the joins below can make them."""
     call = window_call(table)
     if call is None:
         return None
@@ -205,7 +190,7 @@ def _watermark(program: Program, table: CreateTable) -> Watermark | None:
             hint=f"for seconds since 1970 write window(timestamp_seconds({time.name}), ...)",
         )
     delay = sum(_delay(program, join) for join in _joins_below(program, table))
-    return Watermark(time.table, time.name, delay or join_options.MAX_DELAY_US, _reach_us(program, call))
+    return Watermark(time.table, time.name, delay or MAX_DELAY_US, _reach_us(program, call))
 
 
 def _reach_us(program: Program, call: exp.Expr) -> int:
@@ -244,18 +229,14 @@ def _joins_below(program: Program, statement: CreateTable | CreateView | CreateI
     return list(found.values())
 
 
-def _delay(program: Program, join: CreateView) -> int:
-    query = join.query
-    assert isinstance(query, exp.Select)
-    left, right = (table.name for table in tables(query))
-    given = join_options.resolve(join.options)
-    condition = take_apart(
-        program, query.args["joins"][0].args["on"], left, right, counted=given.rows is not None
-    )
-    delays_us = given.settings.left_max_delay_us + given.settings.right_max_delay_us
-    if condition.window is not None and condition.window.shape == "session":
-        return delays_us + (given.max_session_us or LONGEST_SESSION_US) + condition.window.length_us
-    return delays_us + condition.before_us + condition.after_us
+def _delay(program: Program, view: CreateView) -> int:
+    """How long after its event time a result of a join may come out."""
+    join = read_join(program, view)
+    window, settings = join.condition.window, join.options.settings
+    delays_us = settings.left_max_delay_us + settings.right_max_delay_us
+    if window is not None and window.window.shape == "session":
+        return delays_us + (join.options.max_session_us or LONGEST_SESSION_US) + window.length_us
+    return delays_us + join.condition.before_us + join.condition.after_us
 
 
 def _ordered(stages: list[Stage]) -> tuple[Stage, ...]:

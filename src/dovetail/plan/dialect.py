@@ -10,7 +10,9 @@ that differ only in quotes are the same tree, and so that `left` or `order` can 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import ClassVar
 
@@ -141,3 +143,27 @@ def cast_to(node: exp.Expr, type_: str) -> exp.Expr:
     made: exp.Expr = tree.expressions[0]
     made.set("this", node.copy())
     return made
+
+
+DEEPEST = 400
+FRAMES = 6_000
+
+
+@contextmanager
+def deep_trees() -> Iterator[None]:
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, FRAMES))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def too_deep(tree: exp.Expr) -> exp.Expr | None:
+    """A node at the allowed depth that still has children, if there is one."""
+    layer = [tree]
+    for _ in range(DEEPEST):
+        layer = [child for node in layer for child in node.iter_expressions()]
+        if not layer:
+            return None
+    return layer[0]

@@ -220,3 +220,8 @@ def from_json(data: Any) -> Plan:
             hint="plan the application again from its PQL text",
         ) from None
     return plan
+
+
+def rejects_category(application: str, table: str) -> str:
+    """The category of the unreadable rows of an input table."""
+    return f"{application}.rejects.{table}"

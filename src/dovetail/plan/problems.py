@@ -1,21 +1,21 @@
 """Finding all errors, not only the first.
 
-A rule that meets an error notes it here with the statement it belongs to, goes on with the next statement,
-and raises everything at the end. `dovetail check` then drops the statements at fault, with all that read
-them, and lets the later rules look at the rest.
+A rule that meets an error records it with its statement, goes on with the next statement, and raises all
+errors at the end. `dovetail check` then drops the statements at fault and everything that reads them, and
+lets the later rules check the rest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from dovetail.errors import DovetailError, PqlError
-from dovetail.plan.statements import Program, reads
+from dovetail.plan.statements import Program, Statement, reads
 
 
 class ProblemsFound(PqlError):
-    """One or more errors, each with the name of its statement (None: the program as a whole)."""
+    """One or more errors, each with the name of its statement, or None for the program as a whole."""
 
     def __init__(self, found: list[tuple[str | None, DovetailError]]) -> None:
         first = found[0][1]
@@ -32,9 +32,9 @@ class ProblemsFound(PqlError):
 
 
 class Problems:
-    """Collects errors; `done` raises them, without those that may only be echoes.
+    """Collects errors. `done` raises them, except those that may only be consequences of others.
 
-    A statement that reads one with an error cannot be judged: its own errors wait until the first is mended.
+    A statement that reads one with an error cannot be judged, so its own errors wait until that is fixed.
     """
 
     def __init__(self, program: Program | None = None) -> None:
@@ -43,7 +43,7 @@ class Problems:
 
     def add(self, statement: str | None, error: DovetailError) -> None:
         if isinstance(error, ProblemsFound):
-            self.found.extend(error.found)
+            self.found.extend((of or statement, one) for of, one in error.found)
         else:
             self.found.append((statement, error))
 
@@ -60,12 +60,23 @@ class Problems:
             raise ProblemsFound([(s, e) for s, e in self.found if s is None or not self._echoes(s, at_fault)])
 
     def _echoes(self, statement: str, at_fault: set[str]) -> bool:
-        """It reads a statement at fault other than itself, and is not read by it (both on a cycle)."""
+        """It reads another statement at fault that does not read it in turn (on a cycle, both count)."""
         if self.program is None:
             return False
         own = statement.lower()
         below = read_by(self.program, own)
         return any(name != own and own not in read_by(self.program, name) for name in below & at_fault)
+
+
+def each_statement(program: Program, rewrite: Callable[[Statement], Iterable[Statement]]) -> Program:
+    """The program with every statement replaced by what `rewrite` makes of it, or all errors."""
+    problems = Problems(program)
+    made: list[Statement] = []
+    for statement in program:
+        with problems.of(statement.name):
+            made.extend(rewrite(statement))
+    problems.done()
+    return program.with_statements(made)
 
 
 def read_by(program: Program, name: str) -> set[str]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from sqlglot import exp
 
-from dovetail.plan.statements import CreateInput, Program, Statement
+from dovetail.plan.statements import CreateInput, Program, Statement, tables_in
+from dovetail.plan.types import Environment, type_of
 
 Schema = Mapping[str, tuple[str, ...]]
 """Relation (lower case) -> its columns in order, spelled as declared."""
@@ -75,3 +76,43 @@ def columns_of(statement: Statement) -> tuple[str, ...]:
     if isinstance(statement, CreateInput):
         return tuple(column.name for column in statement.columns)
     return tuple(output_names(statement.query))
+
+
+Types = dict[tuple[str, str], str | None]
+"""(relation, column), both in lower case -> type."""
+
+
+def relation_types(program: Program) -> Types:
+    types: Types = {}
+    for statement in program:
+        if isinstance(statement, CreateInput):
+            types.update({(statement.name.lower(), c.name.lower()): c.type for c in statement.columns})
+        elif isinstance(statement.query, exp.Select):
+            environment = environment_of(statement.query, types)
+            for item in statement.query.expressions:
+                types[statement.name.lower(), item.output_name.lower()] = type_of(item, environment)
+    return types
+
+
+def environment_of(query: exp.Query, types: Types) -> Environment:
+    place_of = places_in(query, types)
+
+    def look_up(column: exp.Column) -> str | None:
+        place = place_of(column)
+        return types.get(place) if place else None
+
+    return look_up
+
+
+def places_in(query: exp.Query, known: Types) -> Callable[[exp.Column], tuple[str, str] | None]:
+    """The relation and column that a reference means; in a query that passes through, only if it is clear."""
+    if is_simple(query):
+        return lambda column: (column.table.lower(), column.name.lower()) if column.table else None
+    relations = [relation.lower() for relation in tables_in(query)]
+
+    def look_up(column: exp.Column) -> tuple[str, str] | None:
+        name = column.name.lower()
+        holders = [(relation, name) for relation in relations if (relation, name) in known]
+        return holders[0] if len(holders) == 1 else None
+
+    return look_up

@@ -1,14 +1,14 @@
 """A PQL program as data: the paper's four kinds of statement (section 4.1), frozen.
 
-Rules take a `Program` and give a `Program`. The sqlglot trees in it are never changed in place: a rule
-copies. Equality is by meaning: places in the text and warnings do not count, so `parse(render(p)) == p` can
-be a law.
+A rule takes a `Program` and returns a `Program`. It copies the sqlglot trees that it changes. Equality
+ignores places in the text and warnings, so `parse(render(p)) == p` can be a law.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import TypeGuard
 
 from sqlglot import exp
 
@@ -19,7 +19,7 @@ from dovetail.plan.source import Source, Span, span_of
 
 @dataclass(frozen=True)
 class ColumnDef:
-    """A column of an input table; its type is None until declared, known by the source, or inferred."""
+    """A column of an input table. Its type is None until declared, read from the source, or inferred."""
 
     name: str
     type: str | None = None
@@ -64,7 +64,7 @@ class CreateInput:
 
 @dataclass(frozen=True)
 class JoinOption:
-    """One `name = value` of `WITH (...)`: an interval is held in microseconds."""
+    """One `name = value` of `WITH (...)`: intervals are in microseconds."""
 
     name: str
     value: str | int | float
@@ -103,7 +103,7 @@ class Program:
         return iter(self.statements)
 
     def get(self, name: str) -> Statement | None:
-        """Names are found whatever their case, as Spark finds them."""
+        """The statement of that name, in any case, as in Spark."""
         return next((s for s in self.statements if s.name.lower() == name.lower()), None)
 
     def with_statements(self, statements: tuple[Statement, ...] | list[Statement]) -> Program:
@@ -115,14 +115,19 @@ class Program:
     def error(
         self, what: str, at: exp.Expr | Span | None, *, expected: str | None = None, hint: str | None = None
     ) -> PqlError:
-        """A text that means nothing, and where."""
+        """An error in the text, with its place."""
         return PqlError(what, where=self._show(at), expected=expected, hint=hint)
 
     def plan_error(
         self, what: str, at: exp.Expr | Span | None, *, expected: str | None = None, hint: str | None = None
     ) -> PlanError:
-        """A text that means something which cannot be planned, and where."""
+        """An error about something that can be read but not planned, with its place."""
         return PlanError(what, where=self._show(at), expected=expected, hint=hint)
+
+    def placed(self, error: PlanError, at: exp.Expr | Span | None) -> PlanError:
+        """The same error with its place in the text."""
+        error.where = self._show(at)
+        return error
 
     def _show(self, at: exp.Expr | Span | None) -> str | None:
         span = span_of(at) if isinstance(at, exp.Expr) else at
@@ -130,7 +135,7 @@ class Program:
 
 
 def reads(statement: Statement) -> list[str]:
-    """Names of the relations that a statement's query reads, in order, CTE names left out."""
+    """Names of the relations that a statement's query reads, in order, without CTEs."""
     if isinstance(statement, CreateInput):
         return []
     return tables_in(statement.query)
@@ -142,7 +147,7 @@ def tables_in(query: exp.Expr) -> list[str]:
     return list(dict.fromkeys(name for name in names if name and name.lower() not in own))
 
 
-def is_join(statement: Statement) -> bool:
+def is_join(statement: Statement) -> TypeGuard[CreateView]:
     """A view whose query is one SELECT with a JOIN: a streaming join."""
     return (
         isinstance(statement, CreateView)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from dovetail.plan.dialect import PqlSpark
+from dovetail.plan.functions import ARGUMENT_IS_RESULT, RETURN_TYPES, SAME_TYPE, arguments, function_name
 
 INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 FLOATS = ("FLOAT", "DOUBLE")
@@ -90,3 +92,101 @@ def _decimal(type_: str) -> tuple[int, int]:
         return INTEGER_DIGITS[head(type_)], 0
     numbers = [int(n) for n in re.findall(r"\d+", type_)]
     return (numbers[0] if numbers else 10, numbers[1] if len(numbers) > 1 else 0)
+
+
+Environment = Callable[[exp.Column], str | None]
+
+_TRUTH = (
+    exp.Connector,
+    exp.Not,
+    exp.Is,
+    exp.In,
+    exp.Between,
+    exp.Like,
+    exp.ILike,
+    exp.RegexpLike,
+    exp.Exists,
+)
+_COMPARISON = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ)
+ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.IntDiv)
+
+
+def type_of(node: exp.Expr, environment: Environment) -> str | None:
+    if isinstance(node, (exp.Paren, exp.Alias, exp.Neg)):
+        return type_of(node.this, environment)
+    if isinstance(node, exp.Column):
+        return environment(node)
+    if isinstance(node, exp.Literal):
+        return literal_type(node)
+    if isinstance(node, (exp.Boolean, *_TRUTH, *_COMPARISON)):
+        return "BOOLEAN"
+    if isinstance(node, exp.TryCast):
+        return str(node.args["to"].sql(dialect=PqlSpark, identify=False))
+    if isinstance(node, (exp.DPipe, exp.Trim, exp.Substring)):
+        return "STRING"
+    if isinstance(node, ARITHMETIC):
+        return _arithmetic(node, environment)
+    if isinstance(node, exp.Case):
+        results = [branch.args["true"] for branch in node.args["ifs"]]
+        return _one_type([*results, *filter(None, [node.args.get("default")])], environment)
+    if isinstance(node, exp.If):
+        return _one_type([node.args["true"], *filter(None, [node.args.get("false")])], environment)
+    return _call(node, environment)
+
+
+def literal_type(node: exp.Literal) -> str:
+    if node.is_string:
+        return "STRING"
+    text = str(node.this)
+    if text.isdigit():
+        return "INT" if int(text[:11]) < 2**31 and len(text) < 11 else "BIGINT"
+    return (
+        "DOUBLE"
+        if "e" in text.lower()
+        else f"DECIMAL({max(1, len(text) - 1)}, {len(text.partition('.')[2])})"
+    )
+
+
+def _arithmetic(node: exp.Expr, environment: Environment) -> str | None:
+    for interval, other in ((node.expression, node.this), (node.this, node.expression)):
+        if isinstance(interval, exp.Interval):
+            shifted = type_of(other, environment)
+            return shifted if shifted is not None and is_timestamp(shifted) else None
+    types = type_of(node.this, environment), type_of(node.expression, environment)
+    heads = [head(t) if t else None for t in types]
+    if any(name in FLOATS for name in heads):
+        return "DOUBLE"
+    if not all(name in INTEGERS for name in heads):
+        return None
+    if isinstance(node, exp.Div):
+        return "DOUBLE"
+    if isinstance(node, exp.IntDiv):
+        return "BIGINT"
+    return common_type(str(types[0]), str(types[1]))
+
+
+def _one_type(nodes: list[exp.Expr], environment: Environment) -> str | None:
+    """The one type of several expressions; a NULL among them says nothing."""
+    types = {type_of(node, environment) for node in nodes if not isinstance(node, exp.Null)}
+    return types.pop() if len(types) == 1 else None
+
+
+def _call(node: exp.Expr, environment: Environment) -> str | None:
+    name = function_name(node)
+    if name is None:
+        return None
+    if name in RETURN_TYPES:
+        return RETURN_TYPES[name]
+    given = arguments(node)
+    if name in SAME_TYPE:
+        return type_of(given[0], environment) if name == "nullif" and given else _one_type(given, environment)
+    if not given:
+        return None
+    first = type_of(given[0], environment)
+    if name in ARGUMENT_IS_RESULT:
+        return first
+    if name in ("concat",) and first is not None and head(first) == "STRING":
+        return "STRING"
+    if name in ("sum", "try_sum") and first is not None:
+        return "DOUBLE" if head(first) in FLOATS else "BIGINT" if head(first) in INTEGERS else None
+    return None

@@ -13,7 +13,7 @@ from typing import Any
 
 from dovetail.errors import DovetailError
 from dovetail.plan.build import build
-from dovetail.plan.nesting import deep_trees
+from dovetail.plan.dialect import deep_trees
 from dovetail.plan.physical import Plan
 from dovetail.plan.problems import ProblemsFound
 from dovetail.plan.rules import RULES

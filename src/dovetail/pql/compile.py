@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from dovetail.plan.build import build, unread_warnings
 from dovetail.plan.consumers import unread
-from dovetail.plan.nesting import deep_trees
+from dovetail.plan.dialect import deep_trees
 from dovetail.plan.physical import Plan
 from dovetail.plan.rules import RULES, Rule
 from dovetail.plan.rules.split_joins import split_joins

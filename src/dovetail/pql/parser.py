@@ -22,7 +22,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from dovetail.errors import DovetailError, PlanError, PqlError
 from dovetail.plan.dialect import pql_sql
 from dovetail.plan.interval_literal import SPELLINGS, NotAnInterval, interval_us
-from dovetail.plan.joins import options as join_options
+from dovetail.plan.joins.options import checked, conflicts, find
 from dovetail.plan.nearest import did_you_mean
 from dovetail.plan.problems import Problems
 from dovetail.plan.source import Source, Span, span_of
@@ -278,45 +278,49 @@ def _cut_options(cursor: Cursor) -> tuple[list[Token], tuple[JoinOption, ...]]:
 
 
 def _options(cursor: Cursor) -> tuple[JoinOption, ...]:
-    options: list[JoinOption] = []
+    """All options up to the closing bracket, or all errors in them."""
+    options: dict[str, JoinOption] = {}
+    problems = Problems()
     while True:
-        option = _option(cursor)
-        if any(option.name == other.name for other in options):
-            raise PqlError(
-                f"join option `{option.name}` is given twice", where=cursor.source.show(option.span)
-            )
-        options.append(option)
+        name, place = cursor.name("the name of a join option")
+        cursor.expect("=")
+        tokens = cursor.argument()
+        place = replace(place, stop=tokens[-1].end + 1 if tokens else place.stop)
+        with problems.of(None):
+            option = _option(cursor.source, name, tokens, place)
+            if option.name in options:
+                raise PqlError(f"join option `{option.name}` is given twice", where=cursor.source.show(place))
+            options[option.name] = option
         if cursor.accept(")"):
             break
         if not cursor.accept(","):
             raise cursor.unexpected("`,` or `)`")
-    for option, error in join_options.misplaced(options):
-        error.where = cursor.source.show(option.span)
-        raise error
-    return tuple(options)
+    if not problems.found:  # an option that was not read could be the one that others need
+        for option, error in conflicts(options.values()):
+            error.where = cursor.source.show(option.span)
+            problems.add(None, error)
+    problems.done()
+    return tuple(options.values())
 
 
-def _option(cursor: Cursor) -> JoinOption:
-    name, place = cursor.name("the name of a join option")
+def _option(source: Source, name: str, tokens: list[Token], place: Span) -> JoinOption:
     try:
-        option = join_options.find(name)
-        cursor.expect("=")
-        tokens = cursor.argument()
+        option = find(name)
         if option.kind == "rows":
-            place = replace(place, stop=tokens[-1].end + 1 if tokens else place.stop)
-            return JoinOption(option.name, join_options.checked(option, _rows(tokens)), place)
-        node = parse_expression(cursor.source, tokens, tokens[-1].end + 1 if tokens else place.stop)
-        place = replace(place, stop=tokens[-1].end + 1)
+            return JoinOption(option.name, checked(option, _rows(tokens)), place)
+        node = parse_expression(source, tokens, place.stop)
         timed = node.find(exp.Interval) is not None
         if timed != (option.kind == "interval"):
             what = f"join option `{option.name}` cannot be {pql_sql(node)[:40]}"
-            raise PlanError(what, expected=option.expected, hint=None if timed else "name a unit")
-        return JoinOption(option.name, join_options.checked(option, _value(node)), place)
-    except (PlanError, NotAnInterval) as error:
-        if isinstance(error, NotAnInterval):
-            error = PlanError(f"join option `{name}`: {error}", expected=SPELLINGS)
-        error.where = error.where or cursor.source.show(place)
-        raise error from None
+            raise PlanError(what, expected=option.expected, hint=None if timed else "add a unit")
+        return JoinOption(option.name, checked(option, _value(node)), place)
+    except NotAnInterval as error:
+        raise PlanError(
+            f"join option `{name}`: {error}", where=source.show(place), expected=SPELLINGS
+        ) from None
+    except PlanError as error:
+        error.where = error.where or source.show(place)
+        raise
 
 
 def _rows(tokens: list[Token]) -> object:

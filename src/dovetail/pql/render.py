@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import textwrap
 
-from dovetail.plan.dialect import pql_sql, quoted
+from dovetail.plan.dialect import deep_trees, pql_sql, quoted
 from dovetail.plan.interval_literal import words
 from dovetail.plan.joins.options import BY_NAME
-from dovetail.plan.nesting import deep_trees
 from dovetail.plan.statements import (
     CreateInput,
     CreateTable,

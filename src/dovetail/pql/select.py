@@ -15,8 +15,7 @@ from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dovetail.errors import DovetailError, PqlError
-from dovetail.plan.dialect import parse_tokens
-from dovetail.plan.nesting import DEEPEST, deep_trees, too_deep
+from dovetail.plan.dialect import DEEPEST, deep_trees, parse_tokens, too_deep
 from dovetail.plan.source import Source, Span
 from dovetail.pql.tokens import OPENING, depths, retyped, span, word
 

@@ -5,28 +5,24 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sqlglot import exp
-
 from dovetail.plan.dialect import pql_sql
 from dovetail.plan.joins.bands import bands_in
-from dovetail.plan.joins.condition import JoinCondition, take_apart
+from dovetail.plan.joins.condition import Join, read_join
+from dovetail.plan.joins.expressions import is_compiled, is_evaluated
 from dovetail.plan.joins.filters import filters
-from dovetail.plan.joins.options import JoinOptions, resolve
-from dovetail.plan.joins.theta import is_known
-from dovetail.plan.joins.theta_compiling import is_compiled
-from dovetail.plan.joins.theta_words import access_words, found_band_words, rows_words
 from dovetail.plan.joins.words import (
     HOW_WORDS,
+    access_words,
     algorithm_words,
     emit_words,
+    found_band_words,
     match_words,
+    rows_words,
     window_words,
     windows_words,
 )
 from dovetail.plan.physical import Column, JoinStage, Plan
-from dovetail.plan.relation_types import environment_of, relation_types
-from dovetail.plan.rules.split_joins import join_type
-from dovetail.plan.scope import tables
+from dovetail.plan.scope import environment_of, relation_types
 from dovetail.plan.statements import CreateInput, CreateTable, CreateView, Program, Scribe, Storage, is_join
 
 
@@ -106,32 +102,30 @@ def summarise(program: Program, plan: Plan) -> Summary:
 
 
 def _join(program: Program, view: CreateView, stage: JoinStage) -> JoinSummary:
-    query = view.query
-    assert isinstance(query, exp.Select)
-    left, right = (table.name for table in tables(query))
-    given = resolve(view.options)
-    on = take_apart(program, query.args["joins"][0].args["on"], left, right, counted=given.rows is not None)
+    join = read_join(program, view)
+    on, counted = join.condition, join.options.rows is not None
     pairs = zip(on.left_keys, on.right_keys, strict=True)
     return JoinSummary(
         name=view.name,
-        left=left,
-        right=right,
-        type=HOW_WORDS[join_type(query)],
+        left=join.left,
+        right=join.right,
+        type=HOW_WORDS[join.how],
         keys=tuple(f"{pql_sql(a)} = {pql_sql(b)}" for a, b in pairs),
-        window=_window(on, given, stage),
+        window=_window(join, stage),
         before_us=on.before_us,
         after_us=on.after_us,
         match=match_words(stage.spec),
-        counted=given.rows is not None,
-        finds=_finds(program, query, on, (left, right), given) if on.is_theta else _window_lines(stage),
+        counted=counted,
+        finds=_finds(program, join) if on.is_theta else _window_lines(stage),
         within=stage.window is not None,
     )
 
 
-def _window(on: JoinCondition, given: JoinOptions, stage: JoinStage) -> str:
+def _window(join: Join, stage: JoinStage) -> str:
     if stage.window is not None:
         return f"within one window: {windows_words(stage.window)}"
-    return rows_words(given.rows) if given.rows else window_words(on.before_us, on.after_us)
+    rows, on = join.options.rows, join.condition
+    return rows_words(rows) if rows else window_words(on.before_us, on.after_us)
 
 
 def _window_lines(stage: JoinStage) -> tuple[str, ...]:
@@ -140,14 +134,13 @@ def _window_lines(stage: JoinStage) -> tuple[str, ...]:
     return emit_words(stage.window, stage.spec.how), f"joins {algorithm_words(stage.window)}"
 
 
-def _finds(
-    program: Program, query: exp.Select, on: JoinCondition, names: tuple[str, str], given: JoinOptions
-) -> tuple[str, ...]:
+def _finds(program: Program, join: Join) -> tuple[str, ...]:
     """The access path of a theta join, in the words of its text."""
-    conditions = filters(program, query, on, join_type(query), given.match).on
-    environment = environment_of(query, relation_types(program))
-    known = [node for node in conditions if is_known(node, names, environment)]
-    bands, rest = bands_in(known, *names, environment)
+    names = join.names
+    conditions = filters(program, join).on
+    environment = environment_of(join.query, relation_types(program))
+    known = [node for node in conditions if is_evaluated(node, names, environment)]
+    bands, rest = bands_in(known, names, environment)
     compiled = [node for node in rest if is_compiled(node, names, environment)]
     after = [pql_sql(node) for node in conditions if node not in known]
     return tuple(
@@ -156,7 +149,7 @@ def _finds(
             [pql_sql(node) for node in compiled],
             [pql_sql(node) for node in rest if node not in compiled],
             after,
-            timed=given.rows is None,
+            timed=join.options.rows is None,
         )
     )
 

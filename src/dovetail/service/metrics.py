@@ -20,8 +20,7 @@ from dovetail.model.window_join import WindowJoin
 from dovetail.plan.application_file import read_application
 from dovetail.plan.configure import join_config
 from dovetail.plan.joins.words import emit_words
-from dovetail.plan.physical import JoinStage, Plan
-from dovetail.plan.rejects import rejects_category
+from dovetail.plan.physical import JoinStage, Plan, rejects_category
 from dovetail.service.advice import Advice, Bound, Distances, advise, distances
 
 

@@ -18,8 +18,7 @@ from dovetail.errors import DovetailError
 from dovetail.log.category import Category, list_categories
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import NEVER, JoinOffset
-from dovetail.plan.physical import SlicerStage
-from dovetail.plan.rejects import rejects_category
+from dovetail.plan.physical import SlicerStage, rejects_category
 from dovetail.spark.building import BuiltStage
 from dovetail.spark.runner import Run
 from dovetail.time.clock import saved_estimate

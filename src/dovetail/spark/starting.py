@@ -26,8 +26,8 @@ from dovetail.plan.physical import (
     NoopSink,
     ScribeSink,
     SlicerStage,
+    rejects_category,
 )
-from dovetail.plan.rejects import rejects_category
 from dovetail.spark.batch_files import files_of_batch, last_planned
 from dovetail.spark.building import BuiltStage
 from dovetail.spark.checkpoints import Checkpoint

@@ -228,8 +228,8 @@ def test_what_leads_nowhere_is_told_and_left_out(joined: Callable[..., str]) -> 
     plan = compile_pql(joined(table="CREATE TABLE o AS SELECT k FROM a STORAGE NOOP;"))
     assert [stage.name for stage in plan.stages] == ["o"]
     assert plan.warnings == (
-        "input table `b` leads to no table and does not run",
-        "view `v` leads to no table and does not run",
+        "input table `b` is read by no table and does not run",
+        "view `v` is read by no table and does not run",
     )
 
 

@@ -17,7 +17,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "reference" / "pql.md"
 def row(option: Option) -> str:
     values = option.expected.replace(" | ", " or ")  # a bar would end the cell
     default = f"`{option.default_text}`" if option.default_text else ""
-    return f"| `{option.name}` | {values} | {default} | {option.sentence} |"
+    return f"| `{option.name}` | {values} | {default} | {option.joins.words} | {option.sentence} |"
 
 
 def test_the_reference_page_has_the_table() -> None:
@@ -94,7 +94,7 @@ def test_estimated_time() -> None:
     ],
 )
 def test_an_option_that_has_no_say_is_refused(given: list[JoinOption]) -> None:
-    with pytest.raises(PlanError, match="has no say with") as caught:
+    with pytest.raises(PlanError, match="has no effect with") as caught:
         resolve(given)
     assert caught.value.expected
     assert caught.value.hint

@@ -94,10 +94,10 @@ VIEWS = {
     "CREATE VIEW v AS SELECT count(*) AS n FROM a;": "aggregates stand in a CREATE TABLE",
     "CREATE VIEW v AS SELECT * FROM (SELECT t FROM a) AS q;": "cannot be expanded",
     "CREATE VIEW v AS SELECT q.t AS t FROM (SELECT tt AS t FROM a) AS q;": "there is no column `tt`",
-    "CREATE VIEW v AS SELECT * EXCEPT (z) FROM a;": "EXCEPT names a column that is not there",
+    "CREATE VIEW v AS SELECT * EXCEPT (z) FROM a;": "EXCEPT names a column that does not exist",
     join("l.k = r.kk AND " + WINDOW): "`b` has no column `kk`",
     join("k = r.k AND " + WINDOW): "`k` is ambiguous: `l` and `r` both have it",
-    join(WINDOW): "the join has no equality, and no other condition",
+    join(WINDOW): "the join has no equality and no other condition",
     join("l.k = r.k"): "no time window",
     join("l.k = r.k AND r.t >= l.t - INTERVAL 1 MINUTE"): "no upper bound",
     join("l.k = r.k AND r.t <= l.t + INTERVAL 1 MINUTE"): "no lower bound",
@@ -138,7 +138,7 @@ VIEWS = {
     + ";": "no columns of `r`",
     "CREATE VIEW v AS SELECT l.t AS _time FROM a l JOIN b r ON l.k = r.k AND "
     + WINDOW
-    + ";": "the planner's own",
+    + ";": "the planner uses such names itself",
     "CREATE VIEW v AS SELECT l.t FROM a l JOIN b r ON l.k = r.k AND "
     + WINDOW
     + " JOIN a z ON z.k = r.k;": "one join a view",

@@ -78,7 +78,10 @@ def test_a_program_is_rendered_and_read_again() -> None:
 
 
 def test_the_plan_says_what_and_why() -> None:
-    for how, emit in (("", "eager: a pair is known with its second row"), ("LEFT", "lazy: lone rows are")):
+    for how, emit in (
+        ("", "eager: a pair is known with its second row"),
+        ("LEFT", "lazy: unmatched rows"),
+    ):
         steps = trace(text("WITHIN TUMBLING '10 seconds'", how))
         graph = graph_of(steps[-1][1], compile_pql(text("WITHIN TUMBLING '10 seconds'", how)))
         lines = graph.nodes["join j"].lines
@@ -122,31 +125,31 @@ def test_bounds_are_evaluated_after_the_join() -> None:
         ({"within": "WITHIN TUMBLIN '1 second'"}, "`TUMBLIN` is not expected here"),
         ({"within": "WITHIN TUMBLING"}, "the statement ends too early"),
         ({"within": "WITHIN TUMBLING '1 second' OF a.at"}, "OF names 1 time"),
-        ({"within": "WITHIN TUMBLING '1 second' OF a.at, a.at"}, "not one of each side"),
+        ({"within": "WITHIN TUMBLING '1 second' OF a.at, a.at"}, "one time of each side"),
         ({"within": "WITHIN TUMBLING '1 second' OF a.at, b.ts"}, "the window compares times"),
         ({"within": "WITHIN TUMBLING '1 second' OF a.at, b.nix"}, "`r` has no column `nix`"),
         (
             {"within": "WITHIN SESSION '2 days'"},
-            "the session's gap, 2 days, is longer than its rows are kept",
+            "the session's gap of 2 days is longer than `max_session`",
         ),
         (
             {"within": "WITHIN SESSION '2 minutes' WITH (max_session = INTERVAL '1 minute')"},
-            "the session's gap, 2 minutes, is longer than its rows are kept, 1 minute",
+            "the session's gap of 2 minutes is longer than `max_session`, 1 minute",
         ),
         ({"within": "WITHIN TUMBLING '1 second'", "on": "a.k < b.k"}, "needs an equality"),
         ({"within": "WITHIN TUMBLING '1 second'", "on": "a.k = b.s"}, "can never be equal"),
-        ({"within": "WITHIN TUMBLING '1 second' WITH (match = \"one\")"}, "`match` is given"),
-        ({"within": "WITHIN TUMBLING '1 second' WITH (left_cap = 3)"}, "`left_cap` is given"),
+        ({"within": "WITHIN TUMBLING '1 second' WITH (match = \"one\")"}, "`match` applies only"),
+        ({"within": "WITHIN TUMBLING '1 second' WITH (left_cap = 3)"}, "`left_cap` applies only"),
         (
             {"within": "WITHIN TUMBLING '1 second' WITH (window = ROWS 3)"},
-            "counts rows, or is within windows",
+            "both WITHIN and a window that counts rows",
         ),
         ({"within": "WITHIN TUMBLING '1 second' WITH (max_session = INTERVAL '1 day')"}, "`max_session`"),
         ({"within": "WITHIN TUMBLING '1 second' WITH (emit = \"eager\")", "how": "LEFT"}, 'emit = "eager"'),
         ({"within": "WITHIN SESSION '1 second' WITH (emit = \"eager\")"}, 'emit = "eager" is not available'),
         (
             {"within": "WITHIN TUMBLING '1 second'", "on": "a.k = b.k AND window_start > a.at"},
-            "known after the join",
+            "known only after the join",
         ),
         (
             {
@@ -154,7 +157,7 @@ def test_bounds_are_evaluated_after_the_join() -> None:
                 "on": "a.k = b.k AND b.time BETWEEN a.at AND a.at + INTERVAL '1 second'",
                 "items": "b.ts",
             },
-            "`emit` is for joins within windows",
+            "`emit` applies only to joins with WITHIN",
         ),
         (
             {"within": "", "on": "a.k = b.k AND b.time BETWEEN a.at AND a.at + INTERVAL '1 second'"},

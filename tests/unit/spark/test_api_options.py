@@ -8,20 +8,21 @@ import pytest
 
 from dovetail.errors import PlanError
 from dovetail.plan.dataframes.options import Options, resolved
-from dovetail.plan.joins.options import OPTIONS, WITHOUT_EQUALITY, resolve
-from dovetail.plan.joins.window_options import NOT_OF_WINDOWS, OF_WINDOWS
+from dovetail.plan.joins.options import NOT_KEYED, OPTIONS, resolve
 
 
 def test_every_option_of_pql_is_there() -> None:
     assert list(Options.__annotations__) == [
-        option.name for option in OPTIONS if option.name not in WITHOUT_EQUALITY
+        option.name for option in OPTIONS if option.joins is not NOT_KEYED
     ]
 
 
 def test_options_of_joins_without_an_equality_are_refused() -> None:
-    for name in WITHOUT_EQUALITY:
+    for option in OPTIONS:
+        if option.joins is not NOT_KEYED:
+            continue
         with pytest.raises(PlanError, match="without an equality"):
-            resolved({name: "none"})  # type: ignore[misc]
+            resolved({option.name: "none"})  # type: ignore[misc]
 
 
 def test_defaults_are_those_of_pql() -> None:
@@ -46,7 +47,7 @@ def test_durations() -> None:
         ({"slack": "1 minute"}, "pacing"),
         ({"max_dealy": "1 minute"}, "max_delay"),
         ({"max_delay": 3}, "timedelta"),
-        ({"emit": "lazy"}, "`emit` is for joins within windows"),
+        ({"emit": "lazy"}, "`emit` applies only to joins with WITHIN"),
         ({"max_session": "1 hour"}, 'within=dovetail.Tumbling("10 seconds")'),
         ({"max_delay": datetime.timedelta(days=4000)}, "longer than ten years"),
     ],
@@ -60,11 +61,10 @@ def test_bad_settings_are_refused_with_what_is_allowed(options: Options, told: s
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"match": "one"}, "`match` is given, but a join within windows gives every pair"),
-        ({"match": "one", "pick": "nearest"}, "every pair of a window"),
-        ({"left_cap": 3}, "`left_cap` is given"),
-        ({"right_cap": 3}, "`right_cap` is given"),
-        ({"max_session": "1 day"}, "the windows are TUMBLING"),
+        ({"match": "one"}, "`match` applies only to joins without WITHIN"),
+        ({"left_cap": 3}, "`left_cap` applies only"),
+        ({"right_cap": 3}, "`right_cap` applies only"),
+        ({"max_session": "1 day"}, "applies only to SESSION windows"),
         ({"emit": "early"}, '"auto" | "lazy" | "eager"'),
     ],
 )
@@ -77,4 +77,3 @@ def test_windows_do_not_go_together_with_everything(options: Options, told: str)
 def test_options_of_windows_are_taken_with_windows() -> None:
     made = resolved({"match": "all", "emit": "lazy", "max_session": "90 seconds"}, "session")
     assert (made.emit, made.max_session_us) == ("lazy", 90_000_000)
-    assert {*OF_WINDOWS, *NOT_OF_WINDOWS} <= {*Options.__annotations__}

@@ -165,23 +165,26 @@ def test_two_columns_of_one_name_are_refused() -> None:
         ({"within": dovetail.Tumbling}, "is no window"),
         (
             {"within": dovetail.Session("2 days")},
-            "the session's gap, 2 days, is longer than its rows are kept",
+            "the session's gap of 2 days is longer than `max_session`",
         ),
         (
             {"within": dovetail.Session("2 minutes"), "max_session": "1 minute"},
-            "the session's gap, 2 minutes, is longer than its rows are kept, 1 minute",
+            "the session's gap of 2 minutes is longer than `max_session`, 1 minute",
         ),
         (
             {"within": dovetail.Session("1 second"), "max_session": "0 second"},
-            "is longer than its rows are kept, 0 seconds",
+            "is longer than `max_session`, 0 seconds",
         ),
         ({"within": dovetail.Session("1 second"), "emit": "eager"}, 'emit = "eager" is not available'),
         (
             {"within": dovetail.Tumbling("1 second"), "emit": "eager", "how": "left"},
-            "lone rows are known at its",
+            "unmatched rows are known at its",
         ),
-        ({"within": dovetail.Tumbling("1 second"), "match": "one"}, "`match` is given"),
-        ({"before": "1 second", "after": "1 second", "emit": "lazy"}, "`emit` is for joins within windows"),
+        ({"within": dovetail.Tumbling("1 second"), "match": "one"}, "`match` applies only"),
+        (
+            {"before": "1 second", "after": "1 second", "emit": "lazy"},
+            "`emit` applies only to joins with WITHIN",
+        ),
     ],
 )
 def test_refused(given: dict[str, Any], what: str) -> None:

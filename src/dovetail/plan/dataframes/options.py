@@ -10,8 +10,7 @@ from dovetail.model.interval import Match, Pick
 from dovetail.model.window_join import WindowShape
 from dovetail.plan.dataframes.duration import Duration, duration_us
 from dovetail.plan.dataframes.windows import EXAMPLE
-from dovetail.plan.joins.options import WITHOUT_EQUALITY, JoinOptions, checked, find, resolve
-from dovetail.plan.joins.window_options import misplaced_beside
+from dovetail.plan.joins.options import NOT_KEYED, JoinOptions, checked, find, resolve, unsuitable
 from dovetail.plan.statements import JoinOption
 
 
@@ -55,16 +54,16 @@ def resolved(options: Options, within: WindowShape | None = None) -> JoinOptions
         if value is None:
             continue
         option = find(name)
-        if option.name in WITHOUT_EQUALITY:
+        if option.joins is NOT_KEYED:
             raise PlanError(
-                f"{name} is for joins without an equality",
+                f"`{name}` applies only to {NOT_KEYED.words}",
                 where="dovetail.join",
                 expected=", ".join(Options.__annotations__),
                 hint="dovetail.join joins by keys; write the join in PQL, without an equality in its ON",
             )
         said = duration_us(value, name) if option.kind == "interval" else value
         given.append(JoinOption(option.name, checked(option, said)))
-    for _, error in misplaced_beside(within, given, EXAMPLE):
+    for _, error in unsuitable("windowed" if within else "interval", within, given, EXAMPLE):
         error.where = "dovetail.join"
         raise error
     return resolve(given)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from dovetail.errors import PlanError
 from dovetail.model.window_join import WindowShape
 from dovetail.plan.dataframes.duration import Duration, duration_us
-from dovetail.plan.joins.asked_window import AskedWindow
+from dovetail.plan.joins.windows import AskedWindow
 
 EXAMPLE = 'within=dovetail.Tumbling("10 seconds")'
 EXPECTED = (

@@ -16,12 +16,13 @@ from dovetail.plan.dialect import pql_sql
 from dovetail.plan.functions import TIME_WINDOWS
 from dovetail.plan.interval_literal import words
 from dovetail.plan.joins.bands import sum_words
-from dovetail.plan.joins.theta_words import band_words, rows_words
 from dovetail.plan.joins.words import (
     HOW_WORDS,
     algorithm_words,
+    band_words,
     emit_words,
     match_words,
+    rows_words,
     window_words,
     windows_words,
 )

@@ -3,8 +3,8 @@
     abs(l.x - r.a) <= 10        l.x BETWEEN r.a - 10 AND r.a + 10        l.x - r.a < 10 AND r.a - l.x < 10
 
 Every comparison is brought into the form `sum of left terms - sum of right terms >= low` or `<= high`, with
-all constants folded into the bound; those over the same terms are one band. A comparison is no band if a
-term in it reads both sides (`l.x * r.a`), or none of one side.
+all constants folded into the bound. Comparisons over the same terms make one band. A comparison is not a
+band if one of its terms reads both sides (`l.x * r.a`), or if none reads one of the sides.
 """
 
 from __future__ import annotations
@@ -17,18 +17,15 @@ from sqlglot import exp
 
 from dovetail.model.theta import Bound
 from dovetail.plan.dialect import pql_sql
-from dovetail.plan.expression_types import Environment, type_of
 from dovetail.plan.functions import arguments, function_name
 from dovetail.plan.interval_literal import NotAnInterval, interval_us
-from dovetail.plan.joins.condition import side_of, terms_of
-from dovetail.plan.types import family
-
-Signed = tuple[int, exp.Expr]
+from dovetail.plan.tree import Signed, comparisons, side_of, terms_of
+from dovetail.plan.types import Environment, family, type_of
 
 
 @dataclass(frozen=True)
 class FoundBand:
-    """`spelled`: the conditions that say it."""
+    """`spelled` are the conditions that it comes from."""
 
     left: tuple[Signed, ...]
     right: tuple[Signed, ...]
@@ -42,15 +39,15 @@ class FoundBand:
 
 
 def bands_in(
-    conditions: Sequence[exp.Expr], left: str, right: str, environment: Environment
+    conditions: Sequence[exp.Expr], names: tuple[str, str], environment: Environment
 ) -> tuple[list[FoundBand], list[exp.Expr]]:
-    """The bands among conditions, one for each pair of sums, and the conditions that are none."""
+    """The bands among conditions, one for each pair of sums, and the other conditions."""
     bands: dict[tuple[str, str], FoundBand] = {}
     rest = []
     for condition in conditions:
         found = [
             band
-            for band in _bands(condition, (left, right))
+            for band in _bands(condition, names)
             if all(_on_a_line(term, environment) for _, term in (*band.left, *band.right))
         ]
         if not found:
@@ -101,30 +98,16 @@ def constant(node: exp.Expr) -> Fraction | None:
 
 
 def _bands(node: exp.Expr, names: tuple[str, str]) -> list[FoundBand]:
-    """The bands that one condition says: one or two, or none at all."""
-    if isinstance(node, exp.Paren):
-        return _bands(node.this, names)
-    if isinstance(node, exp.Between):
-        if node.args.get("symmetric"):
-            return []
-        compared = [(node.this, node.args["low"], False), (node.args["high"], node.this, False)]
-    elif isinstance(node, (exp.GTE, exp.GT)):
-        compared = [(node.this, node.expression, isinstance(node, exp.GT))]
-    elif isinstance(node, (exp.LTE, exp.LT)):
-        compared = [(node.expression, node.this, isinstance(node, exp.LT))]
-    elif isinstance(node, exp.EQ):
-        compared = [(node.this, node.expression, False), (node.expression, node.this, False)]
-    else:
-        return []
+    """The bands in one condition: one or two, or none at all."""
+    node = node.unnest()
     found: list[FoundBand] = []
-    for big, small, strict in compared:
+    for big, small, strict in comparisons(node, equal=True):
         inner = _absolute(small)
+        smaller = [small]
         if inner is not None and constant(big) is not None:  # both ways: inner <= big and -inner <= big
-            sides = [(big, inner), (big, exp.Neg(this=exp.Paren(this=inner.copy())))]
-        else:
-            sides = [(big, small)]
-        for larger, smaller in sides:
-            band = _band(node, larger, smaller, strict, names)
+            smaller = [inner, exp.Neg(this=exp.Paren(this=inner.copy()))]
+        for one in smaller:
+            band = _band(node, big, one, strict, names)
             if band is None:
                 return []
             found.append(band)
@@ -132,8 +115,7 @@ def _bands(node: exp.Expr, names: tuple[str, str]) -> list[FoundBand]:
 
 
 def _absolute(node: exp.Expr) -> exp.Expr | None:
-    while isinstance(node, exp.Paren):
-        node = node.this
+    node = node.unnest()
     return arguments(node)[0] if function_name(node) == "abs" and len(arguments(node)) == 1 else None
 
 

@@ -1,17 +1,16 @@
-"""A join's ON clause taken apart: keys, the window, and what else it asks.
+"""A join view taken apart: its type, its options, and its ON clause as keys, a window and other conditions.
 
-The clause is a conjunction, in any order and with any brackets, of
+The ON clause is a conjunction, in any order and with any brackets, of
 
-- equalities of an expression over left columns and one over right columns: the keys; without any it is a
-theta
-  join, whose conditions over both sides decide;
-- one window, `l.time - before <= r.time <= l.time + after`, as BETWEEN or as two comparisons, either side
-  first, intervals on either: all spellings are linear inequalities between two times and a constant;
-- conditions over one side alone, or over both.
+- equalities between an expression over left columns and one over right columns: the keys. A join without
+  any is a theta join, and its conditions over both sides decide;
+- one window, `l.time - before <= r.time <= l.time + after`, written as BETWEEN or as two comparisons, with
+  either side first and intervals on either side: all of them are linear inequalities between two times and
+  a constant;
+- conditions over one side or over both.
 
-Every comparison is brought into the form `r - l >= low` or `r - l <= high`. A comparison counts towards the
-window if a time of the left and a time of the right stand in it with opposite signs and all else in it is
-intervals.
+Every comparison is brought into the form `r - l >= low` or `r - l <= high`. It belongs to the window if it
+has one time of each side, with opposite signs, and otherwise only intervals.
 """
 
 from __future__ import annotations
@@ -20,19 +19,37 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
+from dovetail.model.interval import JoinType
 from dovetail.plan.dialect import pql_sql
 from dovetail.plan.interval_literal import NotAnInterval, interval_us, words
+from dovetail.plan.joins.options import JoinKind, JoinOptions, resolve
 from dovetail.plan.joins.windows import WindowClause, is_window, read_window, reads_bounds
+from dovetail.plan.scope import tables
 from dovetail.plan.source import span_of
-from dovetail.plan.statements import Program
+from dovetail.plan.statements import CreateView, Program
+from dovetail.plan.tree import comparisons, conjuncts, side_of, terms_of
 
 WINDOW_EXAMPLE = "r.time BETWEEN l.time - INTERVAL '3 minutes' AND l.time + INTERVAL '3 minutes'"
+JOIN_TYPES: dict[str, JoinType] = {
+    "": "inner",
+    "INNER": "inner",
+    "LEFT": "left",
+    "LEFT OUTER": "left",
+    "RIGHT": "right",
+    "RIGHT OUTER": "right",
+    "FULL": "full",
+    "FULL OUTER": "full",
+    "SEMI": "semi",
+    "LEFT SEMI": "semi",
+    "ANTI": "anti",
+    "LEFT ANTI": "anti",
+}
 
 
 @dataclass(frozen=True)
 class JoinCondition:
-    """`left_only`, `right_only`, `both`: the conditions that are neither key nor window. Where the window
-    counts rows there are no times, and bounds between times are conditions as others are."""
+    """`left_only`, `right_only` and `both` are the conditions that are neither key nor window. A window that
+    counts rows has no times, and bounds between times are then ordinary conditions."""
 
     left_keys: tuple[exp.Expr, ...]
     right_keys: tuple[exp.Expr, ...]
@@ -43,11 +60,59 @@ class JoinCondition:
     left_only: tuple[exp.Expr, ...] = ()
     right_only: tuple[exp.Expr, ...] = ()
     both: tuple[exp.Expr, ...] = ()
-    window: WindowClause | None = None  # a join within windows
+    window: WindowClause | None = None  # WITHIN ...
 
     @property
     def is_theta(self) -> bool:
         return not self.left_keys
+
+
+@dataclass(frozen=True)
+class Join:
+    """A join view. `left` and `right` are the relations that its columns are qualified with."""
+
+    view: CreateView
+    query: exp.Select
+    how: JoinType
+    left: str
+    right: str
+    options: JoinOptions
+    condition: JoinCondition
+
+    @property
+    def on(self) -> exp.Expr:
+        return on_clause(self.query)
+
+    @property
+    def names(self) -> tuple[str, str]:
+        return self.left, self.right
+
+    @property
+    def kind(self) -> JoinKind:
+        if self.condition.window is not None:
+            return "windowed"
+        if not self.condition.is_theta:
+            return "interval"
+        return "theta" if self.options.rows is None else "counted"
+
+
+def read_join(program: Program, view: CreateView) -> Join:
+    query = view.query
+    assert isinstance(query, exp.Select)
+    left, right = (table.name for table in tables(query))
+    options = resolve(view.options)
+    condition = take_apart(program, on_clause(query), left, right, counted=options.rows is not None)
+    return Join(view, query, join_type(query), left, right, options, condition)
+
+
+def on_clause(query: exp.Select) -> exp.Expr:
+    on: exp.Expr = query.args["joins"][0].args["on"]
+    return on
+
+
+def join_type(query: exp.Select) -> JoinType:
+    join = query.args["joins"][0]
+    return JOIN_TYPES[" ".join(filter(None, (join.side, join.kind))).upper()]
 
 
 @dataclass
@@ -69,42 +134,58 @@ class _Parts:
     bounds: list[_Bound] = field(default_factory=list)
     only: dict[str, list[exp.Expr]] = field(default_factory=lambda: {"left": [], "right": [], "both": []})
 
+    def condition(
+        self,
+        left_time: exp.Expr | None,
+        right_time: exp.Expr | None,
+        before_us: int,
+        after_us: int,
+        *,
+        used: list[_Bound] | None = None,
+        window: WindowClause | None = None,
+    ) -> JoinCondition:
+        """`used` are the bounds that make the window. The others are ordinary conditions."""
+        in_window = {id(bound.node) for bound in used or ()}
+        for bound in self.bounds:
+            if id(bound.node) not in in_window and not any(bound.node is node for node in self.only["both"]):
+                self.only["both"].append(bound.node)
+        return JoinCondition(
+            tuple(key for key, _ in self.keys),
+            tuple(key for _, key in self.keys),
+            left_time,
+            right_time,
+            before_us,
+            after_us,
+            tuple(self.only["left"]),
+            tuple(self.only["right"]),
+            tuple(self.only["both"]),
+            window,
+        )
+
 
 def take_apart(
     program: Program, on: exp.Expr, left: str, right: str, *, counted: bool = False
 ) -> JoinCondition:
-    """`left` and `right` are the names that the two sides' columns are qualified with. `counted`: the window
+    """The parts of an ON clause whose columns are qualified with `left` and `right`. `counted`: the window
     counts rows."""
     parts = _Parts()
     for conjunct in conjuncts(on):
         _sort_in(program, conjunct, (left, right), parts)
     if parts.windows:
-        return _windowed(program, on, parts, counted)
-    if counted:
-        return _counted(program, on, parts)
-    lower, upper, window = _window(program, on, parts)
-    if lower > upper:
+        return _within(program, on, parts, counted)
+    if not counted:
+        return _bounded(program, on, parts)
+    if parts.keys:
         raise program.plan_error(
-            "the join window is empty: counted from the left row's time, "
-            f"it starts at {words(lower)} and ends at {words(upper)}",
-            window.node,
-            expected="a lower bound that is not after the upper bound",
-            hint=f"for example: {WINDOW_EXAMPLE}",
+            "a window that counts rows applies only to joins without an equality",
+            on,
+            expected=WINDOW_EXAMPLE,
+            hint="leave out `window = ROWS ...`, and bound the times in the ON condition",
         )
-    return JoinCondition(
-        left_keys=tuple(key for key, _ in parts.keys),
-        right_keys=tuple(key for _, key in parts.keys),
-        left_time=window.left,
-        right_time=window.right,
-        before_us=-lower,
-        after_us=upper,
-        left_only=tuple(parts.only["left"]),
-        right_only=tuple(parts.only["right"]),
-        both=tuple(parts.only["both"]),
-    )
+    return parts.condition(None, None, 0, 0)
 
 
-def _windowed(program: Program, on: exp.Expr, parts: _Parts, counted: bool) -> JoinCondition:
+def _within(program: Program, on: exp.Expr, parts: _Parts, counted: bool) -> JoinCondition:
     window = parts.windows[0]
     if len(parts.windows) > 1:
         raise program.plan_error(
@@ -112,70 +193,19 @@ def _windowed(program: Program, on: exp.Expr, parts: _Parts, counted: bool) -> J
         )
     if counted:
         raise program.plan_error(
-            "a join counts rows, or is within windows of event time, not both",
+            "a join cannot have both WITHIN and a window that counts rows",
             window.node,
             hint="leave out WITHIN, or `window = ROWS ...`",
         )
     if not parts.keys:
         raise program.plan_error(
-            "a join within windows needs an equality between the two sides",
+            "a join with WITHIN needs an equality between the two sides",
             on,
             expected="ON l.key = r.key WITHIN ...",
             hint="without an equality, bound the times in the ON condition instead of WITHIN",
         )
-    _as_conditions(parts, set())
-    return JoinCondition(
-        tuple(key for key, _ in parts.keys),
-        tuple(key for _, key in parts.keys),
-        window.left_time,
-        window.right_time,
-        window.length_us,
-        window.length_us,
-        tuple(parts.only["left"]),
-        tuple(parts.only["right"]),
-        tuple(parts.only["both"]),
-        window,
-    )
-
-
-def _counted(program: Program, on: exp.Expr, parts: _Parts) -> JoinCondition:
-    if parts.keys:
-        raise program.plan_error(
-            "a window that counts rows is for joins without an equality, and this one has one",
-            on,
-            expected=WINDOW_EXAMPLE,
-            hint="leave out `window = ROWS ...`, and bound the times in the ON condition",
-        )
-    _as_conditions(parts, set())
-    only = {side: tuple(nodes) for side, nodes in parts.only.items()}
-    return JoinCondition((), (), None, None, 0, 0, only["left"], only["right"], only["both"])
-
-
-def _as_conditions(parts: _Parts, used: set[int]) -> None:
-    """Bounds that are no part of the window are plain conditions."""
-    for bound in parts.bounds:
-        if id(bound.node) not in used and not any(bound.node is node for node in parts.only["both"]):
-            parts.only["both"].append(bound.node)
-
-
-def conjuncts(node: exp.Expr) -> list[exp.Expr]:
-    """The parts of a conjunction, brackets taken off."""
-    bare = node
-    while isinstance(bare, exp.Paren):
-        bare = bare.this
-    if isinstance(bare, exp.And):
-        return [*conjuncts(bare.this), *conjuncts(bare.expression)]
-    return [bare]
-
-
-def side_of(node: exp.Expr, left: str, right: str) -> str | None:
-    """`left`, `right` or `both`, by the columns in an expression; None for a constant."""
-    named = {column.table.lower() for column in node.find_all(exp.Column)}
-    if not named:
-        return None
-    if len(named) > 1:
-        return "both"
-    return "left" if named == {left.lower()} else "right" if named == {right.lower()} else "both"
+    length_us = window.length_us
+    return parts.condition(window.left_time, window.right_time, length_us, length_us, window=window)
 
 
 def _sort_in(program: Program, node: exp.Expr, names: tuple[str, str], parts: _Parts) -> None:
@@ -184,7 +214,7 @@ def _sort_in(program: Program, node: exp.Expr, names: tuple[str, str], parts: _P
         return
     if reads_bounds(node):
         raise program.plan_error(
-            f"`{pql_sql(node)[:60]}` reads the window's bounds, which are known after the join",
+            f"`{pql_sql(node)[:60]}` reads the window's bounds, which are known only after the join",
             node,
             hint="put it in WHERE",
         )
@@ -202,12 +232,9 @@ def _sort_in(program: Program, node: exp.Expr, names: tuple[str, str], parts: _P
             hint="leave it out",
         )
     if isinstance(node, exp.EQ):
-        first, second = side_of(node.this, *names), side_of(node.expression, *names)
-        if (first, second) == ("left", "right"):
-            parts.keys.append((_bare(node.this), _bare(node.expression)))
-            return
-        if (first, second) == ("right", "left"):
-            parts.keys.append((_bare(node.expression), _bare(node.this)))
+        by_side = {side_of(part, *names): part.unnest() for part in (node.this, node.expression)}
+        if by_side.keys() == {"left", "right"}:
+            parts.keys.append((by_side["left"], by_side["right"]))
             return
     bounds = _bounds(program, node, names)
     if bounds:
@@ -217,7 +244,7 @@ def _sort_in(program: Program, node: exp.Expr, names: tuple[str, str], parts: _P
 
 
 def _checked_times(program: Program, window: WindowClause, names: tuple[str, str]) -> WindowClause:
-    """OF names a time of each side, in any order."""
+    """OF names one time of each side, in any order."""
     if window.left_time is None or window.right_time is None:
         return window
     found = side_of(window.left_time, *names), side_of(window.right_time, *names)
@@ -225,39 +252,23 @@ def _checked_times(program: Program, window: WindowClause, names: tuple[str, str
         return replace(window, left_time=window.right_time, right_time=window.left_time)
     if found != ("left", "right"):
         raise program.plan_error(
-            "the two times of the window are not one of each side",
+            "OF needs one time of each side",
             window.node,
             expected="OF a time of the left side, a time of the right side",
         )
     return window
 
 
-def _bare(node: exp.Expr) -> exp.Expr:
-    while isinstance(node, exp.Paren):
-        node = node.this
-    return node
-
-
 def _bounds(program: Program, node: exp.Expr, names: tuple[str, str]) -> list[_Bound]:
-    if isinstance(node, exp.Between):
-        if node.args.get("symmetric"):
-            return []
-        pairs = [(node.this, node.args["low"], 0), (node.args["high"], node.this, 0)]
-    elif isinstance(node, (exp.GTE, exp.GT)):
-        pairs = [(node.this, node.expression, int(isinstance(node, exp.GT)))]
-    elif isinstance(node, (exp.LTE, exp.LT)):
-        pairs = [(node.expression, node.this, int(isinstance(node, exp.LT)))]
-    else:
-        return []
-    found = [_bound(program, node, (big, small, strict), names) for big, small, strict in pairs]
+    """The bounds in one condition, if all of it is bounds."""
+    found = [_bound(program, node, *compared, names) for compared in comparisons(node)]
     return [bound for bound in found if bound is not None] if all(found) else []
 
 
 def _bound(
-    program: Program, node: exp.Expr, compared: tuple[exp.Expr, exp.Expr, int], names: tuple[str, str]
+    program: Program, node: exp.Expr, big: exp.Expr, small: exp.Expr, strict: bool, names: tuple[str, str]
 ) -> _Bound | None:
-    """`big - small >= strict` as a bound of `right - left`, or None if it is no such thing."""
-    big, small, strict = compared
+    """`big >= small` (or `>`) as a bound of `right - left`, or None if it is not one."""
     times: list[tuple[int, exp.Expr]] = []
     constant, has_interval = 0, False
     for sign, term in [*terms_of(big, 1), *terms_of(small, -1)]:
@@ -269,7 +280,7 @@ def _bound(
                 raise program.plan_error(
                     f"the join window cannot have this bound: {error}",
                     term if span_of(term) else node,
-                    expected="fixed lengths: weeks, days, hours, minutes, seconds and parts of them",
+                    expected="a fixed length: weeks, days, hours, minutes, seconds or fractions of a second",
                     hint=f"for example: {WINDOW_EXAMPLE}",
                 ) from None
         else:
@@ -285,21 +296,9 @@ def _bound(
     return _Bound(left, right, None, constant - strict, has_interval, node)
 
 
-def terms_of(node: exp.Expr, sign: int) -> list[tuple[int, exp.Expr]]:
-    """A sum taken apart into signed terms; only what adds or subtracts is opened."""
-    if isinstance(node, exp.Paren):
-        return terms_of(node.this, sign)
-    if isinstance(node, exp.Neg):
-        return terms_of(node.this, -sign)
-    if isinstance(node, exp.Add):
-        return [*terms_of(node.this, sign), *terms_of(node.expression, sign)]
-    if isinstance(node, exp.Sub):
-        return [*terms_of(node.this, sign), *terms_of(node.expression, -sign)]
-    return [(sign, node)]
-
-
-def _window(program: Program, on: exp.Expr, parts: _Parts) -> tuple[int, int, _Bound]:
-    """The one pair of times with an interval between them; bounds of other pairs are plain conditions."""
+def _bounded(program: Program, on: exp.Expr, parts: _Parts) -> JoinCondition:
+    """The window is the one pair of times with an interval between them. Bounds of other pairs are ordinary
+    conditions."""
     groups: dict[tuple[str, str], list[_Bound]] = {}
     for bound in parts.bounds:
         groups.setdefault((pql_sql(bound.left), pql_sql(bound.right)), []).append(bound)
@@ -319,26 +318,28 @@ def _window(program: Program, on: exp.Expr, parts: _Parts) -> tuple[int, int, _B
             "the join has no time window",
             on,
             expected=WINDOW_EXAMPLE,
-            hint="add one to the ON condition with AND, or windows with WITHIN TUMBLING '10 seconds'; a join "
-            "without an equality may count rows instead: "
-            "WITH (window = ROWS 1000000)",
+            hint="add one to the ON condition with AND, or add WITHIN TUMBLING '10 seconds' after it; a join "
+            "without an equality can count rows instead: WITH (window = ROWS 1000000)",
         )
     window = chosen[0]
+    left, right = window[0].left, window[0].right
     lows = [bound.low for bound in window if bound.low is not None]
     highs = [bound.high for bound in window if bound.high is not None]
     if not lows or not highs:
-        left, right = pql_sql(window[0].left), pql_sql(window[0].right)
-        missing = "upper" if not highs else "lower"
-        example = (
-            f"{right} <= {left} + INTERVAL '3 minutes'"
-            if not highs
-            else f"{right} >= {left} - INTERVAL '3 minutes'"
-        )
+        missing, sign = ("lower", ">= {} -") if highs else ("upper", "<= {} +")
         raise program.plan_error(
             f"the join window has no {missing} bound",
             window[0].node,
-            expected="both bounds, so that state can be let go",
-            hint=f"add AND {example}",
+            expected="both bounds, so that the join can discard old rows",
+            hint=f"add AND {pql_sql(right)} {sign.format(pql_sql(left))} INTERVAL '3 minutes'",
         )
-    _as_conditions(parts, {id(bound.node) for bound in window})
-    return max(lows), min(highs), window[0]
+    lower, upper = max(lows), min(highs)
+    if lower > upper:
+        raise program.plan_error(
+            "the join window is empty: relative to the left row's time, "
+            f"it starts at {words(lower)} and ends at {words(upper)}",
+            window[0].node,
+            expected="a lower bound that is not after the upper bound",
+            hint=f"for example: {WINDOW_EXAMPLE}",
+        )
+    return parts.condition(left, right, -lower, upper, used=window)

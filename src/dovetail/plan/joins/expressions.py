@@ -1,7 +1,7 @@
-"""A condition's tree as the join evaluates it: from SQL to `model/theta.py`.
+"""Conditions that the join evaluates itself: from SQL trees to `model/theta.py`.
 
-Only what reads both sides has to be known here. An expression over one side, whatever it is, is evaluated by
-that side's slicer, in Spark, and is one operand: `operands_out` puts columns in their place.
+Only what reads both sides must be known here. An expression over one side is one operand: Spark evaluates it
+in that side's slicer, whatever it is, and `operands_out` puts a column in its place.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
+from dovetail.joins.theta.source import Kind, can_compile
 from dovetail.model.share import Side
 from dovetail.model.theta import OPERATIONS, Constant, Expression, Operand, Operation
-from dovetail.plan.expression_types import Environment, type_of
 from dovetail.plan.functions import arguments, function_name
 from dovetail.plan.interval_literal import NotAnInterval, interval_us
-from dovetail.plan.joins.condition import side_of, terms_of
-from dovetail.plan.types import family, is_timestamp
+from dovetail.plan.tree import column, side_of, terms_of
+from dovetail.plan.types import INTEGERS, TIMES, Environment, family, head, is_timestamp, type_of
 
 _BINARY: dict[type[exp.Expr], str] = {
     exp.And: "and",
@@ -41,15 +41,11 @@ FUNCTIONS = ("abs", "sqrt", "power", "floor", "ceil", "least", "greatest", "coal
 
 
 class NotEvaluated(Exception):
-    """The join does not know this expression."""
-
-    def __init__(self, node: exp.Expr) -> None:
-        super().__init__(str(node))
-        self.node = node
+    """The join cannot evaluate this expression."""
 
 
 def expression_of(node: exp.Expr, side: Callable[[exp.Column], Side]) -> Expression:
-    """Columns in it are operands."""
+    """The expression, with its columns as operands."""
 
     def made(name: str, *nodes: exp.Expr) -> Operation:
         return Operation(name, tuple(expression_of(part, side) for part in nodes))
@@ -64,7 +60,7 @@ def expression_of(node: exp.Expr, side: Callable[[exp.Column], Side]) -> Express
         try:
             return Constant("int", str(interval_us(node)))
         except NotAnInterval:
-            raise NotEvaluated(node) from None
+            raise NotEvaluated(str(node)) from None
     if isinstance(node, exp.Boolean):
         return Constant("boolean", str(bool(node.this)).lower())
     if isinstance(node, exp.Null):
@@ -91,7 +87,7 @@ def expression_of(node: exp.Expr, side: Callable[[exp.Column], Side]) -> Express
     name = function_name(node)
     name = _CALLED.get(name or "", name)
     if name not in FUNCTIONS or name not in OPERATIONS:
-        raise NotEvaluated(node)
+        raise NotEvaluated(str(node))
     return made(name, *arguments(node))
 
 
@@ -101,7 +97,7 @@ def _literal(node: exp.Literal) -> Constant:
         return Constant("string", text)
     if text.isdigit():
         if int(text) >= 2**63:
-            raise NotEvaluated(node)
+            raise NotEvaluated(str(node))
         return Constant("int", text)
     return Constant("double" if "e" in text.lower() else "decimal", text)
 
@@ -112,9 +108,9 @@ def operands_out(
     environment: Environment,
     operand: Callable[[str, exp.Expr], exp.Expr],
 ) -> exp.Expr:
-    """The condition with `operand(side, expression)` in place of what reads one side only.
+    """The condition with `operand(side, expression)` in place of whatever reads only one side.
 
-    Constants that are added to numbers or times stay outside: what they move is the bound of a band.
+    Constants that are added to numbers or times stay outside, because they only shift the bound of a band.
     """
 
     def replaced(part: exp.Expr) -> exp.Expr:
@@ -123,17 +119,52 @@ def operands_out(
             return part
         if isinstance(part, (exp.Add, exp.Sub, exp.Neg, exp.Paren)) and _shifted(part, names, environment):
             return part
-        while isinstance(part, exp.Paren):
-            part = part.this
-        return operand(str(side), part)
+        return operand(str(side), part.unnest())
 
     return node.copy().transform(replaced, copy=False)
 
 
 def _shifted(node: exp.Expr, names: tuple[str, str], environment: Environment) -> bool:
-    """A sum of numbers or times with a constant in it, or a minus before one."""
+    """A sum of numbers or times with a constant in it, or one with a minus sign."""
     terms = [term for _, term in terms_of(node, 1)]
     read = [term for term in terms if side_of(term, *names) is not None]
     types = [type_of(term, environment) for term in read]
     adds = all(type_ is None or family(type_) == "number" or is_timestamp(type_) for type_ in types)
     return adds and (len(read) < len(terms) or isinstance(node, exp.Neg))
+
+
+_KINDS: dict[str, Kind] = {
+    **dict.fromkeys((*INTEGERS, *TIMES), "int"),
+    "DOUBLE": "double",
+    "FLOAT": "float",
+    "BOOLEAN": "bool",
+}
+
+
+def is_evaluated(condition: exp.Expr, names: tuple[str, str], environment: Environment) -> bool:
+    """Whether the join can evaluate a condition itself."""
+    try:
+        tree = operands_out(condition, names, environment, lambda side, _: column("_on_0", side))
+        expression_of(tree, _named_side)
+    except NotEvaluated:
+        return False
+    return True
+
+
+def is_compiled(condition: exp.Expr, names: tuple[str, str], environment: Environment) -> bool:
+    """Whether a condition that the join evaluates will be compiled, judging by declared types. A condition
+    over undeclared types counts as not compiled."""
+    kinds: dict[Side, dict[str, Kind | None]] = {"left": {}, "right": {}}
+
+    def operand(side: str, expression: exp.Expr) -> exp.Expr:
+        of = kinds["left" if side == "left" else "right"]
+        name = f"_on_{len(of)}"
+        of[name] = _KINDS.get(head(type_of(expression, environment) or ""))
+        return column(name, side)
+
+    tree = operands_out(condition, names, environment, operand)
+    return can_compile(expression_of(tree, _named_side), kinds)
+
+
+def _named_side(of: exp.Column) -> Side:
+    return "left" if of.table == "left" else "right"

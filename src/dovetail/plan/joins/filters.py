@@ -1,7 +1,7 @@
-"""Conditions of a join that are neither key nor window: which run in the slicers, which after the join.
+"""Conditions of a join that are neither key nor window: which run in the slicers, and which after the join.
 
-A row that a slicer drops takes no part in the join. That is the same as a false ON condition where the join
-does not keep unmatched rows of that side, and the same as a false WHERE where it never nulls that side.
+A slicer may drop a row early if that changes nothing: for an ON condition, if the join does not keep
+unmatched rows of that side; for a WHERE condition, if the join never replaces that side with nulls.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from sqlglot import exp
 
 from dovetail.model.interval import JoinType, Match
 from dovetail.plan.dialect import pql_sql
-from dovetail.plan.joins.condition import JoinCondition, conjuncts, side_of
+from dovetail.plan.joins.condition import Join
 from dovetail.plan.joins.windows import reads_bounds
-from dovetail.plan.scope import tables
 from dovetail.plan.statements import Program
+from dovetail.plan.tree import conjuncts, side_of
 
 ON_BEFORE: dict[str, tuple[JoinType, ...]] = {
     "left": ("inner", "right", "semi"),
@@ -35,10 +35,8 @@ class Filters(NamedTuple):
     after: list[exp.Expr]
 
 
-def filters(
-    program: Program, query: exp.Select, condition: JoinCondition, how: JoinType, match: Match
-) -> Filters:
-    left, right = (table.name for table in tables(query))
+def filters(program: Program, join: Join) -> Filters:
+    query, condition, how, match = join.query, join.condition, join.how, join.options.match
     before: dict[str, list[exp.Expr]] = {"left": [], "right": []}
     on: list[exp.Expr] = list(condition.both) if condition.is_theta else []
     after: list[exp.Expr] = []
@@ -55,10 +53,10 @@ def filters(
             raise _both_sides(program, node, how, match)
         after.append(node)
     where = query.args.get("where")
-    in_sessions = condition.window is not None and condition.window.shape == "session"
+    in_sessions = condition.window is not None and condition.window.window.shape == "session"
     for node in conjuncts(where.this) if where is not None else ():
-        side = side_of(node, left, right) or "after"
-        if in_sessions or reads_bounds(node):  # rows that go before the join make no session
+        side = side_of(node, *join.names) or "after"
+        if in_sessions or reads_bounds(node):  # a row that is dropped early would be missing from its session
             side = "after"
         if how in WHERE_BEFORE.get(side, ()) and (match == "all" or side == "left"):
             before[side].append(node)

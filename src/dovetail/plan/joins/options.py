@@ -1,12 +1,16 @@
-"""The options of a join, `WITH (...)` after its ON: one table, for the parser, the docs and errors."""
+"""The options of a join, `WITH (...)` after its ON clause.
+
+One table says everything about an option: its values, default, meaning, and which joins it applies to. The
+parser, `dovetail check`, the DataFrame API and the reference page all read it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeGuard, cast, get_args
+from typing import Any, Literal, NamedTuple, TypeGuard, get_args
 
-from dovetail.errors import DovetailError, PlanError
+from dovetail.errors import PlanError
 from dovetail.model.compression import COMPRESSIONS, Compression
 from dovetail.model.estimate_spec import EstimateSpec, Statistic
 from dovetail.model.interval import IntervalSpec, JoinType, Match, Pick
@@ -14,6 +18,7 @@ from dovetail.model.join_settings import HISTORY_US, JoinSettings
 from dovetail.model.pacing import Pacing
 from dovetail.model.theta import CountWindow, Order
 from dovetail.model.validity import Validity
+from dovetail.model.window_join import WindowShape
 from dovetail.plan.interval_literal import UNIT_US, words
 from dovetail.plan.nearest import did_you_mean
 from dovetail.plan.statements import JoinOption
@@ -23,25 +28,47 @@ BUCKETS = 64
 MAX_STEP_ROWS = 4_000_000
 IDLE_TIMEOUT_US = UNIT_US["minute"]
 MOST_WINDOW_ROWS = 10**9
+MOST_NUMBER = 2**31 - 1
 
-Kind = Literal["choice", "interval", "integer", "number", "rows"]
+ValueKind = Literal["choice", "interval", "integer", "number", "rows"]
 Value = str | int | float
+JoinKind = Literal["interval", "windowed", "theta", "counted"]
+"""What an option may depend on: keys and bounds between the times; keys and windows; neither keys nor
+windows; no keys and a window that counts rows."""
+
+
+class Joins(NamedTuple):
+    """The joins that an option applies to."""
+
+    words: str
+    kinds: tuple[JoinKind, ...]
+
+
+ALL = Joins("all joins", get_args(JoinKind))
+KEYED = Joins("joins with an equality", ("interval", "windowed"))
+NOT_KEYED = Joins("joins without an equality", ("theta", "counted"))
+WITHIN = Joins("joins with WITHIN", ("windowed",))
+NOT_WITHIN = Joins("joins without WITHIN", ("interval", "theta", "counted"))
+BOUNDED = Joins("joins with an equality and without WITHIN", ("interval",))
+TIMED = Joins("joins with a window of time", ("interval", "windowed", "theta"))
+
+Needs = tuple[str, tuple[str, ...]]
+"""Another option, and the values it must have."""
 
 
 @dataclass(frozen=True)
 class Option:
-    """One row of the table. `default` None: see the sentence. `needs`: the option is only for these values of
-    another."""
+    """One row of the table. A default of None is explained in the sentence."""
 
     name: str
-    kind: Kind
+    kind: ValueKind
     default: Value | None
-    unit: str
     sentence: str
+    needs: Needs | None = None
+    joins: Joins = ALL
     choices: tuple[str, ...] = ()
     low: int = 1
-    high: int = 2**31 - 1
-    needs: tuple[str, tuple[str, ...]] | None = None
+    high: int = MOST_NUMBER
 
     @property
     def expected(self) -> str:
@@ -62,266 +89,210 @@ class Option:
         return f'"{self.default}"' if self.kind == "choice" else str(self.default)
 
 
+def _choice(
+    name: str,
+    choices: tuple[str, ...],
+    default: str | None,
+    sentence: str,
+    needs: Needs | None = None,
+    joins: Joins = ALL,
+) -> Option:
+    return Option(name, "choice", default, sentence, needs, joins, choices)
+
+
+def _interval(
+    name: str, default: int | None, sentence: str, needs: Needs | None = None, joins: Joins = ALL
+) -> Option:
+    return Option(name, "interval", default, sentence, needs, joins)
+
+
+def _whole(
+    name: str,
+    default: int | None,
+    sentence: str,
+    needs: Needs | None = None,
+    joins: Joins = ALL,
+    low: int = 1,
+    high: int = MOST_NUMBER,
+) -> Option:
+    return Option(name, "integer", default, sentence, needs, joins, low=low, high=high)
+
+
+def _rows(name: str, sentence: str) -> Option:
+    return Option(name, "rows", None, sentence, joins=NOT_KEYED, high=MOST_WINDOW_ROWS)
+
+
 _ESTIMATE = EstimateSpec()
 _FIXED = ("stream_time", ("fixed",))
 _PACED = ("pacing", ("on",))
 _ESTIMATED = ("stream_time", get_args(Statistic))
+_PERCENTILE = ("stream_time", ("percentile",))
 
 OPTIONS: tuple[Option, ...] = (
-    Option("match", "choice", "all", "", "Every partner of a left row, or at most one.", get_args(Match)),
-    Option(
+    _choice(
+        "match", get_args(Match), "all", "Return every partner of a left row, or only one.", joins=NOT_WITHIN
+    ),
+    _choice(
         "pick",
-        "choice",
-        "first",
-        "",
-        'Which partner `match = "one"` takes: the first found, or by event time when the window closes.',
         get_args(Pick),
-        needs=("match", ("one",)),
+        "first",
+        'Which partner `match = "one"` returns: the first to arrive, or one chosen by event time when the '
+        "window closes.",
+        ("match", ("one",)),
+        NOT_WITHIN,
     ),
-    Option(
-        "window",
-        "rows",
-        None,
-        "rows",
-        "Of a join without an equality: a new row sees the last so many rows of the other side, instead of a "
-        "window of event time.",
-        high=MOST_WINDOW_ROWS,
-    ),
-    Option(
-        "left_window",
-        "rows",
-        None,
-        "rows",
-        "How many left rows a new right row sees; by default `window`.",
-        high=MOST_WINDOW_ROWS,
-    ),
-    Option(
-        "right_window",
-        "rows",
-        None,
-        "rows",
-        "How many right rows a new left row sees; by default `window`.",
-        high=MOST_WINDOW_ROWS,
-    ),
-    Option(
+    _rows("window", "Compare each new row with the last N rows of the other side, not with a time window."),
+    _rows("left_window", "How many left rows each new right row is compared with. Default: `window`."),
+    _rows("right_window", "How many right rows each new left row is compared with. Default: `window`."),
+    _choice(
         "order",
-        "choice",
-        None,
-        "",
-        "Of a join without an equality: what is sorted by the arrival of the later row. Nothing (the "
-        "default), what each task puts out in a step, or all that a step puts out, which takes one task.",
         get_args(Order),
+        None,
+        "Sort results by the arrival of the later row: not at all (the default), within each task of a step, "
+        "or across the whole step, which then runs as one task.",
+        joins=NOT_KEYED,
     ),
-    Option(
+    _choice(
         "emit",
-        "choice",
-        None,
-        "",
-        "Of a join within windows: whether a window is joined when it is over, or pairs come out as soon as "
-        "both rows are in. By default (`auto`) eager for INNER joins within TUMBLING and HOPPING windows, "
-        "else lazy.",
         ("auto", "lazy", "eager"),
+        None,
+        "When pairs are emitted: when the window is over (lazy), or as soon as both rows are there (eager). "
+        "`auto`, the default, is eager for INNER joins within TUMBLING and HOPPING windows and lazy for all "
+        "others.",
+        joins=WITHIN,
     ),
-    Option(
+    _interval(
         "max_session",
-        "interval",
         None,
-        "time",
-        "How long a session may last, and so how long its rows are kept; a longer one is cut. By default "
-        "a day.",
+        "The longest a SESSION window may last, and so how long its rows are kept. Longer sessions are cut. "
+        "Default: one day.",
+        joins=WITHIN,
     ),
-    Option(
+    _choice(
         "stream_time",
-        "choice",
-        "fixed",
-        "",
-        "What tells a stream's time: the newest event time less `max_delay`, or a statistic of recent ones.",
         ("fixed", *get_args(Statistic)),
+        "fixed",
+        "A stream's time: its newest event time minus `max_delay`, or a statistic of recent event times.",
     ),
-    Option(
+    _interval(
         "max_delay",
-        "interval",
         MAX_DELAY_US,
-        "time",
-        "How far behind the latest event time of its stream a row may come and still be on time.",
-        needs=_FIXED,
+        "How far behind the newest event time of its stream a row may arrive and still be on time.",
+        _FIXED,
     ),
-    Option(
-        "left_max_delay",
-        "interval",
-        None,
-        "time",
-        "The left stream's own `max_delay`; by default `max_delay`.",
-        needs=_FIXED,
-    ),
-    Option(
-        "right_max_delay",
-        "interval",
-        None,
-        "time",
-        "The right stream's own `max_delay`; by default `max_delay`.",
-        needs=_FIXED,
-    ),
+    _interval("left_max_delay", None, "`max_delay` of the left stream. Default: `max_delay`.", _FIXED),
+    _interval("right_max_delay", None, "`max_delay` of the right stream. Default: `max_delay`.", _FIXED),
     Option(
         "percentile",
         "number",
         _ESTIMATE.percentile,
-        "percent",
-        "How many of a hundred rows may be behind their stream's time when they come.",
+        "The percentage of rows that may be late.",
+        _PERCENTILE,
         low=0,
         high=100,
-        needs=("stream_time", ("percentile",)),
     ),
-    Option(
+    _whole(
         "ascending",
-        "integer",
         _ESTIMATE.ascending,
-        "values",
-        "How many values of the statistic must ascend before the newest is taken as the time.",
+        "How many values of the statistic in a row must ascend before the newest becomes the stream's time.",
+        _ESTIMATED,
         low=2,
         high=64,
-        needs=_ESTIMATED,
     ),
-    Option(
-        "sample_rows",
-        "integer",
-        _ESTIMATE.sample_rows,
-        "rows",
-        "Rows of one observation, at least.",
-        needs=_ESTIMATED,
-    ),
-    Option(
+    _whole("sample_rows", _ESTIMATE.sample_rows, "The least number of rows in one observation.", _ESTIMATED),
+    _whole(
         "max_window",
-        "integer",
         _ESTIMATE.max_window,
-        "observations",
-        "How many observations a value may be taken over: 1, 2, 4, ... up to this.",
+        "The most observations that one value of the statistic covers: 1, 2, 4, ... up to this are tried.",
+        _ESTIMATED,
         high=65536,
-        needs=_ESTIMATED,
     ),
-    Option(
+    _interval(
         "sample_time",
-        "interval",
         _ESTIMATE.sample_us,
-        "time",
-        "Event time of one observation, where it has fewer rows than that.",
-        needs=_ESTIMATED,
+        "After this much event time an observation is complete, even with fewer than `sample_rows` rows.",
+        _ESTIMATED,
     ),
-    Option(
-        "memory",
-        "interval",
-        _ESTIMATE.memory_us,
-        "time",
-        "How long until half of how late rows were is forgotten, in event time.",
-        needs=("stream_time", ("percentile",)),
+    _interval(
+        "memory", _ESTIMATE.memory_us, "Half-life of the lateness history, in event time.", _PERCENTILE
     ),
-    Option(
+    _choice(
         "pacing",
-        "choice",
-        "off",
-        "",
-        "Whether a running stream that is ahead waits for the other, so that little is held.",
         ("on", "off"),
+        "off",
+        "Whether a stream that is ahead waits for the other, so that the join holds fewer rows.",
+        joins=TIMED,
     ),
-    Option(
+    _interval(
         "slack",
-        "interval",
         UNIT_US["minute"],
-        "time",
-        "How far the right stream may be ahead of what the left one needs.",
-        needs=_PACED,
+        "How far the right stream may run ahead of what the left stream needs.",
+        _PACED,
+        TIMED,
     ),
-    Option(
+    _interval(
         "idle_timeout",
-        "interval",
         None,
-        "time",
-        "How long a stream without new rows may hold windows open, and with pacing the other stream up; by "
-        "default a minute with pacing, else for ever.",
+        "How long a stream without new rows may hold windows open and, with pacing, hold up the other one. "
+        "Default: one minute with pacing, otherwise forever.",
     ),
-    Option(
+    _interval(
         "horizon",
-        "interval",
         None,
-        "time",
-        "How far behind the clock an event time is believed; by default any is.",
+        "Event times further behind the clock than this are rejected. Default: none are.",
+        joins=TIMED,
     ),
-    Option(
-        "max_ahead",
-        "interval",
-        Validity().max_ahead_us,
-        "time",
-        "How far ahead of the clock an event time is believed.",
+    _interval(
+        "max_ahead", Validity().max_ahead_us, "Event times further ahead of the clock than this are rejected."
     ),
-    Option(
+    _whole(
         "left_cap",
-        "integer",
         None,
-        "rows",
-        "Left rows of one key that are held at most: beyond it the oldest is resolved at once.",
+        "The most left rows held per key. Beyond it the oldest is resolved at once.",
+        joins=BOUNDED,
     ),
-    Option(
-        "right_cap",
-        "integer",
-        None,
-        "rows",
-        "Right rows of one key that are held at most: beyond it the oldest is evicted.",
+    _whole(
+        "right_cap", None, "The most right rows held per key. Beyond it the oldest is evicted.", joins=BOUNDED
     ),
-    Option(
+    _choice(
         "hot_keys",
-        "choice",
-        "split",
-        "",
-        "Whether a key that makes up much of a stream is split over the tasks, or stays in one.",
         ("split", "together"),
+        "split",
+        "Whether a key with a large share of the rows is split over several tasks or stays in one.",
+        joins=KEYED,
     ),
-    Option(
+    _interval(
         "history",
-        "interval",
         HISTORY_US,
-        "time",
         "How long rows that the join no longer needs stay in its log, for `dovetail why` to explain.",
     ),
-    Option(
+    _whole(
         "buckets",
-        "integer",
         BUCKETS,
-        "buckets",
-        "Shards of the join's two intermediate categories, fixed for their life.",
+        "The number of shards of the join's two intermediate categories. It cannot change later.",
+        joins=KEYED,
         high=4096,
     ),
-    Option(
+    _choice(
         "compression",
-        "choice",
-        "auto",
-        "",
-        "Payload in the two intermediate categories: where rows are wide and it pays, always, or never.",
         COMPRESSIONS,
+        "auto",
+        "Compress payload in the intermediate categories: where rows are wide and it pays, always, or never.",
     ),
-    Option(
+    _whole(
         "tasks",
-        "integer",
         None,
-        "tasks",
-        "Parallel tasks of the join, at most one a bucket; by default as many as Spark has cores.",
+        "The number of parallel tasks of the join, at most one per bucket. Default: one per core.",
         high=4096,
     ),
-    Option(
-        "max_step_rows",
-        "integer",
-        MAX_STEP_ROWS,
-        "rows",
-        "About how many rows of both streams one step of the join takes in.",
-    ),
+    _whole("max_step_rows", MAX_STEP_ROWS, "About how many rows of both streams one step of the join reads."),
 )
-WITHOUT_EQUALITY = ("window", "left_window", "right_window", "order")
-"""Options that only joins without an equality have."""
 BY_NAME = {option.name: option for option in OPTIONS}
 
 
 @dataclass(frozen=True)
 class JoinOptions:
-    """The options of one join, defaults filled in."""
+    """The options of one join, with defaults filled in."""
 
     match: Match
     pick: Pick
@@ -330,9 +301,9 @@ class JoinOptions:
     buckets: int
     compression: Compression
     settings: JoinSettings
-    rows: CountWindow | None  # None: the window is one of event time
+    rows: CountWindow | None  # None: the window is a length of time
     order: Order | None
-    emit: str | None  # None: not asked for
+    emit: str | None  # None: not given
     max_session_us: int | None
 
     def spec(self, before_us: int, after_us: int, how: JoinType) -> IntervalSpec:
@@ -341,7 +312,7 @@ class JoinOptions:
 
 
 def find(name: str) -> Option:
-    """The option of that name, or an error that says which exist and which is nearest."""
+    """The option of that name, or an error that lists all options and suggests the nearest."""
     option = BY_NAME.get(name.lower())
     if option is None:
         raise PlanError(
@@ -353,22 +324,17 @@ def find(name: str) -> Option:
 
 
 def checked(option: Option, value: object) -> Value:
-    """The value, if the option takes it."""
+    """The value, if the option accepts it."""
+    hint = None
     if option.kind == "choice":
         if isinstance(value, str) and value.lower() in option.choices:
             return value.lower()
-        hint = (
-            did_you_mean(value, option.choices, listed=True)
-            if isinstance(value, str)
-            else "put the value between quotes"
-        )
+        is_text = isinstance(value, str)
+        hint = did_you_mean(str(value), option.choices, listed=True) if is_text else "put the value in quotes"
     elif _is_number(value, option):
         low = 0 if option.kind == "interval" else option.low
         if low <= value and (option.kind == "interval" or value <= option.high):
             return value
-        hint = None
-    else:
-        hint = None
     shown = words(value) if option.kind == "interval" and isinstance(value, int) else value
     raise PlanError(f"join option `{option.name}` cannot be {shown!r}", expected=option.expected, hint=hint)
 
@@ -378,121 +344,129 @@ def _is_number(value: object, option: Option) -> TypeGuard[int | float]:
     return isinstance(value, kinds) and not isinstance(value, bool)
 
 
-def resolve(options: Iterable[JoinOption]) -> JoinOptions:
-    """Defaults filled in."""
-    options = list(options)
-    for _, error in misplaced(options):
-        raise error
-    given = {option.name: option.value for option in options}
-    value = {option.name: given.get(option.name, option.default) for option in OPTIONS}
-    return JoinOptions(
-        match=cast(Match, value["match"]),
-        pick=cast(Pick, value["pick"]),
-        left_cap=_whole(value["left_cap"]),
-        right_cap=_whole(value["right_cap"]),
-        buckets=int(cast(int, value["buckets"])),
-        compression=cast(Compression, value["compression"]),
-        settings=_settings(value),
-        rows=_rows(value),
-        order=cast("Order | None", value["order"]),
-        emit=cast("str | None", value["emit"]),
-        max_session_us=_whole(value["max_session"]),
-    )
-
-
-def spelled_out(options: Iterable[JoinOption]) -> tuple[JoinOption, ...]:
-    """The same options with the defaults of the others, in the order of the table, without those that have
-    no say or no default; each side has its own delay."""
-    given = {option.name: option.value for option in options}
-    value = {option.name: given.get(option.name, option.default) for option in OPTIONS}
-    for side in ("left_max_delay", "right_max_delay"):
-        value[side] = value["max_delay"] if value[side] is None else value[side]
-    value["max_delay"] = None
-    return tuple(
-        JoinOption(option.name, said)
-        for option in OPTIONS
-        if (said := value[option.name]) is not None
-        and (option.needs is None or value[option.needs[0]] in option.needs[1])
-    )
-
-
-def _rows(value: Mapping[str, Value | None]) -> CountWindow | None:
-    left, right = (_whole(value[f"{side}_window"] or value["window"]) for side in ("left", "right"))
-    if left is None and right is None:
-        return None
-    if left is None or right is None:
-        raise PlanError(
-            "only one side's rows are counted",
-            expected="`left_window` and `right_window`, or `window` for both",
-            hint="add the other",
-        )
-    return CountWindow(left, right)
-
-
-def _settings(value: Mapping[str, Value | None]) -> JoinSettings:
-    delay = value["max_delay"]
-    left, right = (value[side] for side in ("left_max_delay", "right_max_delay"))
-    pacing = _pacing(value)
-    return JoinSettings(
-        left_max_delay_us=int(cast(int, delay if left is None else left)),
-        right_max_delay_us=int(cast(int, delay if right is None else right)),
-        max_step_rows=int(cast(int, value["max_step_rows"])),
-        tasks=_whole(value["tasks"]),
-        estimate=_estimate(value),
-        pacing=pacing,
-        idle_timeout_us=pacing.idle_timeout_us if pacing else _whole(value["idle_timeout"]),
-        validity=_validity(value),
-        splits_hot_keys=value["hot_keys"] == "split",
-        history_us=int(cast(int, value["history"])),
-    )
-
-
-def _estimate(value: Mapping[str, Value | None]) -> EstimateSpec | None:
-    if value["stream_time"] == "fixed":
-        return None
-    return EstimateSpec(
-        statistic=cast(Statistic, value["stream_time"]),
-        percentile=float(cast(float, value["percentile"])),
-        ascending=int(cast(int, value["ascending"])),
-        sample_rows=int(cast(int, value["sample_rows"])),
-        max_window=int(cast(int, value["max_window"])),
-        sample_us=int(cast(int, value["sample_time"])),
-        memory_us=int(cast(int, value["memory"])),
-    )
-
-
-def _pacing(value: Mapping[str, Value | None]) -> Pacing | None:
-    if value["pacing"] == "off":
-        return None
-    idle_us = _whole(value["idle_timeout"])
-    return Pacing(int(cast(int, value["slack"])), IDLE_TIMEOUT_US if idle_us is None else idle_us)
-
-
-def _validity(value: Mapping[str, Value | None]) -> Validity:
-    return Validity(_whole(value["horizon"]), int(cast(int, value["max_ahead"])))
-
-
-def _whole(value: Value | None) -> int | None:
-    return None if value is None else int(value)
-
-
-def misplaced(options: Iterable[JoinOption]) -> Iterator[tuple[JoinOption, DovetailError]]:
-    """Options that have no say beside the others, each with an error."""
-    options = list(options)
-    given = {option.name: option.value for option in options}
-    for option in options:
-        needs = BY_NAME[option.name].needs
-        if needs is None:
+def conflicts(options: Iterable[JoinOption]) -> Iterator[tuple[JoinOption, PlanError]]:
+    """Options that contradict each other or have no effect beside the others, each with an error."""
+    given = {option.name: option for option in options}
+    for name, option in given.items():
+        if (needs := BY_NAME[name].needs) is None:
             continue
         other, fitting = needs
-        value = given.get(other, BY_NAME[other].default)
+        value = given[other].value if other in given else BY_NAME[other].default
         if value not in fitting:
             wanted = " or ".join(f'{other} = "{choice}"' for choice in fitting)
             yield (
                 option,
                 PlanError(
-                    f'`{option.name}` is given, but has no say with {other} = "{value}"',
-                    expected=f"`{option.name}` together with {wanted}",
-                    hint=f"add {wanted}, or leave `{option.name}` out",
+                    f'`{name}` has no effect with {other} = "{value}"',
+                    expected=f"`{name}` together with {wanted}",
+                    hint=f"add {wanted}, or leave `{name}` out",
                 ),
             )
+    sides = [given[name] for name in ("left_window", "right_window") if name in given]
+    if len(sides) == 1 and "window" not in given:
+        yield (
+            sides[0],
+            PlanError(
+                f"`{sides[0].name}` is given, but the other side has no window",
+                expected="`left_window` and `right_window`, or `window` for both",
+            ),
+        )
+
+
+def unsuitable(
+    kind: JoinKind, shape: WindowShape | None, options: Iterable[JoinOption], example: str
+) -> Iterator[tuple[JoinOption, PlanError]]:
+    """Options that do not apply to a join of this kind, each with an error. `example` is how one asks for
+    windows."""
+    for option in options:
+        name, joins = option.name, BY_NAME[option.name].joins
+        if (name, option.value) == ("match", "all"):
+            continue  # what every join does anyway
+        if kind not in joins.kinds:
+            expected = f"a join with windows, as in {example}" if joins is WITHIN else None
+            yield (
+                option,
+                PlanError(
+                    f"`{name}` applies only to {joins.words}", expected=expected, hint=f"leave `{name}` out"
+                ),
+            )
+        elif name == "max_session" and shape != "session":
+            yield (
+                option,
+                PlanError("`max_session` applies only to SESSION windows", hint="leave `max_session` out"),
+            )
+
+
+def resolve(options: Iterable[JoinOption]) -> JoinOptions:
+    """The options with defaults filled in."""
+    options = list(options)
+    for _, error in conflicts(options):
+        raise error
+    value = _values(options)
+    left, right = (value[f"{side}_window"] or value["window"] for side in ("left", "right"))
+    return JoinOptions(
+        match=value["match"],
+        pick=value["pick"],
+        left_cap=value["left_cap"],
+        right_cap=value["right_cap"],
+        buckets=value["buckets"],
+        compression=value["compression"],
+        settings=_settings(value),
+        rows=CountWindow(left, right) if left and right else None,
+        order=value["order"],
+        emit=value["emit"],
+        max_session_us=value["max_session"],
+    )
+
+
+def spelled_out(options: Iterable[JoinOption], kind: JoinKind) -> tuple[JoinOption, ...]:
+    """The options of a join of this kind with all defaults, in the order of the table. Options without a
+    default or without effect are left out; each side has its own delay."""
+    value = _values(options)
+    value["max_delay"] = None
+    return tuple(
+        JoinOption(option.name, value[option.name])
+        for option in OPTIONS
+        if value[option.name] is not None
+        and (option.needs is None or value[option.needs[0]] in option.needs[1])
+        and (kind in option.joins.kinds or option.joins not in (KEYED, BOUNDED))
+    )
+
+
+def _values(options: Iterable[JoinOption]) -> dict[str, Any]:
+    """Every option's value. Their types are those that `checked` lets pass."""
+    value = {option.name: option.default for option in OPTIONS}
+    value |= {option.name: option.value for option in options}
+    for side in ("left_max_delay", "right_max_delay"):
+        value[side] = value["max_delay"] if value[side] is None else value[side]
+    return value
+
+
+def _settings(value: Mapping[str, Any]) -> JoinSettings:
+    idle_us, paced = value["idle_timeout"], value["pacing"] == "on"
+    if paced and idle_us is None:
+        idle_us = IDLE_TIMEOUT_US
+    return JoinSettings(
+        left_max_delay_us=value["left_max_delay"],
+        right_max_delay_us=value["right_max_delay"],
+        max_step_rows=value["max_step_rows"],
+        tasks=value["tasks"],
+        estimate=None if value["stream_time"] == "fixed" else _estimate(value),
+        pacing=Pacing(value["slack"], idle_us) if paced else None,
+        idle_timeout_us=idle_us,
+        validity=Validity(value["horizon"], value["max_ahead"]),
+        splits_hot_keys=value["hot_keys"] == "split",
+        history_us=value["history"],
+    )
+
+
+def _estimate(value: Mapping[str, Any]) -> EstimateSpec:
+    return EstimateSpec(
+        statistic=value["stream_time"],
+        percentile=float(value["percentile"]),
+        ascending=value["ascending"],
+        sample_rows=value["sample_rows"],
+        max_window=value["max_window"],
+        sample_us=value["sample_time"],
+        memory_us=value["memory"],
+    )

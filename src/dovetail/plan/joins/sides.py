@@ -12,20 +12,22 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from dovetail.model.compression import Compression
-from dovetail.plan.dialect import call
-from dovetail.plan.expression_types import Environment, type_of
+from dovetail.plan.dialect import call, cast_to, pql_sql
 from dovetail.plan.joins.columns import Carried
+from dovetail.plan.joins.condition import JoinCondition
 from dovetail.plan.source import Span
 from dovetail.plan.statements import (
     ColumnDef,
     CreateInput,
     CreateTable,
     CreateView,
+    Program,
     Scribe,
     Statement,
     Storage,
 )
 from dovetail.plan.tree import column, named, passed_on, select
+from dovetail.plan.types import Environment, common_type, family, is_timestamp, type_of
 
 
 @dataclass(frozen=True)
@@ -72,3 +74,47 @@ class JoinSide:
         columns.append(ColumnDef("_time", "TIMESTAMP"))
         columns.extend(ColumnDef(c.name, type_of(c.expression, environment)) for c in self.payload)
         return CreateInput(self.names.input, tuple(columns), Scribe(self.names.category), self.span)
+
+
+def keys_of_one_type(
+    program: Program, condition: JoinCondition, environment: Environment
+) -> tuple[list[exp.Expr], list[exp.Expr]]:
+    """Keys hash alike only in one type: where the two sides' types differ, both are cast to the wider one."""
+    left_keys, right_keys = [], []
+    for left, right in zip(condition.left_keys, condition.right_keys, strict=True):
+        types = type_of(left, environment), type_of(right, environment)
+        if types[0] is not None and types[1] is not None and types[0] != types[1]:
+            common = common_type(types[0], types[1])
+            if common is None:
+                raise program.plan_error(
+                    f"the two sides of the key can never be equal: {pql_sql(left)} is {types[0]}, "
+                    f"{pql_sql(right)} is {types[1]}",
+                    right,
+                    expected="types of one kind",
+                    hint=f"cast one side: CAST({pql_sql(left)} AS {types[1]}) = {pql_sql(right)}",
+                )
+            left_keys.append(left if types[0] == common else cast_to(left, common))
+            right_keys.append(right if types[1] == common else cast_to(right, common))
+        else:
+            left_keys.append(left)
+            right_keys.append(right)
+    return left_keys, right_keys
+
+
+def time_as_timestamp(program: Program, time: exp.Expr, environment: Environment) -> exp.Expr:
+    """The window's time expression, cast where its type is not known to be TIMESTAMP."""
+    type_ = type_of(time, environment)
+    if type_ is not None and is_timestamp(type_):
+        return time
+    if type_ is None or family(type_) in ("time", "string"):
+        return cast_to(time, "TIMESTAMP")
+    text = pql_sql(time)
+    numeric = family(type_) == "number"
+    raise program.plan_error(
+        f"the window compares times, but {text} is {type_}",
+        time,
+        expected="a TIMESTAMP",
+        hint=f"seconds since 1970 become a time with timestamp_seconds({text}), or with timestamp_millis"
+        if numeric
+        else f"write CAST({text} AS TIMESTAMP)",
+    )

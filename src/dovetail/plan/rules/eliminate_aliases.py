@@ -1,28 +1,29 @@
 """The paper's first rewriting (section 4.2): references by alias become references by full name.
 
 `FROM left AS l` and `l.eventtime` become `FROM left` and `left.eventtime`. Where a relation is joined with
-itself, the right side first gets a view of its own, so that the two can be told apart.
+itself, the right side gets a view of its own first, so that the two sides have different names.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from sqlglot import exp
 
-from dovetail.plan.fresh_name import fresh_name
+from dovetail.plan.problems import each_statement
 from dovetail.plan.scope import columns_of, is_simple, tables
 from dovetail.plan.statements import CreateInput, CreateView, Program, Statement
-from dovetail.plan.tree import passed_on, select
+from dovetail.plan.tree import fresh_name, passed_on, select
 
 
 def eliminate_aliases(program: Program) -> Program:
-    made: list[Statement] = []
     taken = {statement.name.lower() for statement in program}
-    for statement in program:
+
+    def rewrite(statement: Statement) -> Iterator[Statement]:
         if isinstance(statement, CreateInput) or not is_simple(statement.query):
-            made.append(statement)
-            continue
+            yield statement
+            return
         query = statement.query.copy()
         assert isinstance(query, exp.Select)
         names: dict[str, str] = {}
@@ -32,14 +33,15 @@ def eliminate_aliases(program: Program) -> Program:
             name = relation.name
             if position == 1 and name in names.values():
                 name = fresh_name(f"{statement.name}_{table.alias_or_name}", taken)
-                made.append(_copy_of(relation, name))
+                yield _copy_of(relation, name)
             names[table.alias_or_name.lower()] = name
             table.replace(_table(name, table))
         for column in query.find_all(exp.Column):
             if column.table and column.table.lower() in names:
                 column.set("table", exp.to_identifier(names[column.table.lower()], quoted=True))
-        made.append(replace(statement, query=query))
-    return program.with_statements(made)
+        yield replace(statement, query=query)
+
+    return each_statement(program, rewrite)
 
 
 def _table(name: str, place: exp.Table) -> exp.Table:

@@ -8,24 +8,22 @@ from dataclasses import replace
 from sqlglot import exp
 
 from dovetail.plan.nearest import did_you_mean
-from dovetail.plan.problems import Problems
+from dovetail.plan.problems import each_statement
 from dovetail.plan.scope import Schema, Side, columns_of, is_simple, sides
 from dovetail.plan.statements import CreateInput, Program, Statement
 
 
 def expand_stars(program: Program) -> Program:
-    problems = Problems(program)
     schema: dict[str, tuple[str, ...]] = {}
-    made: list[Statement] = []
-    for statement in program:
-        expanded: Statement = statement
+
+    def rewrite(statement: Statement) -> Iterator[Statement]:
+        schema[statement.name.lower()] = columns_of(statement)  # what readers see if expanding fails
         if not isinstance(statement, CreateInput):
-            with problems.of(statement.name):
-                expanded = replace(statement, query=_expand(program, statement.query, schema))
-        made.append(expanded)
-        schema[expanded.name.lower()] = columns_of(expanded)
-    problems.done()
-    return program.with_statements(made)
+            statement = replace(statement, query=_expand(program, statement.query, schema))
+            schema[statement.name.lower()] = columns_of(statement)
+        yield statement
+
+    return each_statement(program, rewrite)
 
 
 def _expand(program: Program, query: exp.Query, schema: Schema) -> exp.Query:
@@ -55,7 +53,7 @@ def _is_star(node: exp.Expr) -> bool:
 def _columns(program: Program, star: exp.Expr, visible: list[Side]) -> Iterator[exp.Expr]:
     bare = star.this if isinstance(star, exp.Column) else star
     if any(bare.args.get(key) for key in ("replace", "rename")):
-        raise program.error("`*` takes EXCEPT only", star, hint="name the columns one by one")
+        raise program.error("`*` can only have EXCEPT", star, hint="name the columns one by one")
     chosen = visible
     if isinstance(star, exp.Column) and star.table:
         chosen = [side for side in visible if side.alias.lower() == star.table.lower()]
@@ -74,5 +72,5 @@ def _columns(program: Program, star: exp.Expr, visible: list[Side]) -> Iterator[
     for name, node in left_out.items():
         known = [column for side in chosen for column in side.columns]
         raise program.error(
-            f"EXCEPT names a column that is not there, `{name}`", node, hint=did_you_mean(name, known)
+            f"EXCEPT names a column that does not exist, `{name}`", node, hint=did_you_mean(name, known)
         )

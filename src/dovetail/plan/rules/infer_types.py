@@ -1,7 +1,7 @@
 """Undeclared types, from use (paper, section 4.1: "Puma does type inference").
 
-Two columns that are equated, compared, coalesced or passed on by a view are of one type. In such a group a
-declared type wins; then what use says, in the order of `Rank`; and what nothing says anything of is a
+Columns that are equated, compared, coalesced or passed on by a view have the same type. In such a group a
+declared type wins, then the uses in the order of `Rank`. A column that no use says anything about is a
 STRING.
 """
 
@@ -14,18 +14,17 @@ from enum import IntEnum
 from sqlglot import exp
 
 from dovetail.errors import DovetailError
-from dovetail.plan.expression_types import ARITHMETIC, type_of
 from dovetail.plan.functions import ARGUMENT_TYPES, SAME_TYPE, arguments, function_name
-from dovetail.plan.joins.condition import take_apart
-from dovetail.plan.relation_types import places_in, relation_types
-from dovetail.plan.scope import tables
-from dovetail.plan.statements import CreateInput, Program, is_join
+from dovetail.plan.joins.condition import read_join
+from dovetail.plan.scope import places_in, relation_types
+from dovetail.plan.statements import CreateInput, CreateView, Program, is_join
+from dovetail.plan.types import ARITHMETIC, type_of
 
 Place = tuple[str, str]
 
 
 class Rank(IntEnum):
-    """How much a use says; the lowest wins."""
+    """How much a use tells about a type. The lowest wins."""
 
     WINDOW_TIME = 0
     NUMBER = 1
@@ -49,7 +48,7 @@ def infer_types(program: Program) -> Program:
         query = _Query(uses, statement.query)
         query.read(statement.name)
         if is_join(statement):
-            query.read_window()
+            query.read_window(statement)
     types = uses.types_of([(s.name.lower(), c.name.lower()) for s in inputs for c in s.columns])
     made = [_typed(s, types) if isinstance(s, CreateInput) else s for s in program]
     return program.with_statements(made)
@@ -62,7 +61,7 @@ def _typed(table: CreateInput, types: dict[Place, str]) -> CreateInput:
 
 
 class _Uses:
-    """What the program says of its columns: hints, and groups of columns of one type (union-find)."""
+    """What the program says about its columns: hints, and groups of columns of one type (union-find)."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -78,7 +77,7 @@ class _Uses:
         self.hints: dict[Place, list[tuple[Rank, str]]] = {}
 
     def types_of(self, places: Iterable[Place]) -> dict[Place, str]:
-        """What each place is, given all that was said."""
+        """The type of each place, given all uses."""
         groups: dict[Place, list[Place]] = {}
         for place in {*self.parent, *places, *self.declared}:
             groups.setdefault(self.root(place), []).append(place)
@@ -126,12 +125,10 @@ class _Query:
         if where is not None:
             self._hint(where.this, Rank.TRUTH, "BOOLEAN")
 
-    def read_window(self) -> None:
-        """The times of a join's window are timestamps; errors in the condition are for a later rule."""
-        assert isinstance(self.query, exp.Select)
-        left, right = (table.name for table in tables(self.query))
+    def read_window(self, view: CreateView) -> None:
+        """The times of a join's window are timestamps. A later rule reports errors in the condition."""
         try:
-            condition = take_apart(self.uses.program, self.query.args["joins"][0].args["on"], left, right)
+            condition = read_join(self.uses.program, view).condition
         except DovetailError:
             return
         for time in filter(None, (condition.left_time, condition.right_time)):
@@ -177,7 +174,7 @@ class _Query:
                 self._hint(bare, Rank.NUMBER if type_ in ("DOUBLE", "BIGINT") else Rank.ARGUMENT, type_)
 
     def _same(self, nodes: list[exp.Expr]) -> None:
-        """All of one type: columns are linked, and what is no column says what it is."""
+        """All have one type: columns are linked, and other expressions give hints."""
         bare = [self._without_intervals(node) for node in nodes]
         places = [self._place(node) for node in bare]
         columns = [place for place in places if place is not None]
@@ -206,16 +203,14 @@ class _Query:
     @staticmethod
     def _passes_on(node: exp.Expr) -> Iterator[exp.Expr]:
         """The columns whose type an item of a select list has."""
-        while isinstance(node, exp.Paren):
-            node = node.this
+        node = node.unnest()
         if isinstance(node, exp.Column):
             yield node
         elif function_name(node) in SAME_TYPE:
             yield from (argument for argument in arguments(node) if isinstance(argument, exp.Column))
 
     def _place(self, node: exp.Expr) -> Place | None:
-        while isinstance(node, exp.Paren):
-            node = node.this
+        node = node.unnest()
         return self.place_of(node) if isinstance(node, exp.Column) else None
 
     def _hint(self, node: exp.Expr, rank: Rank, type_: str) -> None:

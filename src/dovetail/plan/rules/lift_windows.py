@@ -1,48 +1,44 @@
 """An aggregation reads a view of plain rows that has the event time as a column.
 
-Spark's watermark is put on a column of a relation. So `GROUP BY window(timestamp_seconds(ts), '1 hour')`
+Spark needs a column of a relation for its watermark. So `GROUP BY window(timestamp_seconds(ts), '1 hour')`
 becomes a view that computes `_window_time`, and `GROUP BY window(_window_time, '1 hour')` over it; and
-where the aggregation reads an input table or a join directly, a view comes between.
+where the aggregation reads an input table or a join directly, a view is put in between.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import cast
 
 from sqlglot import exp
 
-from dovetail.plan.fresh_name import fresh_name
 from dovetail.plan.functions import TIME_WINDOWS, arguments, function_name
+from dovetail.plan.problems import each_statement
 from dovetail.plan.scope import columns_of, is_simple, tables
 from dovetail.plan.statements import CreateTable, CreateView, Program, Statement, is_join
-from dovetail.plan.tree import column, named, passed_on, select
+from dovetail.plan.tree import column, fresh_name, named, passed_on, select
 
 TIME = "_window_time"
 
 
 def lift_windows(program: Program) -> Program:
-    made: list[Statement] = []
     taken = {statement.name.lower() for statement in program}
-    for statement in program:
+
+    def rewrite(statement: Statement) -> Sequence[Statement]:
         call = window_call(statement)
-        if (
-            call is None
-            or not isinstance(statement, CreateTable)
-            or not isinstance(statement.query, exp.Select)
-        ):
-            made.append(statement)
-            continue
+        if call is None:
+            return (statement,)
+        assert isinstance(statement, CreateTable)
+        assert isinstance(statement.query, exp.Select)
         below = program.get(tables(statement.query)[0].name)
         assert below is not None
         time = arguments(call)[0]
         if isinstance(time, exp.Column) and isinstance(below, CreateView) and not is_join(below):
-            made.append(statement)
-            continue
-        rows, table = _lifted(statement, below, time, fresh_name(f"{statement.name}_rows", taken))
-        made.extend((rows, table))
-    return program.with_statements(made)
+            return (statement,)
+        return _lifted(statement, below, time, fresh_name(f"{statement.name}_rows", taken))
+
+    return each_statement(program, rewrite)
 
 
 def window_call(statement: Statement) -> exp.Expr | None:

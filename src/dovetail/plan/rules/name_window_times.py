@@ -1,40 +1,34 @@
-"""`WITHIN TUMBLING '10 seconds'` says of which times: each side's event time, where the text does not.
+"""`WITHIN TUMBLING '10 seconds'` without OF gets the event time of each side.
 
-It is the one column of type TIMESTAMP. Where there is none or several, it is the one that is called
-`eventtime`, `event_time`, `time`, `timestamp` or `ts`; and where that does not tell either, the text must.
+That is the side's only TIMESTAMP column. If there are none or several, it is the column called `eventtime`,
+`event_time`, `time`, `timestamp` or `ts`. If that is not unique either, the text must name the times.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from sqlglot import exp
 
 from dovetail.plan.functions import arguments, function_name
-from dovetail.plan.joins.condition import conjuncts
 from dovetail.plan.joins.windows import EXAMPLES, is_window, read_window
-from dovetail.plan.problems import Problems
-from dovetail.plan.relation_types import Types, relation_types
-from dovetail.plan.scope import columns_of, tables
+from dovetail.plan.problems import each_statement
+from dovetail.plan.scope import Types, columns_of, relation_types, tables
 from dovetail.plan.statements import CreateView, Program, Statement, is_join
-from dovetail.plan.tree import column
+from dovetail.plan.tree import column, conjuncts
 from dovetail.plan.types import is_timestamp
 
 NAMES = ("eventtime", "event_time", "time", "timestamp", "ts")
 
 
 def name_window_times(program: Program) -> Program:
-    problems = Problems(program)
     types = relation_types(program)
-    made: list[Statement] = []
-    for statement in program:
-        named: Statement = statement
-        if isinstance(statement, CreateView) and is_join(statement):
-            with problems.of(statement.name):
-                named = _named(program, statement, types)
-        made.append(named)
-    problems.done()
-    return program.with_statements(made)
+
+    def rewrite(statement: Statement) -> Iterator[Statement]:
+        yield _named(program, statement, types) if is_join(statement) else statement
+
+    return each_statement(program, rewrite)
 
 
 def _named(program: Program, view: CreateView, types: Types) -> CreateView:
@@ -65,7 +59,7 @@ def _time_of(program: Program, relation: str, types: Types, at: exp.Expr) -> exp
         raise program.plan_error(
             f"which column of `{relation}` is its event time, {several}?"
             if several
-            else f"`{relation}` has no column that is known to be its event time",
+            else f"no column of `{relation}` is known to be its event time",
             at,
             expected=f"one TIMESTAMP column, or one called {', '.join(NAMES)}",
             hint=f"name the two times: {EXAMPLES[shape]} OF l.time, r.time",

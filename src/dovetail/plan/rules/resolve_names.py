@@ -1,12 +1,13 @@
 """Every column says which relation it belongs to; every item of a select list has a name.
 
-Names are found whatever their case and come out as declared. A field of a struct column becomes
-`(relation.column).field`. A name that an earlier item gave (`a + 1 AS b, b * 2 AS c`) is replaced by that
+Case does not matter; names come out as they were declared. A field of a struct column becomes
+`(relation.column).field`. A name that an earlier item defines (`a + 1 AS b, b * 2 AS c`) is replaced by that
 item's expression. An item without a name gets `_c<position>` and a warning.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from sqlglot import exp
@@ -16,26 +17,27 @@ from dovetail.plan.dialect import call
 from dovetail.plan.functions import TIME_WINDOWS, function_name
 from dovetail.plan.joins.windows import BOUNDS, is_window
 from dovetail.plan.nearest import did_you_mean
-from dovetail.plan.problems import Problems
+from dovetail.plan.problems import Problems, each_statement
 from dovetail.plan.scope import Schema, Side, columns_of, is_simple, output_names, sides
 from dovetail.plan.source import span_of
 from dovetail.plan.statements import CreateInput, CreateTable, CreateView, Program, Statement, tables_in
 
 
 def resolve_names(program: Program) -> Program:
-    problems = Problems(program)
     warnings: list[str] = []
     schema: dict[str, tuple[str, ...]] = {}
-    made: list[Statement] = []
-    for statement in program:
-        resolved: Statement = statement
+
+    def rewrite(statement: Statement) -> Iterator[Statement]:
+        schema[statement.name.lower()] = columns_of(statement)  # what readers see if resolving fails
         if not isinstance(statement, CreateInput):
+            problems = Problems()
             with problems.of(statement.name):
-                resolved = _statement(program, statement, schema, warnings, problems)
-        made.append(resolved)
-        schema[resolved.name.lower()] = columns_of(resolved)
-    problems.done()
-    return program.with_statements(made).warn(*warnings)
+                statement = _statement(program, statement, schema, warnings, problems)
+            problems.done()
+            schema[statement.name.lower()] = columns_of(statement)
+        yield statement
+
+    return each_statement(program, rewrite).warn(*warnings)
 
 
 def _statement(
@@ -57,7 +59,7 @@ def _statement(
             raise program.error(
                 f"`{statement.name}` has two columns `{name}`",
                 statement.span,
-                hint="name them apart with AS",
+                hint="give one another name with AS",
             )
         seen.add(name.lower())
     made = replace(statement, query=query)
@@ -105,7 +107,7 @@ class _Scope:
                     else ""
                 )
                 warnings.append(
-                    f"{place}column {position + 1} of `{self.statement}` has no name; it is called `{name}`"
+                    f"{place}column {position + 1} of `{self.statement}` has no name and becomes `{name}`"
                 )
             elif isinstance(item, exp.Column) and isinstance(made, exp.Column):
                 name = made.name
@@ -177,7 +179,7 @@ class _Scope:
             side = qualifies[0]
             if side not in visible:
                 return self.program.error(
-                    f"a LEFT SEMI or LEFT ANTI join gives no columns of `{side.alias}`",
+                    f"a LEFT SEMI or LEFT ANTI join returns no columns of `{side.alias}`",
                     column,
                     hint="use an INNER or LEFT join to see both sides",
                 )
@@ -222,7 +224,7 @@ def _reference(side: Side, name: str, place: exp.Column, fields: list[exp.Expr])
 def _check_loosely(
     program: Program, statement: str, query: exp.Query, schema: Schema, problems: Problems
 ) -> None:
-    """A query that passes through to Spark: a name must at least exist somewhere in what it reads."""
+    """Names of a query that passes through to Spark must at least exist in something it reads."""
     known = {column.lower() for table in tables_in(query) for column in schema.get(table.lower(), ())}
     known |= {alias.alias.lower() for alias in query.find_all(exp.Alias, exp.TableAlias, exp.CTE)}
     known |= {i.name.lower() for alias in query.find_all(exp.TableAlias) for i in alias.columns}

@@ -1,50 +1,40 @@
-"""A RIGHT join without an equality is a LEFT one with its sides changed over.
+"""A RIGHT join without an equality becomes a LEFT join with its sides swapped.
 
     l RIGHT JOIN r ON abs(l.x - r.a) <= 10    becomes    r LEFT JOIN l ON abs(l.x - r.a) <= 10
 
-The tasks of a theta join deal out the rows of one side, each of which then knows alone whether it has a
-partner (`model/share.py`): that is the left side. Where a left row takes one partner only, changing over
-would mean something else, and such a join is refused.
+The tasks of a theta join share out the rows of the left side, so that the task with a left row knows alone
+whether it has a partner (`model/share.py`). Where a left row takes only one partner, swapping the sides
+would change the result, and such a join is refused.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
-from sqlglot import exp
-
 from dovetail.errors import PlanError
-from dovetail.plan.joins import options as join_options
-from dovetail.plan.joins.condition import take_apart
-from dovetail.plan.scope import tables
+from dovetail.plan.joins.condition import read_join
+from dovetail.plan.problems import each_statement
 from dovetail.plan.statements import CreateView, Program, Statement, is_join
 
 OTHER = {"left_window": "right_window", "right_window": "left_window"}
 
 
 def turn_right_joins(program: Program) -> Program:
-    made: list[Statement] = []
-    for statement in program:
-        if isinstance(statement, CreateView) and is_join(statement) and _to_be_turned(program, statement):
-            made.append(_turned(statement))
-        else:
-            made.append(statement)
-    return program.with_statements(made)
+    def rewrite(statement: Statement) -> Iterator[Statement]:
+        yield _turned(statement) if is_join(statement) and _to_be_turned(program, statement) else statement
+
+    return each_statement(program, rewrite)
 
 
 def _to_be_turned(program: Program, view: CreateView) -> bool:
-    query = view.query
-    assert isinstance(query, exp.Select)
-    join = query.args["joins"][0]
-    if join.side.upper() != "RIGHT":
+    if view.query.args["joins"][0].side.upper() != "RIGHT":
         return False
     try:
-        given = join_options.resolve(view.options)
-        left, right = (table.name for table in tables(query))
-        condition = take_apart(program, join.args["on"], left, right, counted=given.rows is not None)
-    except PlanError:  # is told when the join is split
+        join = read_join(program, view)
+    except PlanError:  # reported when the join is split
         return False
-    return condition.is_theta and given.match == "all"
+    return join.condition.is_theta and join.options.match == "all"
 
 
 def _turned(view: CreateView) -> CreateView:

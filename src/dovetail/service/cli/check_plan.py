@@ -10,10 +10,10 @@ from typing import Annotated
 import typer
 
 from dovetail.errors import InputError
+from dovetail.plan.dialect import deep_trees
 from dovetail.plan.drawing.graph import graph_of
 from dovetail.plan.drawing.svg import draw_svg
 from dovetail.plan.drawing.text import draw_text
-from dovetail.plan.nesting import deep_trees
 from dovetail.pql.check import check as check_text
 from dovetail.pql.compile import compile_pql, trace
 from dovetail.pql.render import render

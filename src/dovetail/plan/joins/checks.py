@@ -1,0 +1,63 @@
+"""What a join may not be: options that do not apply to it, and combinations that cannot run on streams."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from dovetail.errors import PlanError
+from dovetail.plan.joins.condition import Join
+from dovetail.plan.joins.options import unsuitable
+from dovetail.plan.joins.windows import EXAMPLES, reads_bounds
+from dovetail.plan.problems import Problems
+from dovetail.plan.statements import Program
+
+
+def check_join(program: Program, join: Join) -> None:
+    """Raises all errors in the join's options, or the first of its other errors."""
+    problems = Problems()
+    clause = join.condition.window
+    shape = clause.window.shape if clause is not None else None
+    for option, error in unsuitable(join.kind, shape, join.view.options, EXAMPLES["tumbling"]):
+        problems.add(None, program.placed(error, option.span))
+    problems.done()
+    if clause is not None:
+        clause.join(program, join.how, join.options.emit, join.options.max_session_us)
+    if join.condition.is_theta:
+        _check_theta(program, join)
+
+
+def _check_theta(program: Program, join: Join) -> None:
+    condition, given = join.condition, join.options
+    if not (condition.both or condition.left_only or condition.right_only):
+        raise program.plan_error(
+            "the join has no equality and no other condition between the two sides",
+            join.on,
+            expected="an equality, such as l.key = r.key, or any condition, such as abs(l.x - r.a) <= 10",
+            hint="to join every pair within the window, say so: AND l.key IS NOT NULL",
+        )
+    if join.how in ("right", "full"):  # a RIGHT join comes here only with match = "one"
+        one = ' with match = "one"' if join.how == "right" else ""
+        raise program.plan_error(
+            f"a {join.how.upper()} join without an equality{one} is not available",
+            join.on,
+            expected="INNER, LEFT OUTER, LEFT SEMI or LEFT ANTI JOIN, or an equality between the two sides",
+            hint="a LEFT OUTER JOIN returns the left side's rows; a LEFT ANTI JOIN with the sides swapped "
+            "returns the other side's unmatched rows",
+        )
+    if given.rows is not None and given.match == "one" and given.pick != "first":
+        raise program.plan_error(
+            f'pick = "{given.pick}" chooses by event time, but this join counts rows',
+            next(option.span for option in join.view.options if option.name == "pick"),
+            expected='pick = "first"',
+            hint="leave `pick` out, or use a time window",
+        )
+
+
+def no_bounds(program: Program, query: exp.Select) -> PlanError:
+    """The query reads the bounds of a window, and its join has none."""
+    return program.plan_error(
+        "the query reads window_start or window_end, but the join has no windows",
+        next((item for item in query.walk() if reads_bounds(item)), query),
+        expected=EXAMPLES["tumbling"],
+        hint="bounds between times in ON are relative to each row, so they have no start or end",
+    )
