@@ -17,7 +17,7 @@ from dovetail.plan.consumers import unread
 from dovetail.plan.dialect import spark_sql
 from dovetail.plan.functions import arguments, function_name
 from dovetail.plan.interval_literal import NotAnInterval, interval_us, text_us
-from dovetail.plan.joins.condition import Join, read_join
+from dovetail.plan.joins.condition import JoinView, read_join
 from dovetail.plan.joins.options import BUCKETS, MAX_DELAY_US
 from dovetail.plan.joins.theta import theta_of
 from dovetail.plan.joins.windows import reads_bounds
@@ -167,7 +167,7 @@ def _join_stage(program: Program, view: CreateView, output: Output) -> JoinStage
     )
 
 
-def _spec(program: Program, join: Join) -> IntervalSpec:
+def _spec(program: Program, join: JoinView) -> IntervalSpec:
     try:
         return join.options.spec(join.condition.before_us, join.condition.after_us, join.how)
     except PlanError as error:  # options that contradict the type of the join

@@ -15,7 +15,7 @@ Schema = Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
-class Side:
+class FromItem:
     """One relation of a FROM clause."""
 
     alias: str
@@ -52,9 +52,10 @@ def tables(query: exp.Select) -> list[exp.Table]:
     return found
 
 
-def sides(query: exp.Select, schema: Schema) -> list[Side]:
+def sides(query: exp.Select, schema: Schema) -> list[FromItem]:
     return [
-        Side(table.alias_or_name, table.name, schema.get(table.name.lower(), ())) for table in tables(query)
+        FromItem(table.alias_or_name, table.name, schema.get(table.name.lower(), ()))
+        for table in tables(query)
     ]
 
 

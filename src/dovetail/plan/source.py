@@ -1,6 +1,6 @@
 """Places in a PQL text.
 
-A `Span` is a half-open range of characters of the text; `Source.show` turns it into what an error prints:
+A `Span` is a half-open range of characters of the text; `PqlText.show` turns it into what an error prints:
 `file:line:column`, the line itself, and `^^^^` under the range. Lines and columns count from 1.
 """
 
@@ -21,7 +21,7 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Source:
+class PqlText:
     """A PQL text and the name that errors call it by (a file name)."""
 
     name: str

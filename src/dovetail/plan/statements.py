@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from dovetail.errors import PlanError, PqlError
 from dovetail.model.compression import Compression
-from dovetail.plan.source import Source, Span, span_of
+from dovetail.plan.source import PqlText, Span, span_of
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Program:
 
     application: str
     statements: tuple[Statement, ...]
-    source: Source = field(default=Source("<string>", ""), compare=False)
+    source: PqlText = field(default=PqlText("<string>", ""), compare=False)
     warnings: tuple[str, ...] = field(default=(), compare=False)
 
     def __iter__(self) -> Iterator[Statement]:

@@ -25,7 +25,7 @@ from dovetail.plan.interval_literal import SPELLINGS, NotAnInterval, interval_us
 from dovetail.plan.joins.options import checked, conflicts, find
 from dovetail.plan.nearest import did_you_mean
 from dovetail.plan.problems import Problems
-from dovetail.plan.source import Source, Span, span_of
+from dovetail.plan.source import PqlText, Span, span_of
 from dovetail.plan.statements import (
     ColumnDef,
     CreateInput,
@@ -65,7 +65,7 @@ def parse(text: str, *, name: str = "<string>") -> Program:
 
 
 def parse_all(text: str, *, name: str = "<string>") -> Parsed:
-    source = Source(name, text)
+    source = PqlText(name, text)
     problems = Problems()
     statements: list[Statement] = []
     applications: list[tuple[str, Span]] = []
@@ -105,7 +105,7 @@ def parse_all(text: str, *, name: str = "<string>") -> Parsed:
     return Parsed(program, problems, frozenset(broken))
 
 
-def _one_application(source: Source, applications: list[tuple[str, Span]]) -> None:
+def _one_application(source: PqlText, applications: list[tuple[str, Span]]) -> None:
     if not applications:
         raise PqlError(
             "there is no CREATE APPLICATION",
@@ -131,7 +131,7 @@ def _declares(tokens: list[Token]) -> str | None:
 
 
 def _statement(
-    source: Source, tokens: list[Token], declared: Collection[str], warnings: list[str]
+    source: PqlText, tokens: list[Token], declared: Collection[str], warnings: list[str]
 ) -> Statement | tuple[str, Span]:
     cursor = Cursor(source, tokens)
     if cursor.accept("CREATE", "APPLICATION"):
@@ -303,7 +303,7 @@ def _options(cursor: Cursor) -> tuple[JoinOption, ...]:
     return tuple(options.values())
 
 
-def _option(source: Source, name: str, tokens: list[Token], place: Span) -> JoinOption:
+def _option(source: PqlText, name: str, tokens: list[Token], place: Span) -> JoinOption:
     try:
         option = find(name)
         if option.kind == "rows":

@@ -16,7 +16,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from dovetail.errors import DovetailError, PqlError
 from dovetail.plan.dialect import DEEPEST, deep_trees, parse_tokens, too_deep
-from dovetail.plan.source import Source, Span
+from dovetail.plan.source import PqlText, Span
 from dovetail.pql.tokens import OPENING, depths, retyped, span, word
 
 _DEEPEST = 100
@@ -56,7 +56,7 @@ _STARTS_ITEM = {
 
 
 def parse_query(
-    source: Source, tokens: list[Token], declared: Collection[str], end: int
+    source: PqlText, tokens: list[Token], declared: Collection[str], end: int
 ) -> tuple[exp.Query, list[str]]:
     """The query that the tokens make, and warnings."""
     if not tokens:
@@ -76,7 +76,7 @@ def parse_query(
     return tree, warnings
 
 
-def parse_expression(source: Source, tokens: list[Token], end: int) -> exp.Expr:
+def parse_expression(source: PqlText, tokens: list[Token], end: int) -> exp.Expr:
     """One expression, such as the value of an option."""
     if not tokens:
         raise PqlError("a value is missing", where=source.show(Span(end, end + 1)), expected="an expression")
@@ -113,7 +113,7 @@ def names_as_names(tokens: list[Token], declared: Collection[str]) -> list[Token
     return out
 
 
-def with_missing_commas(source: Source, tokens: list[Token]) -> tuple[list[Token], list[str]]:
+def with_missing_commas(source: PqlText, tokens: list[Token]) -> tuple[list[Token], list[str]]:
     """`a AS x b AS y` can only mean `a AS x, b AS y`: read it so, and say so."""
     out: list[Token] = []
     warnings: list[str] = []
@@ -157,7 +157,7 @@ def _is_call(tokens: list[Token], i: int) -> bool:
     )
 
 
-def _parse(source: Source, tokens: list[Token], end: int) -> exp.Expr:
+def _parse(source: PqlText, tokens: list[Token], end: int) -> exp.Expr:
     if max(depths(tokens), default=0) > _DEEPEST:
         deepest = tokens[depths(tokens).index(_DEEPEST)]
         raise _too_deep(source, span(deepest))
@@ -189,7 +189,7 @@ def _parse(source: Source, tokens: list[Token], end: int) -> exp.Expr:
     return found[0]
 
 
-def _too_deep(source: Source, place: Span) -> PqlError:
+def _too_deep(source: PqlText, place: Span) -> PqlError:
     return PqlError(
         "the query is nested too deeply",
         where=source.show(place),
@@ -198,7 +198,7 @@ def _too_deep(source: Source, place: Span) -> PqlError:
     )
 
 
-def _for_people(source: Source, tokens: list[Token], end: int, error: ParseError) -> PqlError:
+def _for_people(source: PqlText, tokens: list[Token], end: int, error: ParseError) -> PqlError:
     first = error.errors[0] if error.errors else {}
     at = next((t for t in tokens if (t.line, t.col) == (first.get("line"), first.get("col"))), None)
     last = at is tokens[-1]

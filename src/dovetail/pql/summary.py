@@ -7,7 +7,7 @@ from typing import Any
 
 from dovetail.plan.dialect import pql_sql
 from dovetail.plan.joins.bands import bands_in
-from dovetail.plan.joins.condition import Join, read_join
+from dovetail.plan.joins.condition import JoinView, read_join
 from dovetail.plan.joins.expressions import is_compiled, is_evaluated
 from dovetail.plan.joins.filters import filters
 from dovetail.plan.joins.words import (
@@ -34,7 +34,7 @@ class InputSummary:
 
 
 @dataclass(frozen=True)
-class JoinSummary:
+class PlannedJoin:
     name: str
     left: str
     right: str
@@ -59,7 +59,7 @@ class OutputSummary:
 class Summary:
     application: str
     inputs: tuple[InputSummary, ...]
-    joins: tuple[JoinSummary, ...]
+    joins: tuple[PlannedJoin, ...]
     outputs: tuple[OutputSummary, ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -101,11 +101,11 @@ def summarise(program: Program, plan: Plan) -> Summary:
     )
 
 
-def _join(program: Program, view: CreateView, stage: JoinStage) -> JoinSummary:
+def _join(program: Program, view: CreateView, stage: JoinStage) -> PlannedJoin:
     join = read_join(program, view)
     on, counted = join.condition, join.options.rows is not None
     pairs = zip(on.left_keys, on.right_keys, strict=True)
-    return JoinSummary(
+    return PlannedJoin(
         name=view.name,
         left=join.left,
         right=join.right,
@@ -121,7 +121,7 @@ def _join(program: Program, view: CreateView, stage: JoinStage) -> JoinSummary:
     )
 
 
-def _window(join: Join, stage: JoinStage) -> str:
+def _window(join: JoinView, stage: JoinStage) -> str:
     if stage.window is not None:
         return f"within one window: {windows_words(stage.window)}"
     rows, on = join.options.rows, join.condition
@@ -134,7 +134,7 @@ def _window_lines(stage: JoinStage) -> tuple[str, ...]:
     return emit_words(stage.window, stage.spec.how), f"joins {algorithm_words(stage.window)}"
 
 
-def _finds(program: Program, join: Join) -> tuple[str, ...]:
+def _finds(program: Program, join: JoinView) -> tuple[str, ...]:
     """The access path of a theta join, in the words of its text."""
     names = join.names
     conditions = filters(program, join).on

@@ -9,14 +9,14 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from dovetail.errors import PqlError
 from dovetail.plan.dialect import tokenize
-from dovetail.plan.source import Source, Span
+from dovetail.plan.source import PqlText, Span
 
 OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
 CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
 QUOTED = (TokenType.STRING, TokenType.IDENTIFIER)
 
 
-def scan(source: Source) -> list[Token]:
+def scan(source: PqlText) -> list[Token]:
     """All tokens of the text; a quote or comment that is never closed is shown where it opens."""
     try:
         return tokenize(source.text)
@@ -99,7 +99,7 @@ def retyped(token: Token, kind: TokenType) -> Token:
 class Cursor:
     """Reads the tokens of one statement from left to right."""
 
-    def __init__(self, source: Source, tokens: Sequence[Token], end: int | None = None) -> None:
+    def __init__(self, source: PqlText, tokens: Sequence[Token], end: int | None = None) -> None:
         self.source = source
         self.tokens = list(tokens)
         self.at = 0

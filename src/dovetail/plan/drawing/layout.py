@@ -16,7 +16,7 @@ SWEEPS = 40
 
 
 @dataclass(frozen=True)
-class Layout:
+class BoxLayout:
     """`layers` in flow order; `centre` of each node across the flow; `chains`: edges and bends."""
 
     layers: tuple[tuple[str, ...], ...]
@@ -25,7 +25,7 @@ class Layout:
     extent: float
 
 
-def lay_out(nodes: list[str], edges: Edges, size: Callable[[str], float], gap: float) -> Layout:
+def lay_out(nodes: list[str], edges: Edges, size: Callable[[str], float], gap: float) -> BoxLayout:
     """`size` of a node across the flow; bends (names that are no nodes) have none."""
     level = _levels(nodes, edges)
     chains = [_chain(start, stop, level) for start, stop in edges]
@@ -44,7 +44,7 @@ def lay_out(nodes: list[str], edges: Edges, size: Callable[[str], float], gap: f
 
     centre = _centres(layers, links, width, gap)
     extent = max((centre[n] + width(n) / 2 for n in centre), default=0.0)
-    return Layout(tuple(map(tuple, layers)), centre, tuple(map(tuple, chains)), extent)
+    return BoxLayout(tuple(map(tuple, layers)), centre, tuple(map(tuple, chains)), extent)
 
 
 def _levels(nodes: list[str], edges: Edges) -> dict[str, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from dovetail.plan.drawing.graph import Graph, Node
-from dovetail.plan.drawing.layout import Layout, lay_out
+from dovetail.plan.drawing.layout import BoxLayout, lay_out
 
 WIDEST = 52
 _UP, _DOWN, _LEFT, _RIGHT = 1, 2, 4, 8
@@ -39,7 +39,7 @@ def draw_text(graph: Graph) -> str:
     return canvas.text()
 
 
-def _goes_on(name: str, layout: Layout) -> bool:
+def _goes_on(name: str, layout: BoxLayout) -> bool:
     return any(name in chain[:-1] for chain in layout.chains)
 
 
@@ -58,7 +58,7 @@ def _cut(line: str) -> str:
     return line if len(line) <= WIDEST else line[: WIDEST - 1] + "…"
 
 
-def _connect(canvas: _Canvas, layout: Layout, number: int, top: int, boxes: set[str]) -> int:
+def _connect(canvas: _Canvas, layout: BoxLayout, number: int, top: int, boxes: set[str]) -> int:
     """Draws the lines between two layers and returns their height; each target has a track of its own."""
     pairs = [
         (a, b)

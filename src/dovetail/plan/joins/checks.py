@@ -5,14 +5,14 @@ from __future__ import annotations
 from sqlglot import exp
 
 from dovetail.errors import PlanError
-from dovetail.plan.joins.condition import Join
+from dovetail.plan.joins.condition import JoinView
 from dovetail.plan.joins.options import unsuitable
 from dovetail.plan.joins.windows import EXAMPLES, reads_bounds
 from dovetail.plan.problems import Problems
 from dovetail.plan.statements import Program
 
 
-def check_join(program: Program, join: Join) -> None:
+def check_join(program: Program, join: JoinView) -> None:
     """Raises all errors in the join's options, or the first of its other errors."""
     problems = Problems()
     clause = join.condition.window
@@ -26,7 +26,7 @@ def check_join(program: Program, join: Join) -> None:
         _check_theta(program, join)
 
 
-def _check_theta(program: Program, join: Join) -> None:
+def _check_theta(program: Program, join: JoinView) -> None:
     condition, given = join.condition, join.options
     if not (condition.both or condition.left_only or condition.right_only):
         raise program.plan_error(

@@ -68,7 +68,7 @@ class JoinCondition:
 
 
 @dataclass(frozen=True)
-class Join:
+class JoinView:
     """A join view. `left` and `right` are the relations that its columns are qualified with."""
 
     view: CreateView
@@ -96,13 +96,13 @@ class Join:
         return "theta" if self.options.rows is None else "counted"
 
 
-def read_join(program: Program, view: CreateView) -> Join:
+def read_join(program: Program, view: CreateView) -> JoinView:
     query = view.query
     assert isinstance(query, exp.Select)
     left, right = (table.name for table in tables(query))
     options = resolve(view.options)
     condition = take_apart(program, on_clause(query), left, right, counted=options.rows is not None)
-    return Join(view, query, join_type(query), left, right, options, condition)
+    return JoinView(view, query, join_type(query), left, right, options, condition)
 
 
 def on_clause(query: exp.Select) -> exp.Expr:

@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from dovetail.model.interval import JoinType, Match
 from dovetail.plan.dialect import pql_sql
-from dovetail.plan.joins.condition import Join
+from dovetail.plan.joins.condition import JoinView
 from dovetail.plan.joins.windows import reads_bounds
 from dovetail.plan.statements import Program
 from dovetail.plan.tree import conjuncts, side_of
@@ -35,7 +35,7 @@ class Filters(NamedTuple):
     after: list[exp.Expr]
 
 
-def filters(program: Program, join: Join) -> Filters:
+def filters(program: Program, join: JoinView) -> Filters:
     query, condition, how, match = join.query, join.condition, join.how, join.options.match
     before: dict[str, list[exp.Expr]] = {"left": [], "right": []}
     on: list[exp.Expr] = list(condition.both) if condition.is_theta else []

@@ -20,7 +20,7 @@ from dovetail.model.theta import Band, Theta
 from dovetail.model.theta import Term as ThetaTerm
 from dovetail.plan.dialect import pql_sql
 from dovetail.plan.joins.bands import FoundBand, bands_in
-from dovetail.plan.joins.condition import Join
+from dovetail.plan.joins.condition import JoinView
 from dovetail.plan.joins.expressions import FUNCTIONS, expression_of, is_evaluated, operands_out
 from dovetail.plan.statements import Program
 from dovetail.plan.tree import Signed, column
@@ -46,7 +46,7 @@ class Operands:
 
 def rewritten(
     program: Program,
-    join: Join,
+    join: JoinView,
     conditions: Sequence[exp.Expr],
     environment: Environment,
     operands: Operands,
@@ -63,7 +63,7 @@ def rewritten(
     return on, after
 
 
-def theta_of(join: Join, environment: Environment) -> Theta:
+def theta_of(join: JoinView, environment: Environment) -> Theta:
     """The condition over operands as data."""
 
     def side(of: exp.Column) -> Side:
@@ -99,7 +99,7 @@ def _terms(terms: Sequence[Signed]) -> tuple[ThetaTerm, ...]:
     return tuple(ThetaTerm(sign, term.name) for sign, term in terms)
 
 
-def _not_known(program: Program, join: Join, condition: exp.Expr) -> PlanError:
+def _not_known(program: Program, join: JoinView, condition: exp.Expr) -> PlanError:
     how = join.how.upper()
     kind = f"a {how} join" if how != "INNER" else f'a join with match = "{join.options.match}"'
     return program.plan_error(

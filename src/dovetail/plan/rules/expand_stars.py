@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from dovetail.plan.nearest import did_you_mean
 from dovetail.plan.problems import each_statement
-from dovetail.plan.scope import Schema, Side, columns_of, is_simple, sides
+from dovetail.plan.scope import FromItem, Schema, columns_of, is_simple, sides
 from dovetail.plan.statements import CreateInput, Program, Statement
 
 
@@ -50,7 +50,7 @@ def _is_star(node: exp.Expr) -> bool:
     return isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star))
 
 
-def _columns(program: Program, star: exp.Expr, visible: list[Side]) -> Iterator[exp.Expr]:
+def _columns(program: Program, star: exp.Expr, visible: list[FromItem]) -> Iterator[exp.Expr]:
     bare = star.this if isinstance(star, exp.Column) else star
     if any(bare.args.get(key) for key in ("replace", "rename")):
         raise program.error("`*` can only have EXCEPT", star, hint="name the columns one by one")

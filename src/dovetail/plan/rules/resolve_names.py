@@ -18,7 +18,7 @@ from dovetail.plan.functions import TIME_WINDOWS, function_name
 from dovetail.plan.joins.windows import BOUNDS, is_window
 from dovetail.plan.nearest import did_you_mean
 from dovetail.plan.problems import Problems, each_statement
-from dovetail.plan.scope import Schema, Side, columns_of, is_simple, output_names, sides
+from dovetail.plan.scope import FromItem, Schema, columns_of, is_simple, output_names, sides
 from dovetail.plan.source import span_of
 from dovetail.plan.statements import CreateInput, CreateTable, CreateView, Program, Statement, tables_in
 
@@ -173,7 +173,7 @@ class _Scope:
         raise self._unknown(column, parts, qualifies, visible)
 
     def _unknown(
-        self, column: exp.Column, parts: list[exp.Expr], qualifies: list[Side], visible: list[Side]
+        self, column: exp.Column, parts: list[exp.Expr], qualifies: list[FromItem], visible: list[FromItem]
     ) -> PqlError:
         if len(parts) > 1 and qualifies:
             side = qualifies[0]
@@ -209,7 +209,7 @@ def _bound_of_window(name: str, place: exp.Column) -> exp.Expr:
     return made
 
 
-def _reference(side: Side, name: str, place: exp.Column, fields: list[exp.Expr]) -> exp.Expr:
+def _reference(side: FromItem, name: str, place: exp.Column, fields: list[exp.Expr]) -> exp.Expr:
     made: exp.Expr = exp.column(name, table=side.alias, quoted=True)
     span = span_of(place)
     if span is not None:
