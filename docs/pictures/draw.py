@@ -158,7 +158,45 @@ def pacing() -> Picture:
     return picture
 
 
-PICTURES = {"interval-join.svg": interval_join, "lateness.svg": lateness, "pacing.svg": pacing}
+def windows() -> Picture:
+    """The same rows of one key in tumbling, hopping and session windows."""
+    picture = Picture("Tumbling, hopping and session windows over the same rows", 300)
+    second, x0 = 20, 140
+    rows = (2, 5, 9, 13, 21, 22)  # seconds
+    shades = ("#c5cae9", "#e8eaf6")
+    sessions = ((rows[0], rows[3] + 5), (rows[4], rows[5] + 5))  # the gap is five seconds
+    kinds = (
+        ("tumbling", "10 s", 60, [(start, start + 10, 0) for start in (0, 10, 20)]),
+        (
+            "hopping",
+            "10 s, every 5 s",
+            140,
+            [(start, start + 10, start // 5 % 2) for start in (0, 5, 10, 15, 20)],
+        ),
+        ("session", "gap 5 s", 240, [(start, end, 0) for start, end in sessions]),
+    )
+    for name, length, y, spans in kinds:
+        picture.text(16, y - 4, name, LEFT)
+        picture.text(16, y + 13, length, FAINT)
+        for number, (start, end, level) in enumerate(spans):
+            top = y - 16 + 18 * level
+            x, width = x0 + start * second, (end - start) * second - 3
+            picture.box(x, top, width, 14 if name == "hopping" else 32, shades[number % 2])
+        picture.arrow(x0, y + (26 if name == "hopping" else 0), WIDTH - 20, FAINT)
+        for time in rows:
+            picture.dot(x0 + time * second, y + (26 if name == "hopping" else 0), RIGHT)
+    for seconds in (0, 5, 10, 15, 20, 25):
+        picture.text(x0 + seconds * second, 285, f":{seconds:02}", FAINT, "middle")
+    picture.text(WIDTH - 20, 285, "event time →", FAINT, "end")
+    return picture
+
+
+PICTURES = {
+    "interval-join.svg": interval_join,
+    "lateness.svg": lateness,
+    "pacing.svg": pacing,
+    "windows.svg": windows,
+}
 
 
 def main() -> None:

@@ -55,3 +55,8 @@ def test_the_pictures_are_those_that_are_drawn(tmp_path: Path) -> None:
     drawn = sorted(tmp_path.glob("*.svg"))
     assert drawn
     assert [path.name for path in drawn if path.read_text() != (pictures / path.name).read_text()] == []
+
+
+def test_every_picture_is_on_a_page() -> None:
+    pages = "".join(page.read_text() for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+    assert [path.name for path in (ROOT / "docs").rglob("*.svg") if f"{path.name})" not in pages] == []
