@@ -8,7 +8,7 @@ import pytest
 
 from dovetail.errors import InputError
 from dovetail.service.cli import main as cli
-from dovetail.service.cli.bench import benchmarks, load
+from dovetail_dev.bench_command import benchmarks, load
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def test_lists_what_has_a_main(folder: Path) -> None:
 def test_hands_over_options_and_takes_the_status(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("dovetail.service.cli.bench.checkout_root", lambda: folder.parent)
+    monkeypatch.setattr("dovetail_dev.bench_command.checkout_root", lambda: folder.parent)
     with pytest.raises(SystemExit) as ended:
         cli.main(["bench", "fast", "--rows", "5", "--json", "--help"])
     assert ended.value.code == 3

@@ -7,6 +7,7 @@ import os
 import shlex
 import signal
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,10 +16,12 @@ from rich.console import Console
 
 from dovetail.errors import HomeError
 from dovetail.service.cli import main as cli
-from dovetail.service.cli.demo import DemoResult, _folder, report
+from dovetail.service.cli.demo import APPLICATION, DemoResult, _folder, finishing_phase, live_phase, report
 from dovetail.service.cli.stop_signals import stopped_by_signals
 from dovetail.service.demo.feed import Feeder, create_categories
 from dovetail.service.demo.streams import DemoStreams
+from dovetail.service.run_snapshot import RunSnapshot, StreamSnapshot
+from dovetail.service.snapshots import Follower
 
 RESULT = DemoResult(
     left_rows=603_883,
@@ -34,9 +37,9 @@ RESULT = DemoResult(
 )
 
 
-def shown() -> list[str]:
+def shown(result: DemoResult = RESULT) -> list[str]:
     console = Console(file=io.StringIO(), width=80)
-    report(RESULT, console)
+    report(result, console)
     return [line.rstrip() for line in console.file.getvalue().splitlines()]  # type: ignore[attr-defined]
 
 
@@ -50,9 +53,50 @@ def test_the_report_sets_the_rates_side_by_side() -> None:
     assert "plan     d/plan.svg" in shown()
 
 
+def test_the_report_begins_with_joined_rows() -> None:
+    rows = tuple(
+        {"search_id": f"s{n}", "action": "click", "query": "jazz trio near me", "ranking_version": "r41"}
+        for n in range(2)
+    )
+    lines = shown(replace(RESULT, sample=rows))
+    assert lines[1:5] == [
+        "Some of the joined rows",
+        "search_id  action  query              ranking_version",
+        "s0         click   jazz trio near me  r41",
+        "s1         click   jazz trio near me  r41",
+    ]
+
+
+def test_the_two_phases_have_names_and_say_what_they_wait_for() -> None:
+    start = RunSnapshot(APPLICATION, 0.1, "starting", waiting="waiting for Spark to start")
+    assert live_phase(start).phase == "phase 1 of 2: starting"
+    assert live_phase(start).waiting == "waiting for Spark to start"
+    streams = (StreamSnapshot("client_events", "left"), StreamSnapshot("server_events", "right"))
+    live = replace(start, phase="joining", streams=streams, waiting="")
+    assert live_phase(live).phase == "phase 1 of 2: live"
+    assert "first rows of both streams" in live_phase(live).waiting
+    fed = replace(live, streams=(replace(streams[0], rows_in=1), streams[1]))
+    assert "first joined rows" in live_phase(fed).waiting
+    assert live_phase(replace(fed, out_rows=1)).waiting == ""
+    assert finishing_phase(replace(fed, phase="slicing")).phase == "phase 2 of 2: finishing"
+    assert finishing_phase(fed).streams == fed.streams
+
+
+def test_a_second_run_goes_on_where_the_first_stopped() -> None:
+    """While Spark starts the second run, the view keeps its numbers and its clock."""
+    now, seen = [10.0], list[RunSnapshot]()
+    follower = Follower(seen.append, clock=lambda: now[0])
+    follower.starting("app")
+    assert (seen[-1].elapsed_s, seen[-1].phase) == (0.0, "starting")
+    follower.previous = replace(seen[-1], out_rows=42, phase="stopped")
+    now[0] = 70.0
+    follower.starting("app")
+    assert (seen[-1].elapsed_s, seen[-1].out_rows, seen[-1].phase) == (60.0, 42, "starting")
+
+
 def test_the_commands_to_try_are_commands(capsys: pytest.CaptureFixture[str]) -> None:
     commands = [shlex.split(line) for line in shown() if line.startswith("  dovetail ")]
-    assert len(commands) == 4
+    assert len(commands) == 6
     for command in commands:
         with pytest.raises(SystemExit) as ended:
             cli.main([*command[1:], "--help"])
@@ -62,7 +106,7 @@ def test_the_commands_to_try_are_commands(capsys: pytest.CaptureFixture[str]) ->
 def test_a_directory_with_something_in_it_is_refused(tmp_path: Path) -> None:
     assert _folder(tmp_path / "new" / "one").is_dir()
     (tmp_path / "file").touch()
-    with pytest.raises(HomeError, match="has something in it"):
+    with pytest.raises(HomeError, match="is not empty"):
         _folder(tmp_path)
     with pytest.raises(HomeError, match="cannot write there"):
         _folder(tmp_path / "file" / "below")

@@ -61,7 +61,7 @@ def test_append_counts_rows_commits_and_what_is_kept_aside(shell: Shell) -> None
     path = shell.file("a.json", '{"id": 1}\nbad\n{"id": 2}\n')
     result = shell.run("append", "left", path)
     assert result.stdout == "left: 2 rows of 1 file in 1 commit\n"
-    assert "kept aside, because unreadable: 1 row; the first: not JSON" in result.stderr
+    assert "set aside as unreadable: 1 row; the first: not JSON" in result.stderr
     expected = {"category": "left", "commits": [1, 2], "rows": 4, "rejected": 2}
     assert shell.json("append", "left", path, path) == expected
 
@@ -121,6 +121,17 @@ def test_ls_tells_what_is_there(filled: Shell) -> None:
         assert text in table
 
 
+def test_ls_is_readable_at_80_columns(filled: Shell) -> None:
+    result = CliRunner().invoke(app, ["ls"], env={"DOVETAIL_HOME": filled.home, "COLUMNS": "80"})
+    name, counts, *rest = [line.rstrip() for line in result.stdout.splitlines()]
+    assert name == "left"
+    assert counts.startswith("  3 rows (1 rejected) in 2 commits, ")
+    assert rest == [
+        "  event times 2024-01-31T12:00:00Z to 2024-01-31T13:00:00Z",
+        "  id int64, eventtime timestamp[us, tz=UTC], tags list<element: string>",
+    ]
+
+
 def test_the_ratio_of_a_compressed_category(shell: Shell) -> None:
     rows = "".join(f'{{"id": {n}, "text": "{"the same again and again " * 8}{n}"}}\n' for n in range(3000))
     path = shell.file("wide.json", rows)
@@ -131,7 +142,7 @@ def test_the_ratio_of_a_compressed_category(shell: Shell) -> None:
     assert wide["ratio"] == round(wide["compressed_from_bytes"] / wide["compressed_to_bytes"], 2)
     assert wide["ratio"] > 5
     assert wide["bytes"] < plain["bytes"] / 3
-    assert f" {wide['ratio']:.1f} " in shell.run("ls").stdout
+    assert f"compressed {wide['ratio']:.1f} to 1" in shell.run("ls").stdout
     for words in (("cat", "--limit", "5"), ("tail", "--no-follow")):
         wide_text, plain_text = (
             shell.run(words[0], name, *words[1:], "--format", "json").stdout for name in ("wide", "plain")
@@ -257,7 +268,7 @@ def test_tail_follows(filled: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_trim_follows_the_readers(filled: Shell) -> None:
-    assert "without readers all commits stay" in filled.run("trim", "left").stdout
+    assert "no readers, so all commits stay" in filled.run("trim", "left").stdout
     category = Category.open(filled.home, "left")
     category.set_reader("app", 1)
     assert filled.json("trim", "left") == {

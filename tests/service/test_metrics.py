@@ -11,7 +11,7 @@ from dovetail.service.metrics import Measured, families, to_markdown
 
 def test_the_reference_page_is_current() -> None:
     page = checkout_root() / "docs/reference/metrics.md"
-    assert page.read_text() == to_markdown(), "write it anew: dovetail status --markdown"
+    assert page.read_text() == to_markdown(), "write it again: dovetail status --markdown"
 
 
 def test_the_page_names_every_metric_as_it_is_served() -> None:

@@ -12,7 +12,7 @@ from dovetail.engine.replay_progress import Replaying
 from dovetail.model.interval import IntervalSpec
 from dovetail.service.cli.status import facts
 from dovetail.service.metrics import MeasuredJoin
-from dovetail.service.words.replay_words import replay_words
+from dovetail.service.words.status_words import replay_words
 from unit.engine.stepping import Driven
 
 

@@ -15,7 +15,7 @@ from dovetail.model.join_settings import JoinSettings
 from dovetail.plan.application_file import application_path, encode
 from dovetail.plan.physical import CategoryOutput, JoinStage, NoopSink, Plan, SlicerStage
 from dovetail.service.cli import main as cli
-from dovetail.service.words.task_words import task_words
+from dovetail.service.words.status_words import task_words
 from unit.engine.stepping import Driven
 
 SPEC = IntervalSpec(30, 40, "left")
@@ -84,12 +84,12 @@ def test_shown_changed_and_taken_back(home: str, capsys: pytest.CaptureFixture[s
 
 def test_what_is_printed(home: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--home", home, "--tasks", "1", "--join", "view") == 0
-    assert capsys.readouterr().out == "app\njoin view  1 task, as asked for by dovetail scale\n"
+    assert capsys.readouterr().out == "app\njoin view  1 task (set by dovetail scale)\n"
     assert run("--home", home, "--tasks", "8") == 0
     assert capsys.readouterr().out == (
         "app\n"
-        "join view  1 task, 8 asked for by dovetail scale: with the next step\n"
-        "join other  no step yet, 8 asked for by dovetail scale: with the next step\n"
+        "join view  1 task, 8 from the next step on (set by dovetail scale)\n"
+        "join other  no step yet, 8 from the next step on (set by dovetail scale)\n"
     )
 
 
@@ -99,7 +99,7 @@ def test_a_damaged_file_is_told_and_replaced(home: str, capsys: pytest.CaptureFi
     file.write_bytes(file.read_bytes()[:-3])
     assert run("--home", home) == 0
     told = capsys.readouterr().out
-    assert "1 task, and no other number: what was asked for cannot be read" in told
+    assert "1 task (the number set by dovetail scale cannot be read)" in told
     assert str(file) in told.replace("\n", "")
     assert "view" not in shown(capsys, home), "the JSON has its trouble"
     assert shown(capsys, home, "--tasks", "9", "--join", "view") == {"view": (1, 9, "command")}
@@ -115,7 +115,7 @@ def test_damaged_records_of_steps_do_not_hinder(home: str, capsys: pytest.Captur
 def test_numbers_that_are_refused(home: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--home", home, f"--tasks={said}") == cli.EXIT_ERROR
     told = capsys.readouterr().err
-    assert "is not a number of tasks" in told
+    assert "cannot run in" in told
     assert "expected: 1 to 64, or auto" in told
     assert shown(capsys, home)["other"] == (None, 3, "option")
 
@@ -128,7 +128,7 @@ def test_no_more_tasks_than_buckets_and_none_is_changed_alone(
     told = capsys.readouterr().err
     assert "join other" in told
     assert "expected: 1 to 7, or auto" in told
-    assert "7 for all its life" in told
+    assert "the join has 7" in told
     assert shown(capsys, home)["view"] == (1, None, "cores")
     assert shown(capsys, home, "--tasks", "8", "--join", "view")["view"] == (1, 8, "command")
     assert shown(capsys, home, "--tasks", "7")["other"] == (None, 7, "command")
@@ -149,10 +149,10 @@ def test_names_that_are_refused(home: str, capsys: pytest.CaptureFixture[str]) -
 @pytest.mark.parametrize(
     ("known", "words"),
     [
-        ((2, None, "cores"), "2 tasks, asked for as many as Spark has cores"),
-        ((None, None, "cores"), "no step yet, asked for as many as Spark has cores"),
-        ((3, 3, "option"), "3 tasks, as asked for by the query's option tasks"),
-        ((1, 64, "command"), "1 task, 64 asked for by dovetail scale: with the next step"),
+        ((2, None, "cores"), "2 tasks (auto: one per core)"),
+        ((None, None, "cores"), "no step yet (auto: one per core)"),
+        ((3, 3, "option"), "3 tasks (set by the query's option tasks)"),
+        ((1, 64, "command"), "1 task, 64 from the next step on (set by dovetail scale)"),
     ],
 )
 def test_words(known: tuple[int | None, int | None, str], words: str) -> None:

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.errors import InputError
-from dovetail.service.checkout import checkout_root
+from dovetail.service.checkout import find_checkout
 from dovetail.service.cli import main as cli
-from dovetail.service.cli.test import NOTHING_RAN, TIERS, count, run_tiers
+from dovetail_dev.test_command import NOTHING_RAN, TIERS, count, run_tiers
 
 LINT, PURE, LAWS, FAULTS, SPARK = TIERS
 Runner = Callable[[Sequence[str], Path], int]
@@ -101,7 +100,7 @@ def test_a_real_pytest_is_counted(tmp_path: Path, capsys: pytest.CaptureFixture[
 def test_arguments_after_the_dashes_are_pytests(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[object] = []
     monkeypatch.setattr(
-        "dovetail.service.cli.test.run_tiers",
+        "dovetail_dev.test_command.run_tiers",
         lambda tiers, root, extra: asked.append((tiers, extra)) or 0,
     )
     with pytest.raises(SystemExit):
@@ -109,6 +108,6 @@ def test_arguments_after_the_dashes_are_pytests(monkeypatch: pytest.MonkeyPatch)
     assert asked == [([LAWS, PURE], ["-k", "one or two", "--list"])]
 
 
-def test_without_a_checkout_it_says_what_is_needed(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="needs the repository"):
-        checkout_root(tmp_path / "site-packages/dovetail/service/checkout.py")
+def test_outside_a_checkout_there_are_no_commands_for_developers(tmp_path: Path) -> None:
+    assert find_checkout(tmp_path / "lib/site-packages/dovetail/service/checkout.py") is None
+    assert find_checkout() == Path(__file__).parents[2]

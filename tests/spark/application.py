@@ -13,8 +13,7 @@ import pyarrow as pa
 from dovetail.log.category import Category
 from dovetail.service.cli.run import run_application
 from dovetail.service.committed_files import committed_files
-from dovetail.service.run_snapshot import RunSnapshot
-from dovetail.service.words.run_summary import RunSummary
+from dovetail.service.run_snapshot import RunSnapshot, RunSummary
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -7,8 +7,7 @@ import threading
 from itertools import pairwise
 
 from dovetail.engine.step_log import StepLog
-from dovetail.service.run_snapshot import RunSnapshot
-from dovetail.service.words.run_summary import JoinSummary
+from dovetail.service.run_snapshot import JoinSnapshot, RunSnapshot
 from spark.application import Application
 from spark.batch import count, database, differences, join_sql
 from spark.events import events, write_files
@@ -49,7 +48,7 @@ def test_estimated_time(application: Application) -> None:
     assert differences(db, "FROM found", expected) == {}
 
 
-def agree(application: Application, summary: JoinSummary) -> None:
+def agree(application: Application, summary: JoinSnapshot) -> None:
     """Every step of both runs is on record, and the records say what the summary says."""
     records = StepLog(application.home, f"apps/app/state/{summary.name}").read()
     assert [record.step for record in records] == list(range(1, len(records) + 1))

@@ -50,6 +50,12 @@ def decode(data: bytes, *, where: str) -> Plan:
         raise CorruptFile(error.what, where=where, hint=_REMEDY) from None
 
 
+def list_applications(home: str) -> list[str]:
+    """The applications that were started in this home, by name."""
+    store = open_store(home)
+    return sorted(name for name in store.folders("apps") if store.size(application_path(name)))
+
+
 def read_application(home: str, application: str) -> Plan:
     """The plan of an application that was started in this home."""
     store, path = open_store(home), application_path(application)
@@ -57,7 +63,7 @@ def read_application(home: str, application: str) -> Plan:
     try:
         data = store.read(path)
     except FileNotFoundError:
-        there = sorted(name for name in store.folders("apps") if store.size(application_path(name)))
+        there = list_applications(home)
         raise StateError(
             f"there is no application {application}",
             where=store.root,

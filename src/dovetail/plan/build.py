@@ -77,7 +77,7 @@ def _stage(program: Program, table: CreateTable) -> Stage:
                 continue
             seen.add(below.name)
             if isinstance(below, CreateInput):
-                inputs.append(_input(below))
+                inputs.append(input_table(below))
             elif is_join(below):
                 joins.append(below)
             else:
@@ -97,7 +97,7 @@ def _stage(program: Program, table: CreateTable) -> Stage:
     return SlicerStage(name, tuple(inputs), tuple(views), select, output, watermark)
 
 
-def _input(table: CreateInput) -> InputTable:
+def input_table(table: CreateInput) -> InputTable:
     origin = table.origin
     source: ScribeSource | FilesSource
     if isinstance(origin, Scribe):

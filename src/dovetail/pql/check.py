@@ -38,9 +38,22 @@ class Report:
 
     def to_json(self) -> dict[str, Any]:
         if not self.ok:
-            return {"ok": False, "errors": [error.to_json()["error"] for error in self.errors]}
+            return {"ok": False, "errors": [_error_json(error) for error in self.errors]}
         assert self.summary is not None
         return {"ok": True, **self.summary.to_json(), "warnings": list(self.warnings)}
+
+    def with_findings(self, errors: Iterable[DovetailError], warnings: Iterable[str]) -> Report:
+        """The report with what else was found, for example about the inputs."""
+        found = tuple(sorted((*self.errors, *errors), key=_place))
+        if not found:
+            return replace(self, warnings=(*self.warnings, *warnings))
+        return Report(found, (*self.warnings, *warnings), None, None)
+
+
+def _error_json(error: DovetailError) -> dict[str, Any]:
+    """With the place in the text as numbers, where the error has one."""
+    line, column = _place(error)
+    return {**error.to_json()["error"], "line": line or None, "column": column or None}
 
 
 def check(text: str, *, name: str = "<string>", source_schemas: SourceSchemas | None = None) -> Report:
@@ -84,7 +97,7 @@ def _check(text: str, name: str, source_schemas: SourceSchemas | None) -> Report
 
 def _place(error: DovetailError) -> tuple[int, int]:
     """Errors come in the order of the text; those of the text as a whole come first."""
-    found = re.search(r":(\d+):(\d+)\n", error.where or "")
+    found = re.search(r":(\d+):(\d+)(\n|$)", error.where or "")
     return (int(found[1]), int(found[2])) if found else (0, 0)
 
 

@@ -36,7 +36,11 @@ def trace(
     text: str, *, name: str = "<string>", source_schemas: SourceSchemas | None = None
 ) -> list[tuple[str, Program]]:
     """The program as written, then after each rule, with the rule's name."""
-    program = with_source_types(parse(text, name=name), source_schemas or {})
+    return trace_program(parse(text, name=name), source_schemas)
+
+
+def trace_program(program: Program, source_schemas: SourceSchemas | None = None) -> list[tuple[str, Program]]:
+    program = with_source_types(program, source_schemas or {})
     steps = [("parse", program)]
     with deep_trees():
         for rule in RULES:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -13,6 +13,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from dovetail.engine.measure import JoinMeasure, measure
+from dovetail.engine.step_log import StepLog
 from dovetail.joins.windowed.run import JOINED_BY
 from dovetail.log.category import Category, list_categories
 from dovetail.model.interval import IntervalSpec
@@ -22,6 +23,7 @@ from dovetail.plan.configure import join_config
 from dovetail.plan.joins.words import emit_words
 from dovetail.plan.physical import JoinStage, Plan, rejects_category
 from dovetail.service.advice import Advice, Bound, Distances, advise, distances
+from dovetail.service.words.status_words import age_words, waiting_words
 
 
 @dataclass(frozen=True)
@@ -33,10 +35,22 @@ class MeasuredJoin:
     distances: dict[Bound, Distances] | None
     advice: tuple[Advice, ...]
     window: WindowJoin | None = None  # of a join within windows
+    stepped_at_us: int | None = None  # when its last step was planned
+    newest_commit_us: tuple[int | None, int | None] = (None, None)  # when left and right last grew
+
+    @property
+    def age(self) -> str:
+        """How old its figures are."""
+        return age_words(self)
+
+    @property
+    def waiting(self) -> str:
+        """What it waits for, if it runs."""
+        return waiting_words(self)
 
     @property
     def emit_because(self) -> str | None:
-        """How a window join lets pairs out, and why so."""
+        """When a window join emits its pairs, and why."""
         return emit_words(self.window, self.spec.how) if self.window else None
 
     @property
@@ -58,22 +72,26 @@ class MeasuredJoin:
         if self.window is not None:
             said = {"emit_because": self.emit_because, "algorithms": self.algorithms}
             made["within"] = {**self.window.to_json(), **said}
+        made |= {"stepped_at_us": self.stepped_at_us, "waiting": self.waiting}
         made["advice"] = [{**asdict(advice), "words": advice.words} for advice in self.advice]
         return made
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A whole application at one moment. `rejected`: rows that could not be read, by input table."""
+    """A whole application at one moment. `rejected`: rows that could not be read, by input table. `running`:
+    None where it is not known."""
 
     application: str
     measured_at_us: int
     joins: tuple[MeasuredJoin, ...]
     rejected: dict[str, int]
+    running: bool | None = None
 
     def to_json(self) -> dict[str, Any]:
         return {
             "application": self.application,
+            "running": self.running,
             "measured_at_us": self.measured_at_us,
             "joins": [join.to_json() for join in self.joins],
             "rejected": self.rejected,
@@ -82,8 +100,10 @@ class Measured:
 
 def measured(home: str, application: str) -> Measured:
     """Of an application that was started in this home."""
+    from dovetail.service.applications import is_running
+
     plan = read_application(home, application)
-    return measured_plan(home, plan)
+    return replace(measured_plan(home, plan), running=is_running(home, application))
 
 
 def measured_plan(home: str, plan: Plan) -> Measured:
@@ -93,9 +113,25 @@ def measured_plan(home: str, plan: Plan) -> Measured:
 
 
 def _join(home: str, plan: Plan, stage: JoinStage, now_us: int) -> MeasuredJoin:
-    found = measure(join_config(plan, stage, home, tasks=1), now_us)
+    config = join_config(plan, stage, home, tasks=1)
+    found = measure(config, now_us)
     advice = tuple(advise(stage.spec, stage.settings.pacing is not None, found))
-    return MeasuredJoin(found, stage.spec, distances(stage.spec, found), advice, stage.window)
+    records = StepLog(home, config.state_path).recent(1)
+    return MeasuredJoin(
+        found,
+        stage.spec,
+        distances(stage.spec, found),
+        advice,
+        stage.window,
+        records[-1].planned_at_us if records else None,
+        (_newest_commit_us(home, found.left.category), _newest_commit_us(home, found.right.category)),
+    )
+
+
+def _newest_commit_us(home: str, name: str) -> int | None:
+    category = Category.open(home, name)
+    stop = category.next_commit()
+    return category.commit(stop - 1).written_at_us if stop > category.first_commit() else None
 
 
 def _rejected(home: str, plan: Plan) -> dict[str, int]:
@@ -139,42 +175,73 @@ def _seconds(us: int | None) -> float | None:
 
 STREAM: tuple[_Row, ...] = (
     _Row("rows", "Rows that the slicer has written.", True, lambda s: s.rows),
-    _Row("rows_per_second", "Rows a second over the last minute.", False, lambda s: s.rows_per_s),
-    _Row("backlog_rows", "Rows that the join has not taken yet.", False, lambda s: s.backlog_rows),
+    _Row("rows_per_second", "Rows per second over the last minute.", False, lambda s: s.rows_per_s),
+    _Row("backlog_rows", "Rows that the join has not read yet.", False, lambda s: s.backlog_rows),
     _Row("backlog_seconds", "Event time of the backlog.", False, lambda s: _seconds(s.backlog_us)),
     _Row("time_seconds", "Stream time, since 1970.", False, lambda s: _seconds(s.time_us)),
     _Row("delay_seconds", "Stream time behind the clock.", False, lambda s: _seconds(s.behind_us)),
-    _Row("paused_ratio", "Share of the time spent waiting for the other.", False, lambda s: s.paused_share),
+    _Row(
+        "paused_ratio",
+        "Share of the time spent waiting for the other stream.",
+        False,
+        lambda s: s.paused_share,
+    ),
     _Row(
         "late_rows",
-        "Rows that came behind their stream's time, or when a window of theirs was over.",
+        "Rows that arrived behind their stream's time, or after one of their windows had closed.",
         True,
         lambda s: s.late,
     ),
     _Row("null_key_rows", "Rows whose key is null.", True, lambda s: s.null_keys),
-    _Row("invalid_rows", "Rows without a time, or one that is not believed.", True, lambda s: s.invalid),
-    _Row("capped_rows", "Rows that had to make room for others of their key.", True, lambda s: s.capped),
+    _Row("invalid_rows", "Rows without a valid event time.", True, lambda s: s.invalid),
+    _Row("capped_rows", "Rows dropped by the cap on rows per key.", True, lambda s: s.capped),
     _Row("held_rows", "Open left rows, or retained right rows.", False, lambda s: s.held_rows),
     _Row(
-        "log_bytes", "Bytes in the log that the join needs, `history` included.", False, lambda s: s.log_bytes
+        "log_bytes",
+        "Bytes of the log that the join needs, including `history`.",
+        False,
+        lambda s: s.log_bytes,
     ),
-    _Row("estimate_window", "Observations that the estimate is taken over.", False, lambda s: s.window),
-    _Row("estimate_accuracy_ratio", "Rows at or above the estimate.", False, lambda s: s.accuracy),
+    _Row(
+        "estimate_window",
+        "Number of observations behind the estimate of stream time.",
+        False,
+        lambda s: s.window,
+    ),
+    _Row("estimate_accuracy_ratio", "Share of rows at or above the estimate.", False, lambda s: s.accuracy),
 )
 JOIN: tuple[_Row, ...] = (
-    _Row("steps", "Steps that were planned.", True, lambda j: j.step),
-    _Row("matches", "Pairs that came out.", True, lambda j: j.totals.get("pairs", 0)),
-    _Row("left_alone_rows", "Left rows left alone.", True, lambda j: j.totals.get("left_alone", 0)),
-    _Row("right_alone_rows", "Right rows left alone.", True, lambda j: j.totals.get("right_alone", 0)),
-    _Row("missed_matches", "Pairs lost to lateness, estimated.", True, lambda j: j.totals.get("missed", 0)),
-    _Row("match_ratio", "Settled left rows with a partner.", False, lambda j: j.match_rate),
-    _Row("planning_ratio", "Share of a step spent on planning it.", False, lambda j: j.planning_share),
-    _Row("tasks", "Tasks that the last step was planned for.", False, lambda j: j.tasks),
+    _Row("steps", "Planned steps.", True, lambda j: j.step),
+    _Row("matches", "Emitted pairs.", True, lambda j: j.totals.get("pairs", 0)),
     _Row(
-        "tasks_asked", "Tasks asked for; left out where Spark's cores decide.", False, lambda j: j.tasks_asked
+        "left_alone_rows",
+        "Left rows emitted without a partner.",
+        True,
+        lambda j: j.totals.get("left_alone", 0),
     ),
-    _Row("windows", "Windows that were joined when they were over.", True, lambda j: j.totals.get("windows")),
-    _Row("index_bytes", "Bytes of the join's index.", False, lambda j: j.totals.get("index_bytes", 0)),
+    _Row(
+        "right_alone_rows",
+        "Right rows emitted without a partner.",
+        True,
+        lambda j: j.totals.get("right_alone", 0),
+    ),
+    _Row("missed_matches", "Pairs lost to lateness, estimated.", True, lambda j: j.totals.get("missed", 0)),
+    _Row("match_ratio", "Share of closed left rows that have a partner.", False, lambda j: j.match_rate),
+    _Row(
+        "planning_ratio",
+        "Share of the time between steps spent on planning.",
+        False,
+        lambda j: j.planning_share,
+    ),
+    _Row("tasks", "Tasks of the last step.", False, lambda j: j.tasks),
+    _Row(
+        "tasks_asked",
+        "Requested tasks; left out when the number of cores decides.",
+        False,
+        lambda j: j.tasks_asked,
+    ),
+    _Row("windows", "Windows joined when they closed.", True, lambda j: j.totals.get("windows")),
+    _Row("index_bytes", "Size of the join's index.", False, lambda j: j.totals.get("index_bytes", 0)),
 )
 
 
@@ -228,14 +295,14 @@ OTHERS: tuple[_Series, ...] = (
     ),
     _Series(
         "join_window_steps",
-        "Steps of tasks in which windows were joined, by the algorithm that was chosen.",
+        "Task steps that joined windows, by algorithm.",
         True,
         (*JOIN_LABELS, "algorithm"),
         _algorithms,
     ),
     _Series(
         "join_emit",
-        "1 for how a join within windows lets its pairs out.",
+        "1 for the way a window join emits its pairs.",
         False,
         (*JOIN_LABELS, "emit", "because"),
         _emits,
@@ -296,7 +363,7 @@ def to_markdown() -> str:
         "# Metrics",
         "",
         "Written by `dovetail status --markdown`; do not edit by hand.",
-        "Every metric also has the label `application`. What is not known yet is left out.",
+        "Every metric also has the label `application`. A metric without a value yet is left out.",
     ]
     stream = [_line(f"stream_{row.name}", row) for row in STREAM]
     join = [_line(f"join_{row.name}", row) for row in JOIN]

@@ -1,17 +1,17 @@
-"""What a running application looks like at one moment: numbers only, made by the runner, drawn by the live
-view.
+"""A running application at one moment, and at its end: numbers only, for the live view and the summary.
 
-Rows are counted since the application started this time. Times are microseconds since the epoch, UTC.
-Histories are rates, oldest first, one a snapshot; a rate is the mean of the last few of them.
+Times are microseconds since the epoch, UTC. Histories are rates, oldest first, one for each snapshot; a rate
+is the mean of the last few of them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 HISTORY_LENGTH = 60
 RECENT = 10
-"""How many snapshots a rate is the mean of: micro-batches come and go, a number should be readable."""
+"""A rate is the mean of this many snapshots: rows arrive in micro-batches, and a number should hold still."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class StreamSnapshot:
 
 @dataclass(frozen=True)
 class ReplaySnapshot:
-    """A rebuild that is under way: the share of the right window that is read. `left_s` None: not known."""
+    """A rebuild in progress: the share of the right window that has been read. `left_s` None: not known."""
 
     share: float
     rows_per_s: float
@@ -38,12 +38,22 @@ class ReplaySnapshot:
 
 
 @dataclass(frozen=True)
+class EstimateSummary:
+    """An estimated stream time: the window it is taken over, in observations, and the share of rows that
+    were not behind it when they came."""
+
+    window: int
+    accuracy: float | None
+
+
+@dataclass(frozen=True)
 class JoinSnapshot:
-    """One join: what it holds now (open left rows, retained right rows) and what it has given so far.
+    """One join: rows held now (open left rows, retained right rows), and totals since the application was
+    first started.
 
     `match_rate` is the share of decided left rows that have a partner; None while none is decided. `waited`:
-    the share of the last minutes in which the left and the right stream had to wait for the other. `advice`
-    says what could be set better. `replay`: the join cannot go on before its window is rebuilt.
+    the share of the last minutes in which the left and the right stream waited for the other. While there is
+    a `replay`, the join waits for its window to be rebuilt.
     """
 
     name: str
@@ -55,17 +65,44 @@ class JoinSnapshot:
     late_rows: int = 0
     match_rate: float | None = None
     index_bytes: int = 0
-    missed: int = 0
+    left_rows: int = 0
+    right_rows: int = 0
+    void_rows: int = 0
     invalid_rows: int = 0
     capped_rows: int = 0
+    rejected_rows: int = 0
+    missed: int = 0
+    buffered_rows_peak: int = 0
+    index_bytes_peak: int = 0
+    rebuilds: int = 0
+    left_estimate: EstimateSummary | None = None
+    right_estimate: EstimateSummary | None = None
     waited: tuple[float, float] = (0.0, 0.0)
     advice: tuple[str, ...] = ()
     replay: ReplaySnapshot | None = None
 
+    @property
+    def out_rows(self) -> int:
+        return self.matches + self.left_alone + self.right_alone
+
+    @property
+    def state_bytes_per_row(self) -> float:
+        return self.index_bytes_peak / self.buffered_rows_peak if self.buffered_rows_peak else 0.0
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Memory of a process and all below it. `kind` is "PSS" (proportional: a page that n processes share
+    counts 1/n in each) or, where the kernel does not say that, "RSS" (resident: it counts in each)."""
+
+    bytes: int = 0
+    kind: str = "PSS"
+
 
 @dataclass(frozen=True)
 class RunSnapshot:
-    """The whole application. `phase` is one word: starting, slicing, joining, draining, stopped."""
+    """The whole application. `phase`: starting, slicing, joining, draining, stopped, or a caller's own words.
+    `waiting`: what the application waits for, in words; empty while it does not wait."""
 
     application: str
     elapsed_s: float
@@ -75,8 +112,28 @@ class RunSnapshot:
     out_rows: int = 0
     out_rows_per_s: float = 0.0
     out_rate_history: tuple[float, ...] = ()
-    rss_bytes: int = 0
+    memory: Memory = Memory()
     output: str = ""
+    waiting: str = ""
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """How a run went: its joins at the end, where their rows are, and how long it took."""
+
+    application: str
+    mode: str
+    elapsed_s: float
+    phases_s: dict[str, float]
+    first_result_s: float | None
+    joins: tuple[JoinSnapshot, ...]
+    outputs: dict[str, str]
+
+    def to_json(self) -> dict[str, Any]:
+        fields = asdict(self)
+        for join, made in zip(self.joins, fields["joins"], strict=True):
+            made["state_bytes_per_row"] = join.state_bytes_per_row
+        return fields
 
 
 def extended(history: tuple[float, ...], rate: float) -> tuple[float, ...]:

@@ -1,8 +1,8 @@
 """Every setting of the command line, in one table: name, variable, default, unit, sentence.
 
 The commands read it, `dovetail settings` prints it, and `docs/reference/settings.md` is written from it
-(`dovetail settings --markdown`); a test keeps the page current. An option on the command line wins over the
-environment, the environment over the default.
+(`dovetail settings --markdown`); a test keeps the page current. An option on the command line overrides
+the environment variable, which overrides the default.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dovetail.errors import SettingError
 
 @dataclass(frozen=True)
 class Setting:
-    """One row. `pattern` is what a value must look like; `words` tell a default that is worked out."""
+    """One row. `pattern` is what a value must look like; `words` describe a default that is computed."""
 
     name: str
     variable: str
@@ -52,16 +52,16 @@ HOME = Setting(
     "home",
     "DOVETAIL_HOME",
     ".dovetail",
-    "a directory, or a URI that pyarrow opens",
-    "Where categories and the state of applications live.",
+    "a directory, or a URI that pyarrow can open",
+    "Where categories and the state of applications are stored.",
 )
 INDEX_DIR = Setting(
     "index-dir",
     "DOVETAIL_INDEX_DIR",
     "",
     "a local directory",
-    "Where each host keeps the live join indexes; losing it costs a rebuild from the log, never a row. "
-    "The variable is read on each host, the option of a run holds for all.",
+    "Where each host keeps the live join indexes. If it is lost, they are rebuilt from the log. "
+    "The variable applies to its own host, the option of a run to all hosts.",
     words="`/dev/shm` if it has 1 GiB free, else the temporary directory",
 )
 MASTER = Setting(
@@ -69,14 +69,14 @@ MASTER = Setting(
     "DOVETAIL_MASTER",
     "local[*]",
     "a Spark master",
-    "The Spark that runs the application.",
+    "Spark master that runs the application.",
 )
 DRIVER_MEMORY = Setting(
     "driver-memory",
     "DOVETAIL_DRIVER_MEMORY",
     "2g",
     "a number and k, m, g or t",
-    "The heap of Spark's driver, which on a local master does all the JVM's work.",
+    "Heap of Spark's driver. On a local master, the driver's JVM does all the work.",
     r"\d+[kmgtKMGT]",
 )
 DEBUG = Setting(
@@ -84,7 +84,7 @@ DEBUG = Setting(
     "DOVETAIL_DEBUG",
     "",
     "1 to turn on",
-    "Prints the Python traceback of every error.",
+    "Print the Python traceback of every error.",
     r"[01]",
     words="off",
 )
@@ -95,9 +95,7 @@ _ROOM_BYTES = 1 << 30
 
 
 def index_dir(given: str | None = None, environment: Mapping[str, str] = os.environ) -> str:
-    """The directory of live indexes. Indexes are caches, so memory is their natural place when there is
-    enough.
-    """
+    """The directory of live indexes. Indexes are caches, so they go to memory when there is enough."""
     value = INDEX_DIR.read(given, environment)
     if value:
         return value
@@ -117,7 +115,7 @@ def to_markdown() -> str:
         "# Settings",
         "",
         "Written by `dovetail settings --markdown`; do not edit by hand.",
-        "An option wins over the environment, the environment over the default.",
+        "An option overrides the environment variable, which overrides the default.",
         "",
         "| setting | environment variable | default | value | what it does |",
         "|---|---|---|---|---|",

@@ -1,56 +1,113 @@
-"""A moment of a run as the numbers that the live view draws."""
+"""Follows the runs of an application: what the live view draws, and the summary at the end."""
 
 from __future__ import annotations
 
-import os
+import time
+from collections.abc import Callable
+from dataclasses import replace
 
+from dovetail.service.memory import MemoryMeter
 from dovetail.service.metrics import Measured, MeasuredJoin
 from dovetail.service.run_snapshot import (
+    EstimateSummary,
     JoinSnapshot,
     ReplaySnapshot,
     RunSnapshot,
+    RunSummary,
     StreamSnapshot,
     extended,
     recent,
 )
-from dovetail.spark.monitor import JoinProgress, Monitor, StreamProgress
+from dovetail.service.words.status_words import waiting_words
+from dovetail.spark.monitor import JoinProgress, Monitor, StreamProgress, first_result_s
 from dovetail.spark.runner import Run
 from dovetail.spark.starting import describe_output
 
+SNAPSHOT_S = 0.5
+"""Snapshots are at least this far apart."""
 
-def snapshot(
-    run: Run, monitor: Monitor, elapsed_s: float, previous: RunSnapshot | None, measured: Measured | None
-) -> RunSnapshot:
-    """The run now; the histories grow by the rates since the previous snapshot. `measured` is what takes
-    longer to find out, and may be some seconds old."""
-    known = {join.measure.name: join for join in measured.joins} if measured else {}
-    joins = monitor.joins(run)
-    since_s = elapsed_s - previous.elapsed_s if previous else elapsed_s
-    before = {(s.name, s.side): s for s in previous.streams} if previous else {}
-    streams = tuple(
-        _stream(stream, before.get((stream.name, stream.side)), since_s)
-        for join in joins
-        for stream in join.streams
-    )
-    out_rows = sum(join.out_rows for join in joins)
-    out_rate = max(0.0, (out_rows - (previous.out_rows if previous else out_rows)) / max(since_s, 1e-9))
-    out_history = extended(previous.out_rate_history if previous else (), out_rate)
-    return RunSnapshot(
-        application=run.plan.application,
-        elapsed_s=elapsed_s,
-        phase=run.phase,
-        streams=streams,
-        joins=tuple(_join(join, known.get(join.name)) for join in joins),
-        out_rows=out_rows,
-        out_rows_per_s=recent(out_history),
-        out_rate_history=out_history,
-        rss_bytes=_rss_bytes(),
-        output=", ".join(describe_output(stage, run.home) for stage in run.stages if stage.sinks),
-    )
+
+class Follower:
+    """Turns the progress of runs into snapshots. Give it to a second run of the same application, and its
+    numbers, histories and clock go on where the first run ended."""
+
+    def __init__(
+        self,
+        on_snapshot: Callable[[RunSnapshot], None] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._on_snapshot = on_snapshot
+        self._clock = clock
+        self.began_s = clock()
+        self._monitor = Monitor()
+        self._memory = MemoryMeter()
+        self._last_s = self.began_s
+        self.previous: RunSnapshot | None = None
+
+    def starting(self, application: str) -> None:
+        """Before anything is there to be counted."""
+        if self._on_snapshot is not None:
+            now = self.previous or RunSnapshot(application, 0.0, "starting")
+            elapsed_s = self._clock() - self.began_s
+            self._on_snapshot(
+                replace(now, phase="starting", elapsed_s=elapsed_s, waiting="waiting for Spark to start")
+            )
+
+    def take(self, run: Run, measured: Measured | None) -> None:
+        """`measured` takes longer to find out, and may be some seconds old."""
+        now_s = self._clock()
+        if self._on_snapshot is None or (now_s - self._last_s < SNAPSHOT_S and run.phase != "stopped"):
+            return
+        self._last_s = now_s
+        self.previous = self._snapshot(run, now_s - self.began_s, measured)
+        self._on_snapshot(self.previous)
+
+    def summary(self, run: Run, measured: Measured | None) -> RunSummary:
+        known = _by_name(measured)
+        return RunSummary(
+            application=run.plan.application,
+            mode=run.mode,
+            elapsed_s=self._clock() - self.began_s,
+            phases_s=run.phases_s,
+            first_result_s=first_result_s(run),
+            joins=tuple(_join(join, known.get(join.name)) for join in self._monitor.joins(run)),
+            outputs={stage.name: describe_output(stage, run.home) for stage in run.stages if stage.sinks},
+        )
+
+    def _snapshot(self, run: Run, elapsed_s: float, measured: Measured | None) -> RunSnapshot:
+        previous, known = self.previous, _by_name(measured)
+        progress = self._monitor.joins(run)
+        joins = tuple(_join(join, known.get(join.name)) for join in progress)
+        since_s = max(elapsed_s - previous.elapsed_s if previous else elapsed_s, 1e-9)
+        before = {(s.name, s.side): s for s in previous.streams} if previous else {}
+        out_rows = sum(join.out_rows for join in joins)
+        out_rate = max(0.0, (out_rows - (previous.out_rows if previous else out_rows)) / since_s)
+        out_history = extended(previous.out_rate_history if previous else (), out_rate)
+        return RunSnapshot(
+            application=run.plan.application,
+            elapsed_s=elapsed_s,
+            phase=run.phase,
+            streams=tuple(
+                _stream(stream, before.get((stream.name, stream.side)), since_s)
+                for join in progress
+                for stream in join.streams
+            ),
+            joins=joins,
+            out_rows=out_rows,
+            out_rows_per_s=recent(out_history),
+            out_rate_history=out_history,
+            memory=self._memory.read(),
+            output=", ".join(describe_output(stage, run.home) for stage in run.stages if stage.sinks),
+            waiting="; ".join(waiting_words(join) for join in known.values() if waiting_words(join)),
+        )
+
+
+def _by_name(measured: Measured | None) -> dict[str, MeasuredJoin]:
+    return {join.measure.name: join for join in measured.joins} if measured else {}
 
 
 def _stream(now: StreamProgress, before: StreamSnapshot | None, since_s: float) -> StreamSnapshot:
-    rate = max(0.0, (now.rows - before.rows_in) / max(since_s, 1e-9)) if before else 0.0
+    rate = max(0.0, (now.rows - before.rows_in) / since_s) if before else 0.0
     history = extended(before.rate_history if before else (), rate)
     return StreamSnapshot(
         now.name,
@@ -65,48 +122,44 @@ def _stream(now: StreamProgress, before: StreamSnapshot | None, since_s: float) 
 
 
 def _join(join: JoinProgress, measured: MeasuredJoin | None) -> JoinSnapshot:
-    count = join.totals.get
+    left, right = join.streams
+    replay = join.replay
+
+    def count(*names: str) -> int:
+        return sum(join.totals.get(name, 0) for name in names)
+
     return JoinSnapshot(
-        join.name,
-        count("open_rows", 0),
-        count("retained_rows", 0),
-        count("pairs", 0),
-        count("left_alone", 0),
-        count("right_alone", 0),
-        count("left_late", 0) + count("right_late", 0),
-        join.match_rate,
-        count("index_bytes", 0),
-        missed=count("missed", 0),
-        invalid_rows=count("left_invalid", 0) + count("right_invalid", 0),
-        capped_rows=count("left_capped", 0) + count("right_capped", 0),
+        name=join.name,
+        open_rows=count("open_rows"),
+        retained_rows=count("retained_rows"),
+        matches=count("pairs"),
+        left_alone=count("left_alone"),
+        right_alone=count("right_alone"),
+        late_rows=count("left_late", "right_late"),
+        match_rate=join.match_rate,
+        index_bytes=count("index_bytes"),
+        left_rows=count("left_in"),
+        right_rows=count("right_in"),
+        void_rows=count("left_void", "right_void"),
+        invalid_rows=count("left_invalid", "right_invalid"),
+        capped_rows=count("left_capped", "right_capped"),
+        rejected_rows=left.rejected_rows + right.rejected_rows,
+        missed=count("missed"),
+        buffered_rows_peak=count("peak_rows"),
+        index_bytes_peak=count("peak_index_bytes"),
+        rebuilds=count("rebuilds"),
+        left_estimate=_estimate(left),
+        right_estimate=_estimate(right),
         waited=(
             (measured.measure.left.paused_share, measured.measure.right.paused_share)
             if measured
             else (0.0, 0.0)
         ),
         advice=tuple(advice.words for advice in measured.advice) if measured else (),
-        replay=(
-            ReplaySnapshot(join.replay.share, join.replay.rows_per_s, join.replay.left_s)
-            if join.replay
-            else None
-        ),
+        replay=ReplaySnapshot(replay.share, replay.rows_per_s, replay.left_s) if replay else None,
     )
 
 
-def _rss_bytes() -> int:
-    """Resident memory of this process and all below it (Spark's JVM and its Python workers)."""
-    parents, resident = {}, {}
-    for name in os.listdir("/proc") if os.path.isdir("/proc") else []:
-        if name.isdigit():
-            try:
-                with open(f"/proc/{name}/stat") as file:
-                    fields = file.read().rsplit(")", 1)[1].split()
-                parents[int(name)], resident[int(name)] = int(fields[1]), int(fields[21])
-            except (OSError, IndexError):
-                continue  # it ended while we looked
-    total, todo = 0, [os.getpid()]
-    while todo:
-        process = todo.pop()
-        total += resident.get(process, 0)
-        todo += [child for child, parent in parents.items() if parent == process]
-    return total * os.sysconf("SC_PAGE_SIZE")
+def _estimate(stream: StreamProgress) -> EstimateSummary | None:
+    estimate = stream.estimate
+    return EstimateSummary(estimate.window, estimate.accuracy) if estimate else None

@@ -12,13 +12,17 @@ from dovetail.spark.s3 import spark_uri
 _HIDDEN = ("_", ".")
 
 
+class MissingInput(InputError):
+    """An input directory that does not exist yet, or holds no file yet."""
+
+
 def input_files(source: FilesSource) -> list[str]:
     """The data files of a directory (or one file), at least one."""
     path = Path(local_path(source.path))
     if "://" in source.path and not source.path.startswith("file:"):
         return []
     if not path.exists():
-        raise InputError(
+        raise MissingInput(
             "the input directory does not exist",
             where=str(path.absolute()),
             expected=f"a directory of {source.format} files",
@@ -31,7 +35,7 @@ def input_files(source: FilesSource) -> list[str]:
         if file.is_file() and not any(part.startswith(_HIDDEN) for part in file.relative_to(path).parts)
     ]
     if not data:
-        raise InputError(
+        raise MissingInput(
             "the input directory holds no files",
             where=str(path.absolute()),
             expected=f"{source.format} files",

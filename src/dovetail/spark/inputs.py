@@ -4,20 +4,22 @@ read."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from dovetail.errors import InputError
-from dovetail.log.category import Category
+from dovetail.errors import CategoryNotFound, DovetailError, InputError
+from dovetail.log.category import Category, list_categories
+from dovetail.plan.build import input_table
 from dovetail.plan.dialect import quoted
 from dovetail.plan.physical import Column, FilesSource, InputTable, ScribeSource
-from dovetail.plan.statements import CreateInput, CreateTable, Files, Program
+from dovetail.plan.statements import CreateInput, CreateTable, Files, Program, Scribe
 from dovetail.spark import parquet_files, text_files
 from dovetail.spark.arrow_types import spark_schema
 from dovetail.spark.category_source import CategorySource
-from dovetail.spark.input_files import input_files, stream_path
+from dovetail.spark.input_files import MissingInput, input_files, stream_path
 from dovetail.spark.own_source import own_source
 from dovetail.spark.parquet_files import NANOS, column_types
 from dovetail.spark.text_files import CORRUPT
@@ -44,6 +46,54 @@ def known_types(program: Program, home: str) -> dict[str, Mapping[str, str]]:
             elif origin.category not in written:
                 known[table.name] = source_types(ScribeSource(origin.category), home)
     return known
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What `check` finds when it looks at the inputs: types by table and column, sources that contradict
+    their declaration, and sources that are not there yet."""
+
+    types: dict[str, Mapping[str, str]]
+    errors: tuple[DovetailError, ...]
+    warnings: tuple[str, ...]
+
+
+def seen_sources(program: Program, home: str) -> Seen:
+    """Look at every input that can be reached from here. A source that is missing is a warning, because it
+    may come before the application runs; one that lacks a declared column is an error."""
+    unseen = {statement.storage.category for statement in program if isinstance(statement, CreateTable)}
+    has_home = bool(list_categories(home))
+    types: dict[str, Mapping[str, str]] = {}
+    errors: list[DovetailError] = []
+    warnings: list[str] = []
+    for table in program:
+        if not isinstance(table, CreateInput):
+            continue
+        if isinstance(table.origin, Scribe) and (table.origin.category in unseen or not has_home):
+            continue  # the application writes it, or there is no home to look into
+        try:
+            types[table.name] = _seen_types(input_table(table), home)
+        except (CategoryNotFound, MissingInput) as error:
+            warnings.append(f"input table {table.name}: {error.what} ({error.where}); `run` needs it")
+        except DovetailError as error:
+            place = program.source.show(table.span)
+            what = f"input table {table.name}: {error.what}"
+            found = f"{error.hint} ({error.where})" if error.hint else error.where
+            errors.append(InputError(what, where=place, expected=error.expected, hint=found))
+    return Seen(types, tuple(errors), tuple(warnings))
+
+
+def _seen_types(table: InputTable, home: str) -> Mapping[str, str]:
+    """The types that a source knows, after the checks that a run makes when it opens the source."""
+    if isinstance(table.source, ScribeSource):
+        _check_columns(Category.open(home, table.source.category), table)
+    else:
+        files = input_files(table.source)
+        if table.source.format == "parquet":
+            parquet_files.check_files(files, table.columns)
+        elif files:
+            text_files.stream_schema(files, table, table.source)
+    return source_types(table.source, home)
 
 
 def source_types(source: ScribeSource | FilesSource, home: str) -> Mapping[str, str]:
@@ -85,14 +135,7 @@ def _read_category(
     spark: SparkSession, table: InputTable, source: ScribeSource, home: str, reader: str, tasks: int
 ) -> DataFrame:
     category = Category.open(home, source.category)
-    missing = [column.name for column in table.columns if column.name not in category.schema.names]
-    if missing:
-        raise InputError(
-            f"category {source.category} has no column{'s' if len(missing) > 1 else ''} {', '.join(missing)}",
-            where=f"input table {table.name}",
-            expected=f"columns out of {', '.join(category.schema.names)}",
-            hint="correct the column list of CREATE INPUT TABLE",
-        )
+    _check_columns(category, table)
     names = [column.name for column in table.columns]
     schema = spark_schema(pa.schema([category.schema.field(name) for name in names]), source.category)
     return (
@@ -101,6 +144,17 @@ def _read_category(
         .options(home=home, category=source.category, reader=reader, max_rows=BATCH_ROWS, tasks=tasks)
         .load()
     )
+
+
+def _check_columns(category: Category, table: InputTable) -> None:
+    missing = [column.name for column in table.columns if column.name not in category.schema.names]
+    if missing:
+        raise InputError(
+            f"category {category.name} has no column{'s' if len(missing) > 1 else ''} {', '.join(missing)}",
+            where=f"input table {table.name}",
+            expected=f"columns out of {', '.join(category.schema.names)}",
+            hint="correct the column list of CREATE INPUT TABLE",
+        )
 
 
 def _read_files(spark: SparkSession, table: InputTable, source: FilesSource) -> DataFrame:

@@ -28,6 +28,24 @@ def held_locks() -> tuple[int, ...]:
     return tuple(_held)
 
 
+def is_held(path: str) -> bool:
+    """Whether a run, or what is left of it, holds the file. A run that starts at this very moment may find
+    our shared lock and tries again: the file then names a holder that is dead."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        if os.fstat(descriptor).st_size == 0:
+            return False  # no run has ever had it
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return False
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+
+
 @contextmanager
 def locked(path: str, application: str) -> Iterator[None]:
     """Hold a file; refused while another run, or what is left of it, does."""

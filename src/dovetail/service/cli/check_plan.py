@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -15,16 +14,23 @@ from dovetail.plan.drawing.graph import graph_of
 from dovetail.plan.drawing.svg import draw_svg
 from dovetail.plan.drawing.text import draw_text
 from dovetail.pql.check import check as check_text
-from dovetail.pql.compile import compile_pql, trace
+from dovetail.pql.compile import compile_program, trace_program
+from dovetail.pql.parser import parse, parse_all
 from dovetail.pql.render import render
+from dovetail.service.cli.arguments import AsJson, Home, home_at
+from dovetail.service.cli.pql_file import PqlFile, read_pql
 
-PqlFile = Annotated[Path, typer.Argument(metavar="FILE", help="A PQL file, or - for standard input.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
+def check(file: PqlFile, home: Home = None, as_json: AsJson = False) -> None:
+    """Find all mistakes in a PQL file without running it, and say how to correct them. Inputs that can be
+    reached from here are compared with their declarations."""
+    from dovetail.spark.inputs import seen_sources
 
-def check(file: PqlFile, as_json: AsJson = False) -> None:
-    """Find the mistakes in a PQL file without running it: all of them, each with its place and a way out."""
-    report = check_text(read_pql(file), name=str(file))
+    text = read_pql(file)
+    seen = seen_sources(parse_all(text, name=str(file)).program, home_at(home))
+    report = check_text(text, name=str(file), source_schemas=seen.types).with_findings(
+        seen.errors, seen.warnings
+    )
     if as_json:
         typer.echo(json.dumps(report.to_json(), indent=2))
     elif report.ok and report.summary is not None:
@@ -45,9 +51,10 @@ def check(file: PqlFile, as_json: AsJson = False) -> None:
 def plan(
     file: PqlFile,
     drawing: Annotated[
-        Path | None, typer.Argument(metavar="[PATH.svg]", help="Where --draw puts the drawing.")
+        Path | None, typer.Argument(metavar="[PATH.svg]", help="File that --draw writes.")
     ] = None,
     rules: Annotated[bool, typer.Option("--rules", help="Print the rewritten PQL after each rule.")] = False,
+    home: Home = None,
     as_json: AsJson = False,
     draw: Annotated[
         bool, typer.Option("--draw", help="Draw the operator graph as an SVG: --draw [PATH.svg].")
@@ -58,13 +65,16 @@ def plan(
         file, drawing = drawing, file
     if drawing is not None and not draw:
         raise InputError(
-            f"`{drawing}` is one argument too many",
+            f"unexpected argument `{drawing}`",
             expected="one PQL file",
-            hint=f"to draw into it: --draw {drawing}",
+            hint=f"to draw the plan into this file: --draw {drawing}",
         )
-    text = read_pql(file)
-    made = compile_pql(text, name=str(file))
-    steps = trace(text, name=str(file))
+    from dovetail.spark.inputs import seen_sources
+
+    program = parse(read_pql(file), name=str(file))
+    types = seen_sources(program, home_at(home)).types
+    made = compile_program(program, types)
+    steps = trace_program(program, types)
     if as_json:
         typer.echo(json.dumps(made.to_json(), indent=2))
     elif rules:
@@ -75,29 +85,12 @@ def plan(
     if draw:
         target = drawing or Path(f"{made.application}.svg")
         _write(target, draw_svg(graph))
-        typer.echo(f"drawn: {target}", err=as_json)
+        typer.echo(f"plan drawn to {target}", err=as_json)
     elif not as_json and not rules:
         typer.echo(draw_text(graph))
     if not as_json:
         for warning in made.warnings:
             typer.echo(f"warning: {warning}", err=True)
-
-
-def read_pql(file: Path) -> str:
-    """The text of a PQL file, or an error that says why there is none."""
-    if str(file) == "-":
-        return sys.stdin.read()
-    try:
-        return file.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        near = sorted(str(path) for path in Path(file.parent).glob("*.pql")) if file.parent.is_dir() else []
-        raise InputError(
-            f"there is no file {file}", hint=f"there are {', '.join(near[:8])}" if near else None
-        ) from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{file} is not text in UTF-8", where=f"byte {error.start}") from None
-    except OSError as error:
-        raise InputError(f"{file} cannot be read: {error.strerror}") from None
 
 
 def _write(target: Path, text: str) -> None:

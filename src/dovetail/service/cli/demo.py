@@ -1,8 +1,8 @@
 """`dovetail demo`: two live streams of search events, joined on Spark while you watch, then checked.
 
-Once the application runs, a thread feeds both categories; it joins them as they come, with the live view.
-When the feed ends, or with Ctrl-C, the application is stopped and started once more to drain, which also
-shows that it goes on where it stopped. Then the same rows are joined in batch, and the match rates printed.
+Phase 1 is live: a thread feeds both categories, and the application joins them as rows arrive. When the feed
+ends, or with Ctrl-C, phase 2 finishes: the application restarts where it stopped and closes the windows that
+are still open. Then the same rows are joined in batch, and both match rates are printed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 import tempfile
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,14 +23,17 @@ from rich.text import Text
 
 from dovetail.errors import HomeError
 from dovetail.service import units
+from dovetail.service.cli.arguments import AsJson
+from dovetail.service.run_snapshot import RunSnapshot
 from dovetail.service.settings import DRIVER_MEMORY, MASTER
 
 app = typer.Typer(add_completion=False)
+APPLICATION = "search_quality"
 
 
 @dataclass(frozen=True)
 class DemoResult:
-    """What the demo found: rates over the same left rows, and where everything lies."""
+    """What the demo found: rates over the same left rows, some joined rows, and where everything is."""
 
     left_rows: int
     joined_rows: int
@@ -42,27 +45,39 @@ class DemoResult:
     results: str
     plan: str
     log: str
+    sample: tuple[dict[str, str], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        return dict(self.__dict__)
+        return asdict(self)
 
 
 INTRODUCTION = """\
-Two streams of search events go into {folder}
-for {seconds} s: what clients did, late and out of order, and what servers answered, in order.
-One second is one minute of event time. Spark starts first, which takes some seconds.
+For {seconds} s, two streams of search events are written to {folder}:
+what clients did, late and out of order, and what servers answered, in order.
+One second of the demo is one minute of event time.
+
+  phase 1  live: rows are joined as they arrive
+  phase 2  finish: the feed has ended, the windows that are still open close
 """
+SAMPLE_COLUMNS = ("search_id", "action", "query", "country", "ranking_version")
+SAMPLE_ROWS = 5
 
 
 @app.command()
 def demo(
     *,
-    seconds: Annotated[int, typer.Option(min=1, help="How long to feed; a second is an event minute.")] = 60,
-    rate: Annotated[int, typer.Option(min=1, help="Searches a second; clients log 1.3 rows each.")] = 8_000,
-    home: Annotated[Path | None, typer.Option(help="A new or empty directory; else a temporary one.")] = None,
-    master: Annotated[str | None, typer.Option(help="Spark master.")] = None,
-    seed: Annotated[int, typer.Option(help="Another seed, other events.")] = 7,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+    seconds: Annotated[
+        int, typer.Option(min=1, help="How long to feed the streams. One second is one minute of event time.")
+    ] = 60,
+    rate: Annotated[
+        int, typer.Option(min=1, help="Searches per second. Clients log 1.3 rows for each.")
+    ] = 8_000,
+    home: Annotated[
+        Path | None, typer.Option(help="A new or empty directory. Default: a temporary one.")
+    ] = None,
+    master: Annotated[str | None, typer.Option(help=MASTER.sentence)] = None,
+    seed: Annotated[int, typer.Option(help="Random seed of the events.")] = 7,
+    as_json: AsJson = False,
 ) -> None:
     """Join two live streams of search events for a minute, and watch."""
     folder = _folder(home)
@@ -90,7 +105,7 @@ def _folder(home: Path | None) -> Path:
             hint="choose another --home, or leave it out",
         ) from error
     raise HomeError(
-        "the demo wants a directory of its own, and this one has something in it",
+        "the demo needs an empty directory, and this one is not empty",
         where=str(home.resolve()),
         expected="a new or empty directory",
         hint="choose another --home, or leave it out",
@@ -98,15 +113,15 @@ def _folder(home: Path | None) -> Path:
 
 
 def play(folder: Path, *, seconds: int, rate: int, seed: int, master: str) -> DemoResult:
-    """Feed, join, drain, compare."""
+    """Feed and join, finish, compare."""
     from dovetail.service.cli.live_view import LiveView
     from dovetail.service.cli.run import run_application
     from dovetail.service.cli.stop_signals import stopped_by_signals
     from dovetail.service.demo.batch_join import batch_rates, read_columns
     from dovetail.service.demo.feed import Feeder, create_categories
-    from dovetail.service.demo.query import AFTER_US, APPLICATION, BEFORE_US, results, write_query
+    from dovetail.service.demo.query import AFTER_US, BEFORE_US, results, write_query
     from dovetail.service.demo.streams import MINUTE_US, DemoStreams
-    from dovetail.service.run_snapshot import RunSnapshot
+    from dovetail.service.snapshots import Follower
     from dovetail.spark.session import open_session
 
     home = str(folder / "home")
@@ -118,28 +133,32 @@ def play(folder: Path, *, seconds: int, rate: int, seed: int, master: str) -> De
     )
     done = threading.Event()
     feeder = Feeder(streams, left, right, seconds, done)
-    spark = open_session(APPLICATION, master, DRIVER_MEMORY.read(), {}, folder / "spark.log")
-    try:
-        with LiveView() as view, stopped_by_signals(done):
+    with LiveView() as view, stopped_by_signals(done):
 
-            def watch(snapshot: RunSnapshot) -> None:
-                view.update(snapshot)
-                if snapshot.phase != "starting":
-                    feeder.start_once()
+        def watch(snapshot: RunSnapshot) -> None:
+            view.update(finishing_phase(snapshot) if done.is_set() else live_phase(snapshot))
+            if snapshot.phase not in ("starting", "stopped"):
+                feeder.start_once()
 
-            run = partial(
-                run_application, query, home=home, master=master, settings={}, on_snapshot=watch, spark=spark
-            )
+        follower = Follower(watch)
+        follower.starting(APPLICATION)
+        spark = open_session(APPLICATION, master, DRIVER_MEMORY.read(), {}, folder / "spark.log")
+        run = partial(
+            run_application, query, home=home, master=master, settings={}, follower=follower, spark=spark
+        )
+        try:
             try:
                 run(mode="stream", stop=done)
             finally:
                 done.set()
                 feeder.finish()
             run(mode="drain", stop=None)
-    finally:
-        spark.stop()
+            if view.last is not None:
+                view.update(replace(view.last, phase="done", waiting=""))
+        finally:
+            spark.stop()
     joined, _ = results(folder)
-    rows, matched = _count(joined)
+    rows, matched, sample = _read(joined)
     columns = ["search_id", "eventtime"]
     batch = batch_rates(
         read_columns(left, columns),
@@ -160,7 +179,26 @@ def play(folder: Path, *, seconds: int, rate: int, seed: int, master: str) -> De
         results=str(joined),
         plan=str(_draw_plan(query, folder)),
         log=f"{home}/log",
+        sample=sample,
     )
+
+
+def live_phase(snapshot: RunSnapshot) -> RunSnapshot:
+    """Phase 1, in words, and what it waits for."""
+    if snapshot.phase == "starting":
+        return replace(snapshot, phase="phase 1 of 2: starting")
+    waiting = snapshot.waiting
+    if not any(stream.rows_in for stream in snapshot.streams):
+        waiting = "waiting for the first rows of both streams"
+    elif not snapshot.out_rows:
+        waiting = "waiting for the first joined rows: the join starts when both streams have a time"
+    return replace(snapshot, phase="phase 1 of 2: live", waiting=waiting)
+
+
+def finishing_phase(snapshot: RunSnapshot) -> RunSnapshot:
+    """Phase 2 goes on with the numbers of phase 1."""
+    waiting = "the feed has ended: closing the windows that are still open"
+    return replace(snapshot, phase="phase 2 of 2: finishing", waiting=waiting)
 
 
 def _draw_plan(query: Path, folder: Path) -> Path:
@@ -175,21 +213,31 @@ def _draw_plan(query: Path, folder: Path) -> Path:
     return drawing
 
 
-def _count(joined: Path) -> tuple[int, int]:
-    """Rows of the result, and those with a server row."""
-    import pyarrow.compute as pc
+def _read(joined: Path) -> tuple[int, int, tuple[dict[str, str], ...]]:
+    """Rows of the result, those with a server row, and the first few of these."""
     import pyarrow.dataset as ds
 
+    from dovetail.service.cli.log_output import cell
     from dovetail.service.committed_files import committed_files
 
-    column = ds.dataset(committed_files(joined), format="parquet").to_table(columns=["ranking_version"])[
-        "ranking_version"
-    ]
-    return len(column), pc.count(column, mode="only_valid").as_py()
+    rows = ds.dataset(committed_files(joined), format="parquet")
+    matched = ds.field("ranking_version").is_valid()
+    shown = rows.head(SAMPLE_ROWS, columns=list(SAMPLE_COLUMNS), filter=matched).to_pylist()
+    sample = tuple({name: cell(value) for name, value in row.items()} for row in shown)
+    return rows.count_rows(), rows.count_rows(filter=matched), sample
 
 
 def report(result: DemoResult, console: Console) -> None:
-    """The findings, then where things lie, then what to try."""
+    """Some joined rows, the match rates, where things are, and what to try next."""
+    if result.sample:
+        rows = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bright_black")
+        for name in result.sample[0]:
+            rows.add_column(name, no_wrap=True, overflow="ellipsis")
+        for row in result.sample:
+            rows.add_row(*(Text(value) for value in row.values()))
+        console.print()
+        console.print(Text("Some of the joined rows", style="bright_black"))
+        console.print(rows)
     rates = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bright_black")
     rates.add_column("match rate")
     rates.add_column("", justify="right")
@@ -207,6 +255,8 @@ def report(result: DemoResult, console: Console) -> None:
     home = str(Path(result.log).parent)
     console.print(Text("\nTry next", style="bright_black"))
     for command in (
+        f"dovetail show {APPLICATION} --table joined_searches --home {home}",
+        f"dovetail status --home {home}",
         f"dovetail log ls --home {home}",
         f"dovetail log cat client_events --home {home}",
         f"dovetail plan {result.query}",

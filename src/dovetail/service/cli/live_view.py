@@ -1,13 +1,15 @@
 """The live view of a running application: `render` is a pure function of a snapshot, `LiveView` shows it.
 
-On a terminal the view is redrawn in place; anywhere else one plain line an interval goes to the same stream,
-so that the log file of a service stays readable. Both go to stderr: stdout belongs to results and JSON.
+On a terminal the view is redrawn in place, and its clock goes on while nothing else happens. Anywhere else
+every interval prints a few plain lines, so that the log file of a service stays readable. Both go to stderr:
+stdout is for results and JSON.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from types import TracebackType
 from typing import NamedTuple
 
@@ -20,8 +22,10 @@ from rich.text import Text
 
 from dovetail.service import units
 from dovetail.service.run_snapshot import JoinSnapshot, ReplaySnapshot, RunSnapshot
-from dovetail.service.words.replay_words import replay_words
+from dovetail.service.words.status_words import replay_words
 
+ENDED = ("stopped", "done")
+"""Phases in which the clock stands still."""
 _LABEL, _LINE, _ACCENT, _WARN = "bright_black", "bright_black", "cyan", "yellow"
 
 
@@ -36,7 +40,7 @@ class _Widths(NamedTuple):
 
 _FEWEST, _MOST = 80, 120
 _RATE_COLUMNS = 23
-"""What stands before the bar of a match rate."""
+"""The text before the bar of a match rate."""
 
 
 def _widths(columns: int) -> _Widths:
@@ -47,9 +51,14 @@ def _widths(columns: int) -> _Widths:
 
 
 def render(snapshot: RunSnapshot, columns: int = _FEWEST) -> RenderableType:
-    """The whole view for a terminal of so many columns: title, flow of rows, one block a join, output."""
+    """The view for a terminal of this width: title, streams, what it waits for, a block per join, output."""
     widths = _widths(columns)
-    parts: list[RenderableType] = [_title(snapshot), Rule(style=_LINE), _flow(snapshot, widths), Text()]
+    parts: list[RenderableType] = [
+        _title(snapshot),
+        Rule(style=_LINE),
+        _flow(snapshot, widths),
+        Text(snapshot.waiting, style=_WARN, overflow="ellipsis", no_wrap=True),
+    ]
     for join in snapshot.joins:
         parts += [_join(join, widths), Text()]
     parts.append(Text.assemble(("to  ", _LABEL), snapshot.output, overflow="ellipsis", no_wrap=True))
@@ -63,7 +72,7 @@ def _title(snapshot: RunSnapshot) -> RenderableType:
     now = Text.assemble(
         (snapshot.phase, _ACCENT),
         ("   memory ", _LABEL),
-        units.size(snapshot.rss_bytes),
+        f"{units.size(snapshot.memory.bytes)} {snapshot.memory.kind}",
         ("   " + units.duration(snapshot.elapsed_s), _LABEL),
     )
     line.add_row(Text.assemble(("dovetail  ", _LABEL), (snapshot.application, "bold")), now)
@@ -157,34 +166,55 @@ def _bar(fraction: float, width: int) -> Text:
     return Text.assemble(("━" * full, _ACCENT), ("─" * (width - full), _LINE))
 
 
-def plain_line(snapshot: RunSnapshot) -> str:
-    """One line for logs: the same numbers, `name=value`."""
-    fields = [f"{snapshot.application} {snapshot.phase} {units.duration(snapshot.elapsed_s)}"]
-    for stream in snapshot.streams:
-        fields.append(
-            f"{stream.side}[{stream.name}] rows={stream.rows_in} rows/s={stream.rows_per_s:.0f} "
-            f"time={units.instant(stream.stream_time_us).replace(' ', 'T')} backlog={stream.backlog_rows} "
-            f"rejected={stream.rejected_rows}"
-        )
-    for join in snapshot.joins:
-        rate = "-" if join.match_rate is None else f"{join.match_rate:.4f}"
-        fields.append(
-            f"join[{join.name}] open={join.open_rows} retained={join.retained_rows} matches={join.matches} "
-            f"left_alone={join.left_alone} right_alone={join.right_alone} late={join.late_rows} "
-            f"missed={join.missed} invalid={join.invalid_rows} capped={join.capped_rows} "
-            f"waited={join.waited[0]:.2f},{join.waited[1]:.2f} "
-            f"match_rate={rate} index={units.size(join.index_bytes).replace(' ', '')}"
-        )
-        if replay := join.replay:
-            left = "-" if replay.left_s is None else f"{replay.left_s:.0f}"
-            fields.append(
-                f"replay[{join.name}] share={replay.share:.2f} rows/s={replay.rows_per_s:.0f} left_s={left}"
-            )
-    fields.append(
-        f"out rows={snapshot.out_rows} rows/s={snapshot.out_rows_per_s:.0f} "
-        f"memory={units.size(snapshot.rss_bytes).replace(' ', '')}"
-    )
-    return " | ".join(fields)
+PLAIN_WIDTH = 120
+
+
+def plain_lines(snapshot: RunSnapshot) -> list[str]:
+    """A few lines for logs, each at most PLAIN_WIDTH characters: the run, its joins, what it waits for. A
+    count that should be zero is there only if it is not."""
+    rows = " + ".join(units.count(stream.rows_in) for stream in snapshot.streams) or "0"
+    rate = units.count(round(sum(stream.rows_per_s for stream in snapshot.streams)))
+    first = [
+        f"{_short(snapshot.application)} {snapshot.phase} {units.duration(snapshot.elapsed_s)}",
+        f"in {rows} rows, {rate}/s",
+        f"out {units.count(snapshot.out_rows)} rows, {units.count(round(snapshot.out_rows_per_s))}/s",
+        f"memory {units.size(snapshot.memory.bytes)} {snapshot.memory.kind}",
+    ]
+    lines = [first, *(_plain_join(join, snapshot) for join in snapshot.joins)]
+    if snapshot.waiting:
+        lines.append([f"  {snapshot.waiting}"])
+    return [_fitting(fields) for fields in lines]
+
+
+def _plain_join(join: JoinSnapshot, snapshot: RunSnapshot) -> list[str]:
+    fields = [f"  join {_short(join.name)}"]
+    if join.replay is not None:
+        fields.append(replay_words(join.replay.share, join.replay.rows_per_s, join.replay.left_s))
+    backlog = sum(stream.backlog_rows for stream in snapshot.streams)
+    counts = {"late": join.late_rows, "missed": join.missed, "invalid": join.invalid_rows}
+    counts |= {"capped": join.capped_rows, "rejected": join.rejected_rows}
+    return [
+        *fields,
+        f"match rate {units.share(join.match_rate)}",
+        f"open {units.count(join.open_rows)}",
+        f"retained {units.count(join.retained_rows)}",
+        f"index {units.size(join.index_bytes)}",
+        *([f"backlog {units.count(backlog)}"] if len(snapshot.joins) == 1 else []),
+        *(f"{name} {units.count(rows)}" for name, rows in counts.items() if rows),
+    ]
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 32 else f"{name[:31]}…"
+
+
+def _fitting(fields: list[str]) -> str:
+    """As many fields as fit into a line, most important first."""
+    line = fields[0]
+    for field in fields[1:]:
+        if len(line) + len(field) + 3 <= PLAIN_WIDTH:
+            line = f"{line} | {field}"
+    return line if len(line) <= PLAIN_WIDTH else f"{line[: PLAIN_WIDTH - 1]}…"
 
 
 class LiveView:
@@ -202,24 +232,43 @@ class LiveView:
         self.clock = clock
         self.last: RunSnapshot | None = None
         self._printed_at: float | None = None
-        self._live = Live(console=self.console, auto_refresh=False) if self.console.is_terminal else None
+        self._updated_at = clock()
+        self._live = (
+            Live(console=self.console, get_renderable=self._now, refresh_per_second=2)
+            if self.console.is_terminal
+            else None
+        )
 
     def __enter__(self) -> LiveView:
         if self._live:
             self._live.start()
         return self
 
+    def _now(self) -> RenderableType:
+        """The last snapshot, with the time since then added to its clock."""
+        last = self.last
+        if last is None:
+            return Text()
+        since_s = 0.0 if last.phase in ENDED else self.clock() - self._updated_at
+        return render(replace(last, elapsed_s=last.elapsed_s + since_s), self.console.width)
+
     def update(self, snapshot: RunSnapshot) -> None:
-        self.last = snapshot
+        self.last, self._updated_at = snapshot, self.clock()
         if self._live:
-            self._live.update(render(snapshot, self.console.width), refresh=True)
+            self.refresh()
         elif self._printed_at is None or self.clock() - self._printed_at >= self.interval_s:
             self._print_line()
+
+    def refresh(self) -> None:
+        """Draw the view again; on a terminal this also happens twice a second by itself."""
+        if self._live:
+            self._live.refresh()
 
     def _print_line(self) -> None:
         if self.last is not None:
             self._printed_at = self.clock()
-            self.console.print(plain_line(self.last), soft_wrap=True, highlight=False, markup=False)
+            text = "\n".join(plain_lines(self.last))
+            self.console.print(text, soft_wrap=True, highlight=False, markup=False)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -1,4 +1,4 @@
-"""`dovetail log`: look into categories, fill them from files, follow them, trim them."""
+"""`dovetail log`: list categories, print and follow their rows, append files, trim."""
 
 from __future__ import annotations
 
@@ -17,79 +17,83 @@ from dovetail.errors import DovetailError, InputError
 from dovetail.log.category import Category, list_categories
 from dovetail.log.ingest.append import Appended, append_file
 from dovetail.log.ingest.files import find_files
+from dovetail.service.cli.arguments import AsJson, CategoryName, Home, home_at
 from dovetail.service.cli.log_output import (
     RowFormat,
-    categories_table,
     category_facts,
+    print_categories,
     print_json,
     row_printer,
 )
 
-app = typer.Typer(help="Look into the log's categories, and fill them from files.", no_args_is_help=True)
+app = typer.Typer(
+    help="List, read, append to and follow categories of the log.", no_args_is_help=True, add_completion=False
+)
 
-Home = Annotated[
-    str, typer.Option("--home", envvar="DOVETAIL_HOME", help="Where the categories lie: a folder or a URI.")
-]
-Name = Annotated[str, typer.Argument(metavar="CATEGORY", help="Name of the category.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Rows = Annotated[RowFormat, typer.Option("--format", help="How rows are printed.")]
-
-_DEFAULT_HOME = ".dovetail"
 
 
 @app.command()
-def ls(home: Home = _DEFAULT_HOME, as_json: AsJson = False) -> None:
+def ls(home: Home = None, as_json: AsJson = False) -> None:
     """List the categories of a home."""
-    facts = [category_facts(Category.open(home, name)) for name in list_categories(home)]
+    place = home_at(home)
+    facts = [category_facts(Category.open(place, name)) for name in list_categories(place)]
     if as_json:
-        print_json({"home": home, "categories": facts})
+        print_json({"home": place, "categories": facts})
     elif facts:
-        Console().print(categories_table(facts))
+        print_categories(facts, Console(highlight=False))
     else:
-        typer.echo(f"no categories in {home} yet; `dovetail log append CATEGORY FILE` makes one")
+        typer.echo(f"{place} has no categories yet; `dovetail log append CATEGORY FILE` creates one")
 
 
 @app.command()
 def cat(
-    name: Name,
+    name: CategoryName,
     *,
-    home: Home = _DEFAULT_HOME,
-    limit: Annotated[int | None, typer.Option(min=0, help="Print at most so many rows. [table: 20]")] = None,
+    home: Home = None,
+    limit: Annotated[
+        int | None, typer.Option(min=0, help="Print at most N rows. A table shows 20 unless you set it.")
+    ] = None,
     form: Rows = RowFormat.table,
     start: Annotated[int | None, typer.Option("--from", min=0, help="First commit to print.")] = None,
     stop: Annotated[int | None, typer.Option("--to", min=0, help="Commit to stop before.")] = None,
 ) -> None:
     """Print the rows of a category, from its first commit on."""
-    category = Category.open(home, name)
+    category = Category.open(home_at(home), name)
     end = category.next_commit()
     if stop is not None and stop > end:
         raise InputError(f"--to {stop} is past the end", where=category.where, expected=f"at most {end}")
-    batches = _batches(
+    found = batches(
         category, category.first_commit() if start is None else start, end if stop is None else stop
     )
     if limit is None and form is RowFormat.table:
         limit = 20
     printer = row_printer(form, category.schema)
-    for batch in batches if limit is None else _first(batches, limit):
+    for batch in found if limit is None else _first(found, limit):
         printer.rows(batch)
     printer.end()
 
 
 @app.command()
 def append(
-    name: Name,
+    name: CategoryName,
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Files, or folders of files.")],
     *,
-    home: Home = _DEFAULT_HOME,
-    form: Annotated[str, typer.Option("--format", help="auto, parquet, json (lines) or csv.")] = "auto",
-    buckets: Annotated[int | None, typer.Option(help="Buckets of a new category. [1]")] = None,
-    time_column: Annotated[str | None, typer.Option("--time", help="Column of the event times.")] = None,
+    home: Home = None,
+    form: Annotated[
+        str, typer.Option("--format", help="Format of the files: auto, parquet, json (lines) or csv.")
+    ] = "auto",
+    buckets: Annotated[
+        int | None, typer.Option(help="Number of buckets of a new category; default 1.")
+    ] = None,
+    time_column: Annotated[str | None, typer.Option("--time", help="Column with the event time.")] = None,
     compression: Annotated[
-        str | None, typer.Option(help="auto, zstd or none, of a new category's payload. [auto]")
+        str | None, typer.Option(help="Compression of a new category: auto, zstd or none; default auto.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Append files to a category; the first file's schema makes it. Each file enters whole or not at all."""
+    """Append files to a category. The first file creates it and sets its schema. A file is appended as a
+    whole or not at all."""
     inputs = find_files(files)
     console = Console(stderr=True)
     done: list[Appended] = []
@@ -107,7 +111,7 @@ def append(
         for file in inputs:
             try:
                 result = append_file(
-                    home,
+                    home_at(home),
                     name,
                     file,
                     kind=form,
@@ -143,7 +147,7 @@ def _report(name: str, done: list[Appended], as_json: bool) -> None:
     )
     if rejected:
         sample = next(result.sample for result in done if result.sample)
-        typer.echo(f"kept aside, because unreadable: {_many(rejected, 'row')}; the first: {sample}", err=True)
+        typer.echo(f"set aside as unreadable: {_many(rejected, 'row')}; the first: {sample}", err=True)
 
 
 def _many(count: int, noun: str) -> str:
@@ -152,26 +156,26 @@ def _many(count: int, noun: str) -> str:
 
 @app.command()
 def tail(
-    name: Name,
+    name: CategoryName,
     *,
-    home: Home = _DEFAULT_HOME,
-    limit: Annotated[int, typer.Option(min=0, help="Begin with so many of the last rows.")] = 10,
+    home: Home = None,
+    limit: Annotated[int, typer.Option(min=0, help="Start with the last N rows.")] = 10,
     form: Rows = RowFormat.json,
-    follow: Annotated[bool, typer.Option(help="Go on with new rows until interrupted.")] = True,
-    poll_s: Annotated[float, typer.Option("--poll", min=0.01, help="Seconds between looks.")] = 0.5,
+    follow: Annotated[bool, typer.Option(help="Keep printing new rows until interrupted.")] = True,
+    poll_s: Annotated[float, typer.Option("--poll", min=0.01, help="Seconds between two polls.")] = 0.5,
 ) -> None:
-    """Print the last rows of a category, then new ones as they are committed."""
-    category = Category.open(home, name)
+    """Print the last rows of a category, then new rows as they are committed."""
+    category = Category.open(home_at(home), name)
     printer = row_printer(form, category.schema)
     position = category.next_commit()
-    for batch in _last(category, position, limit):
+    for batch in last_rows(category, position, limit):
         printer.rows(batch)
     try:
         while follow:
             sys.stdout.flush()
             sleep(poll_s)
             end = category.next_commit(position)
-            for batch in _batches(category, position, end):
+            for batch in batches(category, position, end):
                 printer.rows(batch)
             position = end
     except KeyboardInterrupt:
@@ -180,9 +184,9 @@ def tail(
 
 
 @app.command()
-def trim(name: Name, home: Home = _DEFAULT_HOME, as_json: AsJson = False) -> None:
-    """Delete what every reader has read, and files that no commit names."""
-    category = Category.open(home, name)
+def trim(name: CategoryName, home: Home = None, as_json: AsJson = False) -> None:
+    """Delete commits that every reader has read, and files that belong to no commit."""
+    category = Category.open(home_at(home), name)
     commits, orphans = category.retain(), category.remove_orphans()
     readers = category.readers()
     if as_json:
@@ -199,10 +203,10 @@ def trim(name: Name, home: Home = _DEFAULT_HOME, as_json: AsJson = False) -> Non
         return
     typer.echo(f"{name}: {_many(commits, 'commit')} and {_many(orphans, 'orphaned file')} deleted")
     if not readers:
-        typer.echo("the category has no readers, and without readers all commits stay")
+        typer.echo("the category has no readers, so all commits stay")
 
 
-def _batches(category: Category, start: int, stop: int) -> Iterator[pa.RecordBatch]:
+def batches(category: Category, start: int, stop: int) -> Iterator[pa.RecordBatch]:
     for number in range(start, stop):
         for segment in category.commit(number).segments:
             yield category.open_segment(segment).batch
@@ -214,7 +218,7 @@ def _first(batches: Iterator[pa.RecordBatch], limit: int) -> Iterator[pa.RecordB
         limit -= batch.num_rows
 
 
-def _last(category: Category, stop: int, limit: int) -> list[pa.RecordBatch]:
+def last_rows(category: Category, stop: int, limit: int) -> list[pa.RecordBatch]:
     """The last rows below commit `stop`, in order."""
     found: list[pa.RecordBatch] = []
     for number in range(stop - 1, category.first_commit() - 1, -1):

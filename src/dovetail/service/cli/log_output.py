@@ -1,4 +1,4 @@
-"""How the log's rows and categories are shown: as a table, as JSON lines, as CSV."""
+"""How rows and categories are printed: as a table, as JSON lines, as CSV."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ import enum
 import json
 import math
 import sys
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 import pyarrow as pa
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from dovetail.log.category import Category
 from dovetail.model.sketch import merge_sketches
+from dovetail.service import units
 
 
 class RowFormat(enum.StrEnum):
@@ -46,7 +49,7 @@ def print_json(value: Any) -> None:
 
 
 def category_facts(category: Category) -> dict[str, Any]:
-    """What `ls` tells of a category."""
+    """The facts that `ls` prints about a category."""
     commits = category.commits(category.first_commit(), category.next_commit())
     times = merge_sketches(commit.sketch for commit in commits)
     packings = [info.packing for commit in commits for info in commit.segments if info.packing]
@@ -69,24 +72,23 @@ def category_facts(category: Category) -> dict[str, Any]:
     }
 
 
-def categories_table(facts: list[dict[str, Any]]) -> Table:
-    table = Table()
-    for heading in ("category", "rows", "rejected", "commits", "size", "ratio", "event times", "columns"):
-        number = heading in ("rows", "rejected", "commits", "size", "ratio")
-        table.add_column(heading, justify="right" if number else "left", overflow="fold")
+def print_categories(facts: list[dict[str, Any]], console: Console) -> None:
+    """A block for each category. Long lines wrap with their indent, for 80 columns."""
     for fact in facts:
-        timed = fact["first_event_time"] is not None
-        table.add_row(
-            Text(fact["name"]),
-            f"{fact['rows']:,}",
-            f"{fact['rejected']:,}",
-            f"{fact['commits']:,}",
-            _size(fact["bytes"]),
-            "-" if fact["ratio"] is None else f"{fact['ratio']:.1f}",
-            f"{fact['first_event_time']}\n{fact['last_event_time']}" if timed else "-",
-            Text(", ".join(f"{name} {kind}" for name, kind in fact["columns"].items())),
-        )
-    return table
+        console.print(Text(fact["name"], style="bold"))
+        for line in _category_lines(fact):
+            console.print(Padding(Text(line), (0, 0, 0, 2)))
+
+
+def _category_lines(fact: dict[str, Any]) -> Iterator[str]:
+    rejected = f" ({fact['rejected']:,} rejected)" if fact["rejected"] else ""
+    ratio = "" if fact["ratio"] is None else f", compressed {fact['ratio']:.1f} to 1"
+    yield (
+        f"{fact['rows']:,} rows{rejected} in {fact['commits']:,} commits, {units.size(fact['bytes'])}{ratio}"
+    )
+    if fact["first_event_time"] is not None:
+        yield f"event times {fact['first_event_time']} to {fact['last_event_time']}"
+    yield ", ".join(f"{name} {kind}" for name, kind in fact["columns"].items())
 
 
 class _JsonLines:
@@ -112,7 +114,7 @@ class _Csv:
 
 
 class _Table:
-    """Rows are gathered, for the widths of the columns depend on all of them."""
+    """Collects the rows first: column widths depend on all of them."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self._table = Table()
@@ -135,7 +137,7 @@ def cell(value: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """The value in JSON's types: times as ISO 8601, decimals as text, bytes in base64, no number as null."""
+    """The value in JSON's types: times as ISO 8601, decimals as text, bytes in base64, NaN as null."""
     match value:
         case dict():
             return {str(key): plain(item) for key, item in value.items()}
@@ -164,11 +166,3 @@ def iso_time(time_us: int) -> str:
     except OverflowError:
         return f"{time_us} µs"
     return moment.isoformat().replace("+00:00", "Z")
-
-
-def _size(size_bytes: float) -> str:
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if size_bytes < 1024:
-            return f"{size_bytes:.0f} {unit}" if unit == "B" else f"{size_bytes:.1f} {unit}"
-        size_bytes /= 1024
-    return f"{size_bytes:.1f} TiB"

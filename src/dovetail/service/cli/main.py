@@ -13,12 +13,14 @@ import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
+import dovetail
 from dovetail.errors import DovetailError
+from dovetail.service.checkout import find_checkout
 from dovetail.service.settings import debugging
 
 EXIT_ERROR, EXIT_INTERNAL, EXIT_INTERRUPTED = 1, 70, 130
@@ -26,15 +28,16 @@ EXIT_ERROR, EXIT_INTERNAL, EXIT_INTERRUPTED = 1, 70, 130
 
 @dataclass(frozen=True)
 class Command:
-    """A name, what help says of it, and where it is: `module:attribute`, a typer app or a function."""
+    """A name, its line in the help, and where it is: `module:attribute`, a typer app or a function."""
 
     name: str
     help: str
     target: str
+    package: str = "dovetail.service.cli"
 
     def load(self) -> Any:
         module, attribute = self.target.split(":")
-        target = getattr(import_module(f"dovetail.service.cli.{module}"), attribute)
+        target = getattr(import_module(f"{self.package}.{module}"), attribute)
         if not isinstance(target, typer.Typer):
             app = typer.Typer(add_completion=False)
             app.command(self.name)(target)
@@ -44,26 +47,39 @@ class Command:
         return command
 
 
-COMMANDS = {
-    command.name: command
-    for command in (
+def _commands() -> dict[str, Command]:
+    """The table. In a checkout it ends with the commands for developers, which a wheel does not have."""
+    table = [
         Command("demo", "Join two live streams of search events for a minute, and watch.", "demo:app"),
         Command("run", "Run a PQL application.", "run:run"),
-        Command("status", "Say how an application is doing.", "status:status"),
-        Command("scale", "Show or change the number of tasks, while it runs.", "scale:scale"),
+        Command("status", "List applications, or show how one is doing.", "status:status"),
+        Command("show", "Print result rows of an application.", "show:show"),
+        Command("why", "Explain what happened to the rows with a key.", "why:why"),
+        Command("scale", "Show or change the number of tasks, even while it runs.", "scale:scale"),
         Command("check", "Find the mistakes in a PQL file without running it.", "check_plan:check"),
         Command("plan", "Show how a PQL file will be run.", "check_plan:plan"),
         Command("log", "List, read, append to and follow categories of the log.", "log:app"),
-        Command("why", "Say what became of the rows with a key, and why.", "why:why"),
-        Command("simulate", "Sliding-window joins on up to 1,024 simulated cores.", "simulate:simulate"),
-        Command("bench", "Measure: bare, lists the benchmarks.", "bench:app"),
-        Command("test", "Run the project's own tests, by tier.", "test:app"),
-        Command("torture", "Kill joins, start them again, compare with an oracle.", "torture:torture"),
+        Command("simulate", "Simulate sliding-window joins on up to 1,024 cores.", "simulate:simulate"),
+        Command("torture", "Kill and restart joins, and compare their output.", "torture:torture"),
         Command("settings", "Print every setting with its variable and default.", "settings:settings"),
-        Command("prepare", "Make later starts quicker; done at set-up.", "prepare:prepare"),
+        Command("prepare", "Compile ahead, so that later starts are faster.", "prepare:prepare"),
         Command("version", "Print the version.", "settings:version"),
-    )
-}
+    ]
+    checkout = find_checkout()
+    if checkout is not None:
+        developers = str(checkout / "dev")
+        if developers not in sys.path:
+            sys.path.append(developers)
+        table += [
+            Command("test", "Run the project's own tests, by tier.", "test_command:app", "dovetail_dev"),
+            Command(
+                "bench", "Run a benchmark. Without a name, list them.", "bench_command:app", "dovetail_dev"
+            ),
+        ]
+    return {command.name: command for command in table}
+
+
+COMMANDS = _commands()
 
 EXAMPLES = "\n\n".join(
     f"[bold]{line[:39]}[/bold][dim]{line[39:]}[/dim]"
@@ -79,32 +95,45 @@ EXAMPLES = "\n\n".join(
 
 
 class LazyGroup(TyperGroup):
-    """Help is written from the table; the command itself is imported at the moment it is resolved."""
+    """Help comes from the table. A command is imported when it is called, or when a shell completes it."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[Any, Any, list[str]]:
         name, stub, rest = super().resolve_command(ctx, args)
         return name, COMMANDS[stub.name].load() if stub is not None and stub.name else stub, rest
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"dovetail {dovetail.__version__}")
+        raise typer.Exit
+
+
 def build() -> Any:
-    """The root command, a stub for each row of the table below it."""
+    """The root command, with a stub for each row of the table."""
     app = typer.Typer(
         name="dovetail",
         cls=LazyGroup,
         help="Streaming joins as a service, on Apache Spark.",
         epilog=EXAMPLES,
-        add_completion=False,
         rich_markup_mode="rich",
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     for command in COMMANDS.values():
         app.command(command.name, help=command.help)(_stub)
-    app.callback()(_stub)
+    app.callback()(_root)
     return typer.main.get_command(app)
 
 
 def _stub() -> None:
-    """Stands for a command until it is resolved."""
+    """Takes the place of a command until it is called."""
+
+
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None:
+    """Options of `dovetail` itself."""
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""`dovetail prepare`: do once what every start would do again. The launcher calls it when it sets up."""
+"""`dovetail prepare`: do once what every start would otherwise repeat. The launcher calls it at set-up."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CREATE TABLE t AS SELECT eventtime, k, a, b FROM j STORAGE PARQUET(path = "out")
 
 
 def prepare() -> None:
-    """Compile the kernels, and let Java write Spark's classes down: later starts are seconds quicker."""
+    """Compile the kernels and archive Spark's classes, so that later starts are seconds faster."""
     from dovetail.engine.warm import warm
     from dovetail.service.warm_libraries import warm as warm_joins
 
@@ -32,12 +32,12 @@ def prepare() -> None:
     typer.echo("kernels compiled")
     archive = make_archive()
     typer.echo(
-        f"Spark's classes in {archive}" if archive else "Spark's classes are loaded anew at each start"
+        f"Spark's classes archived in {archive}" if archive else "Spark's classes could not be archived"
     )
 
 
 def make_archive() -> Path | None:
-    """Write the archive of Spark's classes unless it is there; None where that cannot be."""
+    """Write the archive of Spark's classes unless it exists; None where that is not possible."""
     from dovetail.spark.class_archive import WRITING, archive_place, find_archive, keep_archive
 
     place, archive = archive_place(), find_archive()

@@ -1,5 +1,5 @@
-"""`dovetail scale APP --tasks N`: in how many tasks the joins of an application run. It writes to the home
-only, where the running application looks before every step; one that is not running looks when it starts."""
+"""`dovetail scale APP --tasks N`: how many tasks the joins of an application run in. It only writes to the
+home. A running application looks there before every step, a stopped one when it starts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dovetail.errors import DovetailError, InputError, SettingError
-from dovetail.service.settings import HOME
+from dovetail.service.cli.arguments import Application, AsJson, Home, home_at
 
 if TYPE_CHECKING:
     from dovetail.engine.asked_tasks import Asked
@@ -19,25 +19,24 @@ AUTO = "auto"
 
 
 def scale(
-    application: Annotated[str, typer.Argument(metavar="APP", help="Name of the application.")],
+    application: Application,
     *,
     tasks: Annotated[
         str | None,
         typer.Option(
             metavar="N|auto",
-            help="How many, 1 to 64; auto: what the query or the cluster says. Without it, show.",
+            help="Number of tasks, 1 to 64, or auto. Without it, show the present number.",
         ),
     ] = None,
-    join: Annotated[str | None, typer.Option("--join", help="Which join; by default all.")] = None,
-    home: Annotated[str | None, typer.Option("--home", envvar=HOME.variable, help=HOME.sentence)] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    join: Annotated[str | None, typer.Option("--join", help="Change only this join.")] = None,
+    home: Home = None,
+    as_json: AsJson = False,
 ) -> None:
     """Show or change the number of tasks of an application's joins, while it runs or for its next start."""
     from dovetail.engine.asked_tasks import ask, ask_no_more
-    from dovetail.log.homes.filesystem import absolute_home
     from dovetail.plan.application_file import read_application
 
-    place = absolute_home(HOME.read(home))
+    place = home_at(home)
     configs = _joins(read_application(place, application), join, place)
     if tasks is not None:
         wanted = None if tasks == AUTO else _allowed(tasks, configs)
@@ -65,7 +64,7 @@ def _joins(plan: Plan, name: str | None, home: str) -> list[JoinConfig]:
 
 
 def _allowed(said: str, configs: list[JoinConfig]) -> int:
-    """The number, if every join can have so many tasks: nothing is changed for some of them only."""
+    """The number, if every join can have it. Otherwise none of them is changed."""
     from dovetail.model.join_config import MOST_TASKS
 
     least = min(configs, key=lambda config: config.most_tasks)
@@ -74,11 +73,11 @@ def _allowed(said: str, configs: list[JoinConfig]) -> int:
         return int(said)
     few = None
     if least.theta is not None and most == 1:
-        few = 'its query asks for order = "step", which takes one task'
+        few = 'its query sets order = "step", which needs a single task'
     elif most < MOST_TASKS:
-        few = f"a task needs a bucket, and the join has {least.buckets} for all its life"
+        few = f"a task needs at least one bucket, and the join has {least.buckets}"
     raise SettingError(
-        f"{said!r} is not a number of tasks that join {least.join} can have",
+        f"join {least.join} cannot run in {said!r} tasks",
         where="--tasks",
         expected=f"1 to {most}, or {AUTO}",
         hint=few,
@@ -96,7 +95,7 @@ def _show(application: str, configs: list[JoinConfig], as_json: bool) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    from dovetail.service.words.task_words import task_words
+    from dovetail.service.words.status_words import task_words
 
     console = Console(highlight=False)
     console.print(Text(application, style="bold"))
@@ -119,7 +118,8 @@ def _as_data(config: JoinConfig, now: int | None, found: Asked) -> dict[str, obj
 
 
 def _now(config: JoinConfig) -> int | None:
-    """Of the last step on record. Damaged records are no reason not to scale: `dovetail status` tells."""
+    """Tasks of the last step on record. Damaged records do not prevent scaling; `dovetail status` reports
+    them."""
     from dovetail.engine.step_log import StepLog
 
     try:

@@ -1,4 +1,4 @@
-"""`dovetail settings` and `dovetail version`: what this installation is and how it is set."""
+"""`dovetail settings` and `dovetail version`: which release this is, and its settings."""
 
 from __future__ import annotations
 

@@ -1,20 +1,24 @@
-"""`dovetail status APP`: how an application is doing. It reads the home only, so it needs no Spark, and the
-application may run on another machine, or not at all."""
+"""`dovetail status [APP]`: the applications of a home, or how one is doing. It reads the home only, so it
+needs no Spark, and the application may run on another machine, or not at all."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dovetail.service.settings import HOME
+from dovetail.errors import DovetailError, InputError
+from dovetail.service.cli.arguments import AsJson, Home, OptionalApplication, home_at
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from dovetail.engine.measure import StreamMeasure
     from dovetail.service.metrics import Measured, MeasuredJoin
+
+_STATES = {True: "running", False: "stopped", None: "unknown"}
+_STYLES = {True: "green", False: "bright_black", None: "yellow"}
 
 
 def _reference(wanted: bool) -> None:
@@ -26,10 +30,10 @@ def _reference(wanted: bool) -> None:
 
 
 def status(
-    application: Annotated[str, typer.Argument(metavar="APP", help="Name of the application.")],
+    application: OptionalApplication = None,
     *,
-    home: Annotated[str | None, typer.Option("--home", envvar=HOME.variable, help=HOME.sentence)] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    home: Home = None,
+    as_json: AsJson = False,
     prometheus: Annotated[
         bool, typer.Option("--prometheus", help="Print Prometheus metrics, as a run serves them.")
     ] = False,
@@ -37,18 +41,24 @@ def status(
         bool,
         typer.Option(
             "--markdown",
-            help="Print the reference page of metrics; needs no APP.",
+            help="Print the reference page of all metrics.",
             callback=_reference,
             is_eager=True,
         ),
     ] = False,
 ) -> None:
-    """Say how an application is doing: streams, matches, memory, and what could be set better."""
-    from dovetail.log.homes.filesystem import absolute_home
+    """List the applications of a home, or show how one is doing: its streams, matches and memory, what it
+    waits for, and which settings to change."""
     from dovetail.service.cli.log_output import print_json
     from dovetail.service.metrics import measured, to_prometheus
 
-    found = measured(absolute_home(HOME.read(home)), application)
+    place = home_at(home)
+    if application is None:
+        if prometheus:
+            raise InputError("--prometheus needs the name of an application", expected="status APP")
+        _list(place, as_json)
+        return
+    found = measured(place, application)
     if as_json:
         print_json(found.to_json())
     elif prometheus:
@@ -57,15 +67,78 @@ def status(
         _print(found)
 
 
+def _list(home: str, as_json: bool) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    from dovetail.plan.application_file import list_applications
+    from dovetail.service.cli.log_output import print_json
+    from dovetail.service.metrics import measured
+
+    names = list_applications(home)
+    found: dict[str, Measured | DovetailError] = {}
+    for name in names:
+        try:
+            found[name] = measured(home, name)
+        except DovetailError as error:  # one damaged application does not hide the others
+            found[name] = error
+    if as_json:
+        print_json({"home": home, "applications": [_brief(name, one) for name, one in found.items()]})
+        return
+    console = Console(highlight=False)
+    if not names:
+        console.print(Text(f"{home} has no applications yet; `dovetail run FILE` starts one"), soft_wrap=True)
+    width = max(map(len, names), default=0)
+    for name, one in found.items():
+        line = Text(f"{name:<{width}}  ", style="bold")
+        if isinstance(one, DovetailError):
+            console.print(line.append(one.what, style="red not bold"), soft_wrap=True)
+            continue
+        line.append(f"{_STATES[one.running]}", style=f"{_STYLES[one.running]} not bold")
+        console.print(line.append("".join(f"  {text}" for text in _ages(one)), style="not bold"))
+        for join in one.joins:
+            if one.running and join.waiting:
+                console.print(Text(f"  join {join.measure.name}: {join.waiting}", style="yellow"))
+
+
+def _ages(found: Measured) -> list[str]:
+    return [f"join {join.measure.name}: {join.age}" for join in found.joins]
+
+
+def _brief(name: str, found: Measured | DovetailError) -> dict[str, Any]:
+    if isinstance(found, DovetailError):
+        return {"name": name, **found.to_json()}
+    joins = [
+        {
+            "name": join.measure.name,
+            "step": join.measure.step,
+            "stepped_at_us": join.stepped_at_us,
+            "waiting": join.waiting if found.running else "",
+        }
+        for join in found.joins
+    ]
+    return {"name": name, "running": found.running, "joins": joins}
+
+
 def _print(found: Measured) -> None:
     from rich.console import Console
     from rich.text import Text
 
     console = Console(highlight=False)
-    console.print(Text(found.application, style="bold"))
+    console.print(
+        Text.assemble((found.application, "bold"), "  ", (_STATES[found.running], _STYLES[found.running]))
+    )
+    if found.running is None:
+        console.print("a run holds the application, but has written no metrics for a minute")
     for join in found.joins:
         console.print()
-        console.print(Text.assemble(("join ", "bright_black"), join.measure.name))
+        console.print(
+            Text.assemble(
+                ("join ", "bright_black"), join.measure.name, (f"  as of {join.age}", "bright_black")
+            )
+        )
+        if found.running and join.waiting:
+            console.print(Text(join.waiting, style="yellow"), soft_wrap=True)
         console.print(_streams(join))
         for line in facts(join):
             console.print(Text(line), soft_wrap=True)
@@ -106,27 +179,26 @@ def _streams(join: MeasuredJoin) -> Table:
 
 
 def facts(join: MeasuredJoin) -> list[str]:
-    """What is known of the join as a whole, a line each."""
+    """Facts about the join as a whole, a line each."""
     from dovetail.service import units
-    from dovetail.service.words.replay_words import replay_words
-    from dovetail.service.words.task_words import task_words
+    from dovetail.service.words.status_words import replay_words, task_words
 
     found, totals = join.measure, join.measure.totals
     lines = [
         f"match rate {units.share(found.match_rate)}, matches {totals.get('pairs', 0):,}, "
         f"left alone {totals.get('left_alone', 0):,}, right alone {totals.get('right_alone', 0):,}",
-        f"missed for lateness, estimated: {totals.get('missed', 0):,}",
+        f"missed because of lateness, estimated: {totals.get('missed', 0):,}",
         f"index {units.size(totals.get('index_bytes', 0))}, at most {totals.get('peak_rows', 0):,} rows held",
         task_words(found.tasks, found.tasks_asked, found.tasks_from),
     ]
     if found.replay is not None:
         lines.insert(0, replay_words(found.replay.share, found.replay.rows_per_s, found.replay.left_s))
     if found.planning_share is not None:
-        lines.append(f"planning took {units.share(found.planning_share)} of the time from step to step")
+        lines.append(f"planning took {units.share(found.planning_share)} of the time between steps")
     for bound, at in (join.distances or {}).items():
         lines.append(
-            f"matches lie {units.span(at.p01)}, {units.span(at.p50)}, {units.span(at.p99)} from `{bound}` "
-            "(percentiles 1, 50, 99)"
+            f"distance of matches from `{bound}`: {units.span(at.p01)}, {units.span(at.p50)}, "
+            f"{units.span(at.p99)} (percentiles 1, 50, 99)"
         )
     for stream in found.streams:
         if stream.frequent:

@@ -1,4 +1,4 @@
-"""`dovetail torture`: joins that are killed, started again and compared with an oracle, on and on."""
+"""`dovetail torture`: kill joins, restart them, and compare their output with an oracle, case after case."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dovetail.errors import RunError, SettingError
+from dovetail.service.cli.arguments import AsJson
 
 if TYPE_CHECKING:
     from dovetail.service.torture.case import Case
@@ -18,22 +19,25 @@ SECONDS = 60.0
 
 def torture(
     *,
-    seed: Annotated[int, typer.Option(help="What all is drawn from: same seed, same faults.")] = 1,
+    seed: Annotated[int, typer.Option(help="Random seed. The same seed repeats the same faults.")] = 1,
     seconds: Annotated[
-        float | None, typer.Option(min=0, help="How long to go on; a minute, if --kills says nothing else.")
+        float | None, typer.Option(min=0, help="Stop after this time. Default: 60, or no limit with --kills.")
     ] = None,
-    kills: Annotated[int | None, typer.Option(min=1, help="Stop after so many kills.")] = None,
-    case: Annotated[int | None, typer.Option(min=0, help="Only this case of the seed: to replay it.")] = None,
-    only: Annotated[str | None, typer.Option(help="Only cases of a kind: quick or spark.")] = None,
+    kills: Annotated[int | None, typer.Option(min=1, help="Stop after N kills.")] = None,
+    case: Annotated[
+        int | None, typer.Option(min=0, help="Run only this case of the seed, to repeat it.")
+    ] = None,
+    only: Annotated[str | None, typer.Option(help="Run only cases of this kind: quick or spark.")] = None,
     home: Annotated[
-        Path | None, typer.Option("--home", help="Where the joins are made; by default a temporary folder.")
+        Path | None, typer.Option("--home", help="Folder for the joins. Default: a temporary folder.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the table to this file too, as Markdown.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Also write the table to this file, as Markdown.")] = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Kill joins at crash points and at any time, start them again, and compare what comes out."""
+    """Kill joins at crash points and at random moments, restart them, and compare their output with an
+    oracle."""
     if only not in (None, "quick", "spark"):
-        raise SettingError(f"there are no cases of kind {only!r}", where="--only", expected="quick or spark")
+        raise SettingError(f"unknown kind of case {only!r}", where="--only", expected="quick or spark")
     from rich.console import Console
 
     from dovetail.service.torture import report
@@ -44,7 +48,7 @@ def torture(
         seconds = SECONDS
     console = Console(stderr=True, highlight=False)
     wish = Wish(seed, folder, seconds, kills, case, only)  # type: ignore[arg-type]
-    cases = run_suite(wish, lambda done: console.print(_told(done), markup=False, soft_wrap=True))
+    cases = run_suite(wish, lambda done: console.print(_line(done), markup=False, soft_wrap=True))
     if not home and not any(one.wrong for one in cases):
         folder.rmdir()
     if out:
@@ -60,7 +64,7 @@ def torture(
     _refuse_failures(cases)
 
 
-def _told(case: Case) -> str:
+def _line(case: Case) -> str:
     met = ", ".join(dict.fromkeys(fault.point for fault in case.faults)) or "nothing"
     return f"case {case.number}: {case.what}; met {met}: {case.wrong or 'survived'}"
 
@@ -83,6 +87,6 @@ def _refuse_failures(cases: list[Case]) -> None:
             f"{len(failed)} of {len(cases)} joins failed; case {first.number}: {first.wrong}",
             where=str(first.folder),
             expected="every row once, as the oracle has it",
-            hint=f"replay it with `dovetail torture --seed {first.seed} --case {first.number}`; "
-            "what it left is in the folder above",
+            hint=f"repeat it with `dovetail torture --seed {first.seed} --case {first.number}`; "
+            "its files are in the folder above",
         )

@@ -1,5 +1,5 @@
-"""`dovetail why`: what became of left rows, asked for by key, number or time. It reads the log and the
-records of steps only, so it needs no Spark, and the application may be running."""
+"""`dovetail why`: what happened to left rows, selected by key, number or time. It reads only the log and the
+records of steps, so it needs no Spark, and the application may be running."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dovetail.errors import InputError
-from dovetail.service.settings import HOME
+from dovetail.service.cli.arguments import Application, AsJson, Home, home_at
 
 if TYPE_CHECKING:
     from dovetail.plan.physical import JoinStage, Plan
@@ -16,26 +16,28 @@ if TYPE_CHECKING:
 
 
 def why(
-    application: Annotated[str, typer.Argument(metavar="APP", help="Name of the application.")],
+    application: Application,
     *,
     key: Annotated[
         list[str] | None,
-        typer.Option("--key", help="Value of the join key; again for each further key column."),
+        typer.Option("--key", help="Value of the join key. Repeat it for several key columns."),
     ] = None,
     row: Annotated[
-        int | None, typer.Option("--row", min=0, help="Only the left row with this number in the log.")
+        int | None, typer.Option("--row", min=0, help="Show only the left row with this number in the log.")
     ] = None,
     time: Annotated[
         str | None,
-        typer.Option("--time", help="Only left rows within a second of this time (ISO 8601), or nearest it."),
+        typer.Option(
+            "--time", help="Show left rows within a second of this time (ISO 8601), or the nearest."
+        ),
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="At most so many left rows, the newest.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, help="Show at most N left rows, newest first.")] = 20,
     join: Annotated[str | None, typer.Option("--join", help="Which join, if there are several.")] = None,
-    home: Annotated[str | None, typer.Option("--home", envvar=HOME.variable, help=HOME.sentence)] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    home: Home = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Say what became of left rows: with whom and when, open until when, or why not."""
-    from dovetail.log.homes.filesystem import absolute_home
+    """Explain what happened to left rows: which rows they matched and when, how long they stay open, or why
+    they have no match."""
     from dovetail.plan.application_file import read_application
     from dovetail.plan.configure import join_config
     from dovetail.plan.joins.operand_words import operand_words
@@ -44,7 +46,7 @@ def why(
     from dovetail.why.literals import instant_us
     from dovetail.why.why import why as ask
 
-    place = absolute_home(HOME.read(home))
+    place = home_at(home)
     plan = read_application(place, application)
     stage = _join(plan, join)
     config = join_config(plan, stage, place, tasks=1)

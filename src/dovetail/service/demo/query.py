@@ -6,7 +6,6 @@ from pathlib import Path
 
 from dovetail.service.demo.streams import MINUTE_US
 
-APPLICATION, VIEW = "search_quality", "searches"
 BEFORE_US, AFTER_US = 15 * MINUTE_US, 2 * MINUTE_US
 
 _QUERY = """\

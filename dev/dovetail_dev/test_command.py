@@ -158,7 +158,7 @@ def run_tiers(tiers: Sequence[Tier], root: Path, extra: Sequence[str], runner: R
 
 
 class SplitAtDashes(TyperCommand):
-    """What follows `--` is pytest's and is not parsed here."""
+    """Arguments after `--` are pytest's and are not parsed here."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         cut = args.index("--") if "--" in args else len(args)
@@ -169,11 +169,16 @@ class SplitAtDashes(TyperCommand):
 app = typer.Typer(add_completion=False)
 
 
+def _names(incomplete: str) -> list[str]:
+    return [tier.name for tier in TIERS if tier.name.startswith(incomplete)]
+
+
 @app.command("test", cls=SplitAtDashes)
 def run_tests(
     context: typer.Context,
     tiers: Annotated[
-        list[str] | None, typer.Argument(help="Tiers to run; bare, all of them in order.")
+        list[str] | None,
+        typer.Argument(help="Tiers to run. Without any, run all in order.", autocompletion=_names),
     ] = None,
     list_tiers: Annotated[bool, typer.Option("--list", help="List the tiers.")] = False,
 ) -> None:

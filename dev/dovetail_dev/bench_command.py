@@ -1,7 +1,7 @@
-"""`dovetail bench NAME ...`: runs `bench/NAME.py` of the checkout; bare, lists what there is.
+"""`dovetail bench NAME ...`: runs `bench/NAME.py` of the checkout. Without a name, lists them.
 
-A benchmark is a file with a docstring and `main(argv) -> int | None`. The product never imports it by name,
-so that nothing in `src` can come to depend on `bench`.
+A benchmark is a file with a docstring and `main(argv) -> int | None`. It is loaded by its path, so that
+nothing in `src` can depend on `bench`.
 """
 
 from __future__ import annotations
@@ -21,12 +21,19 @@ from dovetail.service.checkout import checkout_root
 app = typer.Typer(add_completion=False)
 
 
+def _names(incomplete: str) -> list[str]:
+    return [name for name in benchmarks(checkout_root() / "bench") if name.startswith(incomplete)]
+
+
 @app.command(
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 )
 def bench(
     context: typer.Context,
-    name: Annotated[str | None, typer.Argument(help="A benchmark; bare, lists them.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(help="Name of the benchmark. Without it, list them.", autocompletion=_names),
+    ] = None,
 ) -> None:
     """Run a benchmark with its own options (`dovetail bench NAME --help` shows them)."""
     folder = checkout_root() / "bench"
@@ -39,7 +46,7 @@ def bench(
 
 
 def benchmarks(folder: Path) -> dict[str, str]:
-    """Name to first line of docstring, for every benchmark; read, not imported."""
+    """Every benchmark with the first line of its docstring. The files are read, not imported."""
     return {
         path.stem: (ast.get_docstring(ast.parse(path.read_text())) or "").partition("\n")[0]
         for path in sorted(folder.glob("*.py"))
@@ -54,7 +61,7 @@ def load(folder: Path, name: str) -> ModuleType:
         raise InputError(
             f"there is no benchmark {name!r}",
             where=str(folder),
-            expected=", ".join(known) or "a benchmark, of which there is none",
+            expected=", ".join(known) or "a benchmark in this folder",
             hint="dovetail bench lists them",
         )
     spec = importlib.util.spec_from_file_location(f"bench_{name}", folder / f"{name}.py")

@@ -1,0 +1,30 @@
+"""The PQL file of a command: `check`, `plan` and `run` read it in the same way."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dovetail.errors import InputError
+
+PqlFile = Annotated[Path, typer.Argument(metavar="FILE", help="A PQL file, or - for standard input.")]
+
+
+def read_pql(file: Path) -> str:
+    """The text of a PQL file, without its byte order mark."""
+    if str(file) == "-":
+        return sys.stdin.read().removeprefix("\ufeff")
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        near = sorted(str(path) for path in Path(file.parent).glob("*.pql")) if file.parent.is_dir() else []
+        raise InputError(
+            f"there is no file {file}", hint=f"there are {', '.join(near[:8])}" if near else None
+        ) from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{file} is not text in UTF-8", where=f"byte {error.start}") from None
+    except OSError as error:
+        raise InputError(f"{file} cannot be read: {error.strerror}") from None

@@ -1,0 +1,91 @@
+"""`dovetail show`: the newest result rows, from files and from categories."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dovetail.log.homes.filesystem import open_store
+from dovetail.log.ingest.append import append_file
+from dovetail.log.ingest.files import find_files
+from dovetail.plan.application_file import application_path, encode
+from dovetail.plan.physical import FileSink, NoopSink, Plan, ScribeSink, Sink, SlicerStage
+from dovetail.service.cli import main as cli
+
+
+def application(folder: Path, **tables: Sink) -> str:
+    stages = tuple(SlicerStage(name, (), (), "", sink) for name, sink in tables.items())
+    home = str(folder / "home")
+    store = open_store(home)
+    store.make_folder("apps/app")
+    store.replace(application_path("app"), encode(Plan("app", stages)))
+    return home
+
+
+def commit(folder: Path, batch: int, file: str) -> None:
+    """Name a file as Spark's file sink does."""
+    log = folder / "_spark_metadata"
+    log.mkdir(parents=True, exist_ok=True)
+    line = json.dumps({"path": f"file://{folder}/{file}", "action": "add"})
+    (log / str(batch)).write_text(f"v1\n{line}")
+
+
+def show(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str, object]]:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["show", "app", "--format", "json", *arguments])
+    said = capsys.readouterr()
+    assert not ended.value.code, said.err
+    return [json.loads(line) for line in said.out.splitlines()]
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["show", "app", *arguments])
+    assert ended.value.code == cli.EXIT_ERROR
+    return capsys.readouterr().err
+
+
+def test_the_newest_rows_of_committed_parquet_files(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    home = application(tmp_path, joined=FileSink("parquet", str(out)))
+    out.mkdir()
+    for batch in range(3):
+        pq.write_table(pa.table({"n": [10 * batch, 10 * batch + 1]}), out / f"part-{batch}.parquet")
+        if batch < 2:
+            commit(out, batch, f"part-{batch}.parquet")
+    assert show(capsys, "--home", home, "-n", "3") == [{"n": 1}, {"n": 10}, {"n": 11}]
+    assert len(show(capsys, "--home", home)) == 4, "what is not committed does not count"
+    assert show(capsys, "--home", home, "-n", "0") == []
+
+
+def test_json_files_whose_rows_leave_nulls_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    home = application(tmp_path, joined=FileSink("json", str(out)))
+    out.mkdir()
+    (out / "a.json").write_text('{"n": 1}\n{"n": 2, "m": "x"}\n')
+    commit(out, 0, "a.json")
+    assert show(capsys, "--home", home)[-1] == {"n": 2, "m": "x"}
+
+
+def test_a_category_and_a_choice_of_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    home = application(tmp_path, joined=ScribeSink("rows"), nothing=NoopSink())
+    assert show(capsys, "--home", home, "--table", "rows") == [], "nothing is written yet"
+    file = tmp_path / "rows.csv"
+    file.write_text("n\n1\n2\n3\n")
+    append_file(home, "rows", find_files([str(file)])[0])
+    for name in ("joined", "rows"):
+        assert show(capsys, "--home", home, "--table", name, "-n", "2") == [{"n": 2}, {"n": 3}]
+    assert "has several tables" in refused(capsys, "--home", home)
+    assert "one of: joined, nothing" in refused(capsys, "--home", home, "--table", "other")
+    assert "keeps no rows" in refused(capsys, "--home", home, "--table", "nothing")
+
+
+def test_a_folder_that_is_not_here(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    home = application(tmp_path, joined=FileSink("parquet", "nowhere"))
+    assert "from that directory" in refused(capsys, "--home", home)

@@ -1,0 +1,132 @@
+"""`dovetail status`: the list of applications, whether they run, how old figures are, what joins wait for."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dovetail.engine.measure import measure
+from dovetail.log.homes.filesystem import open_store
+from dovetail.model.interval import IntervalSpec
+from dovetail.model.join_settings import JoinSettings
+from dovetail.plan.application_file import application_path, encode
+from dovetail.plan.physical import CategoryOutput, JoinStage, NoopSink, Plan, SlicerStage
+from dovetail.service.applications import FRESH_S, is_running
+from dovetail.service.cli import main as cli
+from dovetail.service.metrics import MeasuredJoin
+from dovetail.service.words.status_words import QUIET_US, age_words, waiting_words
+from dovetail.spark.run_lock import locked
+from unit.engine.stepping import Driven
+
+SPEC = IntervalSpec(30, 40, "left")
+SECOND = 1_000_000
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> str:
+    """Application `app` has made one step, `bad` has a damaged plan."""
+    join = Driven.make(tmp_path, SPEC)
+    join.append("left", ("a", 100))
+    join.step()
+    sides = [
+        SlicerStage(side, (), (), "", CategoryOutput(side, ("_key_0",), "_time", 4))
+        for side in ("left", "right")
+    ]
+    settings = JoinSettings(0, 0, 77, None)
+    view = JoinStage("view", "left", "right", SPEC, settings, "source", (), (), "", NoopSink())
+    store = open_store(join.config.home)
+    store.replace(application_path("app"), encode(Plan("app", (*sides, view))))
+    store.make_folder("apps/bad")
+    store.replace(application_path("bad"), b"{}")
+    return join.config.home
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["status", *arguments])
+    out = capsys.readouterr().out
+    assert not ended.value.code, out
+    return out
+
+
+def test_without_a_name_it_lists_the_applications(home: str, capsys: pytest.CaptureFixture[str]) -> None:
+    app, bad = run(capsys, "--home", home).splitlines()
+    assert app.startswith("app  stopped  join view: step 1, ")
+    assert app.endswith(" ago")
+    assert bad.startswith("bad  ")
+    assert "this is not" in bad or "file" in bad
+    said = json.loads(run(capsys, "--home", home, "--json"))["applications"]
+    assert [one["name"] for one in said] == ["app", "bad"]
+    assert said[0]["running"] is False
+    assert said[0]["joins"][0]["step"] == 1
+    assert said[1]["error"]["condition"]
+
+
+def test_a_home_without_applications_says_how_to_begin(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "dovetail run FILE" in run(capsys, "--home", str(tmp_path / "none"))
+
+
+def test_a_held_lock_is_a_running_application(home: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert is_running(home, "app") is False
+    with locked(f"{home}/apps/app/lock", "app"):
+        assert is_running(home, "app") is True
+        assert run(capsys, "app", "--home", home).startswith("app  running\n")
+        line, waits = run(capsys, "--home", home).splitlines()[:2]
+        assert "running" in line
+        assert waits == "  join view: waiting for the right stream: it has no rows yet"
+    assert is_running(home, "app") is False
+    assert "waiting" not in run(capsys, "app", "--home", home), "a stopped application waits for nothing"
+
+
+def test_a_lease_is_believed_while_its_metrics_are_fresh(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_store(str(tmp_path))
+    store.make_folder("apps/app")
+    monkeypatch.setattr(type(store), "local", False)
+    assert is_running(str(tmp_path), "app") is False
+    store.replace("apps/app/lease.json", b"{}")
+    assert is_running(str(tmp_path), "app") is None
+    monkeypatch.setattr("dovetail.service.applications.time.time", lambda: 1000.0)
+    for age_s, running in ((1, True), (FRESH_S + 1, None)):
+        body = json.dumps({"measured_at_us": int((1000 - age_s) * 1e6)})
+        store.replace("apps/app/metrics.json", body.encode())
+        assert is_running(str(tmp_path), "app") is running
+
+
+@pytest.fixture
+def join(tmp_path: Path) -> MeasuredJoin:
+    """Its left row is open until the right stream's time passes its window."""
+    driven = Driven.make(tmp_path, SPEC)
+    driven.append("left", ("a", 100))
+    driven.append("right", ("b", 100))
+    driven.step()
+    found = measure(driven.config, 1_000 * SECOND)
+    assert found.left.held_rows == 1
+    return MeasuredJoin(found, SPEC, None, (), None, 995 * SECOND, (0, 0))
+
+
+def test_how_old_the_figures_are(join: MeasuredJoin) -> None:
+    assert age_words(join) == "step 1, 5 s ago"
+    assert age_words(replace(join, stepped_at_us=1_000 * SECOND)) == "step 1, 0 s ago"
+    assert age_words(replace(join, stepped_at_us=None)) == "no step yet"
+
+
+def test_what_a_join_waits_for(join: MeasuredJoin) -> None:
+    now = join.measure.measured_at_us
+    idle = replace(join, newest_commit_us=(now, now - 95 * SECOND))
+    assert waiting_words(idle) == (
+        "right stream idle since 1970-01-01 00:15:05 UTC (1 min 35 s), see idle_timeout"
+    )
+    assert waiting_words(replace(join, newest_commit_us=(now, now - QUIET_US))) == ""
+    assert waiting_words(replace(join, newest_commit_us=(0, now))) == "", "nothing waits for the left stream"
+    carried = replace(idle.measure, right=replace(idle.measure.right, carried=True))
+    assert waiting_words(replace(idle, measure=carried)) == "", "idle_timeout has put its time forward"
+    ahead = replace(idle.measure, right=replace(idle.measure.right, backlog_rows=7))
+    left = replace(join, measure=ahead, newest_commit_us=(now - 60 * SECOND, now))
+    assert waiting_words(left).startswith("left stream idle since")
