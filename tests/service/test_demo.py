@@ -16,8 +16,9 @@ from rich.console import Console
 
 from dovetail.errors import HomeError
 from dovetail.service.cli import main as cli
-from dovetail.service.cli.demo import APPLICATION, DemoResult, _folder, finishing_phase, live_phase, report
+from dovetail.service.cli.demo import DemoResult, _folder, finishing_phase, live_phase, report
 from dovetail.service.cli.stop_signals import stopped_by_signals
+from dovetail.service.demo import APPLICATION
 from dovetail.service.demo.feed import Feeder, create_categories
 from dovetail.service.demo.streams import DemoStreams
 from dovetail.service.run_snapshot import RunSnapshot, StreamSnapshot

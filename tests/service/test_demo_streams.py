@@ -10,9 +10,10 @@ import pyarrow.compute as pc
 import pytest
 
 from dovetail.pql.parser import parse
+from dovetail.service.demo import APPLICATION
 from dovetail.service.demo.batch_join import batch_rates, read_columns
 from dovetail.service.demo.feed import append, create_categories
-from dovetail.service.demo.query import AFTER_US, APPLICATION, BEFORE_US, write_query
+from dovetail.service.demo.query import AFTER_US, BEFORE_US, write_query
 from dovetail.service.demo.streams import CLIENT, MINUTE_US, SERVER, DemoStreams
 
 SECONDS = 60

@@ -49,7 +49,7 @@ def known_types(program: Program, home: str) -> dict[str, Mapping[str, str]]:
 
 
 @dataclass(frozen=True)
-class Seen:
+class SourceFindings:
     """What `check` finds when it looks at the inputs: types by table and column, sources that contradict
     their declaration, and sources that are not there yet."""
 
@@ -58,7 +58,7 @@ class Seen:
     warnings: tuple[str, ...]
 
 
-def seen_sources(program: Program, home: str) -> Seen:
+def seen_sources(program: Program, home: str) -> SourceFindings:
     """Look at every input that can be reached from here. A source that is missing is a warning, because it
     may come before the application runs; one that lacks a declared column is an error."""
     unseen = {statement.storage.category for statement in program if isinstance(statement, CreateTable)}
@@ -80,7 +80,7 @@ def seen_sources(program: Program, home: str) -> Seen:
             what = f"input table {table.name}: {error.what}"
             found = f"{error.hint} ({error.where})" if error.hint else error.where
             errors.append(InputError(what, where=place, expected=error.expected, hint=found))
-    return Seen(types, tuple(errors), tuple(warnings))
+    return SourceFindings(types, tuple(errors), tuple(warnings))
 
 
 def _seen_types(table: InputTable, home: str) -> Mapping[str, str]:

@@ -24,11 +24,11 @@ from rich.text import Text
 from dovetail.errors import HomeError
 from dovetail.service import units
 from dovetail.service.cli.arguments import AsJson
+from dovetail.service.demo import APPLICATION
 from dovetail.service.run_snapshot import RunSnapshot
 from dovetail.service.settings import DRIVER_MEMORY, MASTER
 
 app = typer.Typer(add_completion=False)
-APPLICATION = "search_quality"
 
 
 @dataclass(frozen=True)

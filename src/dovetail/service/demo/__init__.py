@@ -1,1 +1,5 @@
 """`dovetail demo`: two live streams, joined before your eyes."""
+
+from __future__ import annotations
+
+APPLICATION = "search_quality"
