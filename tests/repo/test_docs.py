@@ -1,14 +1,17 @@
-"""Docs that are asserted: every path they name exists, every command they show is understood."""
+"""Docs that are asserted: paths, anchors and names exist, commands are understood, prose lines are short."""
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import dovetail
 from dovetail.service.checkout import checkout_root
 from dovetail.service.cli import main as cli
 from dovetail_dev.bench_command import benchmarks
@@ -71,6 +74,41 @@ def test_every_path_exists(page: Path) -> None:
     text = page.read_text()
     assert [path for path in paths(text) if not (ROOT / path).exists()] == []
     assert [link for link in links(text) if not (page.parent / link).exists()] == []
+
+
+def anchors(text: str) -> set[str]:
+    """What a link may name after `#`: the headings, as both the site and a repository page spell them."""
+    headings = re.findall(r"^#+ (.+)$", FENCE_ANYWHERE.sub("", text), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_anchor_is_a_heading(page: Path) -> None:
+    missing = []
+    for target in LINK.findall(page.read_text()):
+        name, _, anchor = target.partition("#")
+        if anchor and not re.match(r"[a-z]+:", target):
+            linked = page.parent / name if name else page
+            if anchor not in anchors(linked.read_text()):
+                missing.append(target)
+    assert missing == []
+
+
+PYTHON = re.compile(r"^ *```python[^\n]*\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_python_on_a_page_is_python_and_uses_public_names(page: Path) -> None:
+    for block in PYTHON.findall(page.read_text()):
+        tree = ast.parse(textwrap.dedent(block))
+        used = {
+            node.attr
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.value.id == "dovetail"
+        }
+        assert [name for name in sorted(used) if not hasattr(dovetail, name)] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
