@@ -85,6 +85,7 @@ class CreateTable:
     query: exp.Query
     storage: Storage
     span: Span | None = field(default=None, compare=False)
+    options: tuple[JoinOption, ...] = ()  # of a join in the query
 
 
 Statement = CreateInput | CreateView | CreateTable

@@ -3,11 +3,11 @@
     application := CREATE APPLICATION name
     input       := CREATE INPUT TABLE name ( column [type], ... ) FROM origin
     origin      := SCRIBE("category") | FILES("path", format = "..", ...)
-    view        := CREATE VIEW name AS query   (a join may end in WITHIN .. and in WITH (option = value, ...))
+    view        := CREATE VIEW name AS query
     table       := CREATE TABLE name AS query STORAGE kind [( argument = value, ... )]
 
-Statements end in `;`. All statements are read, whatever is wrong with one of them, so that all errors come
-out.
+A join in a query may end in WITHIN .. and in WITH (option = value, ...). Statements end in `;`. An error in
+one statement does not stop the others from being read, so that all errors are reported.
 """
 
 from __future__ import annotations
@@ -214,25 +214,7 @@ def _column(cursor: Cursor) -> ColumnDef:
 def _view(cursor: Cursor, declared: Collection[str], warnings: list[str]) -> CreateView:
     name, place = _declared_name(cursor, "the view's name")
     cursor.expect("AS")
-    tokens, options = _cut_options(cursor)
-    tokens, within = cut_within(cursor, tokens)
-    query, warned = parse_query(cursor.source, tokens, declared, cursor.end)
-    warnings.extend(warned)
-    joined = isinstance(query, exp.Select) and query.args.get("joins")
-    if within is not None:
-        if not joined or query.args["joins"][0].args.get("on") is None:
-            raise PqlError(
-                "WITHIN belongs to a join's ON condition, and this view has none",
-                where=cursor.source.show(span_of(within)),
-                hint="put it after the join's ON condition, or leave it out",
-            )
-        with_condition(query, within)
-    if options and not joined:
-        raise PqlError(
-            "WITH (...) belongs to a join, and this view has none",
-            where=cursor.source.show(options[0].span),
-            hint="put it after the join's ON condition, or leave it out",
-        )
+    query, options = _query(cursor.source, cursor.rest(), cursor.end, declared, warnings)
     return CreateView(name, query, options, place)
 
 
@@ -248,12 +230,32 @@ def _table(cursor: Cursor, declared: Collection[str], warnings: list[str]) -> Cr
             'STORAGE SCRIBE(category = "..") | PARQUET(path = "..") | JSON(path = "..") | CONSOLE | NOOP',
             "a table ends in STORAGE, which says where its rows go",
         )
-    query, warned = parse_query(cursor.source, tokens[:at], declared, tokens[at].start)
-    warnings.extend(warned)
+    query, options = _query(cursor.source, tokens[:at], tokens[at].start, declared, warnings)
     cursor.at += at + 1
     storage: Storage = parse_storage(cursor)
     cursor.finish()
-    return CreateTable(name, query, storage, place)
+    return CreateTable(name, query, storage, place, options)
+
+
+def _query(
+    source: PqlText, tokens: list[Token], end: int, declared: Collection[str], warnings: list[str]
+) -> tuple[exp.Query, tuple[JoinOption, ...]]:
+    """A query, with WITHIN as a condition of its join's ON, and the options of the join."""
+    tokens, options = _cut_options(source, tokens, end)
+    tokens, within = cut_within(source, tokens)
+    query, warned = parse_query(source, tokens, declared, end)
+    warnings.extend(warned)
+    joined = isinstance(query, exp.Select) and query.args.get("joins")
+    clause, place = ("WITH (...)", options[0].span) if options else ("WITHIN", span_of(within))
+    if (options and not joined) or (within and not (joined and query.args["joins"][0].args.get("on"))):
+        raise PqlError(
+            f"{clause} belongs to a join, and this query has none",
+            where=source.show(place),
+            hint="put it after the join's ON condition, or leave it out",
+        )
+    if within is not None:
+        with_condition(query, within)
+    return query, options
 
 
 def _is_storage(tokens: list[Token], i: int) -> bool:
@@ -262,15 +264,16 @@ def _is_storage(tokens: list[Token], i: int) -> bool:
     return i + 1 >= len(tokens) or i + 2 >= len(tokens) or tokens[i + 2].token_type is TokenType.L_PAREN
 
 
-def _cut_options(cursor: Cursor) -> tuple[list[Token], tuple[JoinOption, ...]]:
-    """The query's tokens without `WITH (...)`, and what it said."""
-    tokens = cursor.rest()
+def _cut_options(
+    source: PqlText, tokens: list[Token], end: int
+) -> tuple[list[Token], tuple[JoinOption, ...]]:
+    """The query's tokens without `WITH (...)`, and the options in it."""
     level = depths(tokens)
     for i, token in enumerate(tokens[:-1]):
         opens = tokens[i + 1].token_type is TokenType.L_PAREN
         if i == 0 or level[i] != 0 or token.token_type is not TokenType.WITH or not opens:
             continue
-        inner = Cursor(cursor.source, tokens, cursor.end)
+        inner = Cursor(source, tokens, end)
         inner.at = i + 2
         options = _options(inner)
         return tokens[:i] + inner.rest(), options

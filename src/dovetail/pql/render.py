@@ -16,7 +16,6 @@ from dovetail.plan.statements import (
     Scribe,
     Statement,
     Storage,
-    is_join,
 )
 
 
@@ -30,25 +29,23 @@ def render(program: Program) -> str:
 def render_statement(statement: Statement) -> str:
     if isinstance(statement, CreateInput):
         return _input(statement)
-    query = textwrap.indent(pql_sql(statement.query, pretty=True), "  ")
+    query = textwrap.indent(_query(statement), "  ")
     if isinstance(statement, CreateTable):
-        storage = _storage(statement.storage)
-        return f"CREATE TABLE {quoted(statement.name)} AS\n{query}\nSTORAGE {storage};"
-    return f"CREATE VIEW {quoted(statement.name)} AS\n{_with_options(statement, query)};"
+        return f"CREATE TABLE {quoted(statement.name)} AS\n{query}\nSTORAGE {_storage(statement.storage)};"
+    return f"CREATE VIEW {quoted(statement.name)} AS\n{query};"
 
 
-def _with_options(view: CreateView, query: str) -> str:
-    """Options follow ON, so they come before WHERE, which only a join view's query can have after it."""
-    if not view.options:
-        return query
-    options = "  WITH (" + ", ".join(_option(option) for option in view.options) + ")"
-    where = view.query.args.get("where")
-    if not is_join(view) or where is None:
-        return f"{query}\n{options}"
-    without = view.query.copy()
-    without.set("where", None)
-    filtered = textwrap.indent(pql_sql(where, pretty=True).lstrip("\n"), "  ")
-    return f"{textwrap.indent(pql_sql(without, pretty=True), '  ')}\n{options}\n{filtered}"
+def _query(statement: CreateView | CreateTable) -> str:
+    """Options come after ON and before WHERE."""
+    query, where = statement.query, statement.query.args.get("where")
+    if not statement.options:
+        return pql_sql(query, pretty=True)
+    if where is not None:
+        query = query.copy()
+        query.set("where", None)
+    options = f"WITH ({', '.join(_option(option) for option in statement.options)})"
+    filtered = "\n" + pql_sql(where, pretty=True).lstrip("\n") if where is not None else ""
+    return f"{pql_sql(query, pretty=True)}\n{options}{filtered}"
 
 
 def _option(option: JoinOption) -> str:

@@ -1,4 +1,4 @@
-"""`WITHIN TUMBLING '10 seconds'` after a join's ON: cut out of the words, and put into ON as a condition.
+"""`WITHIN TUMBLING '10 seconds'` after a join's ON: cut out of the tokens and put into ON as a condition.
 
 within  := WITHIN shape length [EVERY length] [OF time, time]
 shape   := TUMBLING | HOPPING | SESSION
@@ -15,7 +15,7 @@ from dovetail.model.window_join import WindowShape
 from dovetail.plan.interval_literal import SPELLINGS, NotAnInterval, interval_us, text_us
 from dovetail.plan.joins.windows import EXAMPLES, SHAPES, window_call
 from dovetail.plan.nearest import did_you_mean
-from dovetail.plan.source import Span
+from dovetail.plan.source import PqlText, Span
 from dovetail.plan.tree import all_of
 from dovetail.pql.select import parse_expression
 from dovetail.pql.tokens import Cursor, depths, span, word
@@ -23,8 +23,8 @@ from dovetail.pql.tokens import Cursor, depths, span, word
 _ENDS = ("WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT")
 
 
-def cut_within(cursor: Cursor, tokens: list[Token]) -> tuple[list[Token], exp.Expr | None]:
-    """The query's tokens without the clause, and the condition that it stands for."""
+def cut_within(source: PqlText, tokens: list[Token]) -> tuple[list[Token], exp.Expr | None]:
+    """The query's tokens without the clause, and the clause as a condition."""
     level = depths(tokens)
     for i, token in enumerate(tokens):
         after = word(tokens[i + 1]) if i + 1 < len(tokens) else ""
@@ -35,11 +35,11 @@ def cut_within(cursor: Cursor, tokens: list[Token]) -> tuple[list[Token], exp.Ex
         )
         if not any(level[n] == 0 and tokens[n].token_type is TokenType.ON for n in range(i)):
             raise PqlError(
-                "WITHIN stands after a join's ON condition",
-                where=cursor.source.show(span(token)),
+                "WITHIN belongs after a join's ON condition",
+                where=source.show(span(token)),
                 expected=f"JOIN ... ON l.key = r.key {EXAMPLES['tumbling']}",
             )
-        inner = Cursor(cursor.source, tokens[i + 1 : stop], tokens[stop - 1].end + 1)
+        inner = Cursor(source, tokens[i + 1 : stop], tokens[stop - 1].end + 1)
         node = _clause(inner)
         node.meta.update({"start": token.start, "end": tokens[stop - 1].end})
         return tokens[:i] + tokens[stop:], node
@@ -47,7 +47,7 @@ def cut_within(cursor: Cursor, tokens: list[Token]) -> tuple[list[Token], exp.Ex
 
 
 def with_condition(query: exp.Query, node: exp.Expr) -> None:
-    """Put it into the ON of the query's join."""
+    """Add the condition to the ON clause of the query's join."""
     join = query.args["joins"][0]
     join.set("on", all_of([join.args["on"], node]))
 

@@ -30,6 +30,16 @@ from dovetail.pql.compile import compile_pql
 MINUTE = 60_000_000
 
 
+def test_a_join_in_a_table_is_planned_as_a_view(text: Callable[[str], str]) -> None:
+    join = (
+        "SELECT a.k, b.y FROM a LEFT JOIN b ON a.k = b.k WITHIN TUMBLING '1 minute' WITH (buckets = 3) "
+        "WHERE a.x > 1"
+    )
+    in_view = f"CREATE VIEW o_joined AS {join}; CREATE TABLE o AS SELECT * FROM o_joined STORAGE CONSOLE;"
+    in_table = f"CREATE TABLE o AS {join} STORAGE CONSOLE;"
+    assert compile_pql(text(in_table)) == compile_pql(text(in_view))
+
+
 def test_figure_3() -> None:
     plan = compile_pql(
         """CREATE APPLICATION sample_app;

@@ -91,7 +91,7 @@ VIEWS = {
     "CREATE VIEW v AS SELECT t FROM a LIMIT 3;": "LIMIT needs the end",
     "CREATE VIEW v AS SELECT t FROM a UNION SELECT t FROM b;": "UNION without ALL",
     "CREATE VIEW v AS SELECT sum(x) OVER (ORDER BY t) AS x FROM a;": "window functions",
-    "CREATE VIEW v AS SELECT count(*) AS n FROM a;": "aggregates stand in a CREATE TABLE",
+    "CREATE VIEW v AS SELECT count(*) AS n FROM a;": "aggregates are allowed only in CREATE TABLE",
     "CREATE VIEW v AS SELECT * FROM (SELECT t FROM a) AS q;": "cannot be expanded",
     "CREATE VIEW v AS SELECT q.t AS t FROM (SELECT tt AS t FROM a) AS q;": "there is no column `tt`",
     "CREATE VIEW v AS SELECT * EXCEPT (z) FROM a;": "EXCEPT names a column that does not exist",
@@ -131,7 +131,7 @@ VIEWS = {
     join("l.k = r.k AND " + WINDOW, more=" WITH (tasks = 1, tasks = 2)"): "given twice",
     join("l.k = r.k AND " + WINDOW, more=" WITH ()"): "name of a join option",
     "CREATE VIEW v AS SELECT l.t FROM a l JOIN b r USING (k);": "USING is not available",
-    "CREATE VIEW v AS SELECT a.t FROM a, b;": "not joined by a condition",
+    "CREATE VIEW v AS SELECT a.t FROM a, b;": "no condition joins the two relations",
     "CREATE VIEW v AS SELECT l.t FROM a l JOIN a l ON l.k = l.k;": "both sides of the join are called",
     "CREATE VIEW v AS SELECT r.y FROM a l LEFT SEMI JOIN b r ON l.k = r.k AND "
     + WINDOW
@@ -141,13 +141,13 @@ VIEWS = {
     + ";": "the planner uses such names itself",
     "CREATE VIEW v AS SELECT l.t FROM a l JOIN b r ON l.k = r.k AND "
     + WINDOW
-    + " JOIN a z ON z.k = r.k;": "one join a view",
+    + " JOIN a z ON z.k = r.k;": "one join per query",
     "CREATE VIEW v AS SELECT l.t FROM (SELECT t, k FROM a) l JOIN b r ON l.k = r.k AND "
     + WINDOW
     + ";": "put each subquery into a view",
     "CREATE VIEW v AS SELECT l.t, count(*) AS n FROM a l JOIN b r ON l.k = r.k AND "
     + WINDOW
-    + " GROUP BY l.t;": "does not aggregate",
+    + " GROUP BY l.t;": "both join and aggregate",
 }
 
 
@@ -167,8 +167,9 @@ TABLES = {
     "CREATE TABLE o AS SELECT sum(sum(x)) AS n FROM a GROUP BY window(t, '1 hour') STORAGE NOOP;": "inside",
     "CREATE TABLE o AS SELECT k FROM a WHERE sum(x)>1 GROUP BY window(t, '1 hour'), k STORAGE NOOP": "HAVING",
     "CREATE TABLE o AS SELECT 1 AS n FROM a GROUP BY window(x, '1 hour') STORAGE NOOP": "timestamp_seconds",
-    "CREATE TABLE o AS SELECT l.t FROM a l JOIN b r ON l.k = r.k STORAGE NOOP;": "a join stands in a view",
-    'CREATE TABLE o AS SELECT t FROM a STORAGE SCRIBE(category = "app.x");': "the application's own",
+    "CREATE TABLE o AS SELECT l.t FROM a l JOIN b r ON l.k = r.k STORAGE NOOP;": "no time window",
+    "CREATE TABLE o AS SELECT l.t FROM a l JOIN b r ON l.k = r.k GROUP BY l.t STORAGE NOOP": "and aggregate",
+    'CREATE TABLE o AS SELECT t FROM a STORAGE SCRIBE(category = "app.x");': "the application itself uses",
     'CREATE TABLE o AS SELECT t FROM a STORAGE SCRIBE(category = "x", shard = k);': "does not select",
 }
 

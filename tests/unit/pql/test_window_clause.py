@@ -193,7 +193,7 @@ def test_a_side_without_a_known_time_must_name_it() -> None:
 
 
 def test_within_stands_after_on() -> None:
-    with pytest.raises(PqlError, match="WITHIN stands after a join's ON"):
+    with pytest.raises(PqlError, match="WITHIN belongs after a join's ON"):
         parse(
             'CREATE APPLICATION a; CREATE INPUT TABLE t (x) FROM SCRIBE("t");'
             "CREATE VIEW v AS SELECT x FROM t WITHIN TUMBLING '1 second';"

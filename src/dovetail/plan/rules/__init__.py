@@ -8,6 +8,7 @@ from dovetail.plan.rules.check_queries import check_queries
 from dovetail.plan.rules.eliminate_aliases import eliminate_aliases
 from dovetail.plan.rules.expand_stars import expand_stars
 from dovetail.plan.rules.infer_types import infer_types
+from dovetail.plan.rules.lift_joins import lift_joins
 from dovetail.plan.rules.lift_windows import lift_windows
 from dovetail.plan.rules.name_window_times import name_window_times
 from dovetail.plan.rules.order_statements import order_statements
@@ -19,6 +20,7 @@ from dovetail.plan.statements import Program
 Rule = Callable[[Program], Program]
 
 RULES: tuple[Rule, ...] = (
+    lift_joins,
     order_statements,
     check_queries,
     expand_stars,

@@ -1,7 +1,7 @@
-"""What a query may hold, by where it stands. Changes nothing; refuses what streams cannot do.
+"""What a query may contain. Changes nothing; refuses what streams cannot do.
 
-Joins stand at the top of a view, one a view; aggregates stand in a table, over a time window; what needs
-the end of the stream (ORDER BY, LIMIT, DISTINCT, window functions) stands nowhere.
+A view has at most one join, at its top level. Only a table may aggregate, over a time window. Nothing may
+need the end of the stream (ORDER BY, LIMIT, DISTINCT, window functions).
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from dovetail.plan.functions import TIME_WINDOWS, aggregates_in, function_name
+from dovetail.plan.joins.condition import JOIN_TYPES
 from dovetail.plan.problems import Problems
 from dovetail.plan.scope import is_simple
 from dovetail.plan.statements import CreateInput, CreateTable, CreateView, Program
@@ -79,47 +80,41 @@ def _joins(program: Program, statement: CreateView | CreateTable) -> None:
     if not joins:
         return
     top = query.args.get("joins") or [] if isinstance(query, exp.Select) else []
-    if isinstance(statement, CreateTable):
-        raise program.plan_error(
-            "a join stands in a view, not in a table",
-            joins[0],
-            hint=f"CREATE VIEW {statement.name}_joined AS the join, and select from it here",
-        )
     if len(joins) > 1:
         raise program.plan_error(
-            f"there are {len(joins)} joins in one view",
+            f"the query has {len(joins)} joins",
             joins[1],
-            expected="one join a view",
-            hint="join two streams in a view, and join that view with the third in another",
+            expected="one join per query",
+            hint="join two streams in a view, and join that view with the third stream in another",
         )
     if joins[0] not in top or not is_simple(query):
         raise program.plan_error(
-            "a streaming join joins two relations by name, at the top of a view",
+            "a streaming join must be at the top level of a query and join two relations by name",
             joins[0],
-            expected="CREATE VIEW v AS SELECT ... FROM a JOIN b ON ...",
+            expected="SELECT ... FROM a JOIN b ON ...",
             hint="put each subquery into a view of its own",
         )
     _join_kind(program, joins[0])
     for clause in ("group", "having"):
         if query.args.get(clause) is not None:
             raise program.plan_error(
-                "a join view does not aggregate",
+                "a query cannot both join and aggregate",
                 query.args[clause],
-                hint="aggregate in a CREATE TABLE that selects from the view",
+                hint="join in a CREATE VIEW, and aggregate in a CREATE TABLE that selects from it",
             )
 
 
 def _join_kind(program: Program, join: exp.Join) -> None:
     kind = " ".join(filter(None, (join.method, join.side, join.kind))).upper()
-    allowed = {"", "INNER", "LEFT", "LEFT OUTER", "RIGHT", "RIGHT OUTER", "FULL", "FULL OUTER"}
-    allowed |= {"LEFT SEMI", "LEFT ANTI", "SEMI", "ANTI"}
-    if kind not in allowed or join.args.get("using") or join.args.get("on") is None:
-        what = f"a {kind} JOIN is not available" if kind not in allowed else "the join has no ON condition"
-        if join.args.get("using"):
-            what = "USING is not available: the window needs an ON condition"
-        if kind in ("", "CROSS") and join.args.get("on") is None and not join.args.get("using"):
-            what = "the two relations are not joined by a condition"
-        raise program.plan_error(what, join, expected=f"{JOIN_KINDS} ... ON key = key AND window")
+    has_on, using = join.args.get("on") is not None, join.args.get("using")
+    if kind in JOIN_TYPES and has_on and not using:
+        return
+    what = f"a {kind} JOIN is not available" if kind not in JOIN_TYPES else "the join has no ON condition"
+    if using:
+        what = "USING is not available: the window needs an ON condition"
+    elif kind in ("", "CROSS") and not has_on:
+        what = "no condition joins the two relations"
+    raise program.plan_error(what, join, expected=f"{JOIN_KINDS} ... ON key = key AND window")
 
 
 def _aggregates(program: Program, statement: CreateView | CreateTable) -> None:
@@ -131,20 +126,20 @@ def _aggregates(program: Program, statement: CreateView | CreateTable) -> None:
     at = calls[0] if calls else groups[0]
     if isinstance(statement, CreateView):
         raise program.plan_error(
-            "aggregates stand in a CREATE TABLE, not in a view",
+            "aggregates are allowed only in CREATE TABLE",
             at,
-            hint="select the plain rows here, and aggregate in the CREATE TABLE that reads this view",
+            hint="select the rows in a view, and aggregate in the CREATE TABLE that reads it",
         )
     if not is_simple(query):
         raise program.plan_error(
-            "an aggregation reads one relation by name",
+            "an aggregation must read one relation by name",
             at,
             expected="SELECT ... FROM view GROUP BY window(eventtime, '1 hour'), ...",
             hint="put the subquery into a view",
         )
     where = query.args.get("where")
     if where is not None and aggregates_in(where):
-        raise program.error("an aggregate cannot stand in WHERE", aggregates_in(where)[0], hint="use HAVING")
+        raise program.error("WHERE cannot contain an aggregate", aggregates_in(where)[0], hint="use HAVING")
     for call in calls:
         inner = [node for node in aggregates_in(call) if node is not call]
         if inner:
@@ -152,10 +147,12 @@ def _aggregates(program: Program, statement: CreateView | CreateTable) -> None:
     grouped = groups[0].expressions if groups else []
     nested = [node for item in grouped for node in aggregates_in(item)]
     if nested:
-        raise program.error("an aggregate cannot stand in GROUP BY", nested[0])
+        raise program.error("GROUP BY cannot contain an aggregate", nested[0])
     if groups and any(groups[0].args.get(key) for key in ("grouping_sets", "cube", "rollup", "all")):
         raise program.plan_error(
-            "GROUP BY takes plain expressions", groups[0], hint="write one CREATE TABLE for each grouping"
+            "GROUP BY can only have plain expressions",
+            groups[0],
+            hint="write one CREATE TABLE for each grouping",
         )
     windows = [item for item in grouped if function_name(item) in TIME_WINDOWS]
     if len(windows) != 1:
@@ -173,7 +170,7 @@ def _storage(program: Program, table: CreateTable) -> None:
     category = table.storage.category or ""
     if category.lower().startswith(f"{program.application.lower()}."):
         raise program.plan_error(
-            f"categories that start with `{program.application}.` are the application's own",
+            f"the application itself uses categories that start with `{program.application}.`",
             table.span,
             hint="choose another category name",
         )
