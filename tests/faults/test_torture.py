@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections import Counter
 from pathlib import Path
@@ -10,12 +11,12 @@ import pytest
 
 from dovetail.crash_points import FILE_VARIABLE, crash_point
 from dovetail.service.cli import main as cli
-from dovetail.service.torture import nursery, report
+from dovetail.service.torture import nursery, report, suite
 from dovetail.service.torture.case import Case, Fault
-from dovetail.service.torture.modes import MODES
+from dovetail.service.torture.modes import MODES, SPARK_TURNS
 from dovetail.service.torture.oracle import Result, Turn, difference
 from dovetail.service.torture.spark_case import wrong_in
-from dovetail.service.torture.suite import Wish, kind_of, run_case, run_suite
+from dovetail.service.torture.suite import Wish, kind_of, run_case, run_suite, turn_of
 from dovetail.service.torture.workload import Workload
 
 
@@ -141,6 +142,32 @@ def test_cases_on_spark_come_at_fixed_numbers(tmp_path: Path) -> None:
     assert second - first == 35
     assert kind_of(first) == "spark"
     assert kind_of(first + 1) == "quick"
+
+
+def test_every_kind_of_join_has_its_turn_on_spark(tmp_path: Path) -> None:
+    turns = [turn_of(number) for number in itertools.islice(Wish(1, tmp_path, only="spark").numbers(), 9)]
+    assert set(turns) == set(SPARK_TURNS)
+    drawn = {Workload.on_spark(f"1/{number}", turn, 1).mode for number in range(300) for turn in SPARK_TURNS}
+    assert drawn == {mode for modes in SPARK_TURNS.values() for mode in modes}
+    assert {mode.kind for mode in drawn} == set(MODES)
+    assert {mode.kind for mode in drawn if mode.how == "right" and mode.theta} == {"theta", "theta by rows"}
+    assert {mode.kind for mode in drawn if mode.dataframes} == {"interval", "tumbling", "hopping", "session"}
+
+
+def test_kills_on_spark_are_counted_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def killed(seed: int, number: int, folder: Path) -> Case:
+        count = 8 if kind_of(number) == "spark" else 2
+        return Case(seed, number, folder, faults=[Fault("", "SIGKILL", "")] * count)
+
+    monkeypatch.setattr(suite, "run_case", killed)
+    cases = run_suite(Wish(1, tmp_path, kills=300, spark=100))
+    kills = Counter[str]()
+    for case in cases:
+        kills[kind_of(case.number)] += case.kills
+    assert kills == {"quick": 200, "spark": 104}
+    assert {turn_of(case.number) for case in cases if kind_of(case.number) == "spark"} == set(SPARK_TURNS)
+    assert {kind_of(case.number) for case in run_suite(Wish(1, tmp_path, spark=10))} == {"spark"}
+    assert sum(case.kills for case in run_suite(Wish(1, tmp_path, kills=10))) == 10
 
 
 def _pass(times: int) -> None:

@@ -14,5 +14,5 @@ SEED = 3
 def test_an_application_that_is_killed_while_it_runs(tmp_path: Path) -> None:
     case = Case(SEED, 17, tmp_path / "case")
     case.folder.mkdir()
-    run_spark(case, ("worker", "crash point", "JVM"))
+    run_spark(case, "interval", ("worker", "crash point", "JVM"))
     assert case.kills >= 2, case.faults

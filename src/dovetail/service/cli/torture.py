@@ -24,6 +24,12 @@ def torture(
         float | None, typer.Option(min=0, help="Stop after this time. Default: 60, or no limit with --kills.")
     ] = None,
     kills: Annotated[int | None, typer.Option(min=1, help="Stop after N kills.")] = None,
+    spark: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Do at least N of the kills on Spark. Every kind of join comes up within 100."
+        ),
+    ] = None,
     case: Annotated[
         int | None, typer.Option(min=0, help="Run only this case of the seed, to repeat it.")
     ] = None,
@@ -38,21 +44,23 @@ def torture(
     oracle."""
     if only not in (None, "quick", "spark"):
         raise SettingError(f"unknown kind of case {only!r}", where="--only", expected="quick or spark")
+    if spark is not None and only is not None:
+        raise SettingError("--spark and --only say different things", where="--spark", expected="one of them")
     from rich.console import Console
 
     from dovetail.service.torture import report
     from dovetail.service.torture.suite import Wish, default_folder, run_suite
 
     folder = home.absolute() if home else default_folder()
-    if seconds is None and kills is None and case is None:
+    if seconds is None and kills is None and spark is None and case is None:
         seconds = SECONDS
     console = Console(stderr=True, highlight=False)
-    wish = Wish(seed, folder, seconds, kills, case, only)  # type: ignore[arg-type]
+    wish = Wish(seed, folder, seconds, kills, case, only, spark)  # type: ignore[arg-type]
     cases = run_suite(wish, lambda done: console.print(_line(done), markup=False, soft_wrap=True))
     if not home and not any(one.wrong for one in cases):
         folder.rmdir()
     if out:
-        out.write_text(report.to_markdown(cases, _command(seed, seconds, kills, only)))
+        out.write_text(report.to_markdown(cases, _command(seed, seconds, kills, only, spark)))
     if as_json:
         print(json.dumps(report.to_json(cases), indent=1))
     else:
@@ -69,8 +77,8 @@ def _line(case: Case) -> str:
     return f"case {case.number}: {case.what}; met {met}: {case.wrong or 'survived'}"
 
 
-def _command(seed: int, seconds: float | None, kills: int | None, only: str | None) -> str:
-    wished = {"seed": seed, "kills": kills, "seconds": seconds, "only": only}
+def _command(seed: int, seconds: float | None, kills: int | None, only: str | None, spark: int | None) -> str:
+    wished = {"seed": seed, "kills": kills, "spark": spark, "seconds": seconds, "only": only}
     options = [
         f"--{name} {value:g}" if isinstance(value, float) else f"--{name} {value}"
         for name, value in wished.items()

@@ -1,4 +1,4 @@
-"""The joins that cases are of: six kinds, and for each what may be asked of it."""
+"""The joins under torture: six kinds, and the modes of each."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Literal, NamedTuple, get_args
 from dovetail.model.interval import JoinType, Pick
 
 Kind = Literal["interval", "theta", "theta by rows", "tumbling", "hopping", "session"]
-"""interval: equal keys, times within bounds. theta: a condition on two letters in place of equal keys; by
-rows: and among the last so many in place of the bounds. The others: equal keys within a window."""
+"""interval: equal keys, times within bounds. theta: a condition on two letters instead of equal keys. theta
+by rows: the same among the last N rows, instead of time bounds. The others: equal keys within a window."""
 KINDS: dict[Kind, int] = {
     "interval": 4,
     "theta": 2,
@@ -17,7 +17,7 @@ KINDS: dict[Kind, int] = {
     "hopping": 2,
     "session": 2,
 }
-"""How often each is drawn, of fourteen times."""
+"""Without Spark: how often each is drawn, out of fourteen."""
 Condition = Literal["near", "next"]
 """near: the same letter, the one before or the one after. next: one of the two before or after, not the
 same."""
@@ -29,6 +29,7 @@ class Mode(NamedTuple):
     kind: Kind = "interval"
     condition: Condition = "near"  # of theta joins
     eager: bool = False  # of joins within windows
+    dataframes: bool = False  # a program calls dovetail.join; otherwise a query says it
 
     @property
     def theta(self) -> bool:
@@ -49,6 +50,7 @@ class Mode(NamedTuple):
             self.pick or "",
             self.condition if self.theta else "",
             "eager" if self.eager else "",
+            "DataFrames" if self.dataframes else "",
         ]
         return ", ".join(word for word in words if word)
 
@@ -79,3 +81,21 @@ MODES: dict[Kind, tuple[Mode, ...]] = {
     ),
     "session": tuple(Mode(how, None, "session") for how in get_args(JoinType)),
 }
+_RIGHT_THETA = tuple(Mode("right", None, "theta", condition) for condition in _CONDITIONS)
+SPARK_TURNS: dict[str, tuple[Mode, ...]] = {
+    "interval": MODES["interval"],
+    "theta": MODES["theta"],
+    "tumbling": MODES["tumbling"],
+    "DataFrames": tuple(
+        mode._replace(dataframes=True)
+        for kind in ("interval", "tumbling", "hopping", "session")
+        for mode in MODES[kind]
+    ),
+    "theta by rows": MODES["theta by rows"],
+    "hopping": MODES["hopping"],
+    "RIGHT theta": _RIGHT_THETA,
+    "session": MODES["session"],
+    "RIGHT theta by rows": tuple(mode._replace(kind="theta by rows") for mode in _RIGHT_THETA),
+}
+"""Cases on Spark are few, so their kinds take turns. Two of these need Spark: the planner turns a RIGHT theta
+join into a LEFT one with its sides exchanged, and `dovetail.join` joins DataFrames."""

@@ -35,6 +35,11 @@ SPARK = {
 """Passed by an application that runs on Spark: by its driver, its sources or its workers."""
 
 
+def on_spark(dataframes: bool) -> dict[str, tuple[str, ...]]:
+    """A program that joins DataFrames writes no metrics."""
+    return {kind: steps for kind, steps in SPARK.items() if not (dataframes and kind == "metrics")}
+
+
 _SELDOM = ("category", "dictionary", "first")
 
 

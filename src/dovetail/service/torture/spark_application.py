@@ -1,4 +1,4 @@
-"""An application on Spark that is fed, started, looked at and read: what a case does faults to."""
+"""The application of a case on Spark: feed it, start it, look at it, read its result."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from dovetail.log.ingest.files import find_files
 from dovetail.model.offset import JoinOffset
 from dovetail.model.share import Side
 from dovetail.service.committed_files import committed_files
+from dovetail.service.torture import dataframes
 from dovetail.service.torture.oracle import Result, Row, Turn
 from dovetail.service.torture.spark_query import NAME, VIEW, query
 from dovetail.service.torture.workload import EVERY, LENGTH, Workload
@@ -39,32 +40,42 @@ class SparkApplication:
         self.processes: list[subprocess.Popen[bytes]] = []
         self._index = folder / "index"
         self._into_log = sink == "log"
-        self._windowed = workload.mode.windowed
+        self._mode = workload.mode
         (folder / "r").mkdir(parents=True)
-        (folder / "app.pql").write_text(query(folder, workload.mode, self._into_log))
+        if self._mode.dataframes:
+            (folder / "l").mkdir()
+            dataframes.write_mode(folder, self._mode)
+        else:
+            (folder / "app.pql").write_text(query(folder, self._mode, self._into_log))
 
     @property
     def process(self) -> subprocess.Popen[bytes]:
         return self.processes[-1]
 
     def feed(self, left: list[Row], right: list[Row], part: int) -> None:
-        """Left rows through the log, right ones as a file that appears whole."""
+        """Right rows arrive as a file, and so do left rows of a DataFrame; those of a query through the
+        log."""
+        self._show(right, "r", part)
+        if self._mode.dataframes:
+            self._show(left, "l", part)
+            return
         waiting = self.folder / f"l-{part:03d}.parquet"
         pq.write_table(_table(left), waiting)
         append_file(str(self.home), "l", find_files([str(waiting)])[0])
-        hidden = self.folder / "r" / f".{part:03d}.parquet"
-        pq.write_table(_table(right), hidden)
+
+    def _show(self, rows: list[Row], name: str, part: int) -> None:
+        """Spark skips names that begin with a dot: the file appears whole."""
+        hidden = self.folder / name / f".{part:03d}.parquet"
+        pq.write_table(_table(rows), hidden)
         hidden.rename(hidden.with_name(hidden.name[1:]))
 
     def start(self, *options: str) -> None:
-        command = [
-            sys.executable,
-            "-m",
-            "dovetail.service.cli.main",
-            "run",
-            str(self.folder / "app.pql"),
-            *options,
-        ]
+        if self._mode.dataframes:
+            command = [sys.executable, "-m", dataframes.__name__, str(self.folder), *options]
+        else:
+            query_file = str(self.folder / "app.pql")
+            command = [sys.executable, "-m", "dovetail.service.cli.main", "run", query_file, *options]
+            command += ["--master", "local[2,4]"]  # as on a cluster, a task is tried four times
         environment = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join([_source(), os.environ.get("PYTHONPATH", "")]),
@@ -76,7 +87,7 @@ class SparkApplication:
         with open(self.folder / f"said-{len(self.processes) + 1}.txt", "wb") as said:
             self.processes.append(
                 subprocess.Popen(
-                    [*command, "--master", "local[2,4]"],  # as on a cluster, a task is tried four times
+                    command,
                     env=environment,
                     stdin=subprocess.DEVNULL,
                     stdout=said,
@@ -86,12 +97,14 @@ class SparkApplication:
             )
 
     def said(self) -> str:
-        """What the last run has said so far."""
+        """The output of the last run so far."""
         return (self.folder / f"said-{len(self.processes)}.txt").read_text(errors="replace")
 
     def steps_done(self) -> int:
         """Micro-batches of the join that Spark has committed."""
         commits = self.home / "apps" / NAME / "checkpoints" / VIEW / "commits"
+        if self._mode.dataframes:
+            commits = dataframes.commits_folder(self.folder)
         return sum(path.name.isdigit() for path in commits.iterdir()) if commits.is_dir() else 0
 
     def result(self) -> list[Result]:
@@ -102,27 +115,31 @@ class SparkApplication:
         else:
             tables = [pq.ParquetFile(file).read() for file in committed_files(self.folder / "out")]
         rows = [row for table in tables for row in table.to_pylist()]
-        bounds = [name for name in ("s", "e") if self._windowed]
+        bounds = [name for name in ("s", "e") if self._mode.windowed]
         return [(row["l"], row.get("r"), *(_time(row[name]) for name in bounds)) for row in rows]
 
     def turns(self) -> list[Turn]:
-        """How rows entered, by Spark's offset log and the log: of a join whose window counts them."""
+        """The order in which rows entered a join whose window counts them, from Spark's offset log and the
+        log. Sides are those of the query: the planner exchanges them in a RIGHT join."""
         offsets = self.home / "apps" / NAME / "checkpoints" / VIEW / "offsets"
         steps = sorted(int(path.name) for path in offsets.iterdir() if path.name.isdigit())
         at = {"left": 0, "right": 0}
+        of_query: dict[Side, Side] = {"left": "left", "right": "right"}
+        if self._mode.how == "right":
+            of_query = {"left": "right", "right": "left"}
         found: list[Turn] = []
         for step in steps:
             said = json.loads((offsets / str(step)).read_text().splitlines()[-1])
             for side, commits in JoinOffset.from_json(said).turns_of():
-                found.append((side, self._rows(side, at[side], at[side] + commits)))
+                found.append((of_query[side], self._rows(side, at[side], at[side] + commits)))
                 at[side] += commits
         return found
 
     def _rows(self, side: Side, start: int, stop: int) -> list[Row]:
-        """Of commits of a side of the join, in log order: the letter by its operand, and the number if it is
-        there."""
+        """The rows of commits of one side of the join, in log order: the letter from its operand, and the
+        number if the log has it."""
         category = Category.open(str(self.home), f"{NAME}.{VIEW}.{side}")
-        name = "l" if side == "left" else "_r_id"
+        name = "_r_id" if side == "right" else "r" if self._mode.how == "right" else "l"
         rows: list[Row] = []
         for commit in category.commits(start, stop):
             for info in commit.segments:

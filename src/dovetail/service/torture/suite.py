@@ -1,6 +1,6 @@
-"""Case after case, drawn from one seed, until the time is up or so many kills are done.
+"""Case after case, drawn from one seed, until the time is up or enough kills are done.
 
-Law: what the n-th case does depends on the seed and n alone; so a case that failed can be had again.
+Law: what the n-th case does depends on the seed and n alone, so that a case that failed can be repeated.
 """
 
 from __future__ import annotations
@@ -10,16 +10,18 @@ import os
 import shutil
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from dovetail.service.torture.case import Broken, Case
+from dovetail.service.torture.modes import SPARK_TURNS
 
 Kind = Literal["quick", "spark"]
 SPARK_EVERY = 35
-"""One case in so many is on Spark: it takes minutes, the others seconds."""
+"""One case in 35 is on Spark: it takes minutes, the others seconds."""
 _ROOM_BYTES = 1 << 30
 
 
@@ -27,9 +29,16 @@ def kind_of(number: int) -> Kind:
     return "spark" if number % SPARK_EVERY == SPARK_EVERY // 2 else "quick"
 
 
+def turn_of(number: int) -> str:
+    """The kind of join of a case on Spark: each has its turn, so that a few cases cover all kinds."""
+    turns = list(SPARK_TURNS)
+    return turns[number // SPARK_EVERY % len(turns)]
+
+
 @dataclass(frozen=True)
 class Wish:
-    """Which cases, and how many; a bound that is None does not bound."""
+    """Which cases to run, and how many; a bound of None sets no limit. `spark`: this many of the kills are
+    on Spark, the others without it."""
 
     seed: int
     folder: Path
@@ -37,23 +46,38 @@ class Wish:
     kills: int | None = None
     case: int | None = None
     only: Kind | None = None
+    spark: int | None = None
 
     def numbers(self) -> Iterator[int]:
         if self.case is not None:
             return iter([self.case])
         return (number for number in itertools.count() if self.only in (None, kind_of(number)))
 
+    def enough(self, kills: Counter[Kind]) -> bool:
+        """Whether the kills that were asked for are done."""
+        if self.kills is None and self.spark is None:
+            return False
+        return kills.total() >= (self.kills or 0) and kills["spark"] >= (self.spark or 0)
+
+    def skips(self, kind: Kind, kills: Counter[Kind]) -> bool:
+        """Only kills on Spark are missing."""
+        if self.spark is None or kind == "spark":
+            return False
+        return kills["quick"] >= (self.kills or 0) - self.spark
+
 
 def run_suite(wish: Wish, on_case: Callable[[Case], None] = lambda case: None) -> list[Case]:
     """All cases that were run. What a case left behind stays only if it failed."""
-    began, kills, done = time.monotonic(), 0, []
+    began, kills, done = time.monotonic(), Counter[Kind](), []
     for number in wish.numbers():
         if wish.seconds is not None and time.monotonic() - began >= wish.seconds:
             break
-        if wish.kills is not None and kills >= wish.kills:
+        if wish.enough(kills):
             break
+        if wish.skips(kind_of(number), kills):
+            continue
         case = run_case(wish.seed, number, wish.folder)
-        kills += case.kills
+        kills[kind_of(number)] += case.kills
         done.append(case)
         on_case(case)
     return done
@@ -67,7 +91,7 @@ def run_case(seed: int, number: int, folder: Path) -> Case:
         if kind_of(number) == "spark":
             from dovetail.service.torture.spark_case import run_spark
 
-            run_spark(case)
+            run_spark(case, turn_of(number))
         else:
             from dovetail.service.torture.quick_case import run_quick
 

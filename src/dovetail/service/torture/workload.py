@@ -1,11 +1,11 @@
 """A seeded join: its mode, and the rows of both streams. Times are plain numbers, of any unit.
 
-No row is behind its stream's time when it comes (the disorder is below `MAX_DELAY`), so that the result is
-the batch join, however the streams are cut. Where a window counts rows it also depends on the order in which
-commits of the two sides enter.
+No row is behind its stream's time when it arrives (the disorder is below `MAX_DELAY`). So the result is the
+batch join, however the streams are cut. Where a window counts rows, the result also depends on the order in
+which commits of the two sides enter.
 
-What is drawn from a seed, in this order: the kind of join, its mode, the left rows, the right rows. To
-change the order, or what is drawn from, is to give every seed another meaning.
+Drawn from a seed, in this order: without Spark the kind of join; its mode, the left rows, the right rows. A
+change of this order, or of the sets drawn from, gives every seed another meaning.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from dovetail.service.torture import oracle, window_oracle
-from dovetail.service.torture.modes import KINDS, MODES, Kind, Mode
+from dovetail.service.torture.modes import KINDS, MODES, SPARK_TURNS, Kind, Mode
 from dovetail.service.torture.oracle import Result, Row, Turn
 
 BEFORE, AFTER, MAX_DELAY = 120, 90, 60
@@ -41,11 +41,19 @@ class Workload:
     def of(cls, seed: int | str, rows: int, kinds: Sequence[Kind] = get_args(Kind)) -> Workload:
         rng = random.Random(seed)
         (kind,) = rng.choices(kinds, [KINDS[kind] for kind in kinds])
-        mode = rng.choice(MODES[kind])
+        return cls._drawn(rng, MODES[kind], rows)
+
+    @classmethod
+    def on_spark(cls, seed: int | str, turn: str, rows: int) -> Workload:
+        return cls._drawn(random.Random(seed), SPARK_TURNS[turn], rows)
+
+    @classmethod
+    def _drawn(cls, rng: random.Random, modes: Sequence[Mode], rows: int) -> Workload:
+        mode = rng.choice(modes)
         return cls(mode, random_rows(rng, rows, MAX_DELAY), random_rows(rng, rows, MAX_DELAY))
 
     def expected(self, turns: Sequence[Turn] = ()) -> Counter[Result]:
-        """`turns`: all rows as they enter, for windows that count them."""
+        """`turns`: all rows in the order they enter, for windows that count rows."""
         how, streams = self.mode.how, (self.left, self.right)
         fits = {"near": oracle.near, "next": oracle.next_to}[self.mode.condition]
         match self.mode.kind:
@@ -88,5 +96,5 @@ def random_rows(rng: random.Random, count: int, max_delay: int) -> list[Row]:
 
 
 def cut(rows: list[Row], part: int, parts: int) -> list[Row]:
-    """One of so many parts, in the order of arrival."""
+    """Part number `part` of `parts`, in the order of arrival."""
     return rows[part * len(rows) // parts : (part + 1) * len(rows) // parts]
