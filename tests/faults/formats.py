@@ -100,6 +100,25 @@ def _rejected(made: Specimen, path: Path, rng: random.Random) -> None:
         commit.write_bytes(document.encode(said["format"], said["version"], said["body"]))
 
 
+def _bundle(made: Specimen, path: Path, rng: random.Random) -> None:
+    """The header, or one of the commits below it, changed, and a checksum that fits."""
+    lines = path.read_bytes().splitlines(keepends=True)
+    at = rng.randrange(len(lines))
+    said = json.loads(lines[at])
+    lines[at] = document.encode(said["format"], said["version"], senseless(said["body"], rng))
+    if at:
+        header = json.loads(lines[0])
+        header["body"]["lengths"] = [len(line) for line in lines[1:]]
+        lines[0] = document.encode(header["format"], header["version"], header["body"])
+    path.write_bytes(b"".join(lines))
+
+
+def _pack(made: Specimen, path: Path, rng: random.Random) -> None:
+    """Nothing in it describes itself: whatever changes in a segment, its commit has the checksum of."""
+    data = path.read_bytes()
+    path.write_bytes(rng.choice((cut, empty))(data, data[::-1], rng))
+
+
 def _ring(made: Specimen, path: Path, rng: random.Random) -> None:
     """Rows that were never there, in a ring that is sound."""
     header = path.parent / "header.json"
@@ -157,6 +176,9 @@ FORMATS = {
     # That of another category is taken for one of an older category of the name, which counts no more.
     "reader": Format(("home/log/*/readers/*.json",), specimen.use_log, _document, partners="its folder"),
     "first": Format(("home/log/*/first.json",), specimen.use_log, _document),
+    "bundle": Format(("home/log/*/bundles/*.jsonl",), specimen.use_log, _bundle),
+    "pack": Format(("home/log/*/packs/*.pack",), specimen.use_log, _pack),
+    "limits": Format(("home/log/*/retention.json",), specimen.use_log, _document),
     "snapshot": Format(("home/apps/app/state/view/*5-*.snapshot",), specimen.use_state, _snapshot),
     "local_snapshot": Format(
         ("index/*/snapshots/*5-*.snapshot",), specimen.use_local_snapshots, _snapshot, repaired=True
@@ -186,11 +208,14 @@ NEVER_READ = {"metrics": "written for others: nothing of ours reads metrics.json
 
 READERS: dict[str, tuple[str, ...] | str] = {
     "log/blocks.py": ("segment",),
+    "log/bundle.py": ("bundle",),
     "log/category.py": ("category", "segment"),
+    "log/compaction.py": ("pack", "segment"),
     "log/definition.py": ("category",),
     "log/dictionary.py": ("dictionary",),
     "log/document.py": ("commit", "category", "reader", "first", "record", "application", "header"),
     "log/history.py": ("commit", "first"),
+    "log/limits.py": ("limits",),
     "log/homes/lease.py": ("lease",),
     "log/homes/local.py": ("segment",),
     "log/rejected.py": ("rejected",),
@@ -223,7 +248,7 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "service/committed_files.py": "what Spark's Parquet sink says of its own files",
     "spark/shipped_code.py": "our own sources, to be sent to executors",
     "spark/failures.py": "an error that crosses the JVM, in no file",
-    "spark/gates.py": "one word, for the time of one run; whatever is not `open` ends it",
+    "engine/gates.py": "one word, for the time of one run; whatever is not `open` ends it",
     "slicing/sides.py": "what tasks tell the driver, in no file",
     "spark/worker_python.py": "compared with what it ought to be, and written anew",
     "why/literals.py": "a key that somebody asks for",

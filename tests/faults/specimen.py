@@ -21,11 +21,13 @@ from dovetail.engine.step_log import StepLog
 from dovetail.engine.store import read_totals
 from dovetail.errors import CorruptFile
 from dovetail.joins.rows.key_hash import hash_keys
-from dovetail.log import document, history
+from dovetail.log import compaction, document, history
 from dovetail.log.cache import CACHES
 from dovetail.log.category import Category
+from dovetail.log.compaction import Shape
 from dovetail.log.homes.filesystem import open_store
 from dovetail.log.homes.lease import Lease
+from dovetail.log.limits import Limits, set_limits
 from dovetail.model.estimate_spec import EstimateSpec
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_config import JoinConfig
@@ -104,6 +106,9 @@ def build(root: Path, seed: int) -> Specimen:
     for text in ("{bad", "{worse"):
         wide.append([], rejected=[wide.write_rejected([text, "no"], "no JSON")])
     _run_steps(made, (left, right))
+    for category in (left, right, wide):
+        _compact(category)
+        set_limits(category, Limits(86_400_000_000, 10**9))
     store = open_store(join.home)
     for number, sql in enumerate((QUERY, QUERY.replace("LEFT JOIN", "JOIN"))):
         store.make_folder(f"apps/app{number}")
@@ -117,6 +122,13 @@ def build(root: Path, seed: int) -> Specimen:
     _replays(made)
     near.build(made.near, seed)
     return made
+
+
+def _compact(category: Category) -> None:
+    """Some commits in bundles of two, the newest as files of their own."""
+    usual, compaction.SHAPE = compaction.SHAPE, Shape(span=2, fan=99, recent=1, bundles_at_once=2)
+    compaction.compact(category, history.bounds(category))
+    compaction.SHAPE = usual
 
 
 def _replays(made: Specimen) -> None:
@@ -151,7 +163,7 @@ def _run_steps(made: Specimen, categories: tuple[Category, Category]) -> None:
             start = end
     settle()
     for category in categories:  # two of them: one can be taken for the other
-        history.record_first(category, 0)
+        history.record_bounds(category, history.Bounds(0, 0))
 
 
 def _hash_of(key: str) -> int:
@@ -210,6 +222,7 @@ def forget() -> None:
     for cache in CACHES:
         cache.clear()
     history._NEXT.clear()
+    history._SPANS.clear()
     live_index._attached.clear()
     run_files._mapped.clear()
 

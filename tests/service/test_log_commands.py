@@ -110,6 +110,9 @@ def test_ls_tells_what_is_there(filled: Shell) -> None:
         "compressed_from_bytes": 0,
         "compressed_to_bytes": 0,
         "ratio": None,
+        "role": "input",
+        "retention": {"age_us": None, "size_bytes": None, "default": True},
+        "readers": [],
         "buckets": 1,
         "time_column": "eventtime",
         "first_event_time": "2024-01-31T12:00:00Z",
@@ -268,7 +271,7 @@ def test_tail_follows(filled: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_trim_follows_the_readers(filled: Shell) -> None:
-    assert "no readers, so all commits stay" in filled.run("trim", "left").stdout
+    assert "no limit of age or size" in filled.run("trim", "left").stdout
     category = Category.open(filled.home, "left")
     category.set_reader("app", 1)
     assert filled.json("trim", "left") == {
@@ -283,7 +286,43 @@ def test_trim_follows_the_readers(filled: Shell) -> None:
     assert [json.loads(line)["id"] for line in output.splitlines()] == [2, 3]
 
 
-@pytest.mark.parametrize("command", ["cat", "tail", "trim"])
+def test_retain_shows_and_sets_the_limits(filled: Shell) -> None:
+    assert filled.run("retain", "left").stdout == (
+        "left: no limit of age or size (the default of a category with the role input)\n"
+    )
+    assert filled.run("retain", "left", "--age", "36 hours", "--size", "1.5 GiB").stdout == (
+        "left: at most 1 day 12 hours old and at most 1.611 GB (set)\n"
+    )
+    assert filled.run("retain", "left", "--size", "none").stdout == (
+        "left: at most 1 day 12 hours old (set)\n"
+    )
+    assert filled.json("retain", "left")["retention"] == {
+        "age_us": 129_600_000_000,
+        "size_bytes": None,
+        "default": False,
+    }
+    assert "no limit" in filled.run("retain", "left", "--default").stdout
+    for option, wrong in (("--age", "soon"), ("--age", "-1 day"), ("--size", "many"), ("--size", "-1GB")):
+        with pytest.raises(InputError, match=option):
+            filled.run("retain", "left", option, wrong)
+
+
+def test_a_reader_whose_application_is_gone_is_named(filled: Shell) -> None:
+    category = Category.open(filled.home, "left")
+    folder = Path(filled.home) / "apps" / "shop"
+    folder.mkdir(parents=True)
+    category.set_reader("shop.view", 1, application="shop")
+    assert "reader shop.view needs the rows from commit 1 on" in filled.run("retain", "left").stdout
+    folder.rmdir()
+    said = "reader shop.view no longer holds anything back: application shop is no longer in this home"
+    assert said in " ".join(filled.run("ls").stdout.split())
+    (fact,) = filled.json("ls")["categories"]
+    assert fact["readers"] == [
+        {"reader": "shop.view", "needs_commit": 1, "gone": "application shop is no longer in this home"}
+    ]
+
+
+@pytest.mark.parametrize("command", ["cat", "tail", "trim", "retain"])
 def test_an_unknown_category_names_those_that_exist(filled: Shell, command: str) -> None:
     with pytest.raises(CategoryNotFound) as caught:
         filled.run(command, "lefft")

@@ -66,15 +66,17 @@ def append(
         with _dictionaries_kept(category, segments):
             if not category.store.create(path, commit_format.encode(commit, category.id)):
                 continue  # another writer was faster
-        if number >= history.first_commit(category):
+        # Read after the file was created. If this number was used while this writer slept, and its file was
+        # bundled or trimmed, then `first.json` said so before that file went, and says so now.
+        if number >= max(history.bounds(category)):
+            retention.tend(category, number)
             return commit
-        # So late that this number was used, read by all and trimmed meanwhile: the file names nothing.
-        category.store.delete(path)
+        category.store.delete(path)  # readers who saw it read `first.json` too, and do not believe it
 
 
 def _commit_of(category: Category, producer: str, batch: int, stop: int) -> Commit:
     """The first commit by which `producer` had appended `batch`: its last batch only grows, so bisect."""
-    low, high = history.first_commit(category), stop - 1
+    low, high = history.bounds(category).first, stop - 1
     while low < high:
         middle = (low + high) // 2
         if category.commit(middle).producers.get(producer, -1) >= batch:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from dovetail.log.bundle import Bundle
     from dovetail.log.commit import Commit
     from dovetail.log.dictionary import Dictionary
     from dovetail.log.segment import Segment
@@ -48,6 +49,10 @@ class Cache(Generic[Value]):
             ):
                 self._bytes -= self._entries.popitem(last=False)[1][1]
 
+    def drop(self, key: Hashable) -> None:
+        with self._lock:
+            self._bytes -= self._entries.pop(key, (None, 0))[1]
+
     def clear(self) -> None:
         with self._lock:
             self._entries.clear()
@@ -61,5 +66,6 @@ VERIFIED: Cache[bool] = Cache(max_entries=1 << 20, max_bytes=0)
 DICTIONARIES: Cache[Dictionary] = Cache(max_entries=64, max_bytes=0)
 BLOCKS: Cache[pa.RecordBatch] = Cache(max_entries=1 << 16, max_bytes=64 << 20)
 """Unpacked blocks of compressed payload."""
+BUNDLES: Cache[Bundle] = Cache(max_entries=64, max_bytes=128 << 20)
 
-CACHES: tuple[Cache[Any], ...] = (COMMITS, SEGMENTS, VERIFIED, DICTIONARIES, BLOCKS)
+CACHES: tuple[Cache[Any], ...] = (COMMITS, SEGMENTS, VERIFIED, DICTIONARIES, BLOCKS, BUNDLES)

@@ -25,6 +25,7 @@ from dovetail.log.codec import Codec
 from dovetail.log.commit import Commit, PlacedSegment, RejectedRows, SegmentInfo
 from dovetail.log.definition import Definition, folder_of
 from dovetail.log.homes.filesystem import Store, absolute_home, open_store
+from dovetail.log.limits import Limits, Role, limits_of
 from dovetail.log.packer import Packer
 from dovetail.log.schema import log_schema
 from dovetail.log.segment import MAX_BYTES, MAX_ROWS, BucketOf, HashOf, Segment, TimeOf
@@ -48,10 +49,11 @@ class Category:
         buckets: int = 64,
         time_column: str | None = None,
         compression: Compression = "auto",
+        role: Role = "input",
     ) -> Category:
         """Make a category, or open the one that is there if it is the same."""
         wanted = cls.draft(
-            home, name, schema, buckets=buckets, time_column=time_column, compression=compression
+            home, name, schema, buckets=buckets, time_column=time_column, compression=compression, role=role
         )
         path = f"{wanted.folder}/category.json"
         if wanted.store.size(path) is None:
@@ -78,11 +80,12 @@ class Category:
         buckets: int = 64,
         time_column: str | None = None,
         compression: Compression = "auto",
+        role: Role = "input",
     ) -> Category:
         """A category that is not made yet. After `make_folders` segments may be written for it, and appended
         after `create`: so a first file that turns out to be unreadable leaves no category behind."""
         schema = log_schema(schema, where=f"category {name}")
-        made = Definition(name, uuid.uuid4().hex, schema, buckets, time_column, compression)
+        made = Definition(name, uuid.uuid4().hex, schema, buckets, time_column, compression, role)
         folder_of(name)
         return cls(absolute_home(home), made)
 
@@ -144,7 +147,7 @@ class Category:
 
     def first_commit(self) -> int:
         """The lowest commit number that is still there; 0 if nothing was ever removed."""
-        return history.first_commit(self)
+        return history.bounds(self).first
 
     def next_commit(self, known: int = 0) -> int:
         """The number that the next commit will get. Costs one look for each commit that is new since `known`;
@@ -222,18 +225,17 @@ class Category:
         cached = SEGMENTS.get(info.name)
         if cached is not None:
             return replace(cached, info=info)
-        path = f"{self.folder}/segments/{info.name}"
-        where = f"{self.store.root}/{path}"
         try:
-            buffer = self.store.buffer(path)
+            buffer, path = self._bytes(info)
         except FileNotFoundError:
             self._refuse_if_trimmed(info)
             raise CorruptFile(
                 "a segment is missing",
-                where=where,
+                where=f"{self.where}/segments/{info.name}",
                 expected=f"a file of {info.bytes} bytes",
                 hint="restore it from a copy; without it readers can only start after its commit",
             ) from None
+        where = f"{self.where}/{path}"
         verified = VERIFIED.get(info.name) or False
         found = segment_format.read_segment(
             buffer,
@@ -247,6 +249,27 @@ class Category:
         SEGMENTS.put(info.name, found, 0 if self.store.local else info.bytes)
         return found
 
+    def read_named(self, info: RejectedRows) -> bytes:
+        """The bytes of rejected rows, wherever they are now."""
+        return self._bytes(info)[0].to_pybytes()  # type: ignore[no-any-return]
+
+    def _bytes(self, info: SegmentInfo | RejectedRows) -> tuple[pa.Buffer, str]:
+        """The bytes of a file that a commit names, and where they were found. Compaction may move a file
+        under a reader: if it is not where its commit said, the commit is asked again."""
+        if isinstance(info, SegmentInfo) and not isinstance(info, PlacedSegment):
+            path = f"segments/{info.name}"  # not committed yet, so nobody moves it
+            return self.store.buffer(f"{self.folder}/{path}"), path
+        while True:
+            at, size = (info.place.at, info.bytes) if info.place else (0, None)
+            try:
+                return self.store.buffer(f"{self.folder}/{info.path}", at, size), info.path
+            except FileNotFoundError:
+                commit = None if info.commit is None else history.moved(self, info.commit)
+                now = [one for one in commit.files if one.own_path == info.own_path] if commit else []
+                if not now or now[0].place == info.place:
+                    raise
+                info = now[0]
+
     def _codec(self, info: SegmentInfo, dictionary_id: str | None) -> Codec:
         try:
             return dictionary.codec_of(self, dictionary_id)
@@ -258,21 +281,35 @@ class Category:
         if isinstance(info, PlacedSegment) and info.commit < (first := self.first_commit()):
             raise history.truncated(self, info.commit, first) from None
 
-    def set_reader(self, reader: str, needs_commit: int) -> None:
-        """Record that `reader` still needs commit `needs_commit` and all after it."""
-        retention.set_reader(self, reader, needs_commit)
+    def set_reader(self, reader: str, needs_commit: int, *, application: str | None = None) -> None:
+        """Record that `reader` still needs commit `needs_commit` and all after it, until its application, if
+        it has one, is gone from the home."""
+        retention.set_reader(self, reader, needs_commit, application)
 
     def drop_reader(self, reader: str) -> None:
         """Forget a reader: retention no longer waits for it."""
         retention.drop_reader(self, reader)
 
     def readers(self) -> dict[str, int]:
-        """The lowest commit that each reader needs."""
+        """The lowest commit that each live reader needs."""
+        return {reader.name: reader.needs_commit for reader in self.marks() if reader.gone is None}
+
+    def marks(self) -> list[retention.Reader]:
+        """All readers that left a mark, also those that hold nothing back any more, and why."""
         return retention.readers(self)
 
-    def retain(self) -> int:
-        """Delete the commits that no reader needs, with their segments; returns how many commits went."""
-        return retention.retain(self)
+    def limits(self) -> Limits:
+        """How long the category keeps rows."""
+        return limits_of(self)
+
+    def retain(self, *, now_us: int | None = None) -> int:
+        """Delete the commits that no reader needs, or that are beyond the limits if there are no readers; and
+        put old files together. Returns how many commits went."""
+        return retention.retain(self, now_us=now_us)
+
+    def compact(self) -> bool:
+        """Put some more old files together; whether there was anything to do."""
+        return retention.compact(self)
 
     def remove_orphans(self, *, grace_s: float = retention.GRACE_S) -> int:
         """Delete files that no commit names and that are older than `grace_s`; returns how many went."""

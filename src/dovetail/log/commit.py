@@ -6,10 +6,10 @@ category; and `producers` maps every producer that ever appended to its last bat
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from dovetail.errors import CorruptFile
 from dovetail.log import document
@@ -51,12 +51,31 @@ class SegmentInfo:
         return cls(**_segment_fields(value))
 
 
+class Place(NamedTuple):
+    """Where compaction has put the bytes of a file: in a pack, from byte `at` on."""
+
+    pack: str
+    at: int
+
+
 @dataclass(frozen=True)
 class PlacedSegment(SegmentInfo):
-    """A segment that a commit names: its rows have numbers, from `first_row` on."""
+    """A segment that a commit names: its rows have numbers, from `first_row` on. Its `place` is none of its
+    properties: compaction changes it under readers, who then look again."""
 
     first_row: int = 0
     commit: int = 0
+    place: Place | None = field(default=None, compare=False)
+
+    @property
+    def own_path(self) -> str:
+        """The file it was written to, below its category."""
+        return f"segments/{self.name}"
+
+    @property
+    def path(self) -> str:
+        """The file that holds it now."""
+        return f"packs/{self.place.pack}" if self.place else self.own_path
 
 
 @dataclass(frozen=True)
@@ -68,9 +87,21 @@ class RejectedRows:
     bytes: int
     checksum: str
     sample: str
+    commit: int | None = field(default=None, compare=False)
+    place: Place | None = field(default=None, compare=False)
+
+    @property
+    def own_path(self) -> str:
+        """The file it was written to, below its category."""
+        return f"rejected/{self.file}"
+
+    @property
+    def path(self) -> str:
+        """The file that holds it now."""
+        return f"packs/{self.place.pack}" if self.place else self.own_path
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return {key: getattr(self, key) for key in ("file", "rows", "bytes", "checksum", "sample")}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> RejectedRows:
@@ -109,6 +140,23 @@ class Commit:
     @cached_property
     def bytes(self) -> int:
         return sum(segment.bytes for segment in self.segments)
+
+    @property
+    def files(self) -> tuple[PlacedSegment | RejectedRows, ...]:
+        """All that the commit names, in an order that does not change."""
+        return (*self.segments, *self.rejected)
+
+    @property
+    def stored_bytes(self) -> int:
+        """Bytes on disk that go when the commit goes."""
+        return sum(one.bytes for one in self.files)
+
+    def placed(self, places: Sequence[Place | None]) -> Commit:
+        """The same commit, with its files at these places, in the order of `files`."""
+        segments = tuple(replace(one, place=place) for one, place in zip(self.segments, places, strict=False))
+        rest = places[len(segments) :]
+        rejected = tuple(replace(one, place=place) for one, place in zip(self.rejected, rest, strict=True))
+        return replace(self, segments=segments, rejected=rejected)
 
     @property
     def rejected_rows(self) -> int:
@@ -162,7 +210,10 @@ def decode(data: bytes, number: int, category_id: str, *, where: str) -> Commit:
             number=said.whole(body["number"]),
             first_row=first_row,
             segments=place(infos, first_row, body["number"]),
-            rejected=tuple(RejectedRows.from_json(value) for value in said.items(body["rejected"])),
+            rejected=tuple(
+                replace(RejectedRows.from_json(value), commit=number)
+                for value in said.items(body["rejected"])
+            ),
             producer=None if producer is None else said.text(producer),
             batch=None if batch is None else said.whole(batch),
             producers={name: said.whole(last) for name, last in said.fields(body["producers"]).items()},

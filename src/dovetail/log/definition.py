@@ -15,6 +15,7 @@ import pyarrow as pa
 from dovetail.errors import CorruptFile, InputError
 from dovetail.kernels.grouping import MAX_BUCKETS
 from dovetail.log import document
+from dovetail.log.limits import ROLES, Role
 from dovetail.log.schema import describe, log_schema
 from dovetail.model import json_values as said
 from dovetail.model.compression import COMPRESSIONS, Compression
@@ -28,7 +29,8 @@ _REMEDY = "restore the file from a copy; the rows of the category are not touche
 @dataclass(frozen=True)
 class Definition:
     """`time_column` is where the event times of rows that people append come from, if anywhere;
-    `compression` is what writers do with payload."""
+    `compression` is what writers do with payload; `role` decides how long rows stay, and older releases did
+    not write it."""
 
     name: str
     id: str
@@ -36,6 +38,7 @@ class Definition:
     buckets: int
     time_column: str | None
     compression: Compression = "auto"
+    role: Role | None = "input"
 
     def __post_init__(self) -> None:
         if not 1 <= self.buckets <= MAX_BUCKETS:
@@ -44,6 +47,8 @@ class Definition:
             raise InputError(
                 f"a category's compression cannot be {self.compression!r}", expected=", ".join(COMPRESSIONS)
             )
+        if self.role not in (None, *ROLES):
+            raise InputError(f"a category's role cannot be {self.role!r}", expected=", ".join(ROLES))
         if self.time_column is not None and self.time_column not in self.schema.names:
             raise InputError(
                 f"there is no column {self.time_column} to take event times from",
@@ -84,6 +89,7 @@ def encode(definition: Definition) -> bytes:
         "buckets": definition.buckets,
         "time_column": definition.time_column,
         "compression": definition.compression,
+        "role": definition.role,
         "columns": describe(definition.schema),
         "schema": base64.b64encode(definition.schema.serialize()).decode(),
     }
@@ -104,6 +110,7 @@ def decode(data: bytes, name: str, *, where: str) -> Definition:
             said.whole(body["buckets"]),
             None if time_column is None else said.text(time_column),
             said.text(compression),  # type: ignore[arg-type]
+            body.get("role"),
         )
         if not schema.equals(found.schema, check_metadata=True):
             raise ValueError("a log has no such columns")

@@ -23,8 +23,11 @@ def encode(kind: str, version: int, body: dict[str, Any]) -> bytes:
     return json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
 
 
-def decode(data: bytes, kind: str, version: int, *, where: str, remedy: str) -> dict[str, Any]:
-    """The body. `remedy` says what to do about this file if it is corrupt."""
+def decode(
+    data: bytes, kind: str, version: int | tuple[int, ...], *, where: str, remedy: str
+) -> dict[str, Any]:
+    """The body, of one of the versions that are read. `remedy` says what to do if the file is corrupt."""
+    versions = version if isinstance(version, tuple) else (version,)
     try:
         document = json.loads(data.decode())
         found, body, checksum = document["version"], document["body"], document["checksum"]
@@ -39,11 +42,11 @@ def decode(data: bytes, kind: str, version: int, *, where: str, remedy: str) -> 
             expected=f"a {kind} file whose checksum matches its content",
             hint=remedy,
         )
-    if found != version:
+    if found not in versions:
         raise UnknownVersion(
             f"the file has version {found} of the format {kind}",
             where=where,
-            expected=f"version {version}",
+            expected=f"version {' or '.join(map(str, versions))}",
             hint="read this home with the release of Dovetail that wrote it, or a newer one",
         )
     return body  # type: ignore[no-any-return]

@@ -1,31 +1,54 @@
 """Reading the chain of commits: where it begins and ends, and what is in between.
 
 Law: commit numbers are dense from the first commit to the next one. A reader never meets a hole without an
-error, which says whether the commit was removed by retention, is lost, or is not written yet.
+error, which says whether retention removed the commit, it is lost, or it is not written yet.
+
+A commit is a file of its own while it is young. Later compaction puts it into a bundle and deletes the file
+(`compaction.py`). `first.json` says up to where that has happened, and whoever reads a commit's file reads
+`first.json` after it. So a file that a slow writer creates under a number that was used, bundled and deleted
+meanwhile deceives nobody: the reader sees that the number is bundled and takes the bundle's commit, and the
+writer sees it too and takes its file back.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from contextlib import suppress
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from dovetail.errors import CorruptFile, LogTruncated, StateError
+from dovetail.log import bundle as bundle_format
 from dovetail.log import commit as commit_format
 from dovetail.log import document
-from dovetail.log.cache import COMMITS
+from dovetail.log.bundle import Bundle, Span
+from dovetail.log.cache import BUNDLES, COMMITS
 from dovetail.log.commit import Commit
 from dovetail.model import json_values as said
 
 if TYPE_CHECKING:
     from dovetail.log.category import Category
 
-KIND, VERSION = "dovetail.first", 1
+KIND, VERSION = "dovetail.first", 2
+READ_VERSIONS = (1, 2)
+"""Version 1 has no bundles."""
 
 _COMMIT = re.compile(r"(\d{20})\.json")
 _LAST_NUMBER = 10**18
+_LOOKS = 5
+"""Compaction may move a file while a reader looks for it. It moves twice in its life."""
 _NEXT: dict[str, int] = {}
 """By category identity: a number that the next commit's is known not to be below."""
+_SPANS: dict[str, list[Span]] = {}
+"""By category identity: the bundles that were there when somebody last looked."""
+
+
+class Bounds(NamedTuple):
+    """Commits below `first` are gone. Those from there up to `bundled` are in bundles, if any are."""
+
+    first: int
+    bundled: int
 
 
 def commit_path(category: Category, number: int) -> str:
@@ -33,37 +56,42 @@ def commit_path(category: Category, number: int) -> str:
 
 
 def listed(category: Category) -> list[int]:
-    """The numbers of all commit files, in no order."""
+    """The numbers of all commit files, ascending."""
     entries = category.store.files(f"{category.folder}/commits")
-    return [int(match[1]) for entry in entries if (match := _COMMIT.fullmatch(entry.name))]
+    return sorted(int(match[1]) for entry in entries if (match := _COMMIT.fullmatch(entry.name)))
 
 
-def first_commit(category: Category) -> int:
-    """The lowest commit number that is still there."""
+def bounds(category: Category) -> Bounds:
+    """What `first.json` says."""
     path = f"{category.folder}/first.json"
     try:
         data = category.store.read(path)
     except FileNotFoundError:
-        return 0
+        return Bounds(0, 0)
     where = f"{category.store.root}/{path}"
     remedy = f"run `dovetail log trim {category.name}`: it finds the first commit again by looking"
-    body = document.decode(data, KIND, VERSION, where=where, remedy=remedy)
+    body = document.decode(data, KIND, READ_VERSIONS, where=where, remedy=remedy)
     try:
         first = said.whole(body.get("first_commit"), high=_LAST_NUMBER)
+        bundled = said.whole(body.get("bundled", first), high=_LAST_NUMBER)
     except ValueError as error:
         raise CorruptFile(f"the file names no commit: {error}", where=where, hint=remedy) from None
     if body.get("category") != category.id:
         raise CorruptFile("the file belongs to another category", where=where, hint=remedy)
-    return first
+    return Bounds(first, bundled)
 
 
-def record_first(category: Category, number: int) -> None:
-    body = {"category": category.id, "first_commit": number}
+def record_bounds(category: Category, new: Bounds) -> None:
+    body = {"category": category.id, "first_commit": new.first, "bundled": new.bundled}
     category.store.replace(f"{category.folder}/first.json", document.encode(KIND, VERSION, body))
 
 
 def next_commit(category: Category, known: int = 0) -> int:
-    """The number that the next commit will get: looks upward from the last number known, or lists once."""
+    """The number that the next commit will get: looks upward from the last number known, or lists once.
+
+    The newest commits are always files of their own, so the list is short and has the last one. If the files
+    at the known number are gone, compaction or retention has passed it, and the list is needed again.
+    """
     number = max(known, _NEXT.get(category.id, 0))
     if number == 0:
         number = _next_listed(category)
@@ -84,16 +112,24 @@ def next_commit(category: Category, known: int = 0) -> int:
 
 def commits(category: Category, start: int, stop: int) -> list[Commit]:
     """Commits `start..stop-1`, read and checked."""
-    found, fresh = [], []
+    found: list[Commit] = []
+    fresh: list[int] = []
+    files: list[int] = []
     for number in range(start, stop):
         commit = COMMITS.get((category.id, number))
         if commit is None:
-            commit = _read(category, number)
-            fresh.append(commit)
+            commit, is_file = _read(category, number)
+            fresh.append(number)
+            if is_file:
+                files.append(number)
         found.append(commit)
-    # Only now: a file below the first commit may be one that a slow writer left there for a moment.
-    if found and start < (first := first_commit(category)):
-        raise truncated(category, start, first)
+    # Only now: a file below these bounds may be one that a slow writer left there for a moment.
+    known = bounds(category) if found else Bounds(start, start)
+    if start < known.first:
+        raise truncated(category, start, known.first)
+    for number in files:
+        if number < known.bundled:
+            found[number - start] = _bundled_or_missing(category, number)
     for before, after in pairwise(found):
         if after.first_row != before.next_row:
             raise CorruptFile(
@@ -102,9 +138,58 @@ def commits(category: Category, start: int, stop: int) -> list[Commit]:
                 expected=f"row {before.next_row}, where the commit before it ends",
                 hint="restore the file, or the one before it, from a copy",
             )
-    for commit in fresh:
-        COMMITS.put((category.id, commit.number), commit)
+    for number in fresh:
+        COMMITS.put((category.id, number), found[number - start])
     return found
+
+
+def moved(category: Category, number: int) -> Commit | None:
+    """The commit as it is placed now, for a reader that found one of its files gone; None if it is gone."""
+    COMMITS.drop((category.id, number))
+    _SPANS.pop(category.id, None)
+    found = bundle_of(category, number)
+    return found.commit(number, category.id) if found else None
+
+
+def bundle_of(category: Category, number: int, *, look: bool = True) -> Bundle | None:
+    """The bundle that holds a commit. Without `look`, only among those known in this process."""
+    for _ in range(_LOOKS):
+        if category.id not in _SPANS:
+            if not look:
+                return None
+            _SPANS[category.id] = bundle_format.listed(category)
+        # While a wider bundle replaces several, both have the commit. The wider one stays.
+        having = [span for span in _SPANS[category.id] if span.first <= number < span.stop]
+        if not having:
+            if not look:
+                return None
+            spans = bundle_format.listed(category)
+            if spans == _SPANS[category.id]:
+                return None
+            _SPANS[category.id] = spans
+            continue
+        with suppress(FileNotFoundError):
+            return opened(category, max(having, key=lambda span: span.stop - span.first))
+        _SPANS.pop(category.id, None)
+        look = True
+    return None
+
+
+def opened(category: Category, span: Span) -> Bundle:
+    """A bundle, read and checked once per process; FileNotFoundError if it is gone."""
+    key = category.id, span.name
+    found = BUNDLES.get(key)
+    if found is None:
+        found = bundle_format.read(category, span)
+        BUNDLES.put(key, found, 0 if category.store.local else found.lines.size)
+    return found
+
+
+def forget_bundles(category: Category, spans: Iterable[Span]) -> None:
+    """The bundles were written or deleted by this process."""
+    _SPANS.pop(category.id, None)
+    for span in spans:
+        BUNDLES.drop((category.id, span.name))
 
 
 def truncated(category: Category, number: int, first: int) -> LogTruncated:
@@ -122,17 +207,26 @@ def _exists(category: Category, number: int) -> bool:
 
 
 def _next_listed(category: Category) -> int:
-    return max(listed(category), default=first_commit(category) - 1) + 1
+    return max(listed(category), default=bounds(category).first - 1) + 1
 
 
-def _read(category: Category, number: int) -> Commit:
+def _read(category: Category, number: int) -> tuple[Commit, bool]:
+    """A commit, and whether it was read from a file of its own."""
+    if (bundle := bundle_of(category, number, look=False)) is not None:
+        return bundle.commit(number, category.id), False
     path = commit_path(category, number)
     where = f"{category.store.root}/{path}"
     try:
-        return commit_format.decode(category.store.read(path), number, category.id, where=where)
+        return commit_format.decode(category.store.read(path), number, category.id, where=where), True
     except FileNotFoundError:
-        pass
-    if number < (first := first_commit(category)):
+        return _bundled_or_missing(category, number), False
+
+
+def _bundled_or_missing(category: Category, number: int) -> Commit:
+    """The commit from a bundle, or the error that says why it is not there."""
+    if (bundle := bundle_of(category, number)) is not None:
+        return bundle.commit(number, category.id)
+    if number < (first := bounds(category).first):
         raise truncated(category, number, first)
     if number >= (end := _next_listed(category)):
         raise StateError(
@@ -144,6 +238,6 @@ def _read(category: Category, number: int) -> Commit:
         )
     raise CorruptFile(
         "a commit is missing",
-        where=where,
+        where=f"{category.store.root}/{commit_path(category, number)}",
         hint="restore the file from a copy; without it readers can only start after this commit",
     )

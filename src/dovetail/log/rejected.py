@@ -40,15 +40,15 @@ def write_rejected(
 
 
 def read_rejected(category: Category, rejected: RejectedRows) -> list[dict[str, str]]:
-    path = f"{category.folder}/rejected/{rejected.file}"
+    where = f"{category.where}/{rejected.path}"
     try:
-        data = category.store.read(path)
+        data = category.read_named(rejected)
     except FileNotFoundError:
         data = None
     if data is None or document.checksum(data) != rejected.checksum:
         raise CorruptFile(
             f"the file of rejected rows is {'missing' if data is None else 'corrupt'}",
-            where=f"{category.store.root}/{path}",
+            where=where,
             expected=f"{rejected.rows} rows, {rejected.bytes} bytes, checksum {rejected.checksum}",
             hint=_REMEDY,
         )
@@ -59,7 +59,7 @@ def read_rejected(category: Category, rejected: RejectedRows) -> list[dict[str, 
     except ValueError as error:
         raise CorruptFile(
             f"the file does not hold rejected rows: {error}",
-            where=f"{category.store.root}/{path}",
+            where=where,
             expected=f"{rejected.rows} lines of JSON, each with a reason and a raw text",
             hint=_REMEDY,
         ) from error

@@ -54,7 +54,8 @@ class Screen:
         if not self._aside:
             return []
         name = invalid_category(self._category.name)
-        aside = Category.create(self._category.home, name, self._aside[0].schema, buckets=1)
+        schema = self._aside[0].schema
+        aside = Category.create(self._category.home, name, schema, buckets=1, role="invalid")
         return aside.write_segments(self._aside, bucket_of(None, 1), time_of(EVENT_TIME))
 
 

@@ -124,7 +124,7 @@ class Builder:
         rejects = {}
         after = []
         for table in stage.inputs:
-            reader = f"{self.plan.application}.{stage.name}"
+            reader = self.plan.application, stage.name
             read_input(self.spark, table, self.home, reader, self.tasks).createOrReplaceTempView(
                 f"`{table.name}`"
             )
@@ -136,7 +136,7 @@ class Builder:
         rows = self._select(stage.views, stage.select, stage.watermark, stage.name)
         built = BuiltStage(stage.name, rows, stage.output, tuple(after), stage, rejects=rejects)
         if isinstance(stage.output, CategoryOutput) and stage.output.time is None:
-            make_category(rows, self.home, stage.output.category, 1, stage.output.compression)
+            make_category(rows, self.home, stage.output.category, 1, stage.output.compression, "view")
         return built
 
     def _join(self, stage: JoinStage) -> BuiltStage:
@@ -166,7 +166,7 @@ class Builder:
             rows = self._select(stage.views, stage.select, stage.watermark, stage.name)
         if isinstance(stage.output, CategoryOutput):
             output = stage.output
-            make_category(rows, self.home, output.category, output.buckets, output.compression)
+            make_category(rows, self.home, output.category, output.buckets, output.compression, "view")
         after = (self._writers[stage.left], self._writers[stage.right])
         return BuiltStage(stage.name, rows, stage.output, after, stage, join=config)
 
@@ -185,7 +185,7 @@ class Builder:
             self._require_time(side.rows, output.time, side.name)
             side.rows = sliced(side.rows, output.keys, output.time, types)
             side.validity = stage.settings.validity
-            make_category(side.rows, self.home, output.category, output.buckets, output.compression)
+            make_category(side.rows, self.home, output.category, output.buckets, output.compression, "side")
         if stage.theta is not None:
             self._require_conditions(stage)
         return join_config(

@@ -22,7 +22,7 @@ NAME = "dovetail_log"
 
 
 class CategorySource(DataSource):
-    """Options: home, category, reader (holds back retention), max_rows (rows a micro-batch takes at most)."""
+    """Options: home, category, application and reader (hold back retention), max_rows (of a micro-batch)."""
 
     @classmethod
     def name(cls) -> str:
@@ -40,7 +40,7 @@ class CommitRange(InputPartition):
 class CategoryReader(QuietReader, SupportsTriggerAvailableNow):
     def __init__(self, options: dict[str, str], schema: StructType) -> None:
         self.home, self.category_name = options["home"], options["category"]
-        self.reader = options["reader"]
+        self.application, self.reader = options["application"], options["reader"]
         self.max_rows = int(options["max_rows"])
         self.tasks = int(options["tasks"])
         self.schema = schema
@@ -110,4 +110,4 @@ class CategoryReader(QuietReader, SupportsTriggerAvailableNow):
 
     @told
     def commit(self, end: dict[str, Any]) -> None:
-        self._category().set_reader(self.reader, end["commit"])
+        self._category().set_reader(self.reader, end["commit"], application=self.application)

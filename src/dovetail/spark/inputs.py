@@ -107,8 +107,10 @@ def source_types(source: ScribeSource | FilesSource, home: str) -> Mapping[str, 
     return {}
 
 
-def read_input(spark: SparkSession, table: InputTable, home: str, reader: str, tasks: int) -> DataFrame:
-    """The rows of an input table, in its columns and types."""
+def read_input(
+    spark: SparkSession, table: InputTable, home: str, reader: tuple[str, str], tasks: int
+) -> DataFrame:
+    """The rows of an input table, in its columns and types. `reader`: the application and its stage."""
     if isinstance(table.source, ScribeSource):
         rows = _read_category(spark, table, table.source, home, reader, tasks)
     else:
@@ -132,7 +134,12 @@ def read_rejects(spark: SparkSession, table: InputTable) -> DataFrame | None:
 
 
 def _read_category(
-    spark: SparkSession, table: InputTable, source: ScribeSource, home: str, reader: str, tasks: int
+    spark: SparkSession,
+    table: InputTable,
+    source: ScribeSource,
+    home: str,
+    reader: tuple[str, str],
+    tasks: int,
 ) -> DataFrame:
     category = Category.open(home, source.category)
     _check_columns(category, table)
@@ -141,7 +148,8 @@ def _read_category(
     return (
         spark.readStream.format(own_source(spark, CategorySource))
         .schema(schema)
-        .options(home=home, category=source.category, reader=reader, max_rows=BATCH_ROWS, tasks=tasks)
+        .options(home=home, category=source.category, max_rows=BATCH_ROWS, tasks=tasks)
+        .options(application=reader[0], reader=".".join(reader))
         .load()
     )
 

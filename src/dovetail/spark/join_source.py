@@ -139,7 +139,8 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
         offset = JoinOffset.from_json(end)
         left, right = self._categories()
         for category, floor in zip((left, right), offset.needed, strict=True):
-            category.set_reader(self.config.reader, min(floor, self._history(category, floor)))
+            needed = min(floor, self._history(category, floor))
+            category.set_reader(self.config.reader, needed, application=self.config.application)
             category.retain()
         HomeSnapshots(self.config).drop(before=offset.way[0].step)
 

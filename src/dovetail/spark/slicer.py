@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from dovetail.log.category import Category
+    from dovetail.log.limits import Role
     from dovetail.model.compression import Compression
 
 HASH, TIME = "_hash", "_time"
@@ -106,10 +107,10 @@ def append_batch(
 
 
 def make_category(
-    rows: DataFrame, home: str, name: str, buckets: int, compression: Compression = "auto"
+    rows: DataFrame, home: str, name: str, buckets: int, compression: Compression, role: Role
 ) -> Category:
     """The category that takes these rows; it must not exist with other columns."""
     from dovetail.log.category import Category
 
     schema = arrow_schema(rows.schema)
-    return Category.create(home, name, schema, buckets=buckets, compression=compression)
+    return Category.create(home, name, schema, buckets=buckets, compression=compression, role=role)

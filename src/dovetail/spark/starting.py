@@ -55,7 +55,7 @@ def start(
     writer = _writer(built, home, application, checkpoint, failures)
     queries = [_query(writer, checkpoint, built.name, mode)]
     for table, rows in (built.rejects or {}).items():
-        category = make_category(rows, home, rejects_category(application, table), 1)
+        category = make_category(rows, home, rejects_category(application, table), 1, "auto", "rejects")
         name = f"{built.name}.rejects.{table}"
         append = partial(append_batch, category=category, producer=name, placement=Placement(None, None))
         writer = rows.writeStream.foreachBatch(_telling(append, built.name, failures))
@@ -97,7 +97,7 @@ def _writer(
             if shard:  # the hash stays with the rows: a reader can tell the bucket by it
                 rows = rows.select(F.xxhash64(F.expr(shard)).alias(HASH), "*")
                 buckets = buckets or SHARDED_BUCKETS
-            category = make_category(rows, home, name, buckets or 1, compression)
+            category = make_category(rows, home, name, buckets or 1, compression, "output")
             placement = Placement(HASH if shard else None, _first_timestamp(rows))
         case FileSink(format=form, path=path):
             return rows.writeStream.format(form).option("path", spark_uri(path))

@@ -19,6 +19,7 @@ SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string())])
 
 def _forget() -> None:
     history._NEXT.clear()
+    history._SPANS.clear()
     for cache in CACHES:
         cache.clear()
 

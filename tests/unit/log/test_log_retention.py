@@ -75,18 +75,18 @@ def test_a_reader_that_comes_in_between_is_kept_for(
 ) -> None:
     """Retention has recorded the new first commit when the reader registers, but deleted nothing yet."""
     filled.set_reader("first", 4)
-    record = history.record_first
+    record = history.record_bounds
     errors = []
 
-    def record_then_register(category: Category, number: int) -> None:
-        record(category, number)
-        if number == 4:
+    def record_then_register(category: Category, new: history.Bounds) -> None:
+        record(category, new)
+        if new.first == 4:
             try:
                 filled.set_reader("second", 1)
             except LogTruncated as error:  # it must not be told that all is well
                 errors.append(error)
 
-    monkeypatch.setattr(history, "record_first", record_then_register)
+    monkeypatch.setattr(history, "record_bounds", record_then_register)
     assert filled.retain() == 1
     assert len(errors) == 1
     assert filled.first_commit() == 1

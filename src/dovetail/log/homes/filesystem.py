@@ -48,8 +48,9 @@ class Store(Protocol):
 
     def read(self, path: str) -> bytes: ...
 
-    def buffer(self, path: str) -> pa.Buffer:
-        """The file's bytes, memory-mapped where that is possible."""
+    def buffer(self, path: str, start: int = 0, size: int | None = None) -> pa.Buffer:
+        """The file's bytes, or `size` of them from `start` on, memory-mapped where that is possible. Fewer
+        if the file ends before."""
 
     def size(self, path: str) -> int | None:
         """Bytes of a file, None if there is none."""
@@ -76,8 +77,9 @@ class Store(Protocol):
     def delete(self, path: str) -> None:
         """Delete a file; no matter if it is gone already."""
 
-    def lock(self, path: str) -> AbstractContextManager[None]:
-        """Only one holder at a time, where the filesystem can do that."""
+    def lock(self, path: str, *, wait: bool = True) -> AbstractContextManager[bool]:
+        """Only one holder at a time, where the filesystem can do that. Gives False if another has it and
+        nobody waits."""
 
 
 def absolute_home(home: str) -> str:

@@ -42,12 +42,13 @@ class LocalStore:
         with self._trouble("read", path), open(self._path(path), "rb") as file:
             return file.read()
 
-    def buffer(self, path: str) -> pa.Buffer:
+    def buffer(self, path: str, start: int = 0, size: int | None = None) -> pa.Buffer:
         with self._trouble("read", path):
-            if os.path.getsize(self._path(path)) == 0:
+            if os.path.getsize(self._path(path)) <= start:
                 return pa.py_buffer(b"")  # an empty file cannot be mapped
             with pa.memory_map(self._path(path)) as file:
-                return file.read_buffer()
+                file.seek(start)
+                return file.read_buffer(size)
 
     def size(self, path: str) -> int | None:
         try:
@@ -140,13 +141,17 @@ class LocalStore:
             file_crash_point(path, "deleted")
 
     @contextlib.contextmanager
-    def lock(self, path: str) -> Iterator[None]:
+    def lock(self, path: str, *, wait: bool = True) -> Iterator[bool]:
         with self._trouble("lock", path):
             descriptor = os.open(self._path(path), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
+            held = True
             with self._trouble("lock", path):
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+                except BlockingIOError:
+                    held = False
+            yield held
         finally:
             os.close(descriptor)
 

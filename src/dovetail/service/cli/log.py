@@ -18,6 +18,14 @@ from dovetail.log.category import Category, list_categories
 from dovetail.log.ingest.append import Appended, append_file
 from dovetail.log.ingest.files import find_files
 from dovetail.service.cli.arguments import AsJson, CategoryName, Home, home_at
+from dovetail.log.limits import Limits, set_limits
+from dovetail.service.cli.log_limits import (
+    age_us,
+    reader_lines,
+    retention_facts,
+    retention_words,
+    size_bytes,
+)
 from dovetail.service.cli.log_output import (
     RowFormat,
     category_facts,
@@ -184,10 +192,52 @@ def tail(
 
 
 @app.command()
+def retain(
+    name: CategoryName,
+    *,
+    home: Home = None,
+    age: Annotated[
+        str | None, typer.Option(help="Delete commits older than this, e.g. '7 days'; 'none' for no limit.")
+    ] = None,
+    size: Annotated[
+        str | None,
+        typer.Option(help="Delete the oldest commits beyond this, e.g. 10GB; 'none' for no limit."),
+    ] = None,
+    default: Annotated[bool, typer.Option("--default", help="Go back to the defaults.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show how long a category keeps rows, or set it. What a live reader needs stays in any case."""
+    category = Category.open(home_at(home), name)
+    if default and (age is not None or size is not None):
+        raise InputError("--default sets both limits", expected="--default alone, or --age and --size")
+    if default:
+        set_limits(category, None)
+    elif age is not None or size is not None:
+        now = category.limits()
+        set_limits(
+            category,
+            Limits(
+                now.age_us if age is None else age_us(age),
+                now.size_bytes if size is None else size_bytes(size),
+            ),
+        )
+    facts = retention_facts(category)
+    if as_json:
+        print_json({"category": name, **facts})
+        return
+    typer.echo(f"{name}: {retention_words(category)}")
+    for line in reader_lines(category):
+        typer.echo(line)
+
+
+@app.command()
 def trim(name: CategoryName, home: Home = None, as_json: AsJson = False) -> None:
     """Delete commits that every reader has read, and files that belong to no commit."""
     category = Category.open(home_at(home), name)
-    commits, orphans = category.retain(), category.remove_orphans()
+    commits = category.retain()
+    while category.compact():
+        pass
+    orphans = category.remove_orphans()
     readers = category.readers()
     if as_json:
         first = category.first_commit()
@@ -203,7 +253,9 @@ def trim(name: CategoryName, home: Home = None, as_json: AsJson = False) -> None
         return
     typer.echo(f"{name}: {_many(commits, 'commit')} and {_many(orphans, 'orphaned file')} deleted")
     if not readers:
-        typer.echo("the category has no readers, so all commits stay")
+        typer.echo(f"no reader holds anything back, so the limits decide: {retention_words(category)}")
+    for line in reader_lines(category, only_gone=True):
+        typer.echo(line)
 
 
 def batches(category: Category, start: int, stop: int) -> Iterator[pa.RecordBatch]:

@@ -22,6 +22,7 @@ from rich.text import Text
 from dovetail.log.category import Category
 from dovetail.model.sketch import merge_sketches
 from dovetail.service import units
+from dovetail.service.cli.log_limits import retention_facts
 
 
 class RowFormat(enum.StrEnum):
@@ -64,6 +65,7 @@ def category_facts(category: Category) -> dict[str, Any]:
         "compressed_from_bytes": raw,
         "compressed_to_bytes": stored,
         "ratio": round(raw / stored, 2) if stored else None,
+        **retention_facts(category),
         "buckets": category.buckets,
         "time_column": category.time_column,
         "first_event_time": iso_time(times.min_us) if times.count else None,
@@ -89,6 +91,9 @@ def _category_lines(fact: dict[str, Any]) -> Iterator[str]:
     if fact["first_event_time"] is not None:
         yield f"event times {fact['first_event_time']} to {fact['last_event_time']}"
     yield ", ".join(f"{name} {kind}" for name, kind in fact["columns"].items())
+    for mark in fact["readers"]:
+        if mark["gone"] is not None:
+            yield f"reader {mark['reader']} no longer holds anything back: {mark['gone']}"
 
 
 class _JsonLines:

@@ -12,6 +12,8 @@ QUICK = {
     "commit": _FILE,
     "reader": _FILE,
     "first": _FILE,
+    "bundle": (*_FILE, "deleted"),
+    "pack": (*_FILE, "deleted"),
     "snapshot": (*_FILE, "deleted"),
     "local_snapshot": ("whole", "named"),
     "record": _FILE,
@@ -40,7 +42,7 @@ def on_spark(dataframes: bool) -> dict[str, tuple[str, ...]]:
     return {kind: steps for kind, steps in SPARK.items() if not (dataframes and kind == "metrics")}
 
 
-_SELDOM = ("category", "dictionary", "first")
+_SELDOM = ("category", "dictionary", "first", "bundle", "pack")
 
 
 def seldom(point: str) -> bool:

@@ -22,7 +22,9 @@ from dovetail.engine.join_step import run_step
 from dovetail.engine.snapshot_files import SnapshotFiles
 from dovetail.engine.step_log import StepLog
 from dovetail.joins.rows.key_hash import hash_keys
+from dovetail.log import compaction
 from dovetail.log.category import Category
+from dovetail.log.compaction import Shape
 from dovetail.log.homes.filesystem import Store, open_store
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_config import JoinConfig, OutputColumn
@@ -42,6 +44,8 @@ from dovetail.time.recording import record_of
 
 BUCKETS, ROWS, BATCHES, STEP_ROWS = 8, 160, 8, 40
 MOST_TASKS = 3
+SMALL_FILES = Shape(span=2, fan=2, recent=1)
+"""So few commits are put together that a short run passes every point of it."""
 SCHEMA = pa.schema(
     [
         pa.field("_hash", pa.int64(), False),
@@ -108,6 +112,7 @@ def run(home: Path, index: Path, seed: int | str, shift: int = 0, tasks: int | N
         )
         for name in ("left", "right")
     )
+    compaction.SHAPE = SMALL_FILES
     steps, records = Steps(join, open_store(join.home)), StepLog(join.home, join.state_path)
     for batch in range(BATCHES):
         append(left, cut(workload.left, batch, BATCHES), batch)
