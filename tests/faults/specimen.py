@@ -24,7 +24,7 @@ from dovetail.joins.rows.key_hash import hash_keys
 from dovetail.log import compaction, document, history
 from dovetail.log.cache import CACHES
 from dovetail.log.category import Category
-from dovetail.log.compaction import Shape
+from dovetail.log.compaction import FileShape
 from dovetail.log.homes.filesystem import open_store
 from dovetail.log.homes.lease import Lease
 from dovetail.log.limits import Limits, set_limits
@@ -126,7 +126,7 @@ def build(root: Path, seed: int) -> Specimen:
 
 def _compact(category: Category) -> None:
     """Some commits in bundles of two, the newest as files of their own."""
-    usual, compaction.SHAPE = compaction.SHAPE, Shape(span=2, fan=99, recent=1, bundles_at_once=2)
+    usual, compaction.SHAPE = compaction.SHAPE, FileShape(span=2, fan=99, recent=1, bundles_at_once=2)
     compaction.compact(category, history.bounds(category))
     compaction.SHAPE = usual
 
@@ -163,7 +163,7 @@ def _run_steps(made: Specimen, categories: tuple[Category, Category]) -> None:
             start = end
     settle()
     for category in categories:  # two of them: one can be taken for the other
-        history.record_bounds(category, history.Bounds(0, 0))
+        history.record_bounds(category, history.LogBounds(0, 0))
 
 
 def _hash_of(key: str) -> int:

@@ -42,7 +42,7 @@ _REMEDY = (
 )
 
 
-class Span(NamedTuple):
+class CommitSpan(NamedTuple):
     """The commits `first..stop-1` that a bundle holds."""
 
     first: int
@@ -52,7 +52,7 @@ class Span(NamedTuple):
     def name(self) -> str:
         return f"{self.first:020d}-{self.stop:020d}.jsonl"
 
-    def covers(self, other: Span) -> bool:
+    def covers(self, other: CommitSpan) -> bool:
         return self.first <= other.first and other.stop <= self.stop
 
 
@@ -69,7 +69,7 @@ class Bundled(NamedTuple):
 class Bundle:
     """An open bundle. `apart`: commits that name files which are not in packs."""
 
-    span: Span
+    span: CommitSpan
     lines: pa.Buffer
     ends: tuple[int, ...]
     sizes: tuple[int, ...]
@@ -105,7 +105,7 @@ class Bundle:
         return [Bundled(*one, self.dictionaries) for one in every]
 
 
-def path_of(category: Category, span: Span) -> str:
+def path_of(category: Category, span: CommitSpan) -> str:
     return f"{category.folder}/{FOLDER}/{span.name}"
 
 
@@ -113,14 +113,16 @@ def pack_path(category: Category, name: str) -> str:
     return f"{category.folder}/{PACKS}/{name}"
 
 
-def listed(category: Category) -> list[Span]:
+def listed(category: Category) -> list[CommitSpan]:
     """All bundles of a category, by where they begin, wider ones first."""
     entries = category.store.files(f"{category.folder}/{FOLDER}")
     matches = [match for entry in entries if (match := _NAME.fullmatch(entry.name))]
-    return sorted((Span(int(m[1]), int(m[2])) for m in matches), key=lambda span: (span.first, -span.stop))
+    return sorted(
+        (CommitSpan(int(m[1]), int(m[2])) for m in matches), key=lambda span: (span.first, -span.stop)
+    )
 
 
-def encode(category_id: str, span: Span, commits: Sequence[Bundled]) -> bytes:
+def encode(category_id: str, span: CommitSpan, commits: Sequence[Bundled]) -> bytes:
     packs = sorted({place.pack for one in commits for place in one.places if place})
     number = {pack: at for at, pack in enumerate(packs)}
     header = {
@@ -136,7 +138,7 @@ def encode(category_id: str, span: Span, commits: Sequence[Bundled]) -> bytes:
     return document.encode(KIND, VERSION, header) + b"".join(one.line for one in commits)
 
 
-def read(category: Category, span: Span) -> Bundle:
+def read(category: Category, span: CommitSpan) -> Bundle:
     """Raises FileNotFoundError if there is none, or no more."""
     path = path_of(category, span)
     where = f"{category.store.root}/{path}"

@@ -33,9 +33,9 @@ from dovetail.errors import CorruptFile, DovetailError
 from dovetail.log import bundle as bundle_format
 from dovetail.log import commit as commit_format
 from dovetail.log import history
-from dovetail.log.bundle import ALIGNED_BYTES, FOLDER, PACKS, Bundle, Bundled, Span
+from dovetail.log.bundle import ALIGNED_BYTES, FOLDER, PACKS, Bundle, Bundled, CommitSpan
 from dovetail.log.commit import Commit, Place, PlacedSegment, RejectedRows
-from dovetail.log.history import Bounds
+from dovetail.log.history import LogBounds
 from dovetail.log.homes.filesystem import Output
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Shape:
+class FileShape:
     """How files are put together, and how much of it one call does."""
 
     span: int = 64  # commits of a bundle
@@ -56,10 +56,10 @@ class Shape:
     wide_bytes: int = 256 << 20  # bundles with more than this stay narrow: retention frees whole packs
 
 
-SHAPE = Shape()
+SHAPE = FileShape()
 
 
-def compact(category: Category, known: Bounds) -> Bounds:
+def compact(category: Category, known: LogBounds) -> LogBounds:
     """Do some of the work that is due, with retention locked. Returns the bounds as they are now."""
     shape = SHAPE
     end, width = category.next_commit(), shape.span * shape.fan
@@ -71,8 +71,8 @@ def compact(category: Category, known: Bounds) -> Bounds:
         if stop + shape.recent > end:
             break
         _make_folders(category)
-        _bundle(category, Span(start, stop), shape)
-        known = Bounds(known.first, stop)
+        _bundle(category, CommitSpan(start, stop), shape)
+        known = LogBounds(known.first, stop)
         history.record_bounds(category, known)
         delete_bundled_files(category, range(start, stop))
         if stop % width == 0:
@@ -94,9 +94,9 @@ def delete_bundled_files(category: Category, numbers: Iterable[int]) -> None:
         store.delete(history.commit_path(category, number))
 
 
-def delete_covered(category: Category, spans: Sequence[Span]) -> list[Span]:
+def delete_covered(category: Category, spans: Sequence[CommitSpan]) -> list[CommitSpan]:
     """Delete bundles whose commits are all in a wider one. Returns those that stay."""
-    kept: list[Span] = []
+    kept: list[CommitSpan] = []
     for span in spans:  # by where they begin, wider ones first
         wider = next((other for other in reversed(kept) if other.covers(span)), None)
         if wider is None:
@@ -108,7 +108,7 @@ def delete_covered(category: Category, spans: Sequence[Span]) -> list[Span]:
     return kept
 
 
-def delete_bundle(category: Category, span: Span, kept_packs: Iterable[str] = ()) -> None:
+def delete_bundle(category: Category, span: CommitSpan, kept_packs: Iterable[str] = ()) -> None:
     """Its packs first: until its own file is gone, the next run still finds what it names."""
     try:
         packs = set(history.opened(category, span).packs)
@@ -126,7 +126,7 @@ def _make_folders(category: Category) -> None:
         category.store.make_folder(f"{category.folder}/{folder}")
 
 
-def _bundle(category: Category, span: Span, shape: Shape) -> None:
+def _bundle(category: Category, span: CommitSpan, shape: FileShape) -> None:
     if _is_there(category, span):
         return  # a run that died before it could say so
     packer = _Packs(category, shape)
@@ -142,7 +142,7 @@ def _bundled(commit: Commit, places: tuple[Place | None, ...], category_id: str)
     return Bundled(line, commit.stored_bytes, places, dictionaries)
 
 
-def _widen(category: Category, known: Bounds, shape: Shape) -> None:
+def _widen(category: Category, known: LogBounds, shape: FileShape) -> None:
     """Put the bundles of one range into a wider one, if they are all there and not too large."""
     width = shape.span * shape.fan
     spans = delete_covered(category, bundle_format.listed(category))
@@ -153,7 +153,7 @@ def _widen(category: Category, known: Bounds, shape: Shape) -> None:
     bundles = [history.opened(category, span) for span in parts]
     if sum(sum(bundle.sizes) for bundle in bundles) > shape.wide_bytes:
         return
-    wide = Span(parts[0].first, end)
+    wide = CommitSpan(parts[0].first, end)
     if not _is_there(category, wide):
         packer = _Packs(category, shape)
         moved = [one for bundle in bundles for one in packer.repacked(bundle)]
@@ -162,7 +162,7 @@ def _widen(category: Category, known: Bounds, shape: Shape) -> None:
     delete_covered(category, bundle_format.listed(category))
 
 
-def _is_there(category: Category, span: Span) -> bool:
+def _is_there(category: Category, span: CommitSpan) -> bool:
     """Whether there is a bundle of this name. One that cannot be read is deleted, to be written again: what
     it holds is also still where it was before."""
     try:
@@ -174,7 +174,7 @@ def _is_there(category: Category, span: Span) -> bool:
         return False
 
 
-def _write(category: Category, span: Span, commits: Sequence[Bundled]) -> None:
+def _write(category: Category, span: CommitSpan, commits: Sequence[Bundled]) -> None:
     """Unless another process was faster: its bundle names other packs, and is as good."""
     category.store.create(
         bundle_format.path_of(category, span), bundle_format.encode(category.id, span, commits)
@@ -186,7 +186,7 @@ class _Packs:
     """Packs being filled, one after another. A pack's name is known before its content, so that places can
     be given out first; nothing names the pack before `finish`."""
 
-    def __init__(self, category: Category, shape: Shape) -> None:
+    def __init__(self, category: Category, shape: FileShape) -> None:
         self._category = category
         self._shape = shape
         self._parts: list[pa.Buffer] = []

@@ -22,7 +22,7 @@ from dovetail.errors import CorruptFile, LogTruncated, StateError
 from dovetail.log import bundle as bundle_format
 from dovetail.log import commit as commit_format
 from dovetail.log import document
-from dovetail.log.bundle import Bundle, Span
+from dovetail.log.bundle import Bundle, CommitSpan
 from dovetail.log.cache import BUNDLES, COMMITS
 from dovetail.log.commit import Commit
 from dovetail.model import json_values as said
@@ -40,11 +40,11 @@ _LOOKS = 5
 """Compaction may move a file while a reader looks for it. It moves twice in its life."""
 _NEXT: dict[str, int] = {}
 """By category identity: a number that the next commit's is known not to be below."""
-_SPANS: dict[str, list[Span]] = {}
+_SPANS: dict[str, list[CommitSpan]] = {}
 """By category identity: the bundles that were there when somebody last looked."""
 
 
-class Bounds(NamedTuple):
+class LogBounds(NamedTuple):
     """Commits below `first` are gone. Those from there up to `bundled` are in bundles, if any are."""
 
     first: int
@@ -61,13 +61,13 @@ def listed(category: Category) -> list[int]:
     return sorted(int(match[1]) for entry in entries if (match := _COMMIT.fullmatch(entry.name)))
 
 
-def bounds(category: Category) -> Bounds:
+def bounds(category: Category) -> LogBounds:
     """What `first.json` says."""
     path = f"{category.folder}/first.json"
     try:
         data = category.store.read(path)
     except FileNotFoundError:
-        return Bounds(0, 0)
+        return LogBounds(0, 0)
     where = f"{category.store.root}/{path}"
     remedy = f"run `dovetail log trim {category.name}`: it finds the first commit again by looking"
     body = document.decode(data, KIND, READ_VERSIONS, where=where, remedy=remedy)
@@ -78,10 +78,10 @@ def bounds(category: Category) -> Bounds:
         raise CorruptFile(f"the file names no commit: {error}", where=where, hint=remedy) from None
     if body.get("category") != category.id:
         raise CorruptFile("the file belongs to another category", where=where, hint=remedy)
-    return Bounds(first, bundled)
+    return LogBounds(first, bundled)
 
 
-def record_bounds(category: Category, new: Bounds) -> None:
+def record_bounds(category: Category, new: LogBounds) -> None:
     body = {"category": category.id, "first_commit": new.first, "bundled": new.bundled}
     category.store.replace(f"{category.folder}/first.json", document.encode(KIND, VERSION, body))
 
@@ -124,7 +124,7 @@ def commits(category: Category, start: int, stop: int) -> list[Commit]:
                 files.append(number)
         found.append(commit)
     # Only now: a file below these bounds may be one that a slow writer left there for a moment.
-    known = bounds(category) if found else Bounds(start, start)
+    known = bounds(category) if found else LogBounds(start, start)
     if start < known.first:
         raise truncated(category, start, known.first)
     for number in files:
@@ -175,7 +175,7 @@ def bundle_of(category: Category, number: int, *, look: bool = True) -> Bundle |
     return None
 
 
-def opened(category: Category, span: Span) -> Bundle:
+def opened(category: Category, span: CommitSpan) -> Bundle:
     """A bundle, read and checked once per process; FileNotFoundError if it is gone."""
     key = category.id, span.name
     found = BUNDLES.get(key)
@@ -185,7 +185,7 @@ def opened(category: Category, span: Span) -> Bundle:
     return found
 
 
-def forget_bundles(category: Category, spans: Iterable[Span]) -> None:
+def forget_bundles(category: Category, spans: Iterable[CommitSpan]) -> None:
     """The bundles were written or deleted by this process."""
     _SPANS.pop(category.id, None)
     for span in spans:

@@ -24,7 +24,7 @@ from dovetail.log import bundle as bundle_format
 from dovetail.log import commit as commit_format
 from dovetail.log import compaction, dictionary, document, history
 from dovetail.log.commit import Commit
-from dovetail.log.history import Bounds
+from dovetail.log.history import LogBounds
 from dovetail.log.homes.filesystem import TEMPORARY
 from dovetail.log.limits import limits_of, role_of
 from dovetail.model import json_values as said
@@ -200,7 +200,7 @@ def _floors(category: Category, now_us: int) -> list[int]:
     return [mark.needs_commit for mark in readers(category, now_us / 1e6) if mark.gone is None]
 
 
-def _first_kept(category: Category, old: Bounds, now_us: int, after_reading: bool) -> int:
+def _first_kept(category: Category, old: LogBounds, now_us: int, after_reading: bool) -> int:
     """The first commit to keep: no live reader needs one before it, and the newest always stays."""
     floors = _floors(category, now_us)
     needed = min([category.next_commit() - 1, *floors])
@@ -214,7 +214,7 @@ def _is_abandoned(category: Category) -> bool:
     return role_of(category) == "side" and bool(readers(category))
 
 
-def _first_within(category: Category, old: Bounds, stop: int, now_us: int) -> int:
+def _first_within(category: Category, old: LogBounds, stop: int, now_us: int) -> int:
     """The first commit within the limits, up to `stop`. Each commit that goes is looked at once. One that
     cannot be read is as old as its neighbours, and has no size."""
     limits, first = limits_of(category), old.first
@@ -234,7 +234,7 @@ def _first_within(category: Category, old: Bounds, stop: int, now_us: int) -> in
     return first
 
 
-def _stored_bytes(category: Category, known: Bounds) -> int:
+def _stored_bytes(category: Category, known: LogBounds) -> int:
     """Bytes that all commits from the first on name: bundles have added up theirs."""
     total, at = 0, known.first
     while at < known.bundled and (bundle := history.bundle_of(category, at)) is not None:
@@ -251,7 +251,7 @@ def _readable(category: Category, number: int) -> Commit | None:
         return None
 
 
-def _bounds_or_repaired(category: Category) -> Bounds:
+def _bounds_or_repaired(category: Category) -> LogBounds:
     """The recorded bounds; if the record is corrupt, those of the unbroken run up to the newest commit."""
     try:
         return history.bounds(category)
@@ -266,12 +266,12 @@ def _bounds_or_repaired(category: Category) -> Bounds:
             for span in reversed(spans):
                 if span.first < first <= span.stop:
                     first = span.first
-        found = Bounds(first, bundled)
+        found = LogBounds(first, bundled)
         history.record_bounds(category, found)
         return found
 
 
-def _delete_below(category: Category, old: Bounds, new: Bounds) -> None:
+def _delete_below(category: Category, old: LogBounds, new: LogBounds) -> None:
     """All that is gone by the bounds, and what earlier runs that died have left."""
     gone = False
     for span in compaction.delete_covered(category, bundle_format.listed(category)):
@@ -292,7 +292,7 @@ def _delete_below(category: Category, old: Bounds, new: Bounds) -> None:
         _delete_dictionaries(category, GRACE_S)
 
 
-def _delete_apart(category: Category, span: bundle_format.Span, numbers: range) -> None:
+def _delete_apart(category: Category, span: bundle_format.CommitSpan, numbers: range) -> None:
     """The large files of commits in a bundle, which are files of their own."""
     with suppress(FileNotFoundError, DovetailError):  # unreadable: they go with the orphans
         bundle = history.opened(category, span)

@@ -14,11 +14,11 @@ from dovetail.log import appending, bundle, compaction, history, retention
 from dovetail.log.cache import SEGMENTS
 from dovetail.log.category import Category
 from dovetail.log.commit import Commit
-from dovetail.log.compaction import Shape
-from dovetail.log.history import Bounds
+from dovetail.log.compaction import FileShape
+from dovetail.log.history import LogBounds
 from unit.log.test_log_crash import SCHEMA, crash_everywhere
 
-SMALL = Shape(span=4, fan=3, recent=2, bundles_at_once=2, small_pack_bytes=1 << 20)
+SMALL = FileShape(span=4, fan=3, recent=2, bundles_at_once=2, small_pack_bytes=1 << 20)
 
 
 @pytest.fixture(autouse=True)
@@ -60,10 +60,10 @@ def test_a_bundled_log_says_the_same(
     forget()
     found = files(category)
     assert found["commits"] == [f"{number:020d}.json" for number in (36, 37, 38, 39)]
-    assert found["bundles"] == [bundle.Span(*span).name for span in ((0, 12), (12, 24), (24, 36))]
+    assert found["bundles"] == [bundle.CommitSpan(*span).name for span in ((0, 12), (12, 24), (24, 36))]
     assert (len(found["packs"]), len(found["segments"]), len(found["rejected"])) == (3, 4, 2)
     assert everything(category) == before
-    assert history.bounds(category) == Bounds(0, 36)
+    assert history.bounds(category) == LogBounds(0, 36)
     assert [category.commit(number) for number in range(40)] == before[0]
     assert category.next_commit() == 40
     again = category.append(put.write(category, 70), producer="app 1", batch=7)
@@ -135,7 +135,7 @@ def test_retention_in_the_middle_of_a_bundle(category: Category, put: Any, ids: 
     fill(category, put, 30)
     category.set_reader("reader", 14)
     assert category.retain() == 14
-    assert files(category)["bundles"][0] == bundle.Span(12, 24).name
+    assert files(category)["bundles"][0] == bundle.CommitSpan(12, 24).name
     assert sorted(ids(category)) == [*range(140, 300)]
     with pytest.raises(LogTruncated):
         category.commit(13)
@@ -190,13 +190,13 @@ def test_a_damaged_record_is_found_again_by_looking(
     with pytest.raises(CorruptFile):
         category.commits(14, 15)
     assert category.retain() == 2  # the bundle begins with commit 12, and is whole
-    assert history.bounds(category) == Bounds(14, 28)
+    assert history.bounds(category) == LogBounds(14, 28)
     assert sorted(ids(category)) == [*range(140, 300)]
 
 
 def test_a_damaged_bundle_is_an_error(category: Category, put: Any, forget: Callable[[], None]) -> None:
     fill(category, put, 30)
-    path = Path(category.where, "bundles", bundle.Span(0, 12).name)
+    path = Path(category.where, "bundles", bundle.CommitSpan(0, 12).name)
     good = path.read_bytes()
     for bad in (good[:-1], good[:100], b"", good.replace(b'"first":0', b'"first":1'), good + b"x"):
         path.write_bytes(bad)

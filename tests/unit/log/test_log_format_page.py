@@ -16,7 +16,7 @@ import zstandard
 from dovetail.log import compaction
 from dovetail.log.blocks import BLOCK_BYTES
 from dovetail.log.category import Category
-from dovetail.log.compaction import Shape
+from dovetail.log.compaction import FileShape
 from dovetail.log.limits import DEFAULTS, Limits, set_limits
 from dovetail.log.packer import DRIFT, DRIFT_SEGMENTS, MIN_RATIO, MIN_SAMPLE_BYTES, WIDE_BYTES
 from dovetail.log.segment import MAX_BYTES, MAX_ROWS
@@ -31,7 +31,7 @@ def files(category: Category, put: Any) -> dict[str, Path]:
     put(packed, 0, 40_000)
     old = Category.create(category.home, "old", category.schema, buckets=4, compression="zstd")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compaction, "SHAPE", Shape(span=2, fan=2, recent=1))
+        patch.setattr(compaction, "SHAPE", FileShape(span=2, fan=2, recent=1))
         for first in (0, 10, 20):
             put(old, first)
         old.compact()

@@ -15,7 +15,7 @@ import pytest
 from dovetail.errors import CorruptFile
 from dovetail.log import compaction, definition, document, history, retention
 from dovetail.log.category import Category
-from dovetail.log.compaction import Shape
+from dovetail.log.compaction import FileShape
 from dovetail.log.limits import DEFAULTS, ROLES, Limits, Role, set_limits
 
 DAY_US = 86_400_000_000
@@ -54,7 +54,7 @@ def test_every_category_has_limits(tmp_path: Path, put: Any, role: Role, now: li
 def test_whoever_appends_sees_to_it(
     tmp_path: Path, put: Any, role: Role, now: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compaction, "SHAPE", Shape(span=4, fan=3, recent=2))
+    monkeypatch.setattr(compaction, "SHAPE", FileShape(span=4, fan=3, recent=2))
     category = made(tmp_path, role)
     for number in range(40):
         put(category, number * 10)
@@ -78,7 +78,7 @@ def test_by_size(category: Category, put: Any, ids: Any) -> None:
 
 def test_by_size_in_bundles(category: Category, put: Any, ids: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is left of a bundle in the middle of which the log begins does not count."""
-    monkeypatch.setattr(compaction, "SHAPE", Shape(span=4, fan=3, recent=2))
+    monkeypatch.setattr(compaction, "SHAPE", FileShape(span=4, fan=3, recent=2))
     for number in range(30):
         put(category, 1000 + number * 10)
     size = category.commit(9).stored_bytes

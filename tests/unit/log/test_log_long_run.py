@@ -16,7 +16,7 @@ import pytest
 
 from dovetail.log import compaction
 from dovetail.log.category import Category
-from dovetail.log.compaction import Shape
+from dovetail.log.compaction import FileShape
 
 SAMPLE = 2_000
 COMMITS = int(os.environ.get("DOVETAIL_COMMITS", SAMPLE))
@@ -26,7 +26,7 @@ def test_files_stay_few(
     category: Category, forget: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if COMMITS == SAMPLE:
-        monkeypatch.setattr(compaction, "SHAPE", Shape(span=16, fan=16, recent=16))
+        monkeypatch.setattr(compaction, "SHAPE", FileShape(span=16, fan=16, recent=16))
     shape = compaction.SHAPE
     most = 0
     for number in range(COMMITS):

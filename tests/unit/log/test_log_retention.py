@@ -78,7 +78,7 @@ def test_a_reader_that_comes_in_between_is_kept_for(
     record = history.record_bounds
     errors = []
 
-    def record_then_register(category: Category, new: history.Bounds) -> None:
+    def record_then_register(category: Category, new: history.LogBounds) -> None:
         record(category, new)
         if new.first == 4:
             try:

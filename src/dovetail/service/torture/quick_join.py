@@ -24,7 +24,7 @@ from dovetail.engine.step_log import StepLog
 from dovetail.joins.rows.key_hash import hash_keys
 from dovetail.log import compaction
 from dovetail.log.category import Category
-from dovetail.log.compaction import Shape
+from dovetail.log.compaction import FileShape
 from dovetail.log.homes.filesystem import Store, open_store
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_config import JoinConfig, OutputColumn
@@ -44,7 +44,7 @@ from dovetail.time.recording import record_of
 
 BUCKETS, ROWS, BATCHES, STEP_ROWS = 8, 160, 8, 40
 MOST_TASKS = 3
-SMALL_FILES = Shape(span=2, fan=2, recent=1)
+SMALL_FILES = FileShape(span=2, fan=2, recent=1)
 """So few commits are put together that a short run passes every point of it."""
 SCHEMA = pa.schema(
     [
