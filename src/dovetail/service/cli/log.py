@@ -17,8 +17,8 @@ from dovetail.errors import DovetailError, InputError
 from dovetail.log.category import Category, list_categories
 from dovetail.log.ingest.append import Appended, append_file
 from dovetail.log.ingest.files import find_files
-from dovetail.service.cli.arguments import AsJson, CategoryName, Home, home_at
 from dovetail.log.limits import Limits, set_limits
+from dovetail.service.cli.arguments import AsJson, CategoryName, Home, home_at
 from dovetail.service.cli.log_limits import (
     age_us,
     reader_lines,
