@@ -1,4 +1,5 @@
-"""The tutorial is true: its commands run in an empty folder, in order, and print what the page shows.
+"""The tutorial is true: its commands run in an empty folder, in order, and print what the page shows. So is
+the status of its application on the page about monitoring.
 
 On the page, a block with a title is a file, a `sh` block is run unless a comment above it says `not run`, and
 the `text` block after it is the output. There `...` alone on a line stands for lines that are left out, and
@@ -21,6 +22,7 @@ from dovetail.service.checkout import checkout_root
 from spark.command_line import SOURCE
 
 PAGE = checkout_root() / "docs/index.md"
+MONITOR = checkout_root() / "docs/how-to/monitor.md"
 BLOCK = re.compile(
     r"^(?P<skip><!-- not run -->\n)?"
     r"```(?P<language>\w+)(?: title=\"(?P<title>[^\"]+)\")?\n(?P<text>.*?)^```$",
@@ -51,6 +53,10 @@ def squeezed(output: str) -> str:
     return "".join(" ".join(line.split()) + "\n" for line in output.splitlines())
 
 
+def assert_shown(shown: str, output: str) -> None:
+    assert pattern(shown).match(output), f"the page shows\n{shown}\nbut it is\n{output}"
+
+
 def test_the_tutorial_prints_what_it_shows(tmp_path: Path) -> None:
     index = tmp_path / "index"
     folder = tmp_path / "clicks"
@@ -64,6 +70,7 @@ def test_the_tutorial_prints_what_it_shows(tmp_path: Path) -> None:
         "DOVETAIL_INDEX_DIR": str(index),
     }
     said = ""
+    printed = {}
     for block in blocks(PAGE.read_text()):
         if block.title is not None:
             (folder / block.title).write_text(block.text)
@@ -73,9 +80,11 @@ def test_the_tutorial_prints_what_it_shows(tmp_path: Path) -> None:
                 command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=300
             )
             assert done.returncode == 0, done.stderr
-            said = squeezed(done.stdout)
+            printed[block.text] = said = squeezed(done.stdout)
         elif block.language == "text":
-            assert pattern(block.text).match(said), f"the page shows\n{block.text}\nbut it is\n{said}"
+            assert_shown(block.text, said)
+    status = next(block for block in blocks(MONITOR.read_text()) if block.text.startswith("clicks  stopped"))
+    assert_shown(status.text, printed["dovetail status clicks\n"])
 
 
 @pytest.mark.parametrize(
