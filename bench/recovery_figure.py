@@ -24,7 +24,7 @@ import numpy as np
 from bench import recovery_join
 from bench.measure import tree_use
 from bench.recovery_window import SPAN_US, WindowSize, append, build
-from dovetail.engine.replay_progress import replaying
+from dovetail.joins.rebuild_progress import replaying
 from dovetail.log.category import Category
 
 SAMPLE_S = 0.2

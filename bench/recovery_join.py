@@ -10,27 +10,26 @@ import json
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 
 from bench.recovery_tasks import StepOutcome, side_by_side, step_task, warm_worker
 from bench.recovery_window import AFTER_US, SPAN_US, WindowSize, join_config
-from dovetail.engine.snapshot_files import SnapshotFiles
-from dovetail.log.category import Category
+from dovetail.engine.planner import JoinPlanner
 from dovetail.log.homes.filesystem import open_store
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import JoinOffset
-from dovetail.time.clock import CommitSummary
-from dovetail.time.coordinator import Pace, needed_since, plan_step
 
 TASKS = 2
 SPEC = IntervalSpec(SPAN_US, AFTER_US, "left")
-PACE = Pace(0, 0, 400_000, TASKS)
+STEP_ROWS = 400_000
 
 
 def config(home: Path, index: Path) -> JoinConfig:
-    return join_config(home, index, SPEC)
+    made = join_config(home, index, SPEC)
+    return replace(made, settings=replace(made.settings, max_step_rows=STEP_ROWS))
 
 
 def take_window(home: Path, index: Path, size: WindowSize) -> None:
@@ -57,21 +56,19 @@ def rebuild_s(home: Path) -> float | None:
 
 def run(home: Path, index: Path) -> None:
     join = config(home, index)
-    left, right = (Category.open(join.home, name) for name in (join.left, join.right))
-    files = SnapshotFiles(join)
+    planner = JoinPlanner(join)
     start = done(home)
     with ProcessPoolExecutor(TASKS, get_context("spawn"), initializer=warm_worker) as pool:
         while True:
-            end = _planned(home, start) or _plan(start, left, right)
+            end = _planned(home, start) or planner.plan(start, tasks=TASKS)
             if end is start:
                 time.sleep(0.05)
                 continue
-            end = files.remembering(start, _floors(end, left, right))
             _write(home, "planned", end)
             tasks = [pool.submit(step_task, join, task, start, end) for task in range(TASKS)]
             _told(home, [task.result() for task in tasks])
             _write(home, "done", end)
-            files.drop(before=end.way[0].step)
+            planner.retain(end)
             start = end
 
 
@@ -79,32 +76,6 @@ def _planned(home: Path, start: JoinOffset) -> JoinOffset | None:
     """A step that was planned and not finished is run as it was planned."""
     planned = JoinOffset.from_json(json.loads((home / "steps/planned.json").read_bytes()))
     return planned if planned.step > start.step else None
-
-
-def _plan(start: JoinOffset, left: Category, right: Category) -> JoinOffset:
-    new = [
-        [
-            CommitSummary(commit.rows, commit.sketch.max_us if commit.sketch.count else None)
-            for commit in category.commits(at, category.next_commit(at))
-        ]
-        for category, at in ((left, start.left), (right, start.right))
-    ]
-    return plan_step(start, new[0], new[1], PACE, final=False, waits=True)
-
-
-def _floors(end: JoinOffset, left: Category, right: Category) -> JoinOffset:
-    """The first commits with a row that may still be needed."""
-    left_since, right_since = needed_since(SPEC, end)
-    return end.moved(
-        left_floor=_floor(left, end.left_floor, end.left, left_since),
-        right_floor=_floor(right, end.right_floor, end.right, right_since),
-    )
-
-
-def _floor(category: Category, floor: int, stop: int, since_us: int) -> int:
-    while floor < stop and category.commit(floor).sketch.max_us < since_us:
-        floor += 1
-    return floor
 
 
 def _told(home: Path, outcomes: list[StepOutcome]) -> None:

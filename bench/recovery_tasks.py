@@ -22,12 +22,12 @@ import xxhash
 from bench.recovery_window import OUTPUT
 from dovetail.engine.copying import settle
 from dovetail.engine.join_step import run_step
-from dovetail.engine.live_index import Attached
-from dovetail.engine.snapshot import Snapshot
 from dovetail.engine.snapshot_files import SnapshotFiles
 from dovetail.engine.store import StateStore
 from dovetail.engine.warm import warm
+from dovetail.joins.kind import LiveState
 from dovetail.joins.rows.arrivals import HASH, TIME
+from dovetail.joins.snapshot import Snapshot
 from dovetail.log.category import Category
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import JoinOffset
@@ -80,7 +80,7 @@ def step_task(config: JoinConfig, task: int, start: JoinOffset, end: JoinOffset)
     watch, seen, opened = Stopwatch({}), [], []
     resume, write = StateStore.resume, SnapshotFiles.write
 
-    def resumed(self: StateStore, offset: JoinOffset) -> tuple[Attached, bool]:
+    def resumed(self: StateStore, offset: JoinOffset) -> tuple[LiveState, bool]:
         at, rebuilt = resume(self, offset)
         seen.append((rebuilt, at.state.right_rows))
         return at, rebuilt

@@ -18,6 +18,7 @@ from dovetail.joins.rows.key_hash import hash_keys
 from dovetail.log.category import Category
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_config import JoinConfig, OutputColumn
+from dovetail.model.join_kind import IntervalJoin
 from dovetail.model.join_settings import JoinSettings
 from dovetail.model.offset import JoinOffset
 from dovetail.slicing.write_rows import bucket_of, hash_of, time_of
@@ -60,7 +61,7 @@ def join_config(home: Path, index: Path | None, spec: IntervalSpec = SPEC) -> Jo
         left="left",
         right="right",
         keys=("_key_0",),
-        spec=spec,
+        join_kind=IntervalJoin(spec),
         columns=(
             OutputColumn("left_id", "left", "id"),
             OutputColumn("right_id", "right", "id"),

@@ -20,6 +20,7 @@ from dovetail.engine.join_step import run_step
 from dovetail.log.category import Category
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_config import JoinConfig, OutputColumn
+from dovetail.model.join_kind import ThetaJoin
 from dovetail.model.join_settings import JoinSettings
 from dovetail.model.offset import JoinOffset
 from dovetail.model.theta import (
@@ -91,13 +92,12 @@ def config(home: Path, index: Path, window: int, path: str) -> JoinConfig:
         left="left",
         right="right",
         keys=(),
-        spec=IntervalSpec(0, 0, "inner"),
+        join_kind=ThetaJoin(IntervalSpec(0, 0, "inner"), theta(window, path)),
         columns=(OutputColumn("left_id", "left", "id"), OutputColumn("right_id", "right", "id")),
         buckets=1,
         tasks=1,
         settings=JoinSettings(0, 0, 1),
         index_dir=str(index),
-        theta=theta(window, path),
     )
 
 

@@ -229,8 +229,8 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "engine/run_files.py": ("run",),
     "spark/newest_event.py": ("checkpoint",),
     "engine/asked_tasks.py": ("tasks",),
-    "engine/replay_progress.py": ("replay",),
-    "engine/snapshot.py": ("snapshot",),
+    "joins/rebuild_progress.py": ("replay",),
+    "joins/snapshot.py": ("snapshot",),
     "engine/snapshot_files.py": ("snapshot", "local_snapshot"),
     "engine/step_log.py": ("record",),
     "kernels/flags.py": "our own sources, of which machine code on disk has a stamp",
@@ -251,6 +251,6 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "engine/gates.py": "one word, for the time of one run; whatever is not `open` ends it",
     "slicing/sides.py": "what tasks tell the driver, in no file",
     "spark/worker_python.py": "compared with what it ought to be, and written anew",
-    "why/literals.py": "a key that somebody asks for",
+    "joins/rows/literals.py": "a key that somebody asks for",
 }
 """Modules that read files or JSON: of which kinds, or why that is nothing we wrote for later."""

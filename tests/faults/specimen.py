@@ -12,14 +12,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from dovetail.engine import asked_tasks, live_index, replay_progress, run_files
+from dovetail.engine import asked_tasks, live_index, run_files
 from dovetail.engine.copying import settle
 from dovetail.engine.join_step import run_step
 from dovetail.engine.measure import measure
+from dovetail.engine.planner import summary
 from dovetail.engine.snapshot_files import SnapshotFiles
 from dovetail.engine.step_log import StepLog
 from dovetail.engine.store import read_totals
 from dovetail.errors import CorruptFile
+from dovetail.joins import rebuild_progress
 from dovetail.joins.rows.key_hash import hash_keys
 from dovetail.log import compaction, document, history
 from dovetail.log.cache import CACHES
@@ -138,7 +140,7 @@ def _replays(made: Specimen) -> None:
     for task in range(TASKS):
         body = {"rows": 5 * task, "of": 10, "began_us": REPLAYED_US, "now_us": REPLAYED_US + 500_000}
         path = f"{folder}/{task}-of-{TASKS}.json"
-        store.replace(path, document.encode(replay_progress.KIND, replay_progress.VERSION, body))
+        store.replace(path, document.encode(rebuild_progress.KIND, rebuild_progress.VERSION, body))
 
 
 def _run_steps(made: Specimen, categories: tuple[Category, Category]) -> None:
@@ -199,16 +201,7 @@ def planned_from(
 
 
 def _summaries(category: Category, start: int) -> list[CommitSummary]:
-    return [
-        CommitSummary(
-            commit.rows,
-            commit.sketch.max_us if commit.sketch.count else None,
-            tuple(segment.sketch for segment in commit.segments),
-            commit.written_at_us,
-            tuple(key for segment in commit.segments for key in segment.frequent),
-        )
-        for commit in category.commits(start, category.next_commit())
-    ]
+    return [summary(commit) for commit in category.commits(start, category.next_commit())]
 
 
 def joined(join: JoinConfig, start: JoinOffset, end: JoinOffset) -> list[Any]:
@@ -279,7 +272,7 @@ def use_records(made: Specimen) -> Any:
 
 def use_replay(made: Specimen) -> Any:
     """What it says is for a progress bar: the join goes on, whatever that is."""
-    replay_progress.replaying(made.join, REPLAYED_US)
+    rebuild_progress.replaying(made.join, REPLAYED_US)
     return use_index(made)
 
 

@@ -25,7 +25,7 @@ from dovetail.service.torture.quick_join import (
     config,
     quick_workload,
 )
-from dovetail.service.torture.quick_kinds import spec_of
+from dovetail.service.torture.quick_kinds import kind_of
 from dovetail.service.torture.workload import MAX_DELAY, cut
 from dovetail.spark.join_source import JoinReader
 
@@ -44,7 +44,7 @@ def test_a_clock_that_jumps_changes_nothing(
     true_ns, true_s = time.time_ns, time.time
     monkeypatch.setattr(time, "time_ns", lambda: true_ns() + shift_s * 1_000_000_000)
     monkeypatch.setattr(time, "time", lambda: true_s() + shift_s)
-    join = config(tmp_path, tmp_path / "index", spec_of(workload.mode), BUCKETS, MAX_DELAY)
+    join = config(tmp_path, tmp_path / "index", kind_of(workload.mode), BUCKETS, MAX_DELAY)
     settings = replace(join.settings, idle_timeout_us=600_000_000, history_us=3_600_000_000)
     join = replace(join, settings=settings, drain=False, tasks=2)
     left, right = (Category.create(join.home, name, SCHEMA, buckets=BUCKETS) for name in ("left", "right"))

@@ -15,7 +15,7 @@ from dovetail.crash_points import VARIABLE
 from dovetail.service.torture import nursery, points, quick_join
 from dovetail.service.torture.modes import KINDS, Kind
 from dovetail.service.torture.oracle import Row
-from dovetail.service.torture.quick_kinds import spec_of
+from dovetail.service.torture.quick_kinds import kind_of
 from dovetail.service.torture.workload import (
     AFTER,
     BEFORE,
@@ -57,7 +57,7 @@ def test_the_two_oracles_agree(kind: Kind) -> None:
 
 def witness(made: Workload) -> list:
     """What the oracles of the tests say."""
-    mode, spec = made.mode, spec_of(made.mode)
+    mode, spec = made.mode, kind_of(made.mode).spec
     how = spec.how, spec.match, spec.pick
     if mode.kind == "interval":
         return batch_join(made.left, made.right, BEFORE, AFTER, *how)

@@ -16,16 +16,16 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from dovetail.engine import live_index, run_files
 from dovetail.engine.copying import settle
-from dovetail.engine.floors import with_floors
+from dovetail.engine.driver import JoinDriver
 from dovetail.engine.join_step import run_step
-from dovetail.engine.snapshot_files import SnapshotFiles
+from dovetail.engine.live_index import unmap_all
 from dovetail.engine.store import StateStore
 from dovetail.joins.streams import ENDED, NEVER
 from dovetail.log.category import Category
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_config import JoinConfig, OutputColumn
+from dovetail.model.join_kind import IntervalJoin, JoinKind
 from dovetail.model.join_settings import JoinSettings
 from dovetail.model.offset import JoinOffset
 from dovetail.model.share import HotKey
@@ -86,6 +86,7 @@ class RecoveringJoin:
         hashing: Hashing,
         caps: Caps = NO_CAPS,
         buckets: int = BUCKETS,
+        kind: JoinKind | None = None,
     ) -> None:
         self.index = home / "index"
         self.hashing = hashing
@@ -97,14 +98,14 @@ class RecoveringJoin:
             left="left",
             right="right",
             keys=("_key_0",),
-            spec=IntervalSpec(*window, *mode, *caps),
+            join_kind=kind or IntervalJoin(IntervalSpec(*window, *mode, *caps)),
             columns=(OutputColumn("left_id", "left", "id"), OutputColumn("right_id", "right", "id")),
             buckets=buckets,
             tasks=1,
-            settings=JoinSettings(0, 0, 1),
+            settings=JoinSettings(0, 0, 1, history_us=0),
             index_dir=str(self.index),
         )
-        self.snapshots = SnapshotFiles(self.config)
+        self.driver = JoinDriver(self.config)
         self.offset = JoinOffset()
 
     def step(
@@ -112,19 +113,16 @@ class RecoveringJoin:
     ) -> list[tuple[int | None, int | None]]:
         start, end = self.offset, self._append(step, tasks).moved(hot=[list(key) for key in hot])
         settle()
-        end = self.snapshots.remembering(start, end)
+        end = self.driver.recoverable(start, end)
         if accident in ("the host is lost", "a snapshot is damaged"):
-            live_index._attached.clear()
-            run_files._mapped.clear()
+            unmap_all()
             shutil.rmtree(self.index, ignore_errors=True)
             self._lose(start, damaged=accident == "a snapshot is damaged")
         elif accident == "the index is lost":
-            live_index._attached.clear()
-            run_files._mapped.clear()
+            unmap_all()
             shutil.rmtree(self.index, ignore_errors=True)
         elif accident == "the workers are new":
-            live_index._attached.clear()
-            run_files._mapped.clear()
+            unmap_all()
         elif accident == "the output is lost":
             self._run(start, end)
         elif accident == "a worker dies":
@@ -133,15 +131,11 @@ class RecoveringJoin:
         if accident == "a snapshot is damaged":  # once: more than a few in a row are not survived
             self._lose(start, damaged=False)
         self.offset = end
-        self.snapshots.drop(before=end.way[0].step)
-        for category, floor in zip(self.sides, end.needed, strict=True):
-            category.set_reader("law", floor)
-            category.retain()
+        self.driver.retain(end)
         return in_order(rows)
 
     def _run(self, start: JoinOffset, end: JoinOffset) -> list[tuple[int | None, int | None]]:
-        batches = [b for task in range(end.tasks) for b in run_step(self.config, task, start, end, OUTPUT)]
-        return [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
+        return [tuple(row.values()) for batch in self.driver.run(start, end) for row in batch.to_pylist()]
 
     def _lose(self, offset: JoinOffset, *, damaged: bool) -> None:
         """The last snapshots had not come to the home yet, or their bits were turned there."""
@@ -174,7 +168,7 @@ class RecoveringJoin:
             if rows:
                 category.append(category.write_segments(self._batch(rows), self._buckets, _times))
         left_time, right_time = (int(max(NEVER, min(ENDED, time))) for time in step.until)
-        moved = self.offset.moved(
+        return self.offset.moved(
             step=self.offset.step + 1,
             left=self.sides[0].next_commit(),
             right=self.sides[1].next_commit(),
@@ -183,7 +177,6 @@ class RecoveringJoin:
             tasks=tasks,
             ended=(left_time, right_time) == (ENDED, ENDED),
         )
-        return with_floors(self.config, moved, *self.sides)
 
     def _batch(self, rows: tuple[Row, ...]) -> Iterator[pa.RecordBatch]:
         columns = [(self.hashing.of(row.key or 0), _time(row), row.key, row.id) for row in rows]

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from dovetail.engine.floors import with_floors
-from dovetail.engine.snapshot_files import SnapshotFiles
+from dovetail.engine.driver import JoinDriver
 from dovetail.joins.streams import ENDED, NEVER
 from dovetail.log.category import Category
 from dovetail.model.interval import IntervalSpec
+from dovetail.model.join_kind import ThetaJoin
 from dovetail.model.offset import JoinOffset
 from dovetail.model.theta import Theta
 from dovetail.model.time_codes import NO_TIME
@@ -42,9 +42,9 @@ class RecoveringTheta(RecoveringJoin):
     def __init__(self, home: Path, window: Window, mode: Mode, theta: Theta) -> None:
         super().__init__(home / "keyed", window, mode, HASHINGS[0], buckets=1)
         self.sides = [Category.create(str(home), name, SCHEMA, buckets=1) for name in ("left", "right")]
-        spec = IntervalSpec(*window, *mode)
-        self.config = replace(self.config, home=str(home), spec=spec, keys=(), theta=theta)
-        self.snapshots = SnapshotFiles(self.config)
+        kind = ThetaJoin(IntervalSpec(*window, *mode), theta)
+        self.config = replace(self.config, home=str(home), keys=(), join_kind=kind)
+        self.driver = JoinDriver(self.config)
         self._turns: Turns = ()
 
     def turns(self, turns: Turns, until: tuple[float, float], tasks: int, accident: str) -> list:
@@ -63,7 +63,7 @@ class RecoveringTheta(RecoveringJoin):
                 taken.append(0)
             taken[-1] += 1
         left_time, right_time = (int(max(NEVER, min(ENDED, time))) for time in step.until)
-        moved = self.offset.moved(
+        return self.offset.moved(
             step=self.offset.step + 1,
             left=self.sides[0].next_commit(),
             right=self.sides[1].next_commit(),
@@ -73,7 +73,6 @@ class RecoveringTheta(RecoveringJoin):
             ended=(left_time, right_time) == (ENDED, ENDED),
             turns=taken,
         )
-        return with_floors(self.config, moved, *self.sides)
 
     def _batch(self, rows: tuple[Row, ...]) -> Iterator[pa.RecordBatch]:
         columns = [(NO_TIME if row.time is None else row.time, row.key, row.id) for row in rows]

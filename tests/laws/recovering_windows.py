@@ -8,10 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 
 import windows_oracle as oracle
-from dovetail.engine.join_step import run_step
-from dovetail.engine.snapshot_files import SnapshotFiles
-from dovetail.model.interval import IntervalSpec
+from dovetail.engine.driver import JoinDriver
 from dovetail.model.join_config import OutputColumn
+from dovetail.model.join_kind import WindowedJoin
 from dovetail.model.offset import JoinOffset
 from dovetail.model.window_join import WindowJoin
 from laws.algorithms import Hashing
@@ -33,21 +32,16 @@ class RecoveringWindows(RecoveringJoin):
         )
         self.config = replace(
             self.config,
-            spec=IntervalSpec(window.length_us, window.length_us, how),
-            window=window,
+            join_kind=WindowedJoin(how, window),
             columns=(*self.config.columns, *bounds),
         )
-        self.snapshots = SnapshotFiles(self.config)
+        self.driver = JoinDriver(self.config)
 
     def step(self, *given: object, **more: object) -> list:
         return oracle.in_order(super().step(*given, **more))
 
     def _run(self, start: JoinOffset, end: JoinOffset) -> list:
         rows = []
-        for task in range(end.tasks):
-            for batch in run_step(self.config, task, start, end, OUTPUT):
-                table = pa.Table.from_batches([batch])
-                ids = [column.to_pylist() for column in table.columns[:2]]
-                bounds = [column.cast(pa.int64()).to_pylist() for column in table.columns[2:]]
-                rows += zip(*ids, *bounds, strict=True)
+        for batch in self.driver.run(start, end):
+            rows += zip(*(column.cast(pa.int64()).to_pylist() for column in batch.columns), strict=True)
         return rows

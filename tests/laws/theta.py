@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from dovetail.joins.state import JoinState
 from dovetail.joins.streams import Arrivals, Times
-from dovetail.joins.theta.step import Indexed, Task, Turn, step
+from dovetail.joins.theta.step import Indexed, Means, Turn, step
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.share import SIDES, Share
 from dovetail.model.theta import (
@@ -115,7 +115,7 @@ class Tasks:
                 *new,
                 times,
                 made,
-                Task(self.theta, self._operands, share, self.indexed[number_], {"left": 0, "right": 0}),
+                Means(self.theta, self._operands, share, self.indexed[number_], {"left": 0, "right": 0}),
             )
             pairs = list(zip(emitted.left.tolist(), emitted.right.tolist(), strict=True))
             out.append(pairs + [(row, None) for row in emitted.left_alone.tolist()])

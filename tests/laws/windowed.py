@@ -7,7 +7,7 @@ import numpy as np
 import windows_oracle as oracle
 from dovetail.joins.state import JoinState
 from dovetail.joins.streams import Times
-from dovetail.joins.windowed.step import Task, step
+from dovetail.joins.windowed.step import Means, step
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.window_join import NEVER, Emit, WindowJoin, hopping, session, tumbling
 from laws.algorithms import INT64, Hashing, IntervalStep
@@ -60,7 +60,7 @@ class WindowStep(IntervalStep):
         for keys, rows in zip(self.keys, (new.left, new.right), strict=True):
             keys.update((row.id, row.key) for row in rows)
         until = Times(*(int(max(INT64.min, min(INT64.max, time))) for time in new.until))
-        task = Task(self.window, threads=self.threads)
+        task = Means(self.window, threads=self.threads)
         if not self.hashing.exact:
             task = task._replace(same_key=self._same_key, key_numbers=self._key_numbers)
         outcome = step(self.state, self._arrivals(new.left), self._arrivals(new.right), until, task)

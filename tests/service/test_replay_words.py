@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dovetail.engine.measure import measure
-from dovetail.engine.replay_progress import Replaying
+from dovetail.joins.rebuild_progress import Replaying
 from dovetail.model.interval import IntervalSpec
 from dovetail.service.cli.status import facts
 from dovetail.service.metrics import MeasuredJoin

@@ -11,6 +11,7 @@ import pytest
 
 from dovetail.log.homes.filesystem import open_store
 from dovetail.model.interval import IntervalSpec
+from dovetail.model.join_kind import IntervalJoin
 from dovetail.model.join_settings import JoinSettings
 from dovetail.plan.application_file import application_path, encode
 from dovetail.plan.physical import CategoryOutput, JoinStage, NoopSink, Plan, SlicerStage
@@ -33,7 +34,9 @@ def plan(buckets: int, other_buckets: int) -> Plan:
             for side in (left, right)
         ]
         settings = JoinSettings(0, 0, 77, tasks)
-        stages.append(JoinStage(name, left, right, SPEC, settings, "source", (), (), "", NoopSink()))
+        stages.append(
+            JoinStage(name, left, right, IntervalJoin(SPEC), settings, "source", (), (), "", NoopSink())
+        )
     return Plan("app", tuple(stages))
 
 

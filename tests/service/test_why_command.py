@@ -12,6 +12,7 @@ import pytest
 
 from dovetail.log.homes.filesystem import open_store
 from dovetail.model.interval import IntervalSpec
+from dovetail.model.join_kind import IntervalJoin, ThetaJoin, WindowedJoin
 from dovetail.model.join_settings import JoinSettings
 from dovetail.model.theta import Theta
 from dovetail.model.window_join import tumbling
@@ -22,6 +23,7 @@ from laws.theta import band
 from unit.engine.stepping import Driven
 
 SPEC = IntervalSpec(30, 40, "left")
+KIND = IntervalJoin(SPEC)
 
 
 def plan(*joins: str) -> Plan:
@@ -30,7 +32,7 @@ def plan(*joins: str) -> Plan:
         for side in ("left", "right")
     )
     made = tuple(
-        JoinStage(name, "left", "right", SPEC, JoinSettings(0, 0, 77, 3), "source", (), (), "", NoopSink())
+        JoinStage(name, "left", "right", KIND, JoinSettings(0, 0, 77, 3), "source", (), (), "", NoopSink())
         for name in joins
     )
     return Plan("app", (*slicers, *made), ("a warning",))
@@ -96,15 +98,15 @@ def test_one_row_is_asked_for_by_its_number(home: str, capsys: pytest.CaptureFix
 
 @pytest.fixture
 def windowed(tmp_path: Path) -> str:
-    window = tumbling(100)
-    join = Driven.make(tmp_path, SPEC, window=window)
+    kind = WindowedJoin("left", tumbling(100))
+    join = Driven.make(tmp_path, kind)
     join.append("left", ("a", 110), ("b", 110))
     join.append("right", ("a", 150), ("b", 250))
     join.step(final=True)
     made = plan("view")
     return started(
         join.config.home,
-        replace(made, stages=(*made.stages[:2], replace(made.joins[0], window=window))),
+        replace(made, stages=(*made.stages[:2], replace(made.joins[0], join_kind=kind))),
     )
 
 
@@ -124,8 +126,8 @@ def test_a_join_within_windows(windowed: str, capsys: pytest.CaptureFixture[str]
 
 @pytest.fixture
 def theta(tmp_path: Path) -> str:
-    near = Theta((band(-2, 2),))
-    join = Driven.theta(tmp_path, SPEC, near)
+    near = ThetaJoin(SPEC, Theta((band(-2, 2),)))
+    join = Driven.make(tmp_path, near)
     join.append("left", (10, 100), (20, 100))
     join.append("right", (12, 120))
     join.step(final=True)
@@ -140,7 +142,7 @@ def theta(tmp_path: Path) -> str:
             made.slicers, ("left", "right"), ("`l`.`x`", "coalesce(`r`.`a`, 0)"), strict=True
         )
     ]
-    return started(join.config.home, replace(made, stages=(*sliced, replace(made.joins[0], theta=near))))
+    return started(join.config.home, replace(made, stages=(*sliced, replace(made.joins[0], join_kind=near))))
 
 
 def test_a_join_without_an_equality(theta: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,6 +14,7 @@ from bench.recovery_figure import Figure11
 from bench.recovery_report import Report, show
 from bench.recovery_restart import Restart
 
+from dovetail.engine.planner import JoinPlanner
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import JoinOffset
 
@@ -69,8 +70,8 @@ def test_the_join_of_figure_11_takes_its_window_and_plans_on(tmp_path: Path) -> 
     feed.tick()
     assert feed.backlog() == 550
     start = recovery_join.done(home)
-    left, right = feed._sides
-    end = recovery_join._floors(recovery_join._plan(start, left, right), left, right)
+    planner = JoinPlanner(recovery_join.config(home, tmp_path / "index"))
+    end = planner.plan(start, tasks=2)
     assert (start.step, end.step) == (1, 2)
     assert (start.right, end.right) == (5, 6)
     done = one_after_another(

@@ -12,12 +12,12 @@ import pyarrow as pa
 import pytest
 
 from dovetail.errors import DovetailError
+from dovetail.joins.theta.fate import ThetaFate
 from dovetail.log.category import Category
 from dovetail.plan.application_file import read_application
 from dovetail.plan.configure import join_config
 from dovetail.service.cli import main as cli
 from dovetail.service.metrics import measured
-from dovetail.why.theta_fate import ThetaFate
 from dovetail.why.why import why
 from spark.application import Application
 from spark.batch import count, database, differences, join_sql

@@ -18,7 +18,8 @@ from typing import Literal, NamedTuple
 from dovetail.errors import CorruptFile, DovetailError
 from dovetail.log import document
 from dovetail.log.homes.filesystem import open_store
-from dovetail.model.join_config import MOST_TASKS, JoinConfig
+from dovetail.model.join_config import JoinConfig
+from dovetail.model.join_kind import MOST_TASKS
 
 KIND, VERSION = "dovetail.tasks", 1
 _REMEDY = "ask again with `dovetail scale`, or delete the file; the join keeps its number of tasks until then"

@@ -4,26 +4,17 @@ from __future__ import annotations
 
 from dovetail.log.category import Category
 from dovetail.model.join_config import JoinConfig
-from dovetail.model.offset import ENDED, JoinOffset
-from dovetail.time.coordinator import needed_since
+from dovetail.model.join_kind import LastRows
+from dovetail.model.offset import JoinOffset
 
 
 def with_floors(config: JoinConfig, end: JoinOffset, left: Category, right: Category) -> JoinOffset:
     """The offset with its floors, from those that it has on."""
-    if config.theta is not None and config.theta.rows is not None:
-        rows = config.theta.rows
-        return end.moved(
-            left_floor=_last_rows(left, end.left_floor, end.left, 0 if end.ended else rows.left_rows),
-            right_floor=_last_rows(right, end.right_floor, end.right, 0 if end.ended else rows.right_rows),
-        )
-    if config.window is not None:
-        since = config.window.needed_since(end.left_time, end.right_time)
-        left_since = right_since = ENDED if end.ended else since
-    else:
-        left_since, right_since = needed_since(config.spec, end)
+    needed = config.join_kind.needed(end)
+    first = _last_rows if isinstance(needed, LastRows) else _recent
     return end.moved(
-        left_floor=_recent(left, end.left_floor, end.left, left_since),
-        right_floor=_recent(right, end.right_floor, end.right, right_since),
+        left_floor=first(left, end.left_floor, end.left, needed[0]),
+        right_floor=first(right, end.right_floor, end.right, needed[1]),
     )
 
 

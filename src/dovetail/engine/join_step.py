@@ -17,11 +17,12 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from dovetail.engine.advance import advance, index_bytes, rows_between
+from dovetail.engine.advance import advance, index_bytes
 from dovetail.engine.index_trouble import index_trouble
 from dovetail.engine.live_index import index_root
 from dovetail.engine.store import StateStore
 from dovetail.joins.emitted import Emitted
+from dovetail.joins.kind import StepInput
 from dovetail.joins.rows.gather import Batch, Rows
 from dovetail.joins.rows.pieces import Int64s, Places
 from dovetail.joins.streams import NEVER, Times
@@ -40,29 +41,28 @@ def run_step(
 ) -> Iterator[pa.RecordBatch]:
     """The joined rows of one bucket group between two offsets, in the columns of `schema`."""
     share = config.share(task, end)
-    left_rows, right_rows = rows_between(config, start, end)
+    given = StepInput.between(config, share, start, end)
     began = time.monotonic_ns()
     root = index_root(config.index_dir)
     with index_trouble(root):
         store = StateStore(config, share)
     with index_trouble(root), store.index.exclusively():
         at, rebuilt = store.resume(start)
-        emitted, totals = advance(config, share, at, start, end, left_rows, right_rows)
+        emitted, totals = advance(at, given)
         totals["rebuilds"] = totals.get("rebuilds", 0) + rebuilt
         totals["step_us"] = totals.get("step_us", 0) + (time.monotonic_ns() - began) // 1000
         if end.ended:  # nothing is held any more: give the memory back
             at = store.index.fresh(Times(*end.times))
         totals["index_bytes"] = index_bytes(at)
-        store.save(end, at.state, at.sample, totals)
-    yield from gather(config, emitted, left_rows, right_rows, schema)
+        store.save(end, at, totals)
+    yield from gather(config, emitted, given.left, given.right, schema)
 
 
 def gather(
     config: JoinConfig, emitted: Emitted, left: Rows, right: Rows, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     """Pairs first, then lone left rows, then lone right rows; the side that is not there is null."""
-    in_order = config.theta is not None and config.theta.order != "none"
-    if (left.packed or right.packed) and not in_order:
+    if (left.packed or right.packed) and not config.join_kind.in_order:
         emitted = neighbours_together(emitted, left)
     rows: dict[Side, Rows] = {"left": left, "right": right}
     bounds = window_columns(emitted) if any(column.side == "window" for column in config.columns) else {}

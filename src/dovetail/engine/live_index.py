@@ -44,17 +44,19 @@ from dovetail.crash_points import crash_point
 from dovetail.engine import run_files
 from dovetail.errors import DovetailError, StateError
 from dovetail.joins.buffer import Buffer
+from dovetail.joins.kind import LiveState
 from dovetail.joins.sample import Sample
 from dovetail.joins.state import JoinState
 from dovetail.joins.streams import Times
-from dovetail.joins.theta.step import Indexed
+from dovetail.joins.theta.runs import Run
 from dovetail.kernels import ring as rings
 from dovetail.kernels.ring import BLOCK_ROWS, ENTRY, Ring
 from dovetail.log import document
 from dovetail.log.homes.filesystem import shown
-from dovetail.model.interval import IntervalSpec
+from dovetail.model.join_kind import JoinKind, kind_to_json
+from dovetail.model.share import Side
 
-KIND, VERSION = "dovetail.index", 4
+KIND, VERSION = "dovetail.index", 5
 _TMPFS = Path("/dev/shm")
 _ROOM_BYTES = 1 << 30
 
@@ -83,26 +85,15 @@ _attached: dict[str, _Mapped] = {}
 """Rings this process has mapped, by ring directory and side: mapping anew would fault every page in again."""
 
 
-class Attached(NamedTuple):
-    """What lies in an index: the join's state, its sample, its running totals, and the runs of a theta
-    join."""
-
-    state: JoinState
-    sample: Sample
-    totals: dict[str, int]
-    indexed: Indexed
-
-
 class _Header(NamedTuple):
     """What `header.json` says, checked: a header that is none of this host and release is not one."""
 
     state: str
-    spec: Any
+    join_kind: Any
     generation: int
     rings: dict[str, _RingFile]
     halvings: int
     totals: dict[str, int]
-    theta: str
     runs: dict[str, list[run_files.RunFile]]
 
     @classmethod
@@ -124,12 +115,11 @@ class _Header(NamedTuple):
             raise ValueError("not a header of this host")
         return cls(
             body["state"],
-            body["spec"],
+            body["join_kind"],
             body["generation"],
             files,
             body["halvings"],
             body["totals"],
-            body["theta"],
             run_files.checked(body["runs"]),
         )
 
@@ -139,12 +129,11 @@ class LiveIndex:
     """The directory of one bucket group's index."""
 
     directory: Path
-    spec: IntervalSpec
-    theta: str = ""
+    join_kind: JoinKind
     _generation: int = 0
     _files: dict[str, tuple[str, int, bool]] = field(default_factory=dict)
     _rings: dict[str, Ring] = field(default_factory=dict)
-    _indexed: Indexed = field(default_factory=dict)
+    _runs: dict[Side, list[Run]] = field(default_factory=dict)
 
     @contextmanager
     def exclusively(self) -> Iterator[None]:
@@ -154,10 +143,10 @@ class LiveIndex:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
-    def attach(self, version: str, times: Times) -> Attached | None:
+    def attach(self, version: str, times: Times) -> LiveState | None:
         """The state at that version with its running totals, or None. From here on the index is dirty."""
         header = self._take_header()
-        if header is None or header.state != version or header.spec != self.spec.to_json():
+        if header is None or header.state != version or header.join_kind != kind_to_json(self.join_kind):
             self._forget()
             return None
         buffers = {}
@@ -169,32 +158,30 @@ class LiveIndex:
             self._files[side], self._rings[side] = file[:3], ring
             buffers[side] = Buffer(side, ring, self.allocate)
         self._generation = header.generation
-        if header.theta == self.theta:
-            self._indexed.update(run_files.load(self.directory, header.runs))
-        state = JoinState(self.spec, buffers["left"], buffers["right"], times)
+        self._runs.update(run_files.load(self.directory, header.runs))
+        state = JoinState(self.join_kind.spec, buffers["left"], buffers["right"], times)
         sample = Sample(buffers["sampled_left"], buffers["sampled_right"], header.halvings)
-        return Attached(state, sample, header.totals, self._indexed)
+        return LiveState(state, sample, header.totals, self._runs)
 
-    def fresh(self, times: Times) -> Attached:
+    def fresh(self, times: Times) -> LiveState:
         """An empty state with its rings in this index. What was there before is gone from here on."""
         self._take_header()
         self._forget()
-        state = JoinState.empty(self.spec, self.allocate)
+        state = JoinState.empty(self.join_kind.spec, self.allocate)
         state.times = times
-        return Attached(state, Sample.empty(self.allocate), {}, self._indexed)
+        return LiveState(state, Sample.empty(self.allocate), {}, self._runs)
 
     def save(self, version: str, totals: dict[str, int], sample: Sample) -> None:
         """Declare the mapped rings to be the state of that version."""
         body = {
             "boot": _boot_id(),
             "state": version,
-            "spec": self.spec.to_json(),
+            "join_kind": kind_to_json(self.join_kind),
             "generation": self._generation,
             "rings": {side: [*file, _says(self._rings[side])] for side, file in self._files.items()},
             "halvings": sample.halvings,
             "totals": totals,
-            "theta": self.theta,
-            "runs": run_files.save(self.directory, self._indexed),
+            "runs": run_files.save(self.directory, self._runs),
         }
         with tempfile.NamedTemporaryFile("wb", dir=self.directory, delete=False) as temporary:
             temporary.write(document.encode(KIND, VERSION, body))
@@ -284,7 +271,7 @@ class LiveIndex:
     def _forget(self) -> None:
         self._files.clear()
         self._rings.clear()
-        self._indexed.clear()
+        self._runs.clear()
         run_files.forget(self.directory)
         for side in RINGS:
             _attached.pop(f"{self.directory}/{side}", None)
@@ -313,6 +300,12 @@ def _layout(capacity: int, with_best: bool) -> list[int]:
     for size in sizes:
         offsets.append(offsets[-1] + size)
     return offsets
+
+
+def unmap_all() -> None:
+    """Let go of everything that this process has mapped: the next step maps it again, and checks it."""
+    _attached.clear()
+    run_files.unmap_all()
 
 
 def index_root(chosen: str | None) -> Path:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dovetail.engine.advance import Totals, add_totals
 from dovetail.engine.asked_tasks import Origin, asked
-from dovetail.engine.replay_progress import Replaying, replaying
 from dovetail.engine.snapshot_files import SnapshotFiles
 from dovetail.engine.step_log import StepLog
 from dovetail.joins.interval.capped_keys import worst
+from dovetail.joins.kind import Totals, add_totals
+from dovetail.joins.rebuild_progress import Replaying, replaying
 from dovetail.log.category import Category
 from dovetail.log.commit import Commit
 from dovetail.model.frequent_key import FrequentKey, most_frequent

@@ -23,9 +23,9 @@ import xxhash
 
 from dovetail.errors import StateError
 from dovetail.joins.theta.runs import Run
-from dovetail.joins.theta.step import Indexed
-from dovetail.model.share import SIDES
+from dovetail.model.share import SIDES, Side
 
+Runs = dict[Side, list[Run]]
 _NAME = re.compile(r"[0-9a-f]{32}\.run")
 _mapped: dict[str, Run] = {}
 """Runs that this process has mapped or made, by path."""
@@ -66,7 +66,7 @@ class RunFile(NamedTuple):
         return 8 * self.rows * (1 + len(self.lines) + self.words) + flags
 
 
-def save(directory: Path, indexed: Indexed) -> dict[str, list[list[Any]]]:
+def save(directory: Path, indexed: Runs) -> dict[str, list[list[Any]]]:
     """Writes the runs that lie in no file yet; what the header has to say of all."""
     said: dict[str, list[list[Any]]] = {
         side: [list(_saved(directory, run)) for run in runs] for side, runs in indexed.items()
@@ -86,9 +86,9 @@ def checked(said: dict[str, Any]) -> dict[str, list[RunFile]]:
     return {side: [RunFile.of(one) for one in files] for side, files in said.items()}
 
 
-def load(directory: Path, files: dict[str, list[RunFile]]) -> Indexed:
+def load(directory: Path, files: dict[str, list[RunFile]]) -> Runs:
     """Nothing where one of them is not as it was saved."""
-    indexed: Indexed = {}
+    indexed: Runs = {}
     for side in SIDES:
         if side not in files:
             continue
@@ -103,6 +103,10 @@ def forget(directory: Path) -> None:
     for file in directory.glob("*.run"):
         file.unlink(missing_ok=True)
     _forget_others(directory, set())
+
+
+def unmap_all() -> None:
+    _mapped.clear()
 
 
 def unmap_other_groupings(group: Path) -> None:

@@ -20,8 +20,8 @@ from dovetail.crash_points import crash_point
 from dovetail.engine.copying import send
 from dovetail.engine.home_snapshots import NAME, HomeSnapshots
 from dovetail.engine.live_index import index_root, join_directory
-from dovetail.engine.snapshot import Snapshot, decode_snapshot, encode_snapshot, snapshot_totals
 from dovetail.errors import CorruptFile, DovetailError, StateError
+from dovetail.joins.snapshot import Snapshot, decode_snapshot, encode_snapshot, snapshot_totals
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import JoinOffset
 

@@ -1,23 +1,21 @@
 """Law: the state at an offset is a function of the offset and the home; the live index only makes it quick to
 get.
 
-`resume` gives the state of one task's share at an offset: from the live index where its version fits, else
-from the snapshots and the log; where a snapshot is missing or damaged, from those of an earlier step, and
-the steps after it are run once more. Tasks and hot keys may have changed in between: rows go to whom they
-belong now, by the bucket they have in the log.
+`resume` gives the state of one task's share at an offset. It comes from the live index where its version
+fits, else from snapshots and the log. Where a snapshot is missing or damaged, it comes from those of an
+earlier step, and the steps after it run once more. The number of tasks and the hot keys may have changed in
+between: each row goes to the task that it belongs to now, by the bucket it has in the log.
 """
 
 from __future__ import annotations
 
-from functools import reduce
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dovetail.engine.advance import Totals, add_totals, advance, rows_between
+from dovetail.engine.advance import advance
 from dovetail.engine.live_index import (
-    Attached,
     LiveIndex,
     claim_directory,
     drop_other_groupings,
@@ -26,19 +24,15 @@ from dovetail.engine.live_index import (
     unmap_other_groupings,
 )
 from dovetail.engine.regrouping import dealt_totals
-from dovetail.engine.right_window import Wanted, replay_left, replay_right, replay_windows
-from dovetail.engine.snapshot import Snapshot
 from dovetail.engine.snapshot_files import SnapshotFiles
 from dovetail.errors import CorruptFile, StateError, UnknownVersion
-from dovetail.joins.buffer import Buffer, Held
-from dovetail.joins.rows.arrivals import Int64s, buckets_of, mine
-from dovetail.joins.sample import Sample
-from dovetail.joins.state import JoinState
+from dovetail.joins.buffer import Held
+from dovetail.joins.kind import LiveState, Saved, StepInput, Totals, add_totals, buckets_at, buffers
+from dovetail.joins.kinds import verbs_of
 from dovetail.joins.streams import Times
-from dovetail.log.category import Category
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import JoinOffset
-from dovetail.model.share import SIDES, HotKey, Share, Side
+from dovetail.model.share import HotKey, Share, Side
 
 UNUSABLE = (StateError, CorruptFile, UnknownVersion)
 """A snapshot that is missing or damaged. One that a later release wrote has no sound one before it."""
@@ -50,179 +44,99 @@ class StateStore:
     def __init__(self, config: JoinConfig, share: Share) -> None:
         self.config = config
         self.share = share
+        self._verbs = verbs_of(config.join_kind)
         root = index_root(config.index_dir)
         directory = group_directory(root, config.home, config.state_path, share.task, share.tasks)
         claim_directory(directory, config.home)
         unmap_other_groupings(directory)
-        self.index = LiveIndex(directory, config.spec, str(config.theta) if config.theta else "")
+        self.index = LiveIndex(directory, config.join_kind)
         self.snapshots = SnapshotFiles(config)
 
-    def resume(self, offset: JoinOffset) -> tuple[Attached, bool]:
-        """The state at an offset, and whether it had to be rebuilt; then the sample begins anew."""
+    def resume(self, offset: JoinOffset) -> tuple[LiveState, bool]:
+        """The state at an offset, and whether it had to be rebuilt; then the sample starts empty."""
         if offset.tasks == 0:
             return self.index.fresh(Times(*offset.times)), False
         live = self._live(offset)
         return (live, False) if live is not None else (self._recovered(offset), True)
 
-    def save(self, offset: JoinOffset, state: JoinState, sample: Sample, totals: Totals) -> None:
+    def save(self, offset: JoinOffset, at: LiveState, totals: Totals) -> None:
         """Make this the state at an offset."""
-        self.snapshots.write(offset, self.share.task, self._snapshot(state, totals))
-        self.index.save(offset.version, totals, sample)
+        kept = self._verbs.snapshot(self.config, self.share, at.state, totals)
+        self.snapshots.write(offset, self.share.task, kept)
+        self.index.save(offset.version, totals, at.sample)
 
-    def _snapshot(self, state: JoinState, totals: Totals) -> Snapshot:
-        """What the log cannot give back."""
-        matched, window = np.empty(0, np.int64), self.config.window
-        if window is not None:
-            if window.replayable:
-                return Snapshot(nobody(), matched, totals)
-            return Snapshot(state.left.held(), matched, totals, state.right.held())
-        if self.config.spec.keeps_right:
-            right = state.right.held()
-            matched = right.row[right.matched]
-        left = nobody() if self._log_has_left else state.left.held()
-        return Snapshot(left, matched, totals)
-
-    @property
-    def _log_has_left(self) -> bool:
-        """Open left rows are what the log says they are: nothing was chosen, and none of them has to know
-        whether it has had a partner."""
-        return self.share.dealt == SIDES
-
-    def _live(self, offset: JoinOffset) -> Attached | None:
+    def _live(self, offset: JoinOffset) -> LiveState | None:
         if offset.tasks != self.share.tasks:
             return None
         live = self.index.attach(offset.version, Times(*offset.times))
         moved = {key.hash for key in set(offset.hot_keys) ^ set(self.share.hot)}
         if live is not None and moved:
             try:
-                snapshots = self._snapshots(offset)
+                saved = self._saved(offset)
             except UNUSABLE:
                 return None
-            self._deal_again(live.state, offset, moved, snapshots)
+            self._deal_again(live, saved, moved)
         return live
 
-    def _recovered(self, offset: JoinOffset) -> Attached:
-        """From the newest step on the way here whose snapshots are sound."""
+    def _recovered(self, offset: JoinOffset) -> LiveState:
+        """From the newest step on the recovery path whose snapshots are sound."""
         drop_other_groupings(self.index.directory)
         way, trouble = offset.way, None
         for number in reversed(range(len(way))):
             try:
-                snapshots = self._snapshots(way[number])
+                saved = self._saved(way[number])
             except UNUSABLE as error:
                 trouble = trouble or error
                 continue
-            at = self._rebuilt(way[number], snapshots)
+            at = self._rebuilt(saved)
             for start, end in pairwise(way[number:]):
                 at = self._once_more(at, start, end)
             return at
         assert trouble is not None
         raise trouble
 
-    def _once_more(self, at: Attached, start: JoinOffset, end: JoinOffset) -> Attached:
+    def _once_more(self, at: LiveState, start: JoinOffset, end: JoinOffset) -> LiveState:
         """The state after a step whose rows have come out already."""
-        _, totals = advance(self.config, self.share, at, start, end, *rows_between(self.config, start, end))
+        _, totals = advance(at, StepInput.between(self.config, self.share, start, end))
         if end.ended:
             at = self.index.fresh(Times(*end.times))
         return at._replace(totals=totals)
 
-    def _snapshots(self, offset: JoinOffset) -> list[Snapshot]:
-        """Those that this share is made of: its own, or all where rows were dealt out otherwise."""
-        if offset.tasks == self.share.tasks and offset.hot_keys == self.share.hot:
-            return [self.snapshots.read(offset, self.share.task)]
-        return [self.snapshots.read(offset, task) for task in range(offset.tasks)]
+    def _saved(self, offset: JoinOffset) -> Saved:
+        """The snapshots that this share is made of: its own, or all where rows were shared out otherwise."""
+        same = offset.tasks == self.share.tasks and offset.hot_keys == self.share.hot
+        tasks = [self.share.task] if same else range(offset.tasks)
+        return Saved(offset, [self.snapshots.read(offset, task) for task in tasks], same)
 
-    def _rebuilt(self, offset: JoinOffset, snapshots: list[Snapshot]) -> Attached:
-        fresh, share = self.index.fresh(Times(*offset.times)), self.share
-        if offset.tasks == 0:
+    def _rebuilt(self, saved: Saved) -> LiveState:
+        share, snapshots = self.share, saved.snapshots
+        fresh = self.index.fresh(Times(*saved.offset.times))
+        if saved.offset.tasks == 0:
             return fresh
-        state = fresh.state
-        same_tasks = offset.tasks == share.tasks
-        if self.config.window is not None and self.config.window.replayable:
-            replay_windows(self.config, self.config.window, share, state, offset)
-        elif self.config.window is not None:
-            self._insert_sessions(state, offset, snapshots, dealt_anew=not same_tasks)
-        else:
-            if self._log_has_left:
-                replay_left(self.config, share, state, offset)
-            elif same_tasks and offset.hot_keys == share.hot:
-                state.left.insert(snapshots[0].left)
-            else:
-                state.left.insert(self._left_share(offset, snapshots))
-            matched = np.concatenate([snapshot.right_matched for snapshot in snapshots])
-            replay_right(self.config, share, state, offset, matched)
-        if same_tasks:
-            return fresh._replace(totals=snapshots[share.task if len(snapshots) > 1 else 0].totals)
+        self._verbs.rebuild(self.config, share, fresh.state, saved)
+        if saved.offset.tasks == share.tasks:
+            return fresh._replace(totals=snapshots[0 if saved.same else share.task].totals)
         totals: Totals = {}
         for snapshot in snapshots:
             totals = add_totals(totals, snapshot.totals)
         return fresh._replace(totals=dealt_totals(totals, share))
 
-    def _insert_sessions(
-        self, state: JoinState, offset: JoinOffset, snapshots: list[Snapshot], *, dealt_anew: bool
-    ) -> None:
-        both: tuple[tuple[Side, Buffer], ...] = (("left", state.left), ("right", state.right))
-        for side, buffer in both:
-            parts = [snapshot.left if side == "left" else snapshot.right for snapshot in snapshots]
-            held = reduce(Held.joined, [part for part in parts if part is not None], nobody())
-            if dealt_anew:
-                held = held.where(mine(self.share, side, held, self._buckets(offset, side, held.row)))
-            buffer.insert(held)
-
-    def _deal_again(
-        self, state: JoinState, offset: JoinOffset, keys: set[int], snapshots: list[Snapshot]
-    ) -> None:
-        """Give the rows of these keys to whom they belong now; all others stay where they are."""
-        buckets = self.config.buckets
+    def _deal_again(self, live: LiveState, saved: Saved, keys: set[int]) -> None:
+        """Give the rows of these keys to the tasks they belong to now; all others stay where they are."""
         tags = np.unique(np.array([HotKey(key, "left").tag for key in keys], np.uint32))
 
         def of_these(side: Side, held: Held) -> NDArray[np.bool_]:
-            found = self._buckets(offset, side, held.row)
+            found = buckets_at(self.config, saved.offset, side, held.row)
             chosen = np.zeros(len(found), np.bool_)
             for key in keys:
-                chosen |= (held.tag == HotKey(key, "left").tag) & (found == key % buckets)
+                # Another key may have the same tag, but not in the same bucket.
+                chosen |= (held.tag == HotKey(key, "left").tag) & (found == key % self.config.buckets)
             return chosen
 
-        both: tuple[tuple[Side, Buffer], ...] = (("left", state.left), ("right", state.right))
-        for side, buffer in both:
+        for side, buffer in buffers(live.state):
             slots, _ = buffer.crowded(tags, 0)
             buffer.kill(slots[of_these(side, buffer.held_at(slots))])
-        if self.config.window is not None:
-            wanted: dict[Side, Wanted] = {
-                "left": lambda held: of_these("left", held),
-                "right": lambda held: of_these("right", held),
-            }
-            replay_windows(self.config, self.config.window, self.share, state, offset, wanted)
-            return
-        left = self._left_share(offset, snapshots)
-        state.left.insert(left.where(of_these("left", left)))
-        replay_right(
-            self.config,
-            self.share,
-            state,
-            offset,
-            np.empty(0, np.int64),
-            lambda held: of_these("right", held),
-        )
-
-    def _left_share(self, offset: JoinOffset, snapshots: list[Snapshot]) -> Held:
-        """This task's open left rows out of all tasks' snapshots; copies of a row are one."""
-        held = reduce(Held.joined, (snapshot.left for snapshot in snapshots))
-        if any(key.dealt == "right" for key in offset.hot_keys):
-            first = np.zeros(len(held.row), np.bool_)
-            first[np.unique(held.row, return_index=True)[1]] = True
-            held = held.where(first)
-        return held.where(mine(self.share, "left", held, self._buckets(offset, "left", held.row)))
-
-    def _buckets(self, offset: JoinOffset, side: Side, rows: Int64s) -> Int64s:
-        config = self.config
-        if side == "left":
-            return buckets_of(Category.open(config.home, config.left), offset.left_floor, offset.left, rows)
-        return buckets_of(Category.open(config.home, config.right), offset.right_floor, offset.right, rows)
-
-
-def nobody() -> Held:
-    none = np.empty(0, np.int64)
-    return Held.fresh(np.empty(0, np.uint32), none, none)
+        self._verbs.rebuild(self.config, self.share, live.state, saved, of_these)
 
 
 def read_totals(config: JoinConfig, offset: JoinOffset) -> Totals:

@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from dovetail.errors import PlanError
 from dovetail.model.interval import IntervalSpec
+from dovetail.model.join_kind import IntervalJoin, JoinKind, ThetaJoin, WindowedJoin
 from dovetail.model.window_join import LONGEST_SESSION_US
 from dovetail.plan.consumers import unread
 from dovetail.plan.dialect import spark_sql
@@ -137,7 +138,7 @@ def _join_stage(program: Program, view: CreateView, output: Output) -> JoinStage
         assert isinstance(side, CreateInput)
         assert isinstance(side.origin, Scribe)
         categories.append(side.origin.category)
-    condition, given = join.condition, join.options
+    given = join.options
     types = relation_types(program)
     columns = []
     for item in join.query.expressions:
@@ -153,18 +154,24 @@ def _join_stage(program: Program, view: CreateView, output: Output) -> JoinStage
         name=categories[0].removeprefix(f"{program.application}.").removesuffix(".left"),
         left=categories[0],
         right=categories[1],
-        spec=_spec(program, join),
+        join_kind=_kind(program, join),
         settings=given.settings,
         source_name=view.name,
         columns=tuple(columns),
         views=(),
         select="",
         output=output,
-        theta=theta_of(join, environment_of(join.query, types)) if condition.is_theta else None,
-        window=condition.window.join(program, join.how, given.emit, given.max_session_us)
-        if condition.window
-        else None,
     )
+
+
+def _kind(program: Program, join: JoinView) -> JoinKind:
+    spec, condition, given = _spec(program, join), join.condition, join.options
+    if condition.window is not None:
+        window = condition.window.join(program, join.how, given.emit, given.max_session_us)
+        return WindowedJoin(join.how, window)
+    if condition.is_theta:
+        return ThetaJoin(spec, theta_of(join, environment_of(join.query, relation_types(program))))
+    return IntervalJoin(spec)
 
 
 def _spec(program: Program, join: JoinView) -> IntervalSpec:

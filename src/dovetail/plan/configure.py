@@ -1,10 +1,10 @@
-"""What a join operator is told, from the plan and the place it runs in."""
+"""The configuration of a join operator, from the plan and the place it runs in."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-from dovetail.model.join_config import JoinConfig, OutputColumn, most_tasks
+from dovetail.model.join_config import JoinConfig, OutputColumn
 from dovetail.plan.physical import CategoryOutput, JoinColumn, JoinStage, Plan
 
 
@@ -27,15 +27,13 @@ def join_config(
         left=stage.left,
         right=stage.right,
         keys=sliced.keys,
-        spec=stage.spec,
+        join_kind=stage.join_kind,
         columns=tuple(OutputColumn(column.name, _side_of(column), column.source) for column in stage.columns),
         buckets=sliced.buckets,
-        tasks=min(stage.settings.tasks or tasks, most_tasks(stage.theta, sliced.buckets)),
+        tasks=min(stage.settings.tasks or tasks, stage.join_kind.most_tasks(sliced.buckets)),
         settings=stage.settings,
         index_dir=index_dir,
         drain=drain,
-        theta=stage.theta,
-        window=stage.window,
         gate=gate,
     )
 

@@ -14,12 +14,12 @@ from typing import Any
 from dovetail.errors import CorruptFile, DovetailError, UnknownVersion
 from dovetail.model.compression import Compression
 from dovetail.model.interval import IntervalSpec
+from dovetail.model.join_kind import IntervalJoin, JoinKind, ThetaJoin, WindowedJoin
 from dovetail.model.join_settings import JoinSettings
-from dovetail.model.theta import Constant, Operand, Operation, Theta
-from dovetail.model.window_join import WindowJoin
+from dovetail.model.theta import Constant, Operand, Operation
 from dovetail.plan.plan_json import decode, encode
 
-PLAN_VERSION = 1
+PLAN_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class JoinStage:
     name: str
     left: str
     right: str
-    spec: IntervalSpec
+    join_kind: JoinKind
     settings: JoinSettings
     source_name: str
     columns: tuple[JoinColumn, ...]
@@ -150,8 +150,10 @@ class JoinStage:
     select: str
     output: Output
     watermark: Watermark | None = None
-    theta: Theta | None = None
-    window: WindowJoin | None = None
+
+    @property
+    def spec(self) -> IntervalSpec:
+        return self.join_kind.spec
 
 
 Stage = SlicerStage | JoinStage
@@ -191,6 +193,9 @@ _KINDS: dict[str, type] = {
         NoopSink,
         SlicerStage,
         JoinStage,
+        IntervalJoin,
+        WindowedJoin,
+        ThetaJoin,
         Operand,
         Constant,
         Operation,
@@ -204,6 +209,8 @@ def to_json(plan: Plan) -> dict[str, Any]:
 
 def from_json(data: Any) -> Plan:
     version = data.get("version") if isinstance(data, dict) else None
+    if version == 1:
+        data, version = _from_version_1(data), PLAN_VERSION
     if version != PLAN_VERSION:
         raise UnknownVersion(
             f"a plan of version {version!r} cannot be read",
@@ -220,6 +227,20 @@ def from_json(data: Any) -> Plan:
             hint="plan the application again from its PQL text",
         ) from None
     return plan
+
+
+def _from_version_1(data: dict[str, Any]) -> dict[str, Any]:
+    """Until version 2 a join stage had `spec` and, for two of the kinds, `theta` or `window` beside it."""
+    stages = [dict(stage) for stage in data.get("stages", ())]
+    for stage in (stage for stage in stages if stage.get("kind") == "JoinStage"):
+        spec, theta, window = (stage.pop(name, None) for name in ("spec", "theta", "window"))
+        if window is not None:
+            stage["join_kind"] = {"kind": "WindowedJoin", "how": spec["how"], "window": window}
+        elif theta is not None:
+            stage["join_kind"] = {"kind": "ThetaJoin", "spec": spec, "theta": theta}
+        else:
+            stage["join_kind"] = {"kind": "IntervalJoin", "spec": spec}
+    return {**data, "version": PLAN_VERSION, "stages": stages}
 
 
 def rejects_category(application: str, table: str) -> str:

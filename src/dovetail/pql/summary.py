@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from dovetail.model.join_kind import WindowedJoin
 from dovetail.plan.dialect import pql_sql
 from dovetail.plan.joins.bands import bands_in
 from dovetail.plan.joins.condition import JoinView, read_join
@@ -117,21 +118,22 @@ def _join(program: Program, view: CreateView, stage: JoinStage) -> PlannedJoin:
         match=match_words(stage.spec),
         counted=counted,
         finds=_finds(program, join) if on.is_theta else _window_lines(stage),
-        within=stage.window is not None,
+        within=isinstance(stage.join_kind, WindowedJoin),
     )
 
 
 def _window(join: JoinView, stage: JoinStage) -> str:
-    if stage.window is not None:
-        return f"within one window: {windows_words(stage.window)}"
+    if isinstance(stage.join_kind, WindowedJoin):
+        return f"within one window: {windows_words(stage.join_kind.window)}"
     rows, on = join.options.rows, join.condition
     return rows_words(rows) if rows else window_words(on.before_us, on.after_us)
 
 
 def _window_lines(stage: JoinStage) -> tuple[str, ...]:
-    if stage.window is None:
+    if not isinstance(stage.join_kind, WindowedJoin):
         return ()
-    return emit_words(stage.window, stage.spec.how), f"joins {algorithm_words(stage.window)}"
+    window = stage.join_kind.window
+    return emit_words(window, stage.join_kind.how), f"joins {algorithm_words(window)}"
 
 
 def _finds(program: Program, join: JoinView) -> tuple[str, ...]:

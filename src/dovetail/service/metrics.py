@@ -14,9 +14,9 @@ from prometheus_client.registry import Collector
 
 from dovetail.engine.measure import JoinMeasure, measure
 from dovetail.engine.step_log import StepLog
-from dovetail.joins.windowed.run import JOINED_BY
+from dovetail.joins.windowed.advance import JOINED_BY
 from dovetail.log.category import Category, list_categories
-from dovetail.model.interval import IntervalSpec
+from dovetail.model.join_kind import JoinKind, WindowedJoin
 from dovetail.model.window_join import WindowJoin
 from dovetail.plan.application_file import read_application
 from dovetail.plan.configure import join_config
@@ -31,12 +31,16 @@ class MeasuredJoin:
     """A join's measures and what they advise."""
 
     measure: JoinMeasure
-    spec: IntervalSpec
+    join_kind: JoinKind
     distances: dict[Bound, Distances] | None
     advice: tuple[Advice, ...]
-    window: WindowJoin | None = None  # of a join within windows
     stepped_at_us: int | None = None  # when its last step was planned
     newest_commit_us: tuple[int | None, int | None] = (None, None)  # when left and right last grew
+
+    @property
+    def window(self) -> WindowJoin | None:
+        """Of a join within windows."""
+        return self.join_kind.window if isinstance(self.join_kind, WindowedJoin) else None
 
     @property
     def age(self) -> str:
@@ -51,7 +55,7 @@ class MeasuredJoin:
     @property
     def emit_because(self) -> str | None:
         """When a window join emits its pairs, and why."""
-        return emit_words(self.window, self.spec.how) if self.window else None
+        return emit_words(self.window, self.join_kind.how) if self.window else None
 
     @property
     def algorithms(self) -> dict[str, int]:
@@ -119,10 +123,9 @@ def _join(home: str, plan: Plan, stage: JoinStage, now_us: int) -> MeasuredJoin:
     records = StepLog(home, config.state_path).recent(1)
     return MeasuredJoin(
         found,
-        stage.spec,
+        stage.join_kind,
         distances(stage.spec, found),
         advice,
-        stage.window,
         records[-1].planned_at_us if records else None,
         (_newest_commit_us(home, found.left.category), _newest_commit_us(home, found.right.category)),
     )

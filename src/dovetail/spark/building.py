@@ -18,6 +18,8 @@ from dovetail.errors import PlanError
 from dovetail.joins.theta.condition import check_types
 from dovetail.log.category import Category
 from dovetail.model.join_config import JoinConfig
+from dovetail.model.join_kind import ThetaJoin
+from dovetail.model.theta import Theta
 from dovetail.model.validity import Validity
 from dovetail.plan.configure import join_config
 from dovetail.plan.physical import (
@@ -186,8 +188,8 @@ class Builder:
             side.rows = sliced(side.rows, output.keys, output.time, types)
             side.validity = stage.settings.validity
             make_category(side.rows, self.home, output.category, output.buckets, output.compression, "side")
-        if stage.theta is not None:
-            self._require_conditions(stage)
+        if isinstance(stage.join_kind, ThetaJoin):
+            self._require_conditions(stage, stage.join_kind.theta)
         return join_config(
             self.plan,
             stage,
@@ -198,11 +200,10 @@ class Builder:
             gate=self.gates.path(stage.name) if self.gates else None,
         )
 
-    def _require_conditions(self, stage: JoinStage) -> None:
-        assert stage.theta is not None
+    def _require_conditions(self, stage: JoinStage, theta: Theta) -> None:
         schemas = [Category.open(self.home, name).schema for name in (stage.left, stage.right)]
         try:
-            check_types(stage.theta.conditions, *schemas)
+            check_types(theta.conditions, *schemas)
         except PlanError as error:
             error.where = f"join {stage.name}"
             raise

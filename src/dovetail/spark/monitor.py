@@ -12,9 +12,9 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
 
 from dovetail.engine.measure import match_rate
-from dovetail.engine.replay_progress import Replaying, replaying
 from dovetail.engine.store import read_totals
 from dovetail.errors import DovetailError
+from dovetail.joins.rebuild_progress import Replaying, replaying
 from dovetail.log.category import Category, list_categories
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import NEVER, JoinOffset

@@ -210,19 +210,3 @@ def clocks(start: JoinOffset, pace: Pace) -> tuple[Clock, Clock]:
         Clock.at(left_time, pace.left_max_delay_us, pace.estimate, left_saved),
         Clock.at(right_time, pace.right_max_delay_us, pace.estimate, right_saved),
     )
-
-
-def needed_since(spec: IntervalSpec, offset: JoinOffset) -> tuple[int, int]:
-    """Event times from which on left and right rows may still be needed at an offset: what a rebuild reads.
-
-    The right bound reaches back to partners that open left rows may have chosen already (deferred picks).
-    """
-    left_time, right_time = offset.left_time, offset.right_time
-    if offset.ended:
-        return ENDED, ENDED
-    lowest = -(2**62)
-    open_since = max(lowest, right_time) - spec.after_us
-    retained_since = max(lowest, left_time) - spec.before_us
-    if spec.defers_pick:
-        retained_since = min(retained_since, open_since - spec.before_us)
-    return open_since, retained_since

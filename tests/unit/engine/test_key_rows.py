@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from dovetail.joins.rows.key_rows import key_rows, similar_keys
+from dovetail.joins.rows.literals import value_of
 from dovetail.log.category import Category
 from dovetail.slicing.write_rows import bucket_of, time_of
-from dovetail.why.literals import value_of
 
 NAMES = ("_key_0", "_key_1")
 

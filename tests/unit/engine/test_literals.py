@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from dovetail.errors import InputError
-from dovetail.why.literals import instant_us, value_of
+from dovetail.joins.rows.literals import instant_us, value_of
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 

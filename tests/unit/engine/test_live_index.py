@@ -17,6 +17,7 @@ from dovetail.joins.streams import Times
 from dovetail.kernels.ring import tag_of
 from dovetail.log import document
 from dovetail.model.interval import IntervalSpec
+from dovetail.model.join_kind import IntervalJoin
 
 SPEC = IntervalSpec(60, 60, "inner")
 TIMES = Times(0, 0)
@@ -25,7 +26,7 @@ TIMES = Times(0, 0)
 def saved(directory: Path, version: str, rows: list[int]) -> None:
     """A worker makes an index that holds these left rows."""
     directory.mkdir()
-    index = LiveIndex(directory, SPEC)
+    index = LiveIndex(directory, IntervalJoin(SPEC))
     state, sample, *_ = index.fresh(TIMES)
     numbers = np.array(rows, np.int64)
     state.left.insert(Held.fresh(tag_of(numbers * 7919), numbers, numbers, None))
@@ -33,7 +34,7 @@ def saved(directory: Path, version: str, rows: list[int]) -> None:
 
 
 def attached_rows(directory: Path, version: str) -> list[int]:
-    found = LiveIndex(directory, SPEC).attach(version, TIMES)
+    found = LiveIndex(directory, IntervalJoin(SPEC)).attach(version, TIMES)
     assert found is not None
     return sorted(found.state.left.held().row.tolist())
 
@@ -75,7 +76,7 @@ def test_a_ring_that_was_changed_is_found_by_who_maps_it_anew(tmp_path: Path) ->
     data = bytearray(path.read_bytes())
     data[data.rindex((2 << 1).to_bytes(8, "little"))] ^= 1  # row 2 has matched
     path.write_bytes(bytes(data))
-    assert LiveIndex(directory, SPEC).attach("v", TIMES) is None
+    assert LiveIndex(directory, IntervalJoin(SPEC)).attach("v", TIMES) is None
     assert not list(directory.glob("*.ring"))
 
 
@@ -94,7 +95,7 @@ def test_a_ring_that_is_mapped_is_looked_at_before_it_is_touched(tmp_path: Path,
     else:
         with path.open("r+b") as file:
             file.write((1024).to_bytes(8, "little"))  # another tail
-    assert LiveIndex(directory, SPEC).attach("v", TIMES) is None
+    assert LiveIndex(directory, IntervalJoin(SPEC)).attach("v", TIMES) is None
 
 
 @pytest.mark.parametrize("body", [{}, {"rings": 3}, {"totals": "x"}, {"halvings": 99}, {"generation": None}])
@@ -105,7 +106,7 @@ def test_a_header_that_makes_no_sense_means_rebuild(tmp_path: Path, body: dict[s
     whole = json.loads(path.read_bytes())
     changed = {**whole["body"], **body} if body else {}
     path.write_bytes(document.encode(whole["format"], whole["version"], changed))
-    assert LiveIndex(directory, SPEC).attach("v", TIMES) is None
+    assert LiveIndex(directory, IntervalJoin(SPEC)).attach("v", TIMES) is None
 
 
 def test_a_header_that_leads_out_of_the_directory_means_rebuild(tmp_path: Path) -> None:
@@ -116,7 +117,7 @@ def test_a_header_that_leads_out_of_the_directory_means_rebuild(tmp_path: Path) 
     whole = json.loads(path.read_bytes())
     whole["body"]["rings"]["left"][0] = f"../{ring.name}"
     path.write_bytes(document.encode(whole["format"], whole["version"], whole["body"]))
-    assert LiveIndex(directory, SPEC).attach("v", TIMES) is None
+    assert LiveIndex(directory, IntervalJoin(SPEC)).attach("v", TIMES) is None
     assert (tmp_path / ring.name).exists()
 
 

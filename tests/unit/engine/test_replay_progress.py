@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.engine import live_index, replay_progress, right_window
+from dovetail.engine import live_index
 from dovetail.engine.measure import measure
-from dovetail.engine.replay_progress import KIND, STALE_US, VERSION, Replaying, ReplayProgress, replaying
+from dovetail.joins import read_back, rebuild_progress
+from dovetail.joins.rebuild_progress import KIND, STALE_US, VERSION, RebuildProgress, Replaying, replaying
 from dovetail.log import document
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_config import JoinConfig
@@ -50,14 +51,14 @@ def wait_until(true: Callable[[], object]) -> None:
 
 
 def test_a_short_replay_leaves_no_trace(join: JoinConfig) -> None:
-    with ReplayProgress(join, Share(0, 2, 4), 100) as progress:
+    with RebuildProgress(join, Share(0, 2, 4), 100) as progress:
         progress.add(100)
     assert not folder(join).exists()
 
 
 def test_a_long_one_is_told_while_it_lasts(join: JoinConfig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replay_progress, "EVERY_S", 0.001)
-    with ReplayProgress(join, Share(1, 2, 4), 100) as progress:
+    monkeypatch.setattr(rebuild_progress, "EVERY_S", 0.001)
+    with RebuildProgress(join, Share(1, 2, 4), 100) as progress:
         progress.add(25)
         wait_until(lambda: (found := replaying(join)) and found.rows == 25)
         progress.add(50)
@@ -72,8 +73,8 @@ def test_a_long_one_is_told_while_it_lasts(join: JoinConfig, monkeypatch: pytest
 
 
 def test_one_that_fails_takes_its_file_along(join: JoinConfig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replay_progress, "EVERY_S", 0.001)
-    progress = ReplayProgress(join, Share(0, 1, 4), 9)
+    monkeypatch.setattr(rebuild_progress, "EVERY_S", 0.001)
+    progress = RebuildProgress(join, Share(0, 1, 4), 9)
 
     def failing() -> None:
         with progress:
@@ -88,10 +89,10 @@ def test_one_that_fails_takes_its_file_along(join: JoinConfig, monkeypatch: pyte
 def test_where_nothing_can_be_written_the_replay_goes_on(
     join: JoinConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(replay_progress, "EVERY_S", 0.001)
+    monkeypatch.setattr(rebuild_progress, "EVERY_S", 0.001)
     folder(join).parent.mkdir(parents=True)
     folder(join).write_text("a file is in the way")
-    with ReplayProgress(join, Share(0, 1, 4), 9) as progress:
+    with RebuildProgress(join, Share(0, 1, 4), 9) as progress:
         wait_until(lambda: not progress._thread.is_alive())
     assert replaying(join) is None
 
@@ -131,15 +132,15 @@ def test_a_rebuild_tells_and_measures_show_it(tmp_path: Path, monkeypatch: pytes
     live_index._attached.clear()
     driven.append("left", ("k7", 9))
     join, seen = driven.config, []
-    real = right_window.arrivals_in
+    real = read_back.arrivals_in
 
     def slow(*arguments: object) -> object:
         wait_until(lambda: replaying(join))
         seen.append(measure(join, time.time_ns() // 1000).replay)
         return real(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(replay_progress, "EVERY_S", 0.001)
-    monkeypatch.setattr(right_window, "arrivals_in", slow)
+    monkeypatch.setattr(rebuild_progress, "EVERY_S", 0.001)
+    monkeypatch.setattr(read_back, "arrivals_in", slow)
     driven.step()
     assert [(found.rows, found.of) for found in seen] == [(0, 40)]
     assert list(folder(join).iterdir()) == []

@@ -7,8 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dovetail.engine.right_window import replay_right
 from dovetail.joins.buffer import Buffer, Held, in_memory
+from dovetail.joins.interval.rebuild import rebuild
+from dovetail.joins.kind import Saved, nobody
+from dovetail.joins.snapshot import Snapshot
 from dovetail.joins.state import JoinState
 from dovetail.joins.streams import Times
 from dovetail.kernels.ring import Ring
@@ -28,7 +30,8 @@ def replayed(driven: Driven, left_time: int) -> list[int]:
     state.times = Times(left_time, left_time)
     stop = Category.open(driven.config.home, "right").next_commit()
     offset = JoinOffset(step=1, right=stop, left_time=left_time, right_time=left_time, tasks=1)
-    replay_right(driven.config, Share(0, 1, BUCKETS), state, offset, np.empty(0, np.int64))
+    saved = Saved(offset, [Snapshot(nobody(), np.empty(0, np.int64), {})], same=True)
+    rebuild(driven.config, Share(0, 1, BUCKETS), state, saved)
     return sorted(state.right.held().row.tolist())
 
 

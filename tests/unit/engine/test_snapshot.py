@@ -9,10 +9,10 @@ import pytest
 
 from dovetail.engine import snapshot_files
 from dovetail.engine.copying import settle
-from dovetail.engine.snapshot import Snapshot, decode_snapshot, encode_snapshot, snapshot_totals
 from dovetail.engine.snapshot_files import LONG_WAY, SnapshotFiles
 from dovetail.errors import CorruptFile, DovetailError, StateError, UnknownVersion
 from dovetail.joins.buffer import Held
+from dovetail.joins.snapshot import Snapshot, decode_snapshot, encode_snapshot, snapshot_totals
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.offset import JoinOffset
 

@@ -14,9 +14,10 @@ import pytest
 
 from dovetail.engine import step_log
 from dovetail.errors import InputError
+from dovetail.joins.interval.fate import Fate
+from dovetail.joins.known import At
 from dovetail.model.interval import IntervalSpec, JoinType
 from dovetail.service.words.why_words import fate_lines, preface, to_json
-from dovetail.why.fate import At, Fate
 from dovetail.why.why import Answer, why
 from unit.engine.stepping import Driven, ids
 

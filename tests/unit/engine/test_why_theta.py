@@ -14,14 +14,15 @@ import pytest
 from dovetail.engine import step_log
 from dovetail.engine.step_log import read_records
 from dovetail.errors import InputError
+from dovetail.joins.known import At
+from dovetail.joins.theta.fate import ThetaFate, ThetaMiss
 from dovetail.joins.theta.step import Turn
+from dovetail.joins.theta.turns import turns_of
 from dovetail.log.category import Category
 from dovetail.model.interval import IntervalSpec
+from dovetail.model.join_kind import ThetaJoin
 from dovetail.model.theta import Operand, Operation, Theta
 from dovetail.service.words.why_words import fate_lines, heading, preface, to_json
-from dovetail.why.fate import At
-from dovetail.why.theta_fate import ThetaFate, ThetaMiss
-from dovetail.why.turns import turns_of
 from dovetail.why.why import Answer, why
 from laws.theta import CONDITIONS, EVEN, band, counting
 from unit.engine.stepping import Driven, ids
@@ -33,7 +34,7 @@ NEAR = Theta((band(-2, 2),), (EVEN,))
 
 @pytest.fixture
 def join(tmp_path: Path) -> Driven:
-    return Driven.theta(tmp_path, SPEC, NEAR)
+    return Driven.make(tmp_path, ThetaJoin(SPEC, NEAR))
 
 
 def only(answer: Answer) -> ThetaFate:
@@ -93,7 +94,7 @@ def test_open_until_the_right_stream_has_passed(join: Driven) -> None:
 
 
 def test_a_deferred_pick_is_open_until_it_is_made(tmp_path: Path) -> None:
-    join = Driven.theta(tmp_path, IntervalSpec(30, 40, "left", "one", "nearest"), NEAR)
+    join = Driven.make(tmp_path, ThetaJoin(IntervalSpec(30, 40, "left", "one", "nearest"), NEAR))
     join.append("left", (10, 100))
     join.append("right", (10, 110), (12, 101), (11, 100))
     join.step()
@@ -284,7 +285,7 @@ def test_where_records_are_gone_the_answer_says_so(join: Driven, monkeypatch: py
 
 @pytest.fixture
 def last(tmp_path: Path) -> Driven:
-    return Driven.theta(tmp_path, IntervalSpec(0, 0, "left"), counting(Theta((band(0, 0),)), 2, 3))
+    return Driven.make(tmp_path, ThetaJoin(IntervalSpec(0, 0, "left"), counting(Theta((band(0, 0),)), 2, 3)))
 
 
 def test_open_until_so_many_rows_have_entered(last: Driven) -> None:
@@ -373,8 +374,8 @@ def test_what_is_said_is_what_came_out(
     theta = rng.choice(
         [one.theta for one in CONDITIONS if one.name in ("band", "two bands", "a band and more")]
     )
-    spec = IntervalSpec(30, 40, how, match, pick)  # type: ignore[arg-type]
-    join = Driven.theta(tmp_path, spec, counting(theta, 4, 6) if counted else theta, max_delay=20)
+    spec = IntervalSpec(*((0, 0) if counted else (30, 40)), how, match, pick)  # type: ignore[arg-type]
+    join = Driven.make(tmp_path, ThetaJoin(spec, counting(theta, 4, 6) if counted else theta), max_delay=20)
     turns = wild(join, rng)
     if counted:
         sides = [Category.open(join.config.home, side) for side in ("left", "right")]

@@ -15,19 +15,20 @@ from typing import get_args
 import pytest
 
 from dovetail.engine import step_log
-from dovetail.model.interval import IntervalSpec, JoinType
+from dovetail.joins.known import At
+from dovetail.joins.windowed.fate import InWindow, WindowFate, WindowMiss
+from dovetail.model.interval import JoinType
+from dovetail.model.join_kind import WindowedJoin
 from dovetail.model.window_join import WindowJoin, hopping, session, tumbling
 from dovetail.service.words.why_words import fate_lines, to_json, verdict
-from dovetail.why.fate import At
 from dovetail.why.why import Answer
-from dovetail.why.window_fate import InWindow, WindowFate, WindowMiss
 from unit.engine.stepping import Driven
 
 TUMBLING = tumbling(100)
 
 
 def driven(folder: Path, window: WindowJoin, how: JoinType = "left", max_delay: int = 0) -> Driven:
-    return Driven.make(folder, IntervalSpec(window.length_us, window.length_us, how), max_delay, window)
+    return Driven.make(folder, WindowedJoin(how, window), max_delay)
 
 
 @pytest.fixture

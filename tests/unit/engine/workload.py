@@ -8,21 +8,27 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from dovetail.engine.driver import JoinDriver
 from dovetail.engine.join_step import run_step
 from dovetail.joins.rows.key_hash import hash_keys
 from dovetail.log.category import Category
 from dovetail.model.compression import Compression
+from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_config import JoinConfig
+from dovetail.model.join_kind import IntervalJoin
 from dovetail.model.offset import JoinOffset
 from dovetail.model.time_codes import NO_TIME
 from dovetail.service.torture.oracle import Row
-from dovetail.service.torture.quick_join import OUTPUT, SCHEMA, config
+from dovetail.service.torture.quick_join import OUTPUT, SCHEMA
+from dovetail.service.torture.quick_join import config as join_config
 from dovetail.service.torture.workload import random_rows
 from dovetail.slicing.write_rows import bucket_of, time_of
-from dovetail.time.clock import CommitSummary
-from dovetail.time.coordinator import Pace, needed_since, plan_step
 
 __all__ = ["OUTPUT", "SCHEMA", "config", "joined", "offsets", "random_rows", "write_commits"]
+
+
+def config(home: Path | str, index: Path, spec: IntervalSpec, buckets: int, max_delay: int) -> JoinConfig:
+    return join_config(home, index, IntervalJoin(spec), buckets, max_delay)
 
 
 def write_commits(
@@ -59,29 +65,10 @@ def write_commits(
 
 def offsets(join: JoinConfig, tasks: list[int]) -> Iterator[tuple[JoinOffset, JoinOffset]]:
     """Start and end of every step until everything is drained; step i runs in `tasks[i % len]` groups."""
-    left, right = Category.open(join.home, join.left), Category.open(join.home, join.right)
-    at = JoinOffset()
-    while True:
-        pace = Pace(
-            join.settings.left_max_delay_us,
-            join.settings.right_max_delay_us,
-            join.settings.max_step_rows,
-            tasks[at.step % len(tasks)],
-        )
-        new = [
-            [
-                CommitSummary(c.rows, c.sketch.max_us if c.sketch.count else None)
-                for c in category.commits(at_, stop)
-            ]
-            for category, at_, stop in (
-                (left, at.left, left.next_commit()),
-                (right, at.right, right.next_commit()),
-            )
-        ]
-        end = plan_step(at, new[0], new[1], pace, final=True)
-        if end is at:
-            return
-        assert needed_since(join.spec, end)
+    driver, at = JoinDriver(join), JoinOffset()
+    while (
+        end := driver.plan(at, until=driver.there_now(), final=True, tasks=tasks[at.step % len(tasks)])
+    ) is not at:
         yield at, end
         at = end
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dovetail.errors import DovetailError
+from dovetail.model.join_kind import ThetaJoin
 from dovetail.model.theta import Theta
 from dovetail.plan.physical import Plan
 from dovetail.pql.check import check
@@ -24,8 +25,8 @@ def text(on: str, how: str = "", options: str = "", window: str = f" AND {WINDOW
 
 def theta(on: str) -> Theta:
     (join,) = compile_pql(text(on)).joins
-    assert join.theta is not None
-    return join.theta
+    assert isinstance(join.join_kind, ThetaJoin)
+    return join.join_kind.theta
 
 
 def said(on: str) -> list[str]:

@@ -54,7 +54,7 @@ def stage_of(*given: str, **more: str) -> JoinStage:
 def test_windows(within: str, how: str, window: tuple) -> None:
     shape, *lengths, emit = window
     found = stage_of(within, how)
-    assert found.window == WindowJoin(shape, *(length * SECOND for length in lengths), emit)
+    assert found.join_kind.window == WindowJoin(shape, *(length * SECOND for length in lengths), emit)
     assert found.columns[-1].side == "window"
 
 
@@ -96,7 +96,7 @@ def test_plan_and_configuration_survive_json() -> None:
     assert Plan.from_json(plan.to_json()) == plan
     config = join_config(plan, plan.joins[0], "home", tasks=2)
     assert JoinConfig.from_json(config.to_json()) == config
-    assert config.window == plan.joins[0].window
+    assert config.join_kind == plan.joins[0].join_kind
 
 
 def test_bounds_are_evaluated_after_the_join() -> None:

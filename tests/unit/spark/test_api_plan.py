@@ -10,6 +10,7 @@ import pytest
 import dovetail
 from dovetail.errors import PlanError
 from dovetail.model.interval import JoinType
+from dovetail.model.join_kind import IntervalJoin
 from dovetail.model.window_join import WindowJoin
 from dovetail.plan.dataframes.build import asked, join_plan
 from dovetail.plan.physical import JoinStage, Plan
@@ -73,7 +74,7 @@ WINDOWS = [
 def test_windows(within: object, given: dict[str, Any], window: tuple) -> None:
     shape, *lengths, emit = window
     plan = plan_of(within=within, **given)
-    assert plan.joins[0].window == WindowJoin(shape, *(length * SECOND for length in lengths), emit)
+    assert plan.joins[0].join_kind.window == WindowJoin(shape, *(length * SECOND for length in lengths), emit)
     assert Plan.from_json(plan.to_json()) == plan
 
 
@@ -90,14 +91,14 @@ def test_the_join_is_that_of_pql(how: JoinType) -> None:
         CREATE TABLE o AS SELECT * FROM j STORAGE NOOP;
     """).joins
     stage = stage_of(how=how, within=dovetail.Hopping("9 seconds", every="2 seconds"), max_delay="3 seconds")
-    assert (stage.window, stage.spec, stage.settings) == (pql.window, pql.spec, pql.settings)
+    assert (stage.join_kind, stage.settings) == (pql.join_kind, pql.settings)
     bounds = [(column.side, column.source) for column in pql.columns]
     assert [(column.side, column.source) for column in stage.columns[-2:]] == bounds
 
 
 def test_bounds_make_no_windows() -> None:
     stage = stage_of(before="1 minute", after=datetime.timedelta(seconds=2))
-    assert stage.window is None
+    assert isinstance(stage.join_kind, IntervalJoin)
     assert (stage.spec.before_us, stage.spec.after_us) == (60 * SECOND, 2 * SECOND)
     assert names(stage) == ["k", "at", "x", "at_right", "y"]
 

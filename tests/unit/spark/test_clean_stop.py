@@ -11,9 +11,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dovetail.engine import snapshot_files
-from dovetail.engine.snapshot import Snapshot
 from dovetail.engine.snapshot_files import SnapshotFiles
 from dovetail.joins.buffer import Held
+from dovetail.joins.snapshot import Snapshot
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.offset import JoinOffset
 from dovetail.service.torture.quick_join import config

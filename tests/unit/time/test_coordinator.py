@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from dovetail.errors import CorruptFile, UnknownVersion
 from dovetail.model.interval import IntervalSpec
+from dovetail.model.join_kind import needed_since
 from dovetail.model.offset import ENDED, NEVER, JoinOffset
 from dovetail.time.clock import CommitSummary
-from dovetail.time.coordinator import Pace, needed_since, plan_step
+from dovetail.time.coordinator import Pace, plan_step
 from dovetail.time.fixed_delay import advance
 
 PACE = Pace(left_max_delay_us=10, right_max_delay_us=20, max_step_rows=100, tasks=3)

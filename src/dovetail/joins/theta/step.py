@@ -72,7 +72,7 @@ Indexed = dict[Side, list[Run]]
 """The runs of both sides' rows. A side that is not in it has to be indexed anew, from its ring."""
 
 
-class Task(NamedTuple):
+class Means(NamedTuple):
     """What a step is done with and for: the condition, where its columns are, whose rows are whose, and the
     index of what is held."""
 
@@ -97,42 +97,42 @@ def step(
     right: Arrivals,
     until: Times,
     turns: Sequence[Turn],
-    task: Task,
+    means: Means,
 ) -> Emitted:
     """Take in new rows, let time pass or rows push others out, and say what comes out.
 
     `left` and `right` are the rows that the task looks at: where both sides are dealt out, all of them.
     """
-    if task.theta.rows is None:
-        emitted = _timed_step(state, left, right, until, task)
+    if means.theta.rows is None:
+        emitted = _timed_step(state, left, right, until, means)
     else:
-        emitted = _counted_step(state, left, right, until, turns, task, task.theta.rows)
-    return emitted if task.theta.order == "none" else _in_order(emitted, turns)
+        emitted = _counted_step(state, left, right, until, turns, means, means.theta.rows)
+    return emitted if means.theta.order == "none" else _in_order(emitted, turns)
 
 
-def _timed_step(state: JoinState, left: Arrivals, right: Arrivals, until: Times, task: Task) -> Emitted:
-    spec, before, share = state.spec, state.times, task.share
+def _timed_step(state: JoinState, left: Arrivals, right: Arrivals, until: Times, means: Means) -> Emitted:
+    spec, before, share = state.spec, state.times, means.share
     until = Times(max(until.left, before.left), max(until.right, before.right))
     new_left, void_left = usable(left)
     new_right, void_right = usable(right)
 
     # 1. Probe and insert: everything new against everything that is there.
     reach = spec.before_us, spec.after_us
-    seen_left, seen_right = task.looked("left", new_left), task.looked("right", new_right)
-    left_index, right_index = (_index(task, reach, side, state) for side in SIDES)
+    seen_left, seen_right = means.looked("left", new_left), means.looked("right", new_right)
+    left_index, right_index = (_index(means, reach, side, state) for side in SIDES)
     slots = state.right.insert(new_right.where(share.holds("right", new_right.row)))
-    _file(task, right_index, new_right, seen_right, state.right)
+    _file(means, right_index, new_right, seen_right, state.right)
     sides = Sides(state.left, state.right, new_left, new_right, slots)
     peak_rows = state.left_rows + state.right_rows
-    new, found = _met(task, right_index, new_left, seen_left, state.right)
-    came, waiting = _met(task, left_index, new_right, seen_right, state.left)
+    new, found = _met(means, right_index, new_left, seen_left, state.right)
+    came, waiting = _met(means, left_index, new_right, seen_right, state.left)
     decision = tactic_for(spec)(spec, sides, _pairs(sides, new, found, waiting, came))
 
     # 2. Time passes: left rows close, those that are new and still open stay, right rows are evicted.
     state.times = until
     own_left = new_left.where(share.holds("left", new_left.row))
     closing, _ = close(state, own_left, open_bound(spec, until))
-    _file(task, left_index, new_left, seen_left, state.left)
+    _file(means, left_index, new_left, seen_left, state.left)
     peak_rows = max(peak_rows, state.left_rows + state.right_rows)
     state.right.expire(retain_bound(spec, until))
     void_left = void_left[share.counts(void_left)]
@@ -145,7 +145,7 @@ def _timed_step(state: JoinState, left: Arrivals, right: Arrivals, until: Times,
         left_invalid=len(void_left),
         right_invalid=int(np.count_nonzero(share.counts(void_right))),
     )
-    return _emitted(state, task, [decision], [closing], void_left, counts, peak_rows)
+    return _emitted(state, means, [decision], [closing], void_left, counts, peak_rows)
 
 
 def _counted_step(
@@ -154,34 +154,34 @@ def _counted_step(
     right: Arrivals,
     until: Times,
     turns: Sequence[Turn],
-    task: Task,
+    means: Means,
     window: CountWindow,
 ) -> Emitted:
     """In the rings a row's number takes the place of its time: what is pushed out is what has passed."""
-    share, held = task.share, {"left": _numbered(left), "right": _numbered(right)}
+    share, held = means.share, {"left": _numbered(left), "right": _numbered(right)}
     decisions: list[Decision] = []
     closings: list[Held] = []
     nobody = held["left"].where(np.zeros(len(held["left"].row), np.bool_))
     peak_rows = 0
-    left_index, right_index = (_index(task, None, side, state) for side in SIDES)
+    left_index, right_index = (_index(means, None, side, state) for side in SIDES)
     for turn in turns:
         rows = held[turn.side].row
         new = Held._make(column[slice(*np.searchsorted(rows, turn[1:]))] for column in held[turn.side])
         bound = turn.stop - window.of(turn.side)
-        kept, seen = share.holds(turn.side, new.row), task.looked(turn.side, new)
+        kept, seen = share.holds(turn.side, new.row), means.looked(turn.side, new)
         if turn.side == "left":
-            mine, found = _met(task, right_index, new, seen, state.right)
+            mine, found = _met(means, right_index, new, seen, state.right)
             sides = Sides(state.left, state.right, new, nobody, NONE)
             decisions.append(_decided(state, sides, mine, found, NONE, NONE))
             peak_rows = max(peak_rows, state.left_rows + int(np.count_nonzero(kept)) + state.right_rows)
             closings.append(close(state, new.where(kept), bound)[0])
-            _file(task, left_index, new, seen, state.left)
+            _file(means, left_index, new, seen, state.left)
         else:
-            came, waiting = _met(task, left_index, new, seen, state.left)
+            came, waiting = _met(means, left_index, new, seen, state.left)
             sides = Sides(state.left, state.right, nobody, new, NONE)
             decisions.append(_decided(state, sides, NONE, NONE, waiting, came))
             state.right.insert(new.where(kept))
-            _file(task, right_index, new, seen, state.right)
+            _file(means, right_index, new, seen, state.right)
             peak_rows = max(peak_rows, state.left_rows + state.right_rows)
             state.right.expire(bound)
     if until.right == ENDED:
@@ -192,7 +192,7 @@ def _counted_step(
         left_in=int(np.count_nonzero(share.counts(left.row))),
         right_in=int(np.count_nonzero(share.counts(right.row))),
     )
-    return _emitted(state, task, decisions, closings, NONE, counts, peak_rows)
+    return _emitted(state, means, decisions, closings, NONE, counts, peak_rows)
 
 
 def _decided(
@@ -201,30 +201,30 @@ def _decided(
     return tactic_for(state.spec)(state.spec, sides, _pairs(sides, new, found, waiting, came))
 
 
-def _index(task: Task, reach: tuple[int, int] | None, side: Side, state: JoinState) -> Runs:
+def _index(means: Means, reach: tuple[int, int] | None, side: Side, state: JoinState) -> Runs:
     """The index of what is held of a side: as it was, or made anew from the ring and the log."""
-    types = {of: {name: column.type for name, column in task.operands(of, NONE).items()} for of in SIDES}
-    layout = Layout(task.theta, reach, side, types)
-    if side not in task.indexed or not all(run.fits(layout) for run in task.indexed[side]):
-        task.indexed[side] = []
+    types = {of: {name: column.type for name, column in means.operands(of, NONE).items()} for of in SIDES}
+    layout = Layout(means.theta, reach, side, types)
+    if side not in means.indexed or not all(run.fits(layout) for run in means.indexed[side]):
+        means.indexed[side] = []
         buffer = state.left if side == "left" else state.right
         rows, times, _ = buffer.at(buffer.slots())
         if len(rows):
-            seen = Looked(times, task.operands(side, rows))
-            Runs(layout, task.indexed[side]).add(rows, seen, buffer)
-    return Runs(layout, task.indexed[side])
+            seen = Looked(times, means.operands(side, rows))
+            Runs(layout, means.indexed[side]).add(rows, seen, buffer)
+    return Runs(layout, means.indexed[side])
 
 
-def _file(task: Task, index: Runs, new: Held, seen: Looked, buffer: Buffer) -> None:
+def _file(means: Means, index: Runs, new: Held, seen: Looked, buffer: Buffer) -> None:
     """Index those of a side's new rows that this task stores."""
-    kept = task.share.holds(index.layout.stored, new.row)
+    kept = means.share.holds(index.layout.stored, new.row)
     if not kept.all():
         places = np.flatnonzero(kept)
         new, seen = new.where(kept), seen.where(places)
     index.add(new.row, seen, buffer)
 
 
-def _met(task: Task, index: Runs, probes: Held, seen: Looked, buffer: Buffer) -> tuple[Int64s, Int64s]:
+def _met(means: Means, index: Runs, probes: Held, seen: Looked, buffer: Buffer) -> tuple[Int64s, Int64s]:
     """Pairs (new row, slot) of new rows of a side and the buffered ones of the other."""
     if not len(probes.row) or not buffer.rows:
         return NONE, NONE
@@ -235,7 +235,7 @@ def _met(task: Task, index: Runs, probes: Held, seen: Looked, buffer: Buffer) ->
     which, rows = [NONE], [NONE]
     for run in index.runs:
         for some, at in pairs_in(
-            layout, seen, bounds, run, lambda numbers: task.found(side, numbers), first_row
+            layout, seen, bounds, run, lambda numbers: means.found(side, numbers), first_row
         ):
             which.append(some)
             rows.append(run.rows[at])
@@ -252,7 +252,7 @@ def _pairs(sides: Sides, new: Int64s, found: Int64s, waiting: Int64s, came: Int6
 
 def _emitted(
     state: JoinState,
-    task: Task,
+    means: Means,
     decisions: list[Decision],
     closings: list[Held],
     void_left: Int64s,
@@ -268,7 +268,7 @@ def _emitted(
         left = np.concatenate([held.row for held in picked])
         right = np.concatenate([held.best_row for held in picked])
     matched = sum(made.done for made in decisions)
-    if not done_at_match(spec) and "right" not in (task.share.dealt or ()):
+    if not done_at_match(spec) and "right" not in (means.share.dealt or ()):
         matched = sum(int(np.count_nonzero(held.matched)) for held in closings)
     counts = counts._replace(pairs=len(left), left_alone=len(alone), left_matched=matched)
     return Emitted(left, right, alone, NONE, counts, peak_rows, (NONE, NONE))

@@ -55,7 +55,7 @@ MARKED = 1 << 24
 """Windows between the first and the last of a step that are told apart by how far they are from the first."""
 
 
-class Task(NamedTuple):
+class Means(NamedTuple):
     """What a step is done with: the window, how keys are compared, and how many threads it may use."""
 
     window: WindowJoin
@@ -93,7 +93,7 @@ NOWHERE = Bounds(NONE, NONE)
 NOTHING = Closed(NONE, NONE, NOWHERE, NONE, NOWHERE, NONE, NOWHERE, 0, 0, None, 0)
 
 
-class Outcome(NamedTuple):
+class Closing(NamedTuple):
     """What a step put out, and how: windows that were joined, and the algorithm that did it, if any did."""
 
     emitted: Emitted
@@ -101,9 +101,9 @@ class Outcome(NamedTuple):
     algorithm: str | None
 
 
-def step(state: JoinState, left: Arrivals, right: Arrivals, until: Times, task: Task) -> Outcome:
+def step(state: JoinState, left: Arrivals, right: Arrivals, until: Times, means: Means) -> Closing:
     """Take in new rows, let the stream times pass to `until`, and say what comes out."""
-    window, spec, before = task.window, state.spec, state.times
+    window, spec, before = means.window, state.spec, state.times
     until = Times(max(until.left, before.left), max(until.right, before.right))
     new_left, void_left = usable(left, picks=False)
     new_right, void_right = usable(right, picks=False)
@@ -116,7 +116,7 @@ def step(state: JoinState, left: Arrivals, right: Arrivals, until: Times, task: 
         alone = new_left.where(late_left), new_right.where(late_right)
         late_bounds = [Bounds(held.time, held.time + window.length_us) for held in alone]
         closed, peak_rows = _sessions(
-            state, new_left.where(~late_left), new_right.where(~late_right), was, now, task
+            state, new_left.where(~late_left), new_right.where(~late_right), was, now, means
         )
     else:
         gone = window.last_over(was)
@@ -126,7 +126,7 @@ def step(state: JoinState, left: Arrivals, right: Arrivals, until: Times, task: 
         )
         late_bounds = [_bounds(window, copied.window) for copied in behind]
         close = _eager if window.emit == "eager" else _lazy
-        closed, peak_rows = close(state, new_left, new_right, gone, window.last_over(now), task)
+        closed, peak_rows = close(state, new_left, new_right, gone, window.last_over(now), means)
 
     lone_left, left_bounds, lone_right, right_bounds = NONE, NOWHERE, NONE, NOWHERE
     if spec.keeps_left:
@@ -138,8 +138,8 @@ def step(state: JoinState, left: Arrivals, right: Arrivals, until: Times, task: 
         lone_right = np.concatenate([closed.right_alone, new_right.row[behind[1].row], void_right])
         right_bounds = _joined(closed.right_bounds, late_bounds[1], _no_bounds(void_right))
 
-    own_left = counted(new_left, task.copies.left)
-    own_right = counted(new_right, task.copies.right)
+    own_left = counted(new_left, means.copies.left)
+    own_right = counted(new_right, means.copies.right)
     null_left, null_right = (int(np.count_nonzero(side.time == NULL_KEY)) for side in (left, right))
     counts = Counts(
         left_in=len(own_left.row) + len(void_left),
@@ -170,7 +170,7 @@ def step(state: JoinState, left: Arrivals, right: Arrivals, until: Times, task: 
         (NONE, NONE),
         _joined(closed.pair_bounds, left_bounds, right_bounds),
     )
-    return Outcome(emitted, closed.windows, closed.algorithm)
+    return Closing(emitted, closed.windows, closed.algorithm)
 
 
 def _late(window: WindowJoin, held: Held, time_us: int) -> NDArray[np.bool_]:
@@ -197,10 +197,10 @@ def _behind(window: WindowJoin, times: Int64s, late: NDArray[np.bool_], gone: in
 
 
 def _lazy(
-    state: JoinState, new_left: Held, new_right: Held, gone: int, last: int, task: Task
+    state: JoinState, new_left: Held, new_right: Held, gone: int, last: int, means: Means
 ) -> tuple[Closed, int]:
     """Windows `gone + 1` to `last` are over: their rows are joined."""
-    window = task.window
+    window = means.window
     bound = (last + 1) * window.every_us
     sides = []
     for buffer, new in ((state.left, new_left), (state.right, new_right)):
@@ -213,15 +213,15 @@ def _lazy(
     before = state.left_rows + state.right_rows
     closed = NOTHING
     if last > gone:
-        closed = _joined_windows(state, left, right, gone + 1, last, task)
+        closed = _joined_windows(state, left, right, gone + 1, last, means)
     for buffer, new in ((state.left, new_left), (state.right, new_right)):
         buffer.expire(bound)
         buffer.insert(new.where(new.time >= bound))
     return closed, max(before, state.left_rows + state.right_rows)
 
 
-def _joined_windows(state: JoinState, left: Held, right: Held, first: int, last: int, task: Task) -> Closed:
-    window = task.window
+def _joined_windows(state: JoinState, left: Held, right: Held, first: int, last: int, means: Means) -> Closed:
+    window = means.window
     in_left, in_right = (
         in_windows(held.tag, held.time, held.row, window.length_us, window.every_us, first, last)
         for held in (left, right)
@@ -232,7 +232,7 @@ def _joined_windows(state: JoinState, left: Held, right: Held, first: int, last:
         Copied(in_left.row, in_left.window),
         Copied(in_right.row, in_right.window),
         lambda numbers: _bounds(window, numbers),
-        _matching(left_labels, right_labels, in_left.row, in_right.row, task),
+        _matching(left_labels, right_labels, in_left.row, in_right.row, means),
         windows,
     )
 
@@ -261,14 +261,14 @@ class _Met(NamedTuple):
 
 
 def _matching(
-    left_labels: Int64s, right_labels: Int64s, left_rows: Int64s, right_rows: Int64s, task: Task
+    left_labels: Int64s, right_labels: Int64s, left_rows: Int64s, right_rows: Int64s, means: Means
 ) -> _Met:
     if not len(left_labels) or not len(right_labels):
         return _Met(NONE, NONE, None, 0)
-    at_left, at_right, algorithm = pairs_at_rest(left_labels, right_labels, task.threads)
+    at_left, at_right, algorithm = pairs_at_rest(left_labels, right_labels, means.threads)
     found = len(at_left)
-    if task.same_key is not None and found:
-        same = task.same_key(left_rows[at_left], right_rows[at_right])
+    if means.same_key is not None and found:
+        same = means.same_key(left_rows[at_left], right_rows[at_right])
         if not same.all():
             at_left, at_right = at_left[same], at_right[same]
     return _Met(at_left, at_right, algorithm, found - len(at_left))
@@ -309,10 +309,10 @@ def _closed(
 
 
 def _eager(
-    state: JoinState, new_left: Held, new_right: Held, gone: int, last: int, task: Task
+    state: JoinState, new_left: Held, new_right: Held, gone: int, last: int, means: Means
 ) -> tuple[Closed, int]:
     """New rows against those that are held; a pair once for every window of both that is not over."""
-    window = task.window
+    window = means.window
     open_since, bound = ((number + 1) * window.every_us for number in (gone, last))
     left, right = (new.where(new.time >= open_since) for new in (new_left, new_right))
     reach = window.length_us - 1
@@ -330,10 +330,10 @@ def _eager(
         np.minimum(left_times, right_times) // window.every_us,
     )
     candidates = len(common.row)
-    if task.same_key is not None and candidates:
+    if means.same_key is not None and candidates:
         at = np.unique(common.row)
         same = np.zeros(len(left_rows), np.bool_)
-        same[at] = task.same_key(left_rows[at], right_rows[at])
+        same[at] = means.same_key(left_rows[at], right_rows[at])
         common = Copied(*(column[same[common.row]] for column in common))
     peak_rows = state.left_rows + state.right_rows + len(left.row)
     state.right.expire(bound)
@@ -351,7 +351,7 @@ def _eager(
 
 
 def _sessions(
-    state: JoinState, new_left: Held, new_right: Held, was: int, now: int, task: Task
+    state: JoinState, new_left: Held, new_right: Held, was: int, now: int, means: Means
 ) -> tuple[Closed, int]:
     """Sessions of the rows held and new. Those that are over are joined and leave."""
     sides = ((state.left, new_left), (state.right, new_right))
@@ -360,16 +360,16 @@ def _sessions(
         for buffer, new in sides:
             buffer.insert(new)
         return NOTHING, state.left_rows + state.right_rows
-    gap, longest = task.window.length_us, task.window.longest_us
+    gap, longest = means.window.length_us, means.window.longest_us
     slots = [buffer.slots() for buffer, _ in sides]
     left, right = (
         buffer.held_at(found).joined(new) for (buffer, new), found in zip(sides, slots, strict=True)
     )
     at_left = len(left.row)
-    if task.key_numbers is None:
+    if means.key_numbers is None:
         keys = np.concatenate([left.tag, right.tag]).astype(np.int64)
     else:  # no pairs are at hand of which to compare the keys
-        keys = task.key_numbers(left.row, right.row)
+        keys = means.key_numbers(left.row, right.row)
     times = np.concatenate([left.time, right.time])
     order = np.lexsort((times, keys))
     number_in_order, first, last = sessions(keys[order], times[order], gap, longest)
@@ -382,7 +382,7 @@ def _sessions(
         buffer.insert(new.where(~gone[len(found) :]))
     ended_left, ended_right = left.where(leaves[:at_left]), right.where(leaves[at_left:])
     in_left, in_right = number[:at_left][leaves[:at_left]], number[at_left:][leaves[at_left:]]
-    met = _matching(in_left, in_right, ended_left.row, ended_right.row, task)
+    met = _matching(in_left, in_right, ended_left.row, ended_right.row, means)
     closed = _closed(
         state,
         Copied(ended_left.row, in_left),

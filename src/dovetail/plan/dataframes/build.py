@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dovetail.errors import PlanError
-from dovetail.model.interval import IntervalSpec, JoinType
-from dovetail.model.window_join import WindowJoin
+from dovetail.model.interval import JoinType
+from dovetail.model.join_kind import IntervalJoin, WindowedJoin
 from dovetail.plan.dataframes.columns import result_columns
 from dovetail.plan.dataframes.duration import Duration, duration_us
 from dovetail.plan.dataframes.options import Options, resolved
@@ -21,11 +21,9 @@ BOUNDED = 'before="1 hour", after="5 minutes"'
 
 @dataclass(frozen=True)
 class Asked:
-    """What is joined how: rows around a left row, or those of a window, in which case `spec` tells how far
-    apart two of them can be."""
+    """What is joined how: rows around a left row, or those of a window."""
 
-    spec: IntervalSpec
-    window: WindowJoin | None
+    join_kind: IntervalJoin | WindowedJoin
     options: JoinOptions
 
 
@@ -46,7 +44,7 @@ def asked(
             )
         given = resolved(options)
         spec = given.spec(duration_us(before, "before"), duration_us(after, "after"), how)
-        return Asked(spec, None, given)
+        return Asked(IntervalJoin(spec), given)
     if before is not None or after is not None:
         said = [f"{name}=" for name, bound in (("before", before), ("after", after)) if bound is not None]
         raise PlanError(
@@ -63,9 +61,9 @@ def asked(
         )
     window = within.asked
     given = resolved(options, window.shape)
-    spec = given.spec(window.length_us, window.length_us, how)
+    given.spec(window.length_us, window.length_us, how)  # refuses what does not go together
     try:
-        return Asked(spec, window.join(how, given.emit, given.max_session_us), given)
+        return Asked(WindowedJoin(how, window.join(how, given.emit, given.max_session_us)), given)
     except PlanError as error:
         error.where = f"dovetail.join, within=dovetail.{within!r}"
         raise
@@ -89,18 +87,17 @@ def join_plan(
         )
         for category in categories
     )
-    columns, select = result_columns(left, right, keys, asked.spec, suffix, asked.window is not None)
+    columns, select = result_columns(left, right, keys, asked.join_kind, suffix)
     joined = JoinStage(
         name=name,
         left=categories[0],
         right=categories[1],
-        spec=asked.spec,
+        join_kind=asked.join_kind,
         settings=given.settings,
         source_name=SOURCE,
         columns=columns,
         views=(),
         select=f"SELECT {', '.join(select)} FROM `{SOURCE}`",
         output=NoopSink(),
-        window=asked.window,
     )
     return Plan(name, (*sides, joined))

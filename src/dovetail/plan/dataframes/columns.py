@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dovetail.errors import PlanError
-from dovetail.model.interval import IntervalSpec
+from dovetail.model.join_kind import JoinKind, WindowedJoin
 from dovetail.plan.physical import JoinColumn
 
 BOUNDS = {"window_start": "start", "window_end": "end"}
@@ -19,14 +19,14 @@ def result_columns(
     left: Sequence[str],
     right: Sequence[str],
     keys: Sequence[tuple[str, str]],
-    spec: IntervalSpec,
+    join_kind: JoinKind,
     suffix: str,
-    within_windows: bool,
 ) -> tuple[tuple[JoinColumn, ...], tuple[str, ...]]:
     """What the join source yields, and the items of the SELECT that names it: keys once, from whichever side
     is there; the other left columns; the other right ones; the bounds of the window."""
     own, others = [key for key, _ in keys], [key for _, key in keys]
     names = list(own)
+    spec = join_kind.spec
     columns: list[JoinColumn] = []
     select: list[str] = []
 
@@ -45,7 +45,7 @@ def result_columns(
         if column not in own:
             add(column, "left", column)
             names.append(column)
-    bounds = BOUNDS if within_windows else {}
+    bounds = BOUNDS if isinstance(join_kind, WindowedJoin) else {}
     _refuse_bounds(names, bounds)
     taken = {name.lower() for name in (*names, *left, *bounds)}
     for column in right if spec.emits_pairs else ():

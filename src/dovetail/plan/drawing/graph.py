@@ -9,9 +9,8 @@ from typing import Literal
 from sqlglot import exp
 
 from dovetail.model.estimate_spec import EstimateSpec
-from dovetail.model.interval import JoinType
+from dovetail.model.join_kind import IntervalJoin, JoinKind, ThetaJoin, WindowedJoin
 from dovetail.model.theta import Term, Theta
-from dovetail.model.window_join import WindowJoin
 from dovetail.plan.dialect import pql_sql
 from dovetail.plan.functions import TIME_WINDOWS
 from dovetail.plan.interval_literal import words
@@ -164,15 +163,12 @@ def _key_types(program: Program, output: CategoryOutput) -> list[str]:
 
 
 def _join_lines(stage: JoinStage) -> tuple[str, ...]:
-    spec = stage.spec
     delays = {words(stage.settings.left_max_delay_us), words(stage.settings.right_max_delay_us)}
     shown = delays.pop() if len(delays) == 1 else None
     left, right = words(stage.settings.left_max_delay_us), words(stage.settings.right_max_delay_us)
     return (
-        f"type     {HOW_WORDS[spec.how]}",
-        *(_theta_lines(stage.theta) if stage.theta else ()),
-        f"window   {_window(stage)}",
-        *(_window_lines(stage.window, spec.how) if stage.window else (f"match    {match_words(spec)}",)),
+        f"type     {HOW_WORDS[stage.join_kind.how]}",
+        *_kind_lines(stage.join_kind),
         f"time     {estimate_words(stage.settings.estimate)}"
         if stage.settings.estimate
         else f"delay    {shown}"
@@ -181,16 +177,20 @@ def _join_lines(stage: JoinStage) -> tuple[str, ...]:
     )
 
 
-def _window(stage: JoinStage) -> str:
-    if stage.theta is not None and stage.theta.rows is not None:
-        return rows_words(stage.theta.rows)
-    if stage.window is not None:
-        return windows_words(stage.window)
-    return window_words(stage.spec.before_us, stage.spec.after_us)
-
-
-def _window_lines(window: WindowJoin, how: JoinType) -> tuple[str, ...]:
-    return f"emits    {emit_words(window, how)}", f"joins    {algorithm_words(window)}"
+def _kind_lines(kind: JoinKind) -> tuple[str, ...]:
+    match kind:
+        case IntervalJoin(spec):
+            window = window_words(spec.before_us, spec.after_us)
+            return f"window   {window}", f"match    {match_words(spec)}"
+        case WindowedJoin(how, windows):
+            return (
+                f"window   {windows_words(windows)}",
+                f"emits    {emit_words(windows, how)}",
+                f"joins    {algorithm_words(windows)}",
+            )
+        case ThetaJoin(spec, theta):
+            window = rows_words(theta.rows) if theta.rows else window_words(spec.before_us, spec.after_us)
+            return *_theta_lines(theta), f"window   {window}", f"match    {match_words(spec)}"
 
 
 def _theta_lines(theta: Theta) -> list[str]:

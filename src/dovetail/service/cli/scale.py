@@ -65,14 +65,14 @@ def _joins(plan: Plan, name: str | None, home: str) -> list[JoinConfig]:
 
 def _allowed(said: str, configs: list[JoinConfig]) -> int:
     """The number, if every join can have it. Otherwise none of them is changed."""
-    from dovetail.model.join_config import MOST_TASKS
+    from dovetail.model.join_kind import MOST_TASKS
 
     least = min(configs, key=lambda config: config.most_tasks)
     most = min(MOST_TASKS, least.most_tasks)
     if said in (str(number) for number in range(1, most + 1)):
         return int(said)
     few = None
-    if least.theta is not None and most == 1:
+    if least.join_kind.in_order and most == 1:
         few = 'its query sets order = "step", which needs a single task'
     elif most < MOST_TASKS:
         few = f"a task needs at least one bucket, and the join has {least.buckets}"

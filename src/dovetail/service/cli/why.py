@@ -11,8 +11,8 @@ from dovetail.errors import InputError
 from dovetail.service.cli.arguments import Application, AsJson, Home, home_at
 
 if TYPE_CHECKING:
+    from dovetail.joins.question import Answer
     from dovetail.plan.physical import JoinStage, Plan
-    from dovetail.why.why import Answer
 
 
 def why(
@@ -38,12 +38,12 @@ def why(
 ) -> None:
     """Explain what happened to left rows: which rows they matched and when, how long they stay open, or why
     they have no match."""
+    from dovetail.joins.rows.literals import instant_us
     from dovetail.plan.application_file import read_application
     from dovetail.plan.configure import join_config
     from dovetail.plan.joins.operand_words import operand_words
     from dovetail.service.cli.log_output import print_json
     from dovetail.service.words.why_words import to_json
-    from dovetail.why.literals import instant_us
     from dovetail.why.why import why as ask
 
     place = home_at(home)

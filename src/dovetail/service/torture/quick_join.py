@@ -12,15 +12,13 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
 import pyarrow as pa
 
-from dovetail.engine.floors import with_floors
-from dovetail.engine.join_step import run_step
-from dovetail.engine.snapshot_files import SnapshotFiles
-from dovetail.engine.step_log import StepLog
+from dovetail.engine.driver import JoinDriver
 from dovetail.joins.rows.key_hash import hash_keys
 from dovetail.log import compaction
 from dovetail.log.category import Category
@@ -28,19 +26,17 @@ from dovetail.log.compaction import FileShape
 from dovetail.log.homes.filesystem import Store, open_store
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_config import JoinConfig, OutputColumn
+from dovetail.model.join_kind import JoinKind
 from dovetail.model.join_settings import JoinSettings
 from dovetail.model.offset import JoinOffset
 from dovetail.model.share import SIDES, HotKey
 from dovetail.model.time_codes import NO_TIME
 from dovetail.service.torture.modes import Kind
 from dovetail.service.torture.oracle import Result, Row, Turn
-from dovetail.service.torture.quick_kinds import spec_of, theta_of, window_of
+from dovetail.service.torture.quick_kinds import kind_of
 from dovetail.service.torture.workload import MAX_DELAY, Workload, cut
 from dovetail.slicing.write_rows import bucket_of, hash_of, time_of
-from dovetail.time.clock import CommitSummary
-from dovetail.time.coordinator import Pace, plan
 from dovetail.time.hot_keys import splittable
-from dovetail.time.recording import record_of
 
 BUCKETS, ROWS, BATCHES, STEP_ROWS = 8, 160, 8, 40
 MOST_TASKS = 3
@@ -59,7 +55,6 @@ THETA_SCHEMA = pa.schema(
 )
 NOTE = pa.field("note", pa.string())
 OUTPUT = pa.schema([("left", pa.int64()), ("right", pa.int64())])
-_STAMP = pa.timestamp("us", "UTC")
 _BOUNDS = OutputColumn("start", "window", "start"), OutputColumn("end", "window", "end")
 
 
@@ -99,8 +94,7 @@ def run(home: Path, index: Path, seed: int | str, shift: int = 0, tasks: int | N
     gives each step another."""
     workload = quick_workload(seed)
     wide = is_wide(seed)
-    theta = workload.mode.theta
-    schema = THETA_SCHEMA if theta else SCHEMA
+    schema = THETA_SCHEMA if workload.mode.theta else SCHEMA
     join = _join(home, index, workload)
     left, right = (
         Category.create(
@@ -113,31 +107,24 @@ def run(home: Path, index: Path, seed: int | str, shift: int = 0, tasks: int | N
         for name in ("left", "right")
     )
     compaction.SHAPE = SMALL_FILES
-    steps, records = Steps(join, open_store(join.home)), StepLog(join.home, join.state_path)
+    driver = JoinDriver(join)
+    steps = Steps(driver, open_store(join.home))
     for batch in range(BATCHES):
         append(left, cut(workload.left, batch, BATCHES), batch)
         append(right, cut(workload.right, batch, BATCHES), batch)
         while True:
             start, end = steps.last()
             if end is None:
-                summaries = _new(left, start.left), _new(right, start.right)
-                changing = 1 + (start.step // 2 + shift) % MOST_TASKS
-                pace = Pace(
-                    MAX_DELAY,
-                    MAX_DELAY,
-                    STEP_ROWS,
-                    tasks or changing,
-                    keeps_turns=theta,
-                    by_rows=workload.mode.kind == "theta by rows",
+                hot = _hot(join.spec, f"{seed} {start.step // 3}") if join.splits_hot_keys else []
+                end = driver.plan(
+                    start,
+                    until=driver.there_now(),
+                    final=batch == BATCHES - 1,
+                    tasks=tasks or 1 + (start.step // 2 + shift) % MOST_TASKS,
+                    amend=partial(JoinOffset.moved, hot=hot),
                 )
-                planned = plan(start, *summaries, pace, final=batch == BATCHES - 1)
-                if planned.end is start:
+                if end is start:
                     break
-                records.write(record_of(start, planned, *summaries, planned_at_us=start.step))
-                end = with_floors(join, planned.end, left, right)
-                if join.splits_hot_keys:
-                    end = end.moved(hot=_hot(join.spec, f"{seed} {start.step // 3}"))
-                end = SnapshotFiles(join).remembering(start, end)
                 steps.log(end)
             steps.run(start, end)
 
@@ -145,8 +132,8 @@ def run(home: Path, index: Path, seed: int | str, shift: int = 0, tasks: int | N
 class Steps:
     """The offset log and the sink."""
 
-    def __init__(self, join: JoinConfig, store: Store) -> None:
-        self.join = join
+    def __init__(self, driver: JoinDriver, store: Store) -> None:
+        self.driver = driver
         self.store = store
         for folder in ("offsets", "rows", "done"):
             store.make_folder(f"sink/{folder}")
@@ -158,17 +145,12 @@ class Steps:
         return planned[done], planned[done + 1] if len(planned) > done + 1 else None
 
     def run(self, start: JoinOffset, end: JoinOffset) -> None:
-        schema = pa.schema([(column.name, _type(column)) for column in self.join.columns])
-        batches = [b for task in range(end.tasks) for b in run_step(self.join, task, start, end, schema)]
+        batches = list(self.driver.run(start, end))
         columns = [[column.cast(pa.int64()).to_pylist() for column in batch.columns] for batch in batches]
         rows = [row for of_batch in columns for row in zip(*of_batch, strict=True)]
         self.store.replace(f"sink/rows/{end.step}.json", json.dumps(rows).encode())
         self.store.replace(f"sink/done/{end.step}.json", b"")
-        for name, floor in zip((self.join.left, self.join.right), end.needed, strict=True):
-            category = Category.open(self.join.home, name)
-            category.set_reader("join", floor)
-            category.retain()
-        SnapshotFiles(self.join).drop(before=end.way[0].step)
+        self.driver.retain(end)
 
     def log(self, end: JoinOffset) -> None:
         self.store.replace(f"sink/offsets/{end.step}.json", json.dumps(end.to_json()).encode())
@@ -182,19 +164,13 @@ class Steps:
 
 def _join(home: Path, index: Path, workload: Workload) -> JoinConfig:
     mode = workload.mode
-    join = config(home, index, spec_of(mode), 1 if mode.theta else BUCKETS, MAX_DELAY)
+    join = config(home, index, kind_of(mode), 1 if mode.theta else BUCKETS, MAX_DELAY)
     if mode.theta:
-        return replace(join, keys=(), theta=theta_of(mode))
-    if mode.windowed:
-        return replace(join, window=window_of(mode), columns=(*join.columns, *_BOUNDS))
-    return join
+        return replace(join, keys=())
+    return replace(join, columns=(*join.columns, *_BOUNDS)) if mode.windowed else join
 
 
-def _type(column: OutputColumn) -> pa.DataType:
-    return _STAMP if column.side == "window" else pa.int64()
-
-
-def config(home: Path | str, index: Path, spec: IntervalSpec, buckets: int, max_delay: int) -> JoinConfig:
+def config(home: Path | str, index: Path, kind: JoinKind, buckets: int, max_delay: int) -> JoinConfig:
     return JoinConfig(
         home=str(home),
         application="app",
@@ -202,11 +178,11 @@ def config(home: Path | str, index: Path, spec: IntervalSpec, buckets: int, max_
         left="left",
         right="right",
         keys=("_key_0",),
-        spec=spec,
+        join_kind=kind,
         columns=(OutputColumn("left", "left", "id"), OutputColumn("right", "right", "id")),
         buckets=buckets,
         tasks=1,
-        settings=JoinSettings(max_delay, max_delay, STEP_ROWS),
+        settings=JoinSettings(max_delay, max_delay, STEP_ROWS, history_us=0),
         index_dir=str(index),
         drain=True,
     )
@@ -251,12 +227,3 @@ def _hot(spec: IntervalSpec, seed: str) -> list[list[Any]]:
     hashes = hash_keys([pa.array(rng.sample("abcdefgh", 2))]).tolist()
     sides = SIDES if (spec.how, spec.match) == ("inner", "all") else SIDES[:1]
     return [list(HotKey(hash, rng.choice(sides))) for hash in hashes]
-
-
-def _new(category: Category, start: int) -> list[CommitSummary]:
-    return [
-        CommitSummary(
-            commit.rows, commit.sketch.max_us if commit.sketch.count else None, first_row=commit.first_row
-        )
-        for commit in category.commits(start, category.next_commit())
-    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dovetail.model.interval import IntervalSpec
+from dovetail.model.join_kind import IntervalJoin, JoinKind, ThetaJoin, WindowedJoin
 from dovetail.model.theta import Band, Bound, Constant, CountWindow, Operand, Operation, Term, Theta
 from dovetail.model.window_join import Emit, WindowJoin, hopping, session, tumbling
 from dovetail.service.torture.modes import Mode
@@ -22,15 +23,15 @@ _APART = Operation("abs", (Operation("-", (_LEFT, _RIGHT)),))
 _OTHER = Operation("<>", (_LEFT, _RIGHT))
 
 
-def spec_of(mode: Mode) -> IntervalSpec:
+def kind_of(mode: Mode) -> JoinKind:
     if mode.windowed:
-        length = window_of(mode).length_us
-        return IntervalSpec(length, length, mode.how)
+        return WindowedJoin(mode.how, window_of(mode))
     if mode.kind == "theta by rows":
-        return IntervalSpec(0, 0, mode.how)
+        return ThetaJoin(IntervalSpec(0, 0, mode.how), theta_of(mode))
+    spec = IntervalSpec(BEFORE, AFTER, mode.how)
     if mode.pick is not None:
-        return IntervalSpec(BEFORE, AFTER, mode.how, "one", mode.pick)
-    return IntervalSpec(BEFORE, AFTER, mode.how)
+        spec = IntervalSpec(BEFORE, AFTER, mode.how, "one", mode.pick)
+    return ThetaJoin(spec, theta_of(mode)) if mode.theta else IntervalJoin(spec)
 
 
 def window_of(mode: Mode) -> WindowJoin:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from dovetail.joins.interval.fate import Fate, Miss
+from dovetail.joins.known import Known
 from dovetail.model.time_codes import unusable
 from dovetail.service.cli.log_output import iso_time
 from dovetail.service.units import span
@@ -20,7 +22,6 @@ from dovetail.service.words.why_pieces import (
     stream_time,
     written_late,
 )
-from dovetail.why.fate import Fate, Known, Miss
 
 
 def interval_lines(fate: Fate, known: Known) -> Iterator[str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from dovetail.joins.known import Known
+from dovetail.joins.theta.fate import Outside, ThetaFate, ThetaMiss
 from dovetail.service.cli.log_output import iso_time
 from dovetail.service.units import span
 from dovetail.service.words.why_pieces import (
@@ -20,8 +22,6 @@ from dovetail.service.words.why_pieces import (
     stream_time,
     written_late,
 )
-from dovetail.why.fate import Known
-from dovetail.why.theta_fate import Outside, ThetaFate, ThetaMiss
 
 
 def theta_lines(fate: ThetaFate, known: Known) -> Iterator[str]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from dovetail.joins.known import At, Doubt, Known, Match
 from dovetail.joins.rows.key_rows import KeyRow, KeyRows
 from dovetail.model.offset import ENDED, NEVER
 from dovetail.model.time_codes import unusable
 from dovetail.service.cli.log_output import cell, iso_time, plain
 from dovetail.service.units import instant, span
-from dovetail.why.fate import At, Doubt, Known, Match
 
 SHOWN_CHARACTERS = 120
 SHOWN_MATCHES = 5

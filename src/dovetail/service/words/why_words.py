@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from dovetail.joins.interval.fate import Fate
+from dovetail.joins.known import Known
+from dovetail.joins.question import Answer
+from dovetail.joins.theta.fate import ThetaFate
+from dovetail.joins.windowed.fate import WindowFate
 from dovetail.service.cli.log_output import cell, plain
 from dovetail.service.words.interval_why_words import interval_json, interval_lines
 from dovetail.service.words.theta_why_words import theta_json, theta_lines
@@ -18,10 +23,8 @@ from dovetail.service.words.why_pieces import (
     time_json,
 )
 from dovetail.service.words.window_why_words import window_json, window_lines
-from dovetail.why.fate import Known
-from dovetail.why.theta_fate import ThetaFate
-from dovetail.why.why import Answer, AnyFate
-from dovetail.why.window_fate import WindowFate
+
+AnyFate = Fate | WindowFate | ThetaFate
 
 
 def heading(answer: Answer, application: str) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from dovetail.joins.known import Known
+from dovetail.joins.windowed.fate import InWindow, WindowFate, WindowMiss
 from dovetail.model.time_codes import unusable
 from dovetail.service.cli.log_output import iso_time
 from dovetail.service.units import span
@@ -20,8 +22,6 @@ from dovetail.service.words.why_pieces import (
     stream_time,
     written_late,
 )
-from dovetail.why.fate import Known
-from dovetail.why.window_fate import InWindow, WindowFate, WindowMiss
 
 
 def window_lines(fate: WindowFate, known: Known) -> Iterator[str]:

@@ -17,20 +17,21 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from dovetail.errors import LogTruncated
+from dovetail.joins.interval.fate import missed
+from dovetail.joins.interval.replay import Outcome
+from dovetail.joins.known import At, Doubt, Known, Match, Status, gone_us
 from dovetail.joins.rows.key_rows import KeyRow, row_numbers, rows_at
 from dovetail.joins.state import probe_bound
+from dovetail.joins.theta.candidates import Beyond, Candidates, candidates
+from dovetail.joins.theta.entered import Entered
+from dovetail.joins.theta.replay import theta_replay
 from dovetail.joins.theta.step import Turn
+from dovetail.joins.theta.turns import turns_of
 from dovetail.log.category import Category
 from dovetail.model.offset import NEVER
 from dovetail.model.theta import Operand, Theta
 from dovetail.model.theta_text import condition_text, conjuncts
 from dovetail.model.time_codes import unusable
-from dovetail.why.entered import Entered
-from dovetail.why.fate import At, Doubt, Known, Match, Status, gone_us, missed
-from dovetail.why.replay import Outcome
-from dovetail.why.theta_candidates import Beyond, Candidates, candidates
-from dovetail.why.theta_replay import theta_replay
-from dovetail.why.turns import turns_of
 
 _ATTEMPTS = 5
 MOST_TOLD = 100

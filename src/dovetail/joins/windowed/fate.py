@@ -17,13 +17,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from dovetail.joins.interval.replay import steps_taken
+from dovetail.joins.known import At, Came, Doubt, Known, Match, Status, gone_us
 from dovetail.joins.rows.key_rows import KeyRow
+from dovetail.joins.windowed.replay import Stay, WindowOutcome, window_replay
 from dovetail.model.offset import NEVER
 from dovetail.model.time_codes import unusable
 from dovetail.model.window_join import WindowJoin
-from dovetail.why.fate import At, Came, Doubt, Known, Match, Status, gone_us
-from dovetail.why.replay import steps_taken
-from dovetail.why.window_replay import Stay, WindowOutcome, window_replay
 
 WindowReason = Literal[
     "left_late",

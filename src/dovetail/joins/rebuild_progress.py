@@ -28,7 +28,7 @@ STALE_US = 10_000_000
 _REMEDY = "it is written anew while a join replays its window, and may be deleted"
 
 
-class ReplayProgress:
+class RebuildProgress:
     """What a task that replays says of itself."""
 
     def __init__(self, config: JoinConfig, share: Share, rows: int) -> None:
@@ -45,7 +45,7 @@ class ReplayProgress:
     def add(self, rows: int) -> None:
         self._rows += rows
 
-    def __enter__(self) -> ReplayProgress:
+    def __enter__(self) -> RebuildProgress:
         self._thread.start()
         return self
 

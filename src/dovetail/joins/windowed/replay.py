@@ -15,15 +15,15 @@ import numpy as np
 
 from dovetail.joins.buffer import Held
 from dovetail.joins.emitted import Emitted
+from dovetail.joins.interval.replay import arrivals_of, by_step, steps_taken
 from dovetail.joins.rows.key_rows import KeyRow
 from dovetail.joins.state import JoinState
 from dovetail.joins.streams import Times
 from dovetail.joins.windowed.kernels.sessions import sessions
-from dovetail.joins.windowed.step import Task, step
+from dovetail.joins.windowed.step import Means, step
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.step_record import StepRecord
 from dovetail.model.window_join import NEVER, WindowJoin
-from dovetail.why.replay import arrivals_of, by_step, steps_taken
 
 
 @dataclass
@@ -96,7 +96,7 @@ def _steps(
         until = Times(record.left.time_us, record.right.time_us)
         new = came_left.get(at, []), came_right.get(at, [])
         if any(new) or _due(state, window, until):
-            yield at, step(state, arrivals_of(new[0]), arrivals_of(new[1]), until, Task(window)).emitted
+            yield at, step(state, arrivals_of(new[0]), arrivals_of(new[1]), until, Means(window)).emitted
         else:
             state.times = Times(max(until.left, state.times.left), max(until.right, state.times.right))
         if record.ended:

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from dovetail.joins.theta.candidates import Beyond
 from dovetail.joins.theta.step import Turn
 from dovetail.model.share import SIDES, Side
 from dovetail.model.theta import CountWindow
-from dovetail.why.theta_candidates import Beyond
 
 Int64s = NDArray[np.int64]
 

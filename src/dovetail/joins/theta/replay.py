@@ -11,17 +11,17 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from dovetail.joins.interval.replay import Outcome, due, telling
 from dovetail.joins.rows.key_rows import KeyRow
 from dovetail.joins.state import JoinState
 from dovetail.joins.streams import ENDED, Arrivals, Times
+from dovetail.joins.theta.candidates import Candidates, Int64s
 from dovetail.joins.theta.condition import Columns
-from dovetail.joins.theta.step import Task, Turn, step
+from dovetail.joins.theta.step import Means, Turn, step
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.share import Share, Side
 from dovetail.model.step_record import StepRecord
 from dovetail.model.theta import Theta
-from dovetail.why.replay import Outcome, due, telling
-from dovetail.why.theta_candidates import Candidates, Int64s
 
 
 def theta_replay(
@@ -40,7 +40,7 @@ def theta_replay(
         return Outcome()
     outcome = Outcome(taken)
     state = JoinState.empty(telling(spec))
-    task = Task(theta, _Operands(left, found), Share(0, 1, 1, (), ("left",)), {}, {"left": 0, "right": 0})
+    task = Means(theta, _Operands(left, found), Share(0, 1, 1, (), ("left",)), {}, {"left": 0, "right": 0})
     nobody = _arrivals(np.empty(0, np.int64), np.empty(0, np.int64))
     for at in range(min(taken, int(came.min(initial=taken))), len(records)):
         record = records[at]

@@ -1,0 +1,196 @@
+"""The planning half of a join's driver: what the next step takes, the record of it, and what retention may
+remove after it. It reads commit metadata only and imports no kernels, so a process that only plans starts
+quickly.
+
+    plan      how far the next step goes: the coordinator, over the new commits of both sides
+    record    the plan is written down for people before anyone can act on it
+    (run)     `driver.py`, or tasks of Spark
+    retain    a step is done for good: the log and old snapshots may let go
+
+The clock is passed in: tests and simulations have one of their own.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from dovetail.crash_points import crash_point
+from dovetail.engine.asked_tasks import tasks_to_plan
+from dovetail.engine.floors import with_floors
+from dovetail.engine.home_snapshots import HomeSnapshots
+from dovetail.engine.step_log import StepLog
+from dovetail.log.category import Category
+from dovetail.log.commit import Commit
+from dovetail.model.join_config import JoinConfig
+from dovetail.model.offset import JoinOffset
+from dovetail.model.share import Side
+from dovetail.time.clock import CommitSummary
+from dovetail.time.coordinator import Pace, Planned, plan
+from dovetail.time.recording import record_of
+
+LOOKED_BACK = 64
+"""Commits among which one with an event time is looked for, to tell how long a stream has been silent."""
+
+
+class HostClock(NamedTuple):
+    """`now_us` is the time of day; `steady_us` never jumps, and only differences of it mean anything."""
+
+    now_us: Callable[[], int]
+    steady_us: Callable[[], int]
+
+
+HOST_CLOCK = HostClock(lambda: time.time_ns() // 1000, lambda: time.monotonic_ns() // 1000)
+
+Amend = Callable[[JoinOffset], JoinOffset]
+"""Changes where a planned step ends before it is recorded: other hot keys, say."""
+
+
+class _Heard(NamedTuple):
+    """The last commit of a stream that had an event time, and when this process first saw it."""
+
+    commit: int
+    seen_us: int
+
+
+class JoinPlanner:
+    def __init__(self, config: JoinConfig, clock: HostClock = HOST_CLOCK) -> None:
+        self.config = config
+        self._clock = clock
+        self._known: dict[Side, int] = {"left": 0, "right": 0}
+        began = _Heard(-1, clock.steady_us())
+        self._heard: dict[Side, _Heard] = {"left": began, "right": began}
+        self._step_log: StepLog | None = None
+        self._writing_us = 0
+
+    @property
+    def categories(self) -> tuple[Category, Category]:
+        home = self.config.home
+        return Category.open(home, self.config.left), Category.open(home, self.config.right)
+
+    def first(self) -> JoinOffset:
+        """Where a join starts that has never run: at the first commits that the log has."""
+        left, right = (category.first_commit() for category in self.categories)
+        return JoinOffset(left=left, right=right, left_floor=left, right_floor=right)
+
+    def there_now(self) -> tuple[int, int]:
+        """The commits after the last ones of both sides."""
+        left, right = (category.next_commit() for category in self.categories)
+        return left, right
+
+    def plan(
+        self,
+        start: JoinOffset,
+        *,
+        until: tuple[int, int] | None = None,
+        final: bool = False,
+        tasks: int | None = None,
+        amend: Amend | None = None,
+    ) -> JoinOffset:
+        """The end of the next step; `start` itself if there is nothing to do.
+
+        `until`: only commits before these are taken, and no stream waits for the other. None: the streams
+        live on, and one that is ahead may have to wait. `final`: nothing comes after `until`, so that the
+        last step ends both streams. `tasks`: another number than was asked for.
+        """
+        crash_point("coordinator", "begun")
+        began_us = self._clock.steady_us()
+        config, (left, right) = self.config, self.categories
+        stops: tuple[int | None, int | None] = until or (None, None)
+        new = self._new(left, "left", start.left, stops[0]), self._new(right, "right", start.right, stops[1])
+        waits = until is None
+        idle = (self._idle(left, "left"), self._idle(right, "right")) if waits else (False, False)
+        pace = self._pace(tasks or tasks_to_plan(config, start.tasks))
+        planned = plan(start, *new, pace, final=final, waits=waits, idle=idle)
+        if planned.end is start:
+            return start
+        end = self.recoverable(start, amend(planned.end) if amend else planned.end)
+        self._record(start, planned, new, self._clock.steady_us() - began_us)
+        crash_point("coordinator", "planned")
+        return end
+
+    def recoverable(self, start: JoinOffset, end: JoinOffset) -> JoinOffset:
+        """`end` with all that a rebuild needs to know: from which commits on it reads the log, and the
+        recovery path from a step whose snapshots are in the home."""
+        floored = with_floors(self.config, end, *self.categories)
+        return HomeSnapshots(self.config).remembering(start, floored)
+
+    def retain(self, end: JoinOffset) -> None:
+        """The step that ends here is done for good: let retention and the removal of old snapshots go on."""
+        crash_point("coordinator", "done")
+        for category, floor in zip(self.categories, end.needed, strict=True):
+            needed = min(floor, self._history(category, floor))
+            category.set_reader(self.config.reader, needed, application=self.config.application)
+            category.retain()
+        HomeSnapshots(self.config).drop(before=end.way[0].step)
+
+    def _pace(self, tasks: int) -> Pace:
+        settings, kind = self.config.settings, self.config.join_kind
+        return Pace(
+            settings.left_max_delay_us,
+            settings.right_max_delay_us,
+            settings.max_step_rows,
+            tasks,
+            settings.estimate,
+            settings.pacing,
+            kind.paced_after_us,
+            kind.spec if self.config.splits_hot_keys else None,
+            keeps_turns=kind.keeps_turns,
+            by_rows=kind.by_rows,
+        )
+
+    def _new(self, category: Category, side: Side, start: int, stop: int | None) -> list[CommitSummary]:
+        if stop is None:
+            stop = self._known[side] = category.next_commit(max(self._known[side], start))
+        return [summary(commit) for commit in category.commits(start, stop)]
+
+    def _history(self, category: Category, floor: int) -> int:
+        """The first commit, up to `floor`, that is young enough to be kept for those who ask why."""
+        since_us = self._clock.now_us() - self.config.settings.history_us
+        young = category.first_commit()
+        while young < floor and category.commit(young).written_at_us < since_us:
+            young += 1
+        return young
+
+    def _record(
+        self,
+        start: JoinOffset,
+        planned: Planned,
+        new: tuple[list[CommitSummary], list[CommitSummary]],
+        planning_us: int,
+    ) -> None:
+        """Before anybody has the offset: a step that runs is one that was written down."""
+        if self._step_log is None:
+            self._step_log = StepLog(self.config.home, self.config.state_path)
+        began_us = self._clock.steady_us()
+        planning_us += self._writing_us
+        self._step_log.write(record_of(start, planned, *new, self._clock.now_us(), planning_us))
+        self._writing_us = self._clock.steady_us() - began_us
+
+    def _idle(self, category: Category, side: Side) -> bool:
+        """No row with a time has come for long: since one was seen, or since this process began, by a clock
+        that does not jump. One that does would close windows whose rows are on their way."""
+        timeout_us = self.config.settings.idle_timeout_us
+        if timeout_us is None:
+            return False
+        last, first = self._known[side] - 1, category.first_commit()
+        timeless = 0
+        while last >= first and timeless < LOOKED_BACK and not category.commit(last).sketch.count:
+            last, timeless = last - 1, timeless + 1
+        now_us = self._clock.steady_us()
+        if last >= first and timeless < LOOKED_BACK and last != self._heard[side].commit:
+            self._heard[side] = _Heard(last, now_us)
+        return now_us - self._heard[side].seen_us > timeout_us
+
+
+def summary(commit: Commit) -> CommitSummary:
+    """What the coordinator looks at."""
+    return CommitSummary(
+        commit.rows,
+        commit.sketch.max_us if commit.sketch.count else None,
+        tuple(segment.sketch for segment in commit.segments),
+        commit.written_at_us,
+        tuple(key for segment in commit.segments for key in segment.frequent),
+        commit.first_row,
+    )

@@ -1,0 +1,32 @@
+"""One step of an interval join over the log: the new rows of a task, what they meet, and what is counted."""
+
+from __future__ import annotations
+
+from dovetail.joins.emitted import Emitted
+from dovetail.joins.interval.capped_keys import counted, pruned
+from dovetail.joins.interval.step import step
+from dovetail.joins.kind import LiveState, StepInput, Totals, add_totals, counted_totals
+from dovetail.joins.rows.gather import key_hashes
+from dovetail.joins.sample import look
+from dovetail.model.match_offsets import labelled
+from dovetail.model.share import SIDES
+
+
+def advance(at: LiveState, given: StepInput) -> tuple[Emitted, Totals]:
+    config, state, before = given.config, at.state, at.state.times
+    new_left, new_right = given.new("left"), given.new("right")
+    emitted = step(
+        state,
+        new_left,
+        new_right,
+        given.until,
+        given.same_keys,
+        lambda side, rows: key_hashes(given.left, given.right, side, rows),
+        given.copies,
+    )
+    seen = look(at.sample, config.spec, new_left, new_right, before, state.times)
+    totals = counted_totals(at, emitted)
+    totals = add_totals(totals, {"missed": seen.missed, **labelled(seen.offsets)})
+    for rows, side, capped in zip((given.left, given.right), SIDES, emitted.capped, strict=True):
+        totals = pruned(add_totals(totals, counted(rows, config.keys, side, capped)))
+    return emitted, totals

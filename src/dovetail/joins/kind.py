@@ -1,0 +1,159 @@
+"""The verbs of a join kind: what the engine asks of it, and what it is given to do so.
+
+Each kind (`interval/`, `windowed/`, `theta/`) has a module `verbs` with these functions. The engine knows no
+kind by name: it asks `joins.kinds.verbs_of`, and calls.
+
+    advance     take the state from one offset to the next: what comes out, and the totals after it
+    snapshot    what the log cannot give back
+    rebuild     fill an empty state, from snapshots and the log
+    explain     what became of left rows, and why
+
+What a kind needs from the log and how its rows are shared among tasks is data, not behaviour: it is in
+`model/join_kind.py`, where the coordinator can read it without importing kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dovetail.joins.buffer import Buffer, Held
+from dovetail.joins.emitted import Copies, Emitted, Int64s
+from dovetail.joins.question import Answer, Question
+from dovetail.joins.rows.arrivals import arrivals, buckets_of, copied_rows, mine
+from dovetail.joins.rows.gather import Rows, same_keys
+from dovetail.joins.sample import Sample
+from dovetail.joins.snapshot import Snapshot
+from dovetail.joins.state import JoinState
+from dovetail.joins.streams import Arrivals, Times
+from dovetail.joins.theta.runs import Run
+from dovetail.log.category import Category
+from dovetail.model.join_config import JoinConfig
+from dovetail.model.offset import JoinOffset
+from dovetail.model.share import Share, Side
+
+Totals = dict[str, int]
+"""Running counts by name, from the first step on."""
+
+Wanted = Callable[[Side, Held], NDArray[np.bool_]]
+"""Which rows of a side are to be filled in."""
+
+
+class LiveState(NamedTuple):
+    """All that a task keeps between steps: the join's state, the sample beside it, running totals, and the
+    runs by which a theta join finds rows."""
+
+    state: JoinState
+    sample: Sample
+    totals: Totals
+    runs: dict[Side, list[Run]]
+
+
+class StepInput(NamedTuple):
+    """One task's part of one step: the rows between two offsets, and all that they may meet."""
+
+    config: JoinConfig
+    share: Share
+    start: JoinOffset
+    end: JoinOffset
+    left: Rows
+    right: Rows
+
+    @classmethod
+    def between(cls, config: JoinConfig, share: Share, start: JoinOffset, end: JoinOffset) -> StepInput:
+        left, right = (Category.open(config.home, name) for name in (config.left, config.right))
+        rows = Rows(left, start.left_floor, end.left), Rows(right, start.right_floor, end.right)
+        return cls(config, share, start, end, *rows)
+
+    @property
+    def until(self) -> Times:
+        return Times(self.end.left_time, self.end.right_time)
+
+    @property
+    def copies(self) -> Copies:
+        """Rows of hot keys that another task counts."""
+        left = copied_rows(self.share, "left", self.left.buckets)
+        return Copies(left, copied_rows(self.share, "right", self.right.buckets))
+
+    def new(self, side: Side, share: Share | None = None) -> Arrivals:
+        """The new rows of a side that are a task's."""
+        category = Category.open(self.config.home, self.config.left if side == "left" else self.config.right)
+        first, stop = (getattr(offset, side) for offset in (self.start, self.end))
+        return arrivals(category, category.commits(first, stop), share or self.share, side)
+
+    def same_keys(self, left: Int64s, right: Int64s) -> NDArray[np.bool_]:
+        """Whether the real keys are equal, pair by pair."""
+        return same_keys(self.left, self.right, self.config.keys, left, right)
+
+
+class Saved(NamedTuple):
+    """What a rebuild starts from: the snapshots of a step. `same`: rows were shared among tasks then as they
+    are now, and the only snapshot is the task's own."""
+
+    offset: JoinOffset
+    snapshots: Sequence[Snapshot]
+    same: bool
+
+    def held(self, config: JoinConfig, share: Share, side: Side) -> Held:
+        """The task's rows of a side out of the snapshots; where several tasks had a copy, one of them."""
+        parts = [one.left if side == "left" else one.right for one in self.snapshots]
+        found = [part for part in parts if part is not None]
+        if not found:
+            return nobody()
+        if self.same:
+            return found[0]
+        held = found[0]
+        for part in found[1:]:
+            held = held.joined(part)
+        if any(key.dealt != side for key in self.offset.hot_keys):
+            first = np.zeros(len(held.row), np.bool_)
+            first[np.unique(held.row, return_index=True)[1]] = True
+            held = held.where(first)
+        return held.where(mine(share, side, held, buckets_at(config, self.offset, side, held.row)))
+
+
+class Verbs(Protocol):
+    def advance(self, at: LiveState, given: StepInput) -> tuple[Emitted, Totals]: ...
+
+    def snapshot(self, config: JoinConfig, share: Share, state: JoinState, totals: Totals) -> Snapshot: ...
+
+    def rebuild(
+        self, config: JoinConfig, share: Share, state: JoinState, saved: Saved, wanted: Wanted | None = None
+    ) -> None: ...
+
+    def explain(self, question: Question) -> Answer: ...
+
+
+def buckets_at(config: JoinConfig, offset: JoinOffset, side: Side, rows: Int64s) -> Int64s:
+    """The buckets of rows that the state at an offset holds."""
+    if side == "left":
+        return buckets_of(Category.open(config.home, config.left), offset.left_floor, offset.left, rows)
+    return buckets_of(Category.open(config.home, config.right), offset.right_floor, offset.right, rows)
+
+
+def buffers(state: JoinState) -> tuple[tuple[Side, Buffer], ...]:
+    return ("left", state.left), ("right", state.right)
+
+
+def nobody() -> Held:
+    none = np.empty(0, np.int64)
+    return Held.fresh(np.empty(0, np.uint32), none, none)
+
+
+def add_totals(first: Totals, second: Totals) -> Totals:
+    return {name: first.get(name, 0) + second.get(name, 0) for name in {**first, **second}}
+
+
+def counted_totals(at: LiveState, emitted: Emitted, *, left_matched: bool = True) -> Totals:
+    """The totals after a step, as people count: what a semi join lets out are matches. `left_matched`: a
+    left row is decided in one task and one step, so that matched left rows can be counted."""
+    counts = emitted.counts
+    if at.state.spec.how == "semi":
+        counts = counts._replace(pairs=counts.left_alone, left_alone=0)
+    told = counts._asdict()
+    if not left_matched:
+        del told["left_matched"]
+    return add_totals(at.totals, told)

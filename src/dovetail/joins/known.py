@@ -1,0 +1,92 @@
+"""What is known of some rows after the fact: the rows themselves, the steps on record, and what retention has
+removed. Every kind explains its rows from this."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple
+
+from dovetail.joins.rows.key_rows import KeyRow, KeyRows
+from dovetail.joins.streams import Times
+from dovetail.model.interval import IntervalSpec
+from dovetail.model.join_kind import JoinKind, WindowedJoin
+from dovetail.model.step_record import StepRecord
+from dovetail.model.window_join import WindowJoin
+
+Status = Literal["not_taken", "open", "matched", "unmatched"]
+
+Doubt = Literal["steps_gone", "right_rows_gone"]
+"""`steps_gone`: the steps in which the row came are no longer on record. `right_rows_gone`: retention has
+removed right rows that may have been partners."""
+
+
+class At(NamedTuple):
+    """A step, and when it was planned; or one before it that is no longer on record."""
+
+    step: int
+    planned_at_us: int
+    or_before: bool = False
+
+
+class Match(NamedTuple):
+    right: KeyRow
+    at: At
+
+
+class Known(NamedTuple):
+    """All that is known of a key: its rows on both sides, and the steps on record without a gap."""
+
+    join_kind: JoinKind
+    records: Sequence[StepRecord]
+    left: KeyRows
+    right: KeyRows
+
+    @property
+    def spec(self) -> IntervalSpec:
+        return self.join_kind.spec
+
+    @property
+    def window_join(self) -> WindowJoin:
+        assert isinstance(self.join_kind, WindowedJoin)
+        return self.join_kind.window
+
+    @property
+    def begins_late(self) -> bool:
+        """The log has rows that came before the first record."""
+        if not self.records or self.records[0].step == 1:
+            return False
+        first = self.records[0]
+        return first.left.start > self.left.first_commit or first.right.start > self.right.first_commit
+
+    @property
+    def sure_since(self) -> At | None:
+        """Of rows that came after this step it is known what they met; None: of all that the log has."""
+        return At(self.records[0].step, self.records[0].planned_at_us) if self.begins_late else None
+
+    def window(self, left: KeyRow) -> tuple[int, int]:
+        return left.time_us - self.spec.before_us, left.time_us + self.spec.after_us
+
+    def times(self, at: int) -> Times:
+        return Times(self.records[at].left.time_us, self.records[at].right.time_us)
+
+    def at(self, at: int) -> At:
+        return At(self.records[at].step, self.records[at].planned_at_us, at == 0 and self.begins_late)
+
+
+Came = Sequence[tuple[KeyRow, int | None]]
+"""Right rows, each with the step that took it."""
+
+
+def gone_us(known: Known, needed_since: Callable[[Times], int]) -> int | None:
+    """No right row that retention has removed was newer than this; None: it has removed none.
+
+    Of commits on record the newest time is known, of others that no left row to come could reach them:
+    `needed_since` says from which time on right rows are needed at some stream times.
+    """
+    first = known.right.first_commit
+    taken = {one.commit: one.newest_us for record in known.records for one in record.right.taken}
+    recorded = [newest_us for commit, newest_us in taken.items() if commit < first]
+    bounds = [newest_us for newest_us in recorded if newest_us is not None]
+    if len(recorded) < first:
+        bounds += [needed_since(known.times(at)) - 1 for at in range(len(known.records))]
+    return max(bounds, default=None)

@@ -1,0 +1,46 @@
+"""What became of left rows of a theta join. Without keys a row is asked for by its number or its time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dovetail.errors import InputError
+from dovetail.joins.known import Known
+from dovetail.joins.question import NEAR_US, Answer, Question, numbered
+from dovetail.joins.rows.key_rows import KeyRow, KeyRows, row_numbers, rows_at
+from dovetail.joins.theta.fate import theta_fates
+from dovetail.joins.theta.near_rows import rows_near
+from dovetail.log.category import Category
+from dovetail.model.join_config import JoinConfig
+from dovetail.model.join_kind import ThetaJoin
+
+
+def explain(question: Question) -> Answer:
+    config, (left, right) = question.config, question.categories
+    kind, row, time_us = config.join_kind, question.row, question.time_us
+    assert isinstance(kind, ThetaJoin)
+    if question.key or (row is None and time_us is None):
+        raise _no_keys(config, left)
+    numbers = [numbered(left, row).row] if row is not None else rows_near(left, time_us or 0, NEAR_US)
+    some = rows_at(left, question.last(numbers))
+    known = Known(kind, question.records, _all(left, some), _all(right, ()))
+    found = theta_fates(known, kind.theta, left, right, some, question.names)
+    return Answer(config.join, (), known, len(numbers), tuple(found), ())
+
+
+def _no_keys(config: JoinConfig, left: Category) -> InputError:
+    first, stop = row_numbers(left)
+    return InputError(
+        "a join without an equality has no keys to ask for",
+        where=f"join {config.join}",
+        expected="--row with the number of a left row, or --time with its event time",
+        hint=f"rows {first} to {stop - 1} of category {config.left} are there"
+        if stop > first
+        else f"category {config.left} has no rows yet",
+    )
+
+
+def _all(category: Category, rows: Sequence[KeyRow]) -> KeyRows:
+    """Some rows of a category, and from where on it has any."""
+    first, stop = category.first_commit(), category.next_commit()
+    return KeyRows(tuple(rows), first, category.commit(first).written_at_us if first < stop else None)

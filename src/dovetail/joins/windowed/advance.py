@@ -1,0 +1,48 @@
+"""One step of a windowed join over the log: the new rows of a task, and what is counted."""
+
+from __future__ import annotations
+
+import os
+
+from dovetail.joins.emitted import Emitted
+from dovetail.joins.kind import LiveState, StepInput, Totals, add_totals, counted_totals
+from dovetail.joins.rows.gather import key_numbers
+from dovetail.joins.windowed.step import Closing, Means, step
+from dovetail.model.join_kind import WindowedJoin
+
+JOINED_BY = "joined_by_"
+"""Before the name of an algorithm: the total of steps in which it joined windows."""
+
+
+def advance(at: LiveState, given: StepInput) -> tuple[Emitted, Totals]:
+    config, kind = given.config, given.config.join_kind
+    assert isinstance(kind, WindowedJoin)
+    done = step(
+        at.state,
+        given.new("left"),
+        given.new("right"),
+        given.until,
+        Means(
+            kind.window,
+            given.same_keys,
+            lambda a, b: key_numbers(given.left, given.right, config.keys, a, b),
+            given.copies,
+            _threads(given.end.tasks),
+        ),
+    )
+    # A left row has partners in several windows of a hopping join, and in several steps of an eager one.
+    once = kind.window.shape != "hopping" and kind.window.emit != "eager"
+    return done.emitted, add_totals(counted_totals(at, done.emitted, left_matched=once), _totals(done))
+
+
+def _threads(tasks: int) -> int:
+    """The cores that the tasks of a join leave to each of them."""
+    return max(1, (os.cpu_count() or 1) // max(1, tasks))
+
+
+def _totals(done: Closing) -> Totals:
+    """Windows that were joined when they were over, and in how many steps by which algorithm."""
+    totals = {"windows": done.windows}
+    if done.algorithm is not None:
+        totals[f"{JOINED_BY}{done.algorithm}"] = 1
+    return totals

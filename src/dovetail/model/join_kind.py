@@ -1,0 +1,212 @@
+"""What kinds of joins there are. A join is of exactly one kind, and says here what its kind means to others.
+
+    IntervalJoin    equal keys, event times within bounds of each other
+    WindowedJoin    equal keys, both rows in one tumbling, hopping or session window
+    ThetaJoin       any condition, within bounds of event time or among the last rows
+
+These are values: planner, coordinator and tasks read them. What a kind does is in `dovetail.joins`, one
+package for each, with the same verbs (`joins/kinds.py`). A new kind is a class here and a package there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+from dovetail.errors import PlanError
+from dovetail.model.interval import IntervalSpec, JoinType
+from dovetail.model.offset import ENDED, JoinOffset
+from dovetail.model.share import Side
+from dovetail.model.theta import Theta, dealt_sides
+from dovetail.model.window_join import WindowJoin
+
+MOST_TASKS = 64
+"""That can be asked for while a join runs; also of a join without keys, which has no buckets to share out."""
+_LOWEST = -(2**62)
+
+
+class Since(NamedTuple):
+    """Rows at or after these event times may still be needed."""
+
+    left_us: int
+    right_us: int
+
+
+class LastRows(NamedTuple):
+    """The last rows of each side may still be needed."""
+
+    left: int
+    right: int
+
+
+class _Kind:
+    """What holds for a kind that does not say otherwise."""
+
+    @property
+    def dealt(self) -> tuple[Side, ...] | None:
+        """Whose rows tasks share by row number; None: tasks share buckets of keys."""
+        return None
+
+    @property
+    def splits_keys(self) -> bool:
+        """Rows of one key may be spread over tasks."""
+        return True
+
+    @property
+    def keeps_turns(self) -> bool:
+        """The offset records in which order commits of the two sides entered."""
+        return False
+
+    @property
+    def by_rows(self) -> bool:
+        """The side of which fewer rows have entered goes first, whatever the event times are."""
+        return False
+
+    @property
+    def in_order(self) -> bool:
+        """What a task puts out is in an order that must be kept."""
+        return False
+
+    def most_tasks(self, buckets: int) -> int:
+        """More tasks would have nothing to do, or could not keep the order."""
+        return buckets
+
+
+@dataclass(frozen=True)
+class IntervalJoin(_Kind):
+    spec: IntervalSpec
+
+    @property
+    def how(self) -> JoinType:
+        return self.spec.how
+
+    @property
+    def paced_after_us(self) -> int:
+        """How far pacing lets the right stream be ahead of the left one."""
+        return self.spec.after_us
+
+    def needed(self, at: JoinOffset) -> Since | LastRows:
+        """What the state at an offset may still need from the log."""
+        return needed_since(self.spec, at)
+
+
+@dataclass(frozen=True)
+class WindowedJoin(_Kind):
+    how: JoinType
+    window: WindowJoin
+
+    @property
+    def spec(self) -> IntervalSpec:
+        """Rows that share a window are less than its length apart."""
+        return IntervalSpec(self.window.length_us, self.window.length_us, self.how)
+
+    @property
+    def splits_keys(self) -> bool:
+        """A session consists of all rows of its key: they stay together."""
+        return not self.window.is_session
+
+    @property
+    def paced_after_us(self) -> int:
+        """Both sides see the same window end."""
+        return 0
+
+    def needed(self, at: JoinOffset) -> Since | LastRows:
+        since = ENDED if at.ended else self.window.needed_since(at.left_time, at.right_time)
+        return Since(since, since)
+
+
+@dataclass(frozen=True)
+class ThetaJoin(_Kind):
+    """`spec` has bounds of event time unless `theta` counts rows."""
+
+    spec: IntervalSpec
+    theta: Theta
+
+    def __post_init__(self) -> None:
+        spec = self.spec
+        if self.theta.rows is not None and (spec.before_us or spec.after_us):
+            raise PlanError(
+                "a window that counts rows has no bounds of event time",
+                expected="left_rows and right_rows, or event times within bounds, not both",
+            )
+        if spec.keeps_right or spec.left_cap is not None or spec.right_cap is not None:
+            raise PlanError(
+                f"a join without an equality cannot be a {spec.how} join, and has no caps",
+                expected="an inner, left, semi or anti join without left_cap and right_cap",
+            )
+
+    @property
+    def how(self) -> JoinType:
+        return self.spec.how
+
+    @property
+    def dealt(self) -> tuple[Side, ...] | None:
+        return dealt_sides(self.spec.how, self.spec.match)
+
+    @property
+    def splits_keys(self) -> bool:
+        return False  # there are none
+
+    @property
+    def keeps_turns(self) -> bool:
+        return True
+
+    @property
+    def by_rows(self) -> bool:
+        return self.theta.rows is not None
+
+    @property
+    def in_order(self) -> bool:
+        return self.theta.order != "none"
+
+    @property
+    def paced_after_us(self) -> int:
+        return self.spec.after_us
+
+    def most_tasks(self, buckets: int) -> int:
+        return 1 if self.theta.order == "step" else MOST_TASKS
+
+    def needed(self, at: JoinOffset) -> Since | LastRows:
+        rows = self.theta.rows
+        if rows is None:
+            return needed_since(self.spec, at)
+        return LastRows(0, 0) if at.ended else LastRows(rows.left_rows, rows.right_rows)
+
+
+JoinKind = IntervalJoin | WindowedJoin | ThetaJoin
+
+
+def needed_since(spec: IntervalSpec, at: JoinOffset) -> Since:
+    """Event times from which on left and right rows may still be needed at an offset.
+
+    The right bound reaches back to partners that open left rows may have chosen already (deferred picks).
+    """
+    if at.ended:
+        return Since(ENDED, ENDED)
+    open_since = max(_LOWEST, at.right_time) - spec.after_us
+    retained_since = max(_LOWEST, at.left_time) - spec.before_us
+    if spec.defers_pick:
+        retained_since = min(retained_since, open_since - spec.before_us)
+    return Since(open_since, retained_since)
+
+
+def kind_to_json(kind: JoinKind) -> dict[str, Any]:
+    match kind:
+        case IntervalJoin(spec):
+            return {"kind": "interval", "spec": spec.to_json()}
+        case WindowedJoin(how, window):
+            return {"kind": "windowed", "how": how, "window": asdict(window)}
+        case ThetaJoin(spec, theta):
+            return {"kind": "theta", "spec": spec.to_json(), "theta": theta.to_json()}
+
+
+def kind_from_json(said: dict[str, Any]) -> JoinKind:
+    match said["kind"]:
+        case "interval":
+            return IntervalJoin(IntervalSpec(**said["spec"]))
+        case "windowed":
+            return WindowedJoin(said["how"], WindowJoin(**said["window"]))
+        case "theta":
+            return ThetaJoin(IntervalSpec(**said["spec"]), Theta.from_json(said["theta"]))
+        case other:
+            raise ValueError(f"{other!r} is not a kind of join")
