@@ -8,7 +8,9 @@ import sys
 
 import pytest
 
+import dovetail
 from dovetail.errors import InputError
+from dovetail.service.checkout import checkout_root
 from dovetail.service.cli import main as cli
 
 HEAVY = ("pyspark", "numba", "pyarrow", "pandas", "numpy", "sqlglot")
@@ -47,6 +49,20 @@ def test_help_shows_every_command_and_examples(capsys: pytest.CaptureFixture[str
         assert f"{name} " in shown
         assert command.help in shown
     assert "dovetail run app.pql --drain" in shown
+
+
+def test_the_reference_page_has_the_table_of_commands() -> None:
+    page = (checkout_root() / "docs/reference/command-line.md").read_text()
+    shown = [line for line in page.splitlines() if line.startswith("| `")]
+    assert shown == [f"| `{command.name}` | {command.help} |" for command in cli.COMMANDS.values()]
+
+
+def test_the_version_is_an_option_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--version") == 0
+    shown = capsys.readouterr().out
+    assert shown == f"dovetail {dovetail.__version__}\n"
+    assert run("version") == 0
+    assert capsys.readouterr().out == shown
 
 
 @pytest.mark.parametrize("name", list(cli.COMMANDS))

@@ -1,9 +1,9 @@
-"""What to do about a join's window, in words (paper, section 6.5): from what the join has seen, not guessed.
+"""Advice on a join's window (paper, section 6.5), from what the join has seen.
 
-The sample of the join says where right rows lie around left ones, inside the window and beyond it. Beyond a
-bound: what widening it would gain. Inside: what narrowing it would lose. What it costs or saves is reckoned
-from how many rows a second of event time each stream has: an open left row is held as long as `after` says
-(with pacing the right stream is read so far ahead instead), a right row as long as `before` says.
+The join's sample counts right rows around left rows, inside the window and beyond it. Rows beyond a bound are
+what widening it would gain; rows just inside are what narrowing it would lose. Memory follows from the rows
+per second of event time of each stream: an open left row is held for `after` (with pacing, the right stream
+is read that far ahead instead), a right row for `before`.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ Int64s = NDArray[np.int64]
 Bound = Literal["before", "after"]
 FEWEST_MATCHES = 200
 SETTLED = 4
-"""Nothing is said before so many times the open rows have closed: their neighbours are not in yet."""
+"""No advice until this many times the open rows have closed: open rows lack some of their neighbours."""
 WORTH_GAINING = 0.002
-"""A wider bound is spoken of from this share of more matches on, and reaches nine tenths of what there is."""
+"""Advise a wider bound if it gains at least this share of matches; it then reaches nine tenths of them."""
 WORTH_LOSING = 0.001
-"""A narrower bound may lose this share of the matches, and is spoken of if it is a quarter shorter."""
+"""Advise a narrower bound if it loses at most this share of matches and is at least a quarter shorter."""
 
 
 _PARTS = {"day": 24, "hour": 12, "minute": 6, "second": 10}
@@ -37,7 +37,7 @@ _PARTS = {"day": 24, "hour": 12, "minute": 6, "second": 10}
 
 @dataclass(frozen=True)
 class Advice:
-    """`matches`: more matches (less, if negative) as a share; `memory`: times the rows that are held now."""
+    """`matches`: the share gained (or lost, if negative); `memory`: a multiple of what is held now."""
 
     bound: Bound
     from_us: int
@@ -58,7 +58,7 @@ class Advice:
 
 @dataclass(frozen=True)
 class Distances:
-    """How far matches lie from a bound of the window, inside it: three percentiles, in microseconds."""
+    """Distance of matches from a bound of the window: three percentiles, in microseconds."""
 
     p01: int
     p50: int
@@ -66,7 +66,7 @@ class Distances:
 
 
 def distances(spec: IntervalSpec, measured: JoinMeasure) -> dict[Bound, Distances] | None:
-    """From both bounds; None while there are no matches."""
+    """Distances from both bounds; None while there are no matches."""
     scale, counts = MatchOffsets.of(spec), histogram(measured.totals)[BEYOND : BEYOND + INSIDE]
     if not counts.sum():
         return None
@@ -88,7 +88,7 @@ def advise(spec: IntervalSpec, paced: bool, measured: JoinMeasure) -> list[Advic
 def _about(
     bound: Bound, now_us: int, spec: IntervalSpec, counts: Int64s, paced: bool, measured: JoinMeasure
 ) -> Iterator[Advice]:
-    """`counts` begin far inside and end far beyond the bound."""
+    """`counts` run from far inside the bound to far beyond it."""
     inside, beyond = counts[BEYOND : BEYOND + INSIDE], counts[BEYOND + INSIDE :]
     bin_us, matches = MatchOffsets.of(spec).bin_us, int(inside.sum())
     if _flat(inside, beyond):
@@ -109,8 +109,8 @@ def _about(
 
 
 def _flat(inside: Int64s, beyond: Int64s) -> bool:
-    """Far beyond the bound right rows are about as frequent as inside: pairs by chance, which any window cuts
-    anywhere."""
+    """Right rows are about as frequent far beyond the bound as inside it: these are pairs by chance, and no
+    window is better than another."""
     far = beyond[len(beyond) // 2 :]
     return float(far.mean()) >= 0.5 * float(inside.mean())
 
@@ -124,20 +124,20 @@ def _memory(
     if stream.rows_per_event_s is None or not held:
         return None
     staying = 1.0
-    if opens and done_at_match(spec):  # a left row that has its partner is open no longer
+    if opens and done_at_match(spec):  # a left row closes when it has its partner
         staying -= measured.match_rate or 0.0
     return max(0.0, held + staying * stream.rows_per_event_s * more_us / 1e6) / held
 
 
 def _percentiles(counts: Int64s, bin_us: int) -> Distances:
-    """Of bins that begin at the bound: the middle of the bin in which each percentile lies."""
+    """The middle of the bin that holds each percentile; bins begin at the bound."""
     reached = np.cumsum(counts)
     bins = (int(np.searchsorted(reached, share * reached[-1])) for share in (0.01, 0.5, 0.99))
     return Distances(*(place * bin_us + bin_us // 2 for place in bins))
 
 
 def _rounded_up(time_us: int) -> int:
-    """To a part of the unit that people would say it in."""
+    """Rounded to a part of the unit that people would use."""
     unit = next((unit for unit in ("day", "hour", "minute", "second") if abs(time_us) >= UNIT_US[unit]), None)
     grain = UNIT_US[unit] // _PARTS[unit] if unit else 1
     return -(-time_us // grain) * grain

@@ -1,4 +1,4 @@
-"""An application's measures as JSON for programs and as Prometheus metrics; one table says what there is."""
+"""An application's measures as JSON and as Prometheus metrics, from one table."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from dovetail.service.words.status_words import age_words, waiting_words
 
 @dataclass(frozen=True)
 class MeasuredJoin:
-    """A join's measures and what they advise."""
+    """A join's measures, and advice from them."""
 
     measure: JoinMeasure
     join_kind: JoinKind
@@ -59,7 +59,7 @@ class MeasuredJoin:
 
     @property
     def algorithms(self) -> dict[str, int]:
-        """In how many steps of tasks windows were joined, by algorithm."""
+        """Task steps that joined windows, by algorithm."""
         named = {name: count for name, count in self.measure.totals.items() if name.startswith(JOINED_BY)}
         return {name.removeprefix(JOINED_BY): count for name, count in sorted(named.items())}
 
@@ -154,7 +154,7 @@ def _rows(home: str, name: str) -> int:
 
 
 class _Row(NamedTuple):
-    """One metric. `value` None: nothing to say yet."""
+    """One metric. A `value` of None is left out."""
 
     name: str
     help: str
@@ -163,7 +163,7 @@ class _Row(NamedTuple):
 
 
 class _Series(NamedTuple):
-    """One metric with labels of its own; a sample is their values and the number."""
+    """One metric with labels of its own. A sample is the values of the labels, and a number."""
 
     name: str
     help: str

@@ -1,4 +1,4 @@
-"""While an application runs: its metrics as files beside its state, and for Prometheus to fetch."""
+"""Metrics of a running application: written to files beside its state, and served to Prometheus."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ JSON_FILE, PROMETHEUS_FILE = "metrics.json", "metrics.prom"
 
 
 class Reporter:
-    """Measures every few seconds, in a thread of its own, until it is left; then once more."""
+    """Measures every few seconds in its own thread, and once more at the end."""
 
     def __init__(self, home: str, plan: Plan, port: int | None = None) -> None:
         self.last: Measured | None = None
@@ -55,7 +55,7 @@ class Reporter:
         self._report()
 
     def _report(self) -> None:
-        """What cannot be measured now is measured next time: a run does not end for its metrics."""
+        """A failed measurement is repeated next time: a run does not end because of its metrics."""
         try:
             found = measured_plan(self._home, self._plan)
             folder = f"apps/{self._plan.application}"
@@ -86,6 +86,6 @@ def _serve(port: int, reporter: Reporter) -> Any:
             f"metrics cannot be served: {error.strerror or error}",
             where=f"port {port}",
             expected="a port that is free",
-            hint="choose another with --metrics-port, or leave it out: the files are written anyway",
+            hint="choose another with --metrics-port, or leave it out: the metrics files are written anyway",
         ) from error
     return server

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-_BARS = "▁▂▃▄▅▆"  # not the two highest: rows of bars above each other must not touch
+_BARS = "▁▂▃▄▅▆"  # without the two highest, so that bars in neighbouring lines do not touch
 
 
 def count(number: float) -> str:
@@ -54,7 +54,7 @@ def span(length_us: int | None) -> str:
 
 
 def instant(time_us: int | None) -> str:
-    """A stream time, UTC, or a dash before the first row. int64 extremes (never, ended) have their words."""
+    """A stream time in UTC; a dash before the first row, "ended" after the last."""
     if time_us is None or time_us <= -(1 << 62):
         return "—"
     if time_us >= 1 << 62:

@@ -1,5 +1,5 @@
-"""Compile the kernels of the joins within this process once, by joining next to nothing: the first real join
-then finds the machine code on disk."""
+"""Compile the kernels of the in-process joins by joining a few rows: the first real join then finds the
+machine code on disk."""
 
 from __future__ import annotations
 

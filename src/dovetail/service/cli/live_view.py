@@ -25,12 +25,12 @@ from dovetail.service.run_snapshot import JoinSnapshot, ReplaySnapshot, RunSnaps
 from dovetail.service.words.status_words import replay_words
 
 ENDED = ("stopped", "done")
-"""Phases in which the clock stands still."""
+"""Phases in which the clock no longer runs."""
 _LABEL, _LINE, _ACCENT, _WARN = "bright_black", "bright_black", "cyan", "yellow"
 
 
 class _Widths(NamedTuple):
-    """Columns have fixed widths: numbers change, nothing moves. Names and the bar take what is left."""
+    """Columns have fixed widths: nothing moves when numbers change. Names and the bar take the rest."""
 
     name: int
     spark: int
@@ -80,7 +80,7 @@ def _title(snapshot: RunSnapshot) -> RenderableType:
 
 
 def _flow(snapshot: RunSnapshot, widths: _Widths) -> RenderableType:
-    """A row for each stream that comes in, and one for what goes out."""
+    """A row for each input stream, and one for the output."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style=_LABEL)
     table.add_column("", width=5)
     table.add_column("", width=widths.name)
@@ -149,8 +149,8 @@ def _match_rate(join: JoinSnapshot, widths: _Widths) -> Text:
 
 
 def _replay(replay: ReplaySnapshot, widths: _Widths) -> Text:
-    """In the place of the match rate, which does not change meanwhile. The words may get shorter or longer:
-    the bar makes up for it."""
+    """Replaces the match rate, which does not change during a replay. The bar takes the room that the words
+    leave."""
     words = replay_words(replay.share, replay.rows_per_s, replay.left_s)
     room = widths.bar + _RATE_COLUMNS - len(words) - 2
     return Text.assemble((words, _WARN), "  ").append_text(_bar(replay.share, room))
@@ -218,7 +218,7 @@ def _fitting(fields: list[str]) -> str:
 
 
 class LiveView:
-    """Shows snapshots until it is left; the last one stays on the screen."""
+    """Shows snapshots. The last one stays on the screen."""
 
     def __init__(
         self,

@@ -1,8 +1,8 @@
 """The `dovetail` command: one table of commands, each imported only when it is called.
 
-Law: `dovetail --help` imports neither pyspark, numba nor pyarrow; a command pays for what it uses. Every
-failure ends in one line or block on stderr and an exit status: 1 for an error that the user can mend, 2 for
-a wrong command line, 70 for a fault of ours, 130 for Ctrl-C.
+Law: `dovetail --help` imports neither pyspark, numba nor pyarrow; a command imports only what it uses. Every
+failure ends in one message on stderr and an exit status: 1 for an error that the user can correct, 2 for a
+wrong command line, 70 for a bug of ours, 130 for Ctrl-C.
 """
 
 from __future__ import annotations
@@ -85,10 +85,10 @@ EXAMPLES = "\n\n".join(
     f"[bold]{line[:39]}[/bold][dim]{line[39:]}[/dim]"
     for line in (
         "dovetail demo                          two streams, one minute, a live view",
-        "dovetail log append left rows.parquet  fill a category from a file",
-        "dovetail plan app.pql                  see the operators of a query",
-        "dovetail run app.pql --drain           join all there is, then stop",
-        "dovetail why clicks --key 3            ask what became of a row",
+        "dovetail log append left rows.parquet  append a file to a category",
+        "dovetail plan app.pql                  show the operators of a query",
+        "dovetail run app.pql --drain           join all input, then stop",
+        "dovetail why clicks --key 3            explain what happened to a row",
         "dovetail bench interval                compare with Spark's own join",
     )
 )
@@ -137,7 +137,7 @@ def _root(
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """The console script: runs one command and ends the process with its status."""
+    """The console script: run one command and exit with its status."""
     arguments = list(sys.argv[1:] if argv is None else argv) or ["--help"]
     try:
         build()(args=arguments, prog_name="dovetail")

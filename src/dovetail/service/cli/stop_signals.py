@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM as a wish to stop cleanly, for as long as something runs."""
+"""Ctrl-C and SIGTERM ask a run to stop cleanly."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def stopped_by_signals(stop: threading.Event | None = None) -> Iterator[threading.Event]:
-    """An event that the first signal sets; a second Ctrl-C interrupts, for the impatient."""
+    """An event that the first signal sets. A second Ctrl-C interrupts at once."""
     stop = stop or threading.Event()
     asked = False
 

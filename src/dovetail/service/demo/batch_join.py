@@ -1,5 +1,4 @@
-"""The batch join that the demo is measured against: everything at once, after the fact, by Arrow's own hash
-join.
+"""The batch join that the demo is compared with: all rows at once, afterwards, by Arrow's hash join.
 
 Law: it shares no code with the streaming join. Match rate, as in section 7.1 of the paper: left rows with at
 least one partner, over all left rows.
@@ -18,7 +17,7 @@ from dovetail.log.category import Category
 
 @dataclass(frozen=True)
 class BatchRates:
-    """Of `left_rows`, the share with a partner inside the window, and with a partner at any time."""
+    """Shares of the left rows with a partner inside the window, and with a partner at any time."""
 
     left_rows: int
     in_window: float
@@ -38,7 +37,7 @@ def read_columns(category: Category, columns: list[str]) -> pa.Table:
 def batch_rates(
     left: pa.Table, right: pa.Table, *, key: str, time: str, before_us: int, after_us: int
 ) -> BatchRates:
-    """Join on the key, then look at the times."""
+    """Join on the key, then filter by time."""
     rows = left.num_rows
     numbered = (
         left.select([key, time])

@@ -1,7 +1,7 @@
 """The demo's two producers: one thread that appends what arrives each second to two categories of the log.
 
-Law: one commit a second and stream, on time or as soon after as it can; it never runs ahead of the clock, and
-what it has appended can be read back from the log, which is the only thing the rest of the demo looks at.
+Law: one commit per second and stream, on time or as soon as possible after; never ahead of the clock. The
+rest of the demo reads only what is in the log.
 """
 
 from __future__ import annotations
@@ -21,9 +21,7 @@ PRODUCER = "demo"
 
 
 def create_categories(home: str) -> tuple[Category, Category]:
-    """Both categories, with the demo as a reader so that nothing is trimmed before the batch join has read
-    it.
-    """
+    """Both categories. The demo is a reader of them, so that nothing is trimmed before the batch join."""
     left = Category.create(home, LEFT, CLIENT, buckets=1, time_column="eventtime")
     right = Category.create(home, RIGHT, SERVER, buckets=1, time_column="eventtime")
     for category in (left, right):
@@ -32,7 +30,7 @@ def create_categories(home: str) -> tuple[Category, Category]:
 
 
 def append(category: Category, rows: pa.Table, second: int) -> None:
-    """One commit. Input categories are not sharded by key: the slicers do that."""
+    """Append one commit. Input categories are not sharded by key: slicers do that."""
     segments = category.write_segments(rows.to_batches(), _one_bucket, _event_times)
     category.append(segments, producer=PRODUCER, batch=second)
 
@@ -46,7 +44,7 @@ def _event_times(batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
 
 
 class Feeder(threading.Thread):
-    """Feeds for `seconds`, then sets `done`; set `done` earlier to stop it."""
+    """Feeds for `seconds`, then sets `done`. Set `done` earlier to stop it."""
 
     def __init__(
         self, streams: DemoStreams, left: Category, right: Category, seconds: int, done: threading.Event
@@ -57,12 +55,12 @@ class Feeder(threading.Thread):
         self.error: Exception | None = None
 
     def start_once(self) -> None:
-        """Start, if that has not happened."""
+        """Start, unless it has started already."""
         if self.ident is None:
             self.start()
 
     def finish(self) -> None:
-        """Wait for the end; what went wrong in the thread is raised here."""
+        """Wait for the end, and raise the error of the thread, if any."""
         if self.ident is not None:
             self.join()
         if self.error is not None:

@@ -1,16 +1,15 @@
-"""Made-up search events, as in section 7.1 of the paper: what clients log of a search, and what servers log
-of it.
+"""Simulated search events, as in section 7.1 of the paper: client logs and server logs of the same searches.
 
-A server answers a search and logs one row at once. Clients log what people then do with the answer, seconds
-to hours later by clocks that are not quite right, and upload it when they can: most soon, some after
+A server answers a search and logs one row at once. Clients log what people do with the answer, seconds to
+hours later, by clocks that are slightly off, and upload it when they can: most within seconds, some after
 minutes, a few after most of an hour. Both sides carry the search's id.
 
     event time    server row ───think───► client row ───upload───► arrives
     wall time     the same, 60 times faster: one second of the demo is one minute of event time
 
-Of the client rows of a one-minute demo about 94.2 % have a server row at all (the others' were never logged),
-and about 92.8 % have it within the demo's window. The shares below were set so that these come near the
-94.07 % and 92.49 % of the paper's batch joins: the rates are an input of the demo, not a finding.
+In a one-minute demo, about 94.2 % of the client rows have a server row at all (the others' were never
+logged), and about 92.8 % have one within the demo's window. The shares below were chosen to come near the
+94.07 % and 92.49 % of the paper's batch joins: these rates are an input of the demo, not a finding.
 
 Law: the rows of second `n` depend on the seed and `n` alone. No clock and no I/O in here.
 """
@@ -74,9 +73,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass
 class DemoStreams:
-    """Both streams, second by second. From `deploy_at_s` on, half of the searches are ranked by r42, which
-    is worse.
-    """
+    """Both streams, second by second. From `deploy_at_s` on, r42 ranks half of the searches, worse."""
 
     seed: int
     searches_per_s: int = 8_000
@@ -90,18 +87,16 @@ class DemoStreams:
     )
 
     def batches(self, wall_second: int) -> tuple[pa.Table, pa.Table]:
-        """The client and server rows that arrive in that second, in order of arrival. Ask in order, from
-        0.
-        """
+        """Client and server rows that arrive in a second, in order of arrival. Call it in order, from 0."""
         if wall_second != self._next_second:
-            raise ValueError(f"second {wall_second} was asked for, the next one is {self._next_second}")
+            raise ValueError(f"second {wall_second} is out of order: the next one is {self._next_second}")
         self._next_second += 1
         self._search(wall_second)
         client, server = self._due.pop(wall_second)
         return _by_arrival(client, CLIENT), _by_arrival(server, SERVER)
 
     def _search(self, second: int) -> None:
-        """Everything that comes of the searches of one second, put where it arrives."""
+        """All rows of the searches of one second, sorted into the seconds in which they arrive."""
         rng = np.random.default_rng((self.seed, second))
         searches = int(rng.poisson(self.searches_per_s))
         first_us = self.start_us + second * self.event_us_per_s
@@ -132,7 +127,7 @@ class DemoStreams:
     def _client_rows(
         self, rng: np.random.Generator, identity: Ints, searched_us: Ints, new_ranking: npt.NDArray[np.bool_]
     ) -> None:
-        """One or two rows a search. A click on r42's answer lies further down the page."""
+        """One or two rows per search. Clicks on r42's answers are further down the page."""
         of = np.repeat(np.arange(len(identity)), 1 + (rng.random(len(identity)) < 0.3))
         count = len(of)
         acted_us = searched_us[of] + _think_us(rng, count)
@@ -161,7 +156,7 @@ class DemoStreams:
 
 
 def _think_us(rng: np.random.Generator, count: int) -> Floats:
-    """Search to action: half a minute, typically; one in forty comes back to the answer much later."""
+    """From search to action: typically half a minute; one person in forty returns much later."""
     later = rng.random(count) < 0.028
     seconds = np.where(
         later, rng.uniform(16 * 60, 40 * 60, count), rng.lognormal(3.2, 0.8, count).clip(1, 840)
@@ -170,15 +165,13 @@ def _think_us(rng: np.random.Generator, count: int) -> Floats:
 
 
 def _clock_error_us(rng: np.random.Generator, count: int) -> Floats:
-    """Client clocks are a few seconds off; a few run up to a minute and a half behind."""
+    """Client clocks are a few seconds off; one in a hundred is up to a minute and a half behind."""
     behind = rng.random(count) < 0.01
     return np.asarray(np.where(behind, rng.uniform(-90, 0, count), rng.normal(0, 3, count)) * SECOND_US)
 
 
 def _upload_us(rng: np.random.Generator, count: int) -> Floats:
-    """Action to arrival: seconds for most, minutes for one in five, and most of an hour for one in three
-    hundred.
-    """
+    """From action to arrival: seconds for most, minutes for one in five, up to 45 minutes for one in 300."""
     kind = rng.random(count)
     soon, minutes, offline = (
         rng.exponential(8, count),
