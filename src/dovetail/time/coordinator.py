@@ -1,12 +1,14 @@
-"""Law: a plan of a step takes whole commits in log order, never goes back, and advances where there is input
-and nothing to wait for.
+"""Law: a step takes whole commits in log order, never goes back, and advances wherever there is input and no
+reason to wait.
 
-The coordinator looks only at summaries of commits (rows, sketches of event times), never at data. Without
-pacing it lets the stream that is behind in event time go first; where that stream has nothing new, the other
-goes on. With pacing (paper, section 5.2) it aims at `T_left + after = T_right`: left waits while it is ahead
-of that, right while it is ahead by more than the slack. Both cannot be: one of them may always go on. A
-stream that is idle has its time carried forward to where it holds the other up no longer, and the offset
-records that.
+The coordinator reads only summaries of commits (rows, sketches of event times), never data. Without pacing,
+the stream that is behind in event time goes first, and if it has nothing new, the other goes on. With pacing
+(paper, section 5.2) it aims at `T_left + after = T_right`: left waits while it is ahead of that, right while
+it is ahead by more than the slack. These two cannot both hold, so one stream may always go on. The time of an
+idle stream is carried forward until it no longer holds up the other, and the offset records that.
+
+Everything here is a pure function of the offset, the commits and the flags. A step that is planned again
+after a crash is therefore planned the same, and nothing in this file reads a clock.
 """
 
 from __future__ import annotations
@@ -22,9 +24,12 @@ from dovetail.model.share import HotKey
 from dovetail.time.clock import Clock, CommitSummary
 from dovetail.time.hot_keys import hot_keys, saved_heat, warmed
 
+Both = tuple[bool, bool]
+"""A fact about the left and about the right stream."""
+
 
 class Pace(NamedTuple):
-    """What the plan of a step is bounded and driven by."""
+    """What bounds and drives the plan of a step."""
 
     left_max_delay_us: int
     right_max_delay_us: int
@@ -33,22 +38,22 @@ class Pace(NamedTuple):
     estimate: EstimateSpec | None = None
     pacing: Pacing | None = None
     after_us: int = 0
-    splits: IntervalSpec | None = None  # hot keys of this join are split over the tasks; None: of none
-    keeps_turns: bool = False  # the order in which commits are taken is recorded
-    by_rows: bool = False  # the stream of which fewer rows have entered goes first, whatever their times
+    splits: IntervalSpec | None = None  # split the hot keys of this join over the tasks; None: split none
+    keeps_turns: bool = False  # record the order in which commits are taken
+    by_rows: bool = False  # the stream with fewer rows so far goes first, whatever their times
 
 
 class Planned(NamedTuple):
-    """Where a step ends, and how it came to that; pairs are of left and right.
+    """Where a step ends, and how that was decided. Pairs are of left and right.
 
-    `clocks`: the stream's clock after each commit taken. `paused`: there was more, and it had to wait for the
-    other stream. `carried`: the stream was idle, and its time was put forward.
+    `clocks`: the stream's clock after each commit taken. `paused`: there was more input, but it had to wait
+    for the other stream. `carried`: the stream was idle, and its time was carried forward.
     """
 
     end: JoinOffset
     clocks: tuple[tuple[Clock, ...], tuple[Clock, ...]] = ((), ())
-    paused: tuple[bool, bool] = (False, False)
-    carried: tuple[bool, bool] = (False, False)
+    paused: Both = (False, False)
+    carried: Both = (False, False)
 
 
 def plan_step(
@@ -59,7 +64,7 @@ def plan_step(
     *,
     final: bool,
     waits: bool = False,
-    idle: tuple[bool, bool] = (False, False),
+    idle: Both = (False, False),
 ) -> JoinOffset:
     """Where `plan` ends."""
     return plan(start, left, right, pace, final=final, waits=waits, idle=idle).end
@@ -73,111 +78,117 @@ def plan(
     *,
     final: bool,
     waits: bool = False,
-    idle: tuple[bool, bool] = (False, False),
+    idle: Both = (False, False),
 ) -> Planned:
-    """How far the next step goes, given the new commits of both sides from `start` on.
+    """How far the next step goes, given the commits of both sides from `start` on.
 
-    `final` says that nothing will come after these: the step that takes the last of them ends both streams.
-    `waits`: a stream that is ahead waits for the other's next commits; otherwise what is there is taken.
-    `idle`: which streams have been silent for long. Ends at `start` itself when there is nothing to do.
+    `final`: nothing comes after these commits, and the step that takes the last of them ends both streams.
+    `waits`: a stream that is ahead waits for the other's next commits; otherwise whatever is there is taken.
+    `idle`: which streams have been silent for long. Ends at `start` itself if there is nothing to do.
     """
-    left_clock, right_clock = clocks(start, pace)
-    left_clocks: list[Clock] = []
-    right_clocks: list[Clock] = []
-    turns = [0]
-    carried = (False, False)
+    commits = left, right
+    now = clocks(start, pace)
+    taken: tuple[list[Clock], list[Clock]] = [], []
+    carried = False, False
+    turns = [0]  # how many commits were taken from left, then right, then left, ...
     rows = 0
     while True:
-        has = (len(left_clocks) < len(left), len(right_clocks) < len(right))
+        has = len(taken[0]) < len(left), len(taken[1]) < len(right)
+        # A step takes whole commits, so it may exceed the limit by its last commit. Stopping before that
+        # commit instead would never get past a commit that is larger than the limit.
         if rows >= pace.max_step_rows:
             break
-        before = left_clock.time_us, right_clock.time_us
-        left_clock, right_clock = _carried(pace, left_clock, right_clock, has, idle)
+        # Carry before choosing: the side to go next is decided by the times of both, and the time of an idle
+        # stream must not hold up the other within the same step.
+        before, now = now, _carried(pace, now, has, idle)
         carried = (
-            carried[0] or left_clock.time_us > before[0],
-            carried[1] or right_clock.time_us > before[1],
+            carried[0] or now[0].time_us > before[0].time_us,
+            carried[1] or now[1].time_us > before[1].time_us,
         )
         if pace.by_rows and all(has):
-            entered = left[len(left_clocks)].first_row, right[len(right_clocks)].first_row
-            side: Literal["left", "right"] | None = "left" if entered[0] <= entered[1] else "right"
+            side: Literal[0, 1] | None = (
+                0 if left[len(taken[0])].first_row <= right[len(taken[1])].first_row else 1
+            )
         else:
-            side = _next_side(pace, left_clock.time_us, right_clock.time_us, has, waits)
+            side = _next_side(pace, now, has, waits)
         if side is None:
             break
-        if (len(turns) % 2 == 1) != (side == "left"):
+        if len(turns) % 2 == side:  # odd: the last entry counts left commits
             turns.append(0)
         turns[-1] += 1
-        if side == "left":
-            commit = left[len(left_clocks)]
-            left_clock = left_clock.after(commit)
-            left_clocks.append(left_clock)
-        else:
-            commit = right[len(right_clocks)]
-            right_clock = right_clock.after(commit)
-            right_clocks.append(right_clock)
+        commit = commits[side][len(taken[side])]
+        clock = now[side].after(commit)
+        taken[side].append(clock)
+        now = (clock, now[1]) if side == 0 else (now[0], clock)
         rows += commit.rows
+    times = now[0].time_us, now[1].time_us
     over = final and not any(has)
-    times = left_clock.time_us, right_clock.time_us
-    moved = bool(left_clocks or right_clocks) or (times != start.times and start.step > 0)
+    # Before the first step there is no state that a carried time could close windows of, so a carried time
+    # alone makes no step there. An end alone makes one only if something is still open.
+    moved = any(taken) or (times != start.times and start.step > 0)
     if not moved and not (over and start.step > 0 and not start.ended):
         return Planned(start)
-    heat, hot = _hot(start, pace, left[: len(left_clocks)], right[: len(right_clocks)])
+    heat, hot = _hot(start, pace, left[: len(taken[0])], right[: len(taken[1])])
     end = start.moved(
         step=start.step + 1,
-        left=start.left + len(left_clocks),
-        right=start.right + len(right_clocks),
-        left_time=ENDED if over else left_clock.time_us,
-        right_time=ENDED if over else right_clock.time_us,
-        left_estimate=left_clock.saved,
-        right_estimate=right_clock.saved,
+        left=start.left + len(taken[0]),
+        right=start.right + len(taken[1]),
+        left_time=ENDED if over else times[0],
+        right_time=ENDED if over else times[1],
+        left_estimate=now[0].saved,
+        right_estimate=now[1].saved,
         hot=[list(key) for key in hot],
         heat=heat,
         tasks=pace.tasks,
         ended=over,
         turns=turns if pace.keeps_turns else [],
     )
-    left_goes, right_goes = _may_go(pace, *times)
+    left_goes, right_goes = _may_go(pace, now)
     paused = (
         has[0] and not left_goes and (waits or has[1]),
         has[1] and not right_goes and (waits or has[0]),
     )
-    return Planned(end, (tuple(left_clocks), tuple(right_clocks)), paused, carried)
+    return Planned(end, (tuple(taken[0]), tuple(taken[1])), paused, carried)
 
 
-def _next_side(
-    pace: Pace, left_us: int, right_us: int, has: tuple[bool, bool], waits: bool
-) -> Literal["left", "right"] | None:
-    """Whose commit comes next; None: nobody's, or it is to wait."""
-    has_left, has_right = has
-    if not (has_left or has_right):
+def _next_side(pace: Pace, now: tuple[Clock, Clock], has: Both, waits: bool) -> Literal[0, 1] | None:
+    """Whose commit comes next. None: there is none, or it has to wait."""
+    if not any(has):
         return None
     if pace.pacing is None:
-        return "left" if has_left and (not has_right or left_us <= right_us) else "right"
-    left_goes, right_goes = _may_go(pace, left_us, right_us)
-    if has_left and left_goes:
-        return "left"
-    if has_right and right_goes:
-        return "right"
+        return 0 if has[0] and (not has[1] or now[0].time_us <= now[1].time_us) else 1
+    goes = _may_go(pace, now)
+    if has[0] and goes[0]:
+        return 0
+    if has[1] and goes[1]:
+        return 1
+    # Here the only stream with input is ahead of the other: had both input, one of them could go.
     if waits:
         return None
-    return "left" if has_left else "right"
+    return 0 if has[0] else 1
 
 
-def _may_go(pace: Pace, left_us: int, right_us: int) -> tuple[bool, bool]:
-    """Which streams the other's time lets go on."""
+def _may_go(pace: Pace, now: tuple[Clock, Clock]) -> Both:
+    """Which streams the other's time lets go on. At least one may: `ahead_us` is either at least 0, which
+    frees left, or below it and so at most the slack, which frees right."""
     if pace.pacing is None:
         return True, True
+    left_us, right_us = now[0].time_us, now[1].time_us
     ahead_us = right_us - left_us - pace.after_us
+    # A stream without a time has shown no row yet. It may go on, and the other waits for its first row.
     return (
         left_us == NEVER or (right_us != NEVER and ahead_us >= 0),
         right_us == NEVER or (left_us != NEVER and ahead_us <= pace.pacing.slack_us),
     )
 
 
-def _carried(
-    pace: Pace, left: Clock, right: Clock, has: tuple[bool, bool], idle: tuple[bool, bool]
-) -> tuple[Clock, Clock]:
-    """An idle stream without new commits takes on the time that the other goes by."""
+def _carried(pace: Pace, now: tuple[Clock, Clock], has: Both, idle: Both) -> tuple[Clock, Clock]:
+    """An idle stream without new commits takes the time that just frees the other.
+
+    The targets are the bounds in `_may_go`, and no more: a time that is carried further than needed would
+    make rows of the idle stream late for nothing when it wakes up.
+    """
+    left, right = now
     after_us = pace.after_us if pace.pacing else 0
     slack_us = pace.pacing.slack_us if pace.pacing else 0
     if idle[1] and not has[1] and left.time_us != NEVER:
@@ -198,12 +209,13 @@ def _hot(
         [key for commit in left for key in commit.frequent],
         [key for commit in right for key in commit.frequent],
     )
+    # With another number of tasks all rows move anyway, so the choice of hot keys starts afresh.
     known = start.hot_keys if start.tasks == pace.tasks else ()
     return heat.to_json(), hot_keys(heat, known, pace.splits, pace.tasks)
 
 
 def clocks(start: JoinOffset, pace: Pace) -> tuple[Clock, Clock]:
-    """Both streams' clocks at an offset. After an end the streams begin anew."""
+    """Both streams' clocks at an offset. After an end the streams start again."""
     left_time, right_time = start.times
     left_saved, right_saved = (None, None) if start.ended else (start.left_estimate, start.right_estimate)
     return (

@@ -1,31 +1,31 @@
-"""Law: an estimate never goes back, and is a function of the sequence of sketches that it was shown.
+"""Law: an estimate never goes back, and depends only on the sequence of sketches it has seen.
 
 Paper, section 5.3. A stream is cut into observations of some rows. A statistic of their event times (a low
-percentile, or the mean) gives a value; values that ascend tell the time, the newest of them is the stream's.
-Where they do not ascend, the window is too small for the stream's disorder: neighbours are merged, and the
-values of windows of 2, 4, 8, ... observations are looked at.
+percentile, or the mean) gives a value. While the values ascend, the newest is the stream's time. Where they
+do not, the window is too small for the stream's disorder, and values of windows of 2, 4, 8, ... observations
+are tried.
 
     level 0   2   3   1   2   4   1   3   5   3   4   7   5   6   4   8   7     not ascending
     level 1    2.5     1.5     2.5      4      3.5      6      5     7.5        not ascending
     level 2        2             3.25            4.75           6.25            ascending: 6.25
 
-All levels are kept at once, each as the sketch of its unfinished window and the values of the last finished
-ones, so what is kept does not grow with the window.
+All levels are kept at once. Each has the sketch of its unfinished window and the values of the last finished
+ones, so memory does not grow with the window.
 
-Beyond the paper. A level is left for the next smaller one only when twice as many values ascend there, as a
-few may do by chance; and where even the largest window does not ascend, the smallest of its values is taken.
+Beyond the paper. The estimate moves to a smaller level only when twice as many values ascend there, because a
+few may ascend by chance. If even the largest window does not ascend, the smallest of its values is taken.
 
-The paper's value is taken from rows that have come, and says little of those to come: of a stream in order
-nearly all are above it, and rows that are uploaded once an hour are not in the last windows. So it is
-remembered, with a half-life, how far rows were ahead of the stream's front when they came (most are behind:
-that is less than nothing), and as soon as the paper's value tells that there is a time, a percentile is held
-as far from the front as that share of them was. Which share, is learned: it goes up a little with every
-observation of which fewer rows than wanted were late, and down where it were more. So the share of late rows
-is as wanted in the long run, whatever the stream does (adaptive conformal inference: Gibbs and Candes, 2021).
+The paper's value comes from rows that have arrived and says little about rows to come: in an ordered stream
+nearly all later rows are above it, and rows that are uploaded once an hour are not in the last windows. So
+the estimate also keeps a history, with a half-life, of how far rows were from the stream's front when they
+arrived. Once the paper's value exists, the time is the front plus a low quantile of that history. Which
+quantile is learned: it goes up a little with every observation that has fewer late rows than wanted, and down
+with every one that has more. In the long run the share of late rows is therefore the wanted one, whatever
+the stream does (adaptive conformal inference: Gibbs and Candes, 2021).
 
-    front     the median of the newest observation; it does not go back
-    time      front + quantile of how far rows were ahead of it, but not ahead of the newest row that came;
-              the paper's value where nothing is remembered
+    front     the median of the newest observation; it never goes back
+    time      front + quantile of the history, but at most the newest row that has arrived;
+              the paper's value if there is no history
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ from dovetail.model.sketch import EMPTY, EventTimeSketch
 
 FRONT = 0.5
 LEARNING = 0.1
-"""How much of the difference between wanted and seen an observation changes."""
+"""How much of the difference between the wanted and the seen share one observation corrects."""
 LEAST, MOST = -1.0, 0.99
-"""Bounds of the share that is learned. Below nothing it is a debt: many were late at once, and for a while
-hardly any row is left behind."""
+"""Bounds of the learned share. A negative share is a debt: many rows were late at once, so for a while hardly
+any row is left behind."""
 HARDLY_ANY = 1 / 64
-"""Of the share that is wanted. Less would let a single row hold the time of a stream back."""
+"""The least share, as a fraction of the wanted one. With less, a single late row could hold back the time."""
 
 
 class Level(NamedTuple):
@@ -60,10 +60,10 @@ class Level(NamedTuple):
 
 @dataclass(frozen=True)
 class Estimate:
-    """`level` is the one in use: its windows are of `2 ** level` observations. `gathered` is on the way to
-    the next observation. Of the `seen` rows, `on_time` were not behind the estimate that they met.
-    `lateness` has rows by how far they were ahead of the front that they met, and was halved for ages when
-    the front was at `aged_us`; `left_behind` is the share of them that is left behind (None: as wanted)."""
+    """`level` is the one in use; its windows have `2 ** level` observations. `gathered` becomes the next
+    observation. Of the `seen` rows, `on_time` were not behind the estimate when they arrived. `lateness` is
+    the history: rows by how far they were ahead of the front (mostly negative). It was last halved when the
+    front was at `aged_us`. `left_behind` is the learned share (None: the wanted one)."""
 
     time_us: int = NEVER
     level: int = 0
@@ -83,12 +83,12 @@ class Estimate:
 
     @property
     def values(self) -> tuple[int, ...]:
-        """What the windows in use have said, oldest first."""
+        """The values of the windows in use, oldest first."""
         return self.levels[self.level].values if self.levels else ()
 
     @property
     def accuracy(self) -> float | None:
-        """Share of rows at or above the estimate that they met."""
+        """The share of rows that were at or above the estimate when they arrived."""
         return self.on_time / self.seen if self.seen else None
 
     def to_json(self) -> dict[str, Any]:
@@ -132,7 +132,7 @@ class Estimate:
 
 
 def observe(estimate: Estimate, spec: EstimateSpec, sketch: EventTimeSketch) -> Estimate:
-    """The estimate after some more rows of the stream."""
+    """The estimate after more rows of the stream."""
     if sketch.count == 0:
         return estimate
     gathered = estimate.gathered.merge(sketch)
@@ -142,6 +142,8 @@ def observe(estimate: Estimate, spec: EstimateSpec, sketch: EventTimeSketch) -> 
         seen=estimate.seen + sketch.count,
         on_time=estimate.on_time + sketch.rows_since(estimate.time_us),
     )
+    # The front moves with every sketch that is gathered, but is only stored with the whole observation: how
+    # an observation is cut into sketches must not matter.
     front_us = max(estimate.front_us, _front(gathered))
     since_us = estimate.front_us if estimate.front_us != NEVER else gathered.min_us
     long_enough = front_us - since_us >= spec.sample_us
@@ -149,24 +151,29 @@ def observe(estimate: Estimate, spec: EstimateSpec, sketch: EventTimeSketch) -> 
         return estimate
     levels = _carried(estimate.levels or (Level(),) * spec.levels, spec, gathered.focused(spec.share))
     level = _level(levels, estimate.level, spec)
+    # Learn before remembering: the share is judged by the estimate that these rows met, and the history must
+    # not yet contain them.
     estimate = _remembered(_learned(estimate, spec), spec, gathered, front_us)
     value = _value(levels[level].values, spec)
     if value != NEVER and estimate.left_behind is not None:
         share = max(estimate.left_behind, HARDLY_ANY * spec.wanted_late)
         ahead_us = estimate.lateness.quantile(share)
+        # A history of rows far ahead of the front could put the time beyond every row seen, and then nothing
+        # that comes would be on time.
         value = value if ahead_us is None else min(front_us + ahead_us, gathered.max_us)
     time_us = max(estimate.time_us, value)
     return replace(estimate, time_us=time_us, level=level, gathered=EMPTY, levels=levels)
 
 
 def _learned(estimate: Estimate, spec: EstimateSpec) -> Estimate:
-    """What the observation that is gathered says of the share of rows to leave behind."""
+    """Adjusts the share of rows to leave behind by how many rows of the observation were late."""
     if spec.statistic != "percentile":
         return estimate
     left_behind = spec.wanted_late if estimate.left_behind is None else estimate.left_behind
     if estimate.time_us != NEVER:
         observation = estimate.gathered
         late = 1 - observation.rows_since(estimate.time_us) / observation.count
+        # An observation that time has closed early has few rows, and teaches less.
         weight = LEARNING * min(1.0, observation.count / spec.sample_rows)
         left_behind = min(max(left_behind + weight * (spec.wanted_late - late), LEAST), MOST)
     return replace(estimate, left_behind=left_behind)
@@ -175,10 +182,12 @@ def _learned(estimate: Estimate, spec: EstimateSpec) -> Estimate:
 def _remembered(
     estimate: Estimate, spec: EstimateSpec, observation: EventTimeSketch, front_us: int
 ) -> Estimate:
-    """How far the rows of an observation were ahead of the front before them, with what is remembered."""
+    """Adds to the history how far the rows of an observation were ahead of the front before them."""
     if estimate.front_us == NEVER or not spec.memory_us:
         return replace(estimate, front_us=front_us, aged_us=front_us)
     lateness, aged_us = estimate.lateness, estimate.aged_us
+    # The loop ends early once nothing is left to halve: after a long silence the front may be many half-lives
+    # ahead. `aged_us` then catches up below.
     while lateness.count and front_us - aged_us >= spec.memory_us:
         lateness, aged_us = lateness.halved(), aged_us + spec.memory_us
     lateness = lateness.merge(observation.shifted(-estimate.front_us)).focused(spec.share)
@@ -195,7 +204,7 @@ def _front(observation: EventTimeSketch) -> int:
 def _carried(
     levels: tuple[Level, ...], spec: EstimateSpec, observation: EventTimeSketch
 ) -> tuple[Level, ...]:
-    """A new observation goes into every level, as a carry goes through the digits of a binary counter."""
+    """Adds an observation to every level, as a carry runs through the digits of a binary counter."""
     made = list(levels)
     for number, level in enumerate(levels):
         window = level.open.merge(observation)
@@ -204,12 +213,12 @@ def _carried(
             break
         values = (*level.values, _statistic(spec, window))[-2 * spec.ascending :]
         made[number] = Level(values=values)
-        observation = window  # full: it goes into the next larger one
+        observation = window  # it is full, and goes into the next larger one
     return tuple(made)
 
 
 def _level(levels: tuple[Level, ...], level: int, spec: EstimateSpec) -> int:
-    """The level to use: up while the values in use do not ascend, down where more than enough of them do."""
+    """The level to use: up while its values do not ascend, down while twice as many as needed do."""
     while level + 1 < len(levels) and not _ascend(levels[level].values[-spec.ascending :]):
         level += 1
     while level > 0:
@@ -221,7 +230,7 @@ def _level(levels: tuple[Level, ...], level: int, spec: EstimateSpec) -> int:
 
 
 def _value(values: tuple[int, ...], spec: EstimateSpec) -> int:
-    """The newest of values that ascend, the smallest of others; nothing is said of too few."""
+    """The newest value if the last ones ascend, else the smallest of them; NEVER if there are too few."""
     last = values[-spec.ascending :]
     if len(last) < spec.ascending:
         return NEVER

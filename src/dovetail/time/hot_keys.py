@@ -1,9 +1,9 @@
 """Law: which keys are hot is a function of the commits taken so far, and changes seldom.
 
-Beyond the paper, whose section 6.6 only caps them. Commits name their frequent keys; counts of these fade
-with a half-life, so that what was hot last week is forgotten. A key becomes hot when it makes up half of a
-task's fair share of the rows, and stops being so far below that: a change costs a look at the key's rows in
-the log.
+Beyond the paper, whose section 6.6 only caps hot keys. Commits name their frequent keys. Their counts fade
+with a half-life, so that a key that was hot last week is forgotten. A key becomes hot when it makes up half
+of a task's fair share of the rows, and cools only far below that, because every change means reading the
+key's rows from the log again.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from dovetail.model.share import HotKey, Side
 
 HALF_LIFE_ROWS = 1 << 19
 FEWEST_ROWS = 1 << 15
-"""Before so many rows (fading as the counts do) nothing is said."""
+"""With fewer rows than this (fading as the counts do) no key becomes hot or cools."""
 SMALLEST_SHARE = 0.02
 COOLING = 4
-"""A hot key stays one until its share is so many times smaller than what made it hot."""
+"""A hot key cools when its share is this many times smaller than the share that made it hot."""
 FORGOTTEN_ROWS = 16
 
 
 @dataclass(frozen=True)
 class Heat:
-    """Fading counts: of all rows, and of each frequent key its left and its right ones."""
+    """Fading counts of all rows, and of the left and right rows of each frequent key."""
 
     rows: float = 0.0
     keys: Mapping[int, tuple[float, float]] = field(default_factory=dict)
@@ -53,24 +53,25 @@ class Heat:
 
 
 def saved_heat(saved: Mapping[str, Any] | None) -> Heat:
-    """The heat in an offset."""
+    """The heat that an offset has saved."""
     try:
         return Heat.from_json(saved)
     except (ValueError, KeyError, TypeError) as error:
         raise CorruptFile(
-            f"counts of frequent keys that are none: {error}",
+            f"the saved counts of frequent keys cannot be read: {error}",
             where="Spark's offset log",
             hint="restore the application's checkpoints from a copy of the home, or start in a new home",
         ) from error
 
 
 def splittable(spec: IntervalSpec) -> bool:
-    """Each left row must be able to decide alone: no lone right rows; and nothing may be counted by key."""
+    """Whether rows of one key may be spread over tasks. Each left row must decide alone, so unmatched
+    right rows cannot be kept, and nothing may be counted by key."""
     return not spec.keeps_right and spec.left_cap is None and spec.right_cap is None
 
 
 def warmed(heat: Heat, rows: int, left: Sequence[FrequentKey], right: Sequence[FrequentKey]) -> Heat:
-    """The counts after some more rows, among them these frequent keys."""
+    """The counts after more rows, with these frequent keys among them."""
     fading = 0.5 ** (rows / HALF_LIFE_ROWS)
     counts = {key: [one * fading, other * fading] for key, (one, other) in heat.keys.items()}
     for side, keys in enumerate((left, right)):
@@ -81,7 +82,7 @@ def warmed(heat: Heat, rows: int, left: Sequence[FrequentKey], right: Sequence[F
 
 
 def hot_keys(heat: Heat, known: Sequence[HotKey], spec: IntervalSpec, tasks: int) -> tuple[HotKey, ...]:
-    """The keys to split over `tasks`, given those that are split so far."""
+    """The keys to split over `tasks`, given those that are split now."""
     if tasks < 2 or not splittable(spec):
         return ()
     if heat.rows < FEWEST_ROWS:
@@ -99,6 +100,7 @@ def hot_keys(heat: Heat, known: Sequence[HotKey], spec: IntervalSpec, tasks: int
 
 
 def _dealt(spec: IntervalSpec, left: float, right: float) -> Side:
-    """The side with more rows, where copies of a left row may each find partners of their own."""
+    """The side whose rows are dealt out to the tasks; the other side is copied to all. It is the larger side,
+    but right rows can be dealt only if copies of a left row may each find their own partners."""
     copies = spec.how == "inner" and spec.match == "all"
     return "right" if copies and right > left else "left"

@@ -1,5 +1,4 @@
-"""A planned step told to people: how far it goes, what it leaves, and why the streams' times are what they
-are."""
+"""The record of a planned step, for people: how far it goes, what it leaves, and each stream's time."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ def record_of(
     planned_at_us: int,
     planning_us: int = 0,
 ) -> StepRecord:
-    """The record of a step from `start`; `left` and `right` are the commits that it was planned from."""
+    """The record of a step from `start`, which was planned from the commits `left` and `right`."""
     end = planned.end
     return StepRecord(
         step=end.step,

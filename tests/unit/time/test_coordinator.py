@@ -12,9 +12,8 @@ from dovetail.errors import CorruptFile, UnknownVersion
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_kind import needed_since
 from dovetail.model.offset import ENDED, NEVER, JoinOffset
-from dovetail.time.clock import CommitSummary
+from dovetail.time.clock import CommitSummary, advanced
 from dovetail.time.coordinator import Pace, plan_step
-from dovetail.time.fixed_delay import advance
 
 PACE = Pace(left_max_delay_us=10, right_max_delay_us=20, max_step_rows=100, tasks=3)
 
@@ -35,7 +34,7 @@ def commits(*pairs: tuple[int, int | None]) -> list[CommitSummary]:
     ],
 )
 def test_fixed_delay(time: int, newest: int | None, delay: int, after: int) -> None:
-    assert advance(time, newest, delay) == after
+    assert advanced(time, newest, delay) == after
 
 
 def test_takes_the_stream_that_is_behind_first() -> None:
