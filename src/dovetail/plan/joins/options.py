@@ -32,7 +32,7 @@ MOST_NUMBER = 2**31 - 1
 
 ValueKind = Literal["choice", "interval", "integer", "number", "rows"]
 Value = str | int | float
-JoinKind = Literal["interval", "windowed", "theta", "counted"]
+JoinShape = Literal["interval", "windowed", "theta", "counted"]
 """What an option may depend on: keys and bounds between the times; keys and windows; neither keys nor
 windows; no keys and a window that counts rows."""
 
@@ -41,10 +41,10 @@ class Joins(NamedTuple):
     """The joins that an option applies to."""
 
     words: str
-    kinds: tuple[JoinKind, ...]
+    kinds: tuple[JoinShape, ...]
 
 
-ALL = Joins("all joins", get_args(JoinKind))
+ALL = Joins("all joins", get_args(JoinShape))
 KEYED = Joins("joins with an equality", ("interval", "windowed"))
 NOT_KEYED = Joins("joins without an equality", ("theta", "counted"))
 WITHIN = Joins("joins with WITHIN", ("windowed",))
@@ -374,7 +374,7 @@ def conflicts(options: Iterable[JoinOption]) -> Iterator[tuple[JoinOption, PlanE
 
 
 def unsuitable(
-    kind: JoinKind, shape: WindowShape | None, options: Iterable[JoinOption], example: str
+    kind: JoinShape, shape: WindowShape | None, options: Iterable[JoinOption], example: str
 ) -> Iterator[tuple[JoinOption, PlanError]]:
     """Options that do not apply to a join of this kind, each with an error. `example` is how one asks for
     windows."""
@@ -419,7 +419,7 @@ def resolve(options: Iterable[JoinOption]) -> JoinOptions:
     )
 
 
-def spelled_out(options: Iterable[JoinOption], kind: JoinKind) -> tuple[JoinOption, ...]:
+def spelled_out(options: Iterable[JoinOption], kind: JoinShape) -> tuple[JoinOption, ...]:
     """The options of a join of this kind with all defaults, in the order of the table. Options without a
     default or without effect are left out; each side has its own delay."""
     value = _values(options)
