@@ -29,8 +29,8 @@ from bench.search_streams import client_delay, searches, server_delay
 from bench.simulation import Run, partners, simulate
 from dovetail.model.estimate_spec import EstimateSpec
 from dovetail.model.interval import IntervalSpec
+from dovetail.model.join_settings import Pacing
 from dovetail.model.offset import NEVER
-from dovetail.model.pacing import Pacing
 from dovetail.time.clock import Clock
 from dovetail.time.coordinator import Pace
 

@@ -42,7 +42,7 @@ from bench.simulation import Run, simulate
 
 from dovetail.model.estimate_spec import EstimateSpec
 from dovetail.model.interval import IntervalSpec
-from dovetail.model.pacing import Pacing
+from dovetail.model.join_settings import Pacing
 from dovetail.time.coordinator import Pace
 
 MODES: tuple[tuple[Any, Any, Any], ...] = (

@@ -8,8 +8,8 @@ from dovetail.joins.interval.step import step
 from dovetail.joins.state import JoinState
 from dovetail.joins.streams import Times
 from dovetail.model.estimate_spec import EstimateSpec
+from dovetail.model.join_settings import Pacing
 from dovetail.model.offset import JoinOffset
-from dovetail.model.pacing import Pacing
 from dovetail.time.coordinator import Pace, plan_step
 from simulation.test_estimated_time import SECOND, WINDOW, Stream, batch
 

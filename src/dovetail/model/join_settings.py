@@ -1,4 +1,4 @@
-"""How a join is run, beside what it means: one value from the options of a query to the operator."""
+"""How a join runs, as opposed to what it means: one value from the options of a query to the operator."""
 
 from __future__ import annotations
 
@@ -7,10 +7,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dovetail.model.estimate_spec import EstimateSpec
-from dovetail.model.pacing import Pacing
 from dovetail.model.validity import Validity
 
 HISTORY_US = 60 * 60 * 1_000_000
+
+
+@dataclass(frozen=True)
+class Pacing:
+    """How two streams wait for each other (paper, section 5.2). The right stream may be ahead of what the
+    left one needs by `slack_us`. A stream without a new commit for `idle_timeout_us` holds up nobody."""
+
+    slack_us: int
+    idle_timeout_us: int
 
 
 @dataclass(frozen=True)
@@ -18,13 +26,13 @@ class JoinSettings:
     left_max_delay_us: int
     right_max_delay_us: int
     max_step_rows: int
-    tasks: int | None = None  # None: as many as there are cores
-    estimate: EstimateSpec | None = None  # None: stream times are `max_delay` behind the newest rows
-    pacing: Pacing | None = None  # None: no stream waits for the other
-    idle_timeout_us: int | None = None  # None: a stream is never taken for idle
+    tasks: int | None = None  # None: one per core
+    estimate: EstimateSpec | None = None  # None: a stream's time is `max_delay` behind its newest row
+    pacing: Pacing | None = None  # None: neither stream waits for the other
+    idle_timeout_us: int | None = None  # None: no stream counts as idle
     validity: Validity = field(default_factory=Validity)
     splits_hot_keys: bool = True
-    history_us: int = HISTORY_US  # how long the log keeps what the join no longer needs
+    history_us: int = HISTORY_US  # how long the log keeps rows that the join no longer needs
 
     @classmethod
     def from_json(cls, said: Mapping[str, Any]) -> JoinSettings:

@@ -1,4 +1,4 @@
-"""Who reads a join: that decides whether its rows are written to a category of their own."""
+"""Who reads a relation. A join with several readers is written to a category of its own."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def consumers(program: Program, relation: Statement) -> list[Statement]:
 
 
 def fused_table(program: Program, join: CreateView) -> CreateTable | None:
-    """The one table that a join can be run together with: its only consumer, which reads nothing else."""
+    """The table that can run in one stage with a join: its only consumer, if that reads nothing else."""
     readers = consumers(program, join)
     if len(readers) != 1 or not isinstance(readers[0], CreateTable):
         return None
@@ -38,7 +38,7 @@ def fused_table(program: Program, join: CreateView) -> CreateTable | None:
 
 
 def unread(program: Program) -> list[Statement]:
-    """Input tables and views that lead to no table."""
+    """Input tables and views that no table reads, directly or not."""
     return [
         statement
         for statement in program

@@ -1,7 +1,7 @@
-"""What the planner knows of Spark's functions: which aggregate, and what their arguments and results are.
+"""What the planner knows about Spark's functions: which ones aggregate, and their argument and result types.
 
-Functions that are not here pass through; only the inference of undeclared types does without them. An
-argument entry is one type for all arguments, or a tuple with one for each (None: says nothing).
+All other functions pass through; they only give no hints to the inference of undeclared types. An argument
+entry is one type for all arguments, or a tuple with one per argument (None: no hint).
 """
 
 from __future__ import annotations
@@ -89,38 +89,21 @@ ARGUMENT_TYPES: dict[str, str | tuple[str | None, ...]] = {
 SAME_TYPE = frozenset(("coalesce", "nvl", "ifnull", "nullif", "least", "greatest"))
 """All arguments are of one type, which is the result's."""
 
-RETURN_TYPES: dict[str, str] = {
-    **dict.fromkeys(
-        ("count", "approx_count_distinct", "count_if", "unix_timestamp", "unix_seconds"), "BIGINT"
-    ),
-    **dict.fromkeys(("unix_millis", "unix_micros", "xxhash64"), "BIGINT"),
-    **dict.fromkeys(("timestamp_seconds", "timestamp_millis", "timestamp_micros", "now"), "TIMESTAMP"),
-    **dict.fromkeys(("window_start", "window_end"), "TIMESTAMP"),
-    **dict.fromkeys(("current_timestamp", "to_timestamp", "date_trunc", "timestamp"), "TIMESTAMP"),
-    **dict.fromkeys(("to_date", "date_add", "date_sub", "current_date", "date", "last_day"), "DATE"),
-    **dict.fromkeys(
-        ("concat_ws", "lower", "upper", "lcase", "ucase", "trim", "ltrim", "rtrim", "btrim"), "STRING"
-    ),
-    **dict.fromkeys(
-        ("substr", "substring", "substring_index", "split_part", "replace", "translate"), "STRING"
-    ),
-    **dict.fromkeys(
-        ("regexp_replace", "regexp_extract", "lpad", "rpad", "md5", "sha1", "sha2", "hex"), "STRING"
-    ),
-    **dict.fromkeys(
-        ("date_format", "from_unixtime", "get_json_object", "string", "uuid", "base64"), "STRING"
-    ),
-    **dict.fromkeys(("length", "char_length", "character_length", "instr", "locate", "hash", "int"), "INT"),
-    **dict.fromkeys(("year", "month", "day", "hour", "minute", "second", "quarter", "dayofweek"), "INT"),
-    **dict.fromkeys(
-        ("avg", "mean", "stddev", "sqrt", "exp", "ln", "log10", "pow", "power", "rand", "double"), "DOUBLE"
-    ),
-    **dict.fromkeys(
-        ("isnull", "isnotnull", "startswith", "endswith", "contains", "bool_and", "bool_or"), "BOOLEAN"
-    ),
-    "bigint": "BIGINT",
-    "boolean": "BOOLEAN",
+_RESULTS = {
+    "BIGINT": "approx_count_distinct bigint count count_if unix_micros unix_millis unix_seconds "
+    "unix_timestamp xxhash64",
+    "BOOLEAN": "bool_and bool_or boolean contains endswith isnotnull isnull startswith",
+    "DATE": "current_date date date_add date_sub last_day to_date",
+    "DOUBLE": "avg double exp ln log10 mean pow power rand sqrt stddev",
+    "INT": "char_length character_length day dayofweek hash hour instr int length locate minute month "
+    "quarter second year",
+    "STRING": "base64 btrim concat_ws date_format from_unixtime get_json_object hex lcase lower lpad ltrim "
+    "md5 regexp_extract regexp_replace replace rpad rtrim sha1 sha2 split_part string substr substring "
+    "substring_index translate trim ucase upper uuid",
+    "TIMESTAMP": "current_timestamp date_trunc now timestamp timestamp_micros timestamp_millis "
+    "timestamp_seconds to_timestamp window_end window_start",
 }
+RETURN_TYPES = {name: type_ for type_, names in _RESULTS.items() for name in _names(names)}
 ARGUMENT_IS_RESULT = frozenset(("abs", "max", "min", "first", "last", "any_value", "negative", "positive"))
 """The result is of the first argument's type."""
 

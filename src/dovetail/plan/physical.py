@@ -1,9 +1,9 @@
 """The physical plan: stages of Spark SQL between categories, as frozen data with a versioned JSON form.
 
-A stage is one Spark query. Stages stand in topological order and talk through categories only. SQL texts
-are Spark's, with every identifier between backquotes; they read the relations that the stage defines before
-them: its inputs, then its views in order (for a join stage, the join source's output under `source_name`,
-then its views).
+A stage is one Spark query. Stages are in topological order and communicate only through categories. SQL texts
+are Spark's, with every identifier in backquotes. They read the relations that the stage defines before them:
+its inputs, then its views in order (in a join stage, the join source's output under `source_name`, then its
+views).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PLAN_VERSION = 2
 
 @dataclass(frozen=True)
 class Column:
-    """A Spark DDL type; None where only the source knows it."""
+    """`type` is a Spark DDL type, or None if only the source knows it."""
 
     name: str
     type: str | None
@@ -174,11 +174,30 @@ class Plan:
         return tuple(stage for stage in self.stages if isinstance(stage, SlicerStage))
 
     def to_json(self) -> dict[str, Any]:
-        return to_json(self)
+        return {"version": PLAN_VERSION, **encode(self, _KINDS)}
 
     @classmethod
     def from_json(cls, data: Any) -> Plan:
-        return from_json(data)
+        version = data.get("version") if isinstance(data, dict) else None
+        if version == 1:
+            data, version = _from_version_1(data), PLAN_VERSION
+        if version != PLAN_VERSION:
+            raise UnknownVersion(
+                f"a plan of version {version!r} cannot be read",
+                expected=f"version {PLAN_VERSION}",
+                hint="plan the application again from its PQL text with this release",
+            )
+        try:
+            body = {name: value for name, value in data.items() if name != "version"}
+            plan: Plan = decode(body, cls, _KINDS)
+        except DovetailError:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise CorruptFile(
+                f"this is not a plan: {type(error).__name__}: {error}",
+                hint="plan the application again from its PQL text",
+            ) from None
+        return plan
 
 
 _KINDS: dict[str, type] = {
@@ -201,32 +220,6 @@ _KINDS: dict[str, type] = {
         Operation,
     )
 }
-
-
-def to_json(plan: Plan) -> dict[str, Any]:
-    return {"version": PLAN_VERSION, **encode(plan, _KINDS)}
-
-
-def from_json(data: Any) -> Plan:
-    version = data.get("version") if isinstance(data, dict) else None
-    if version == 1:
-        data, version = _from_version_1(data), PLAN_VERSION
-    if version != PLAN_VERSION:
-        raise UnknownVersion(
-            f"a plan of version {version!r} cannot be read",
-            expected=f"version {PLAN_VERSION}",
-            hint="plan the application again from its PQL text with this release",
-        )
-    try:
-        plan: Plan = decode({name: value for name, value in data.items() if name != "version"}, Plan, _KINDS)
-    except DovetailError:
-        raise
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise CorruptFile(
-            f"this is not a plan: {type(error).__name__}: {error}",
-            hint="plan the application again from its PQL text",
-        ) from None
-    return plan
 
 
 def _from_version_1(data: dict[str, Any]) -> dict[str, Any]:

@@ -18,8 +18,8 @@ from typing import Any, Literal, NamedTuple
 
 from dovetail.model.estimate_spec import EstimateSpec
 from dovetail.model.interval import IntervalSpec
+from dovetail.model.join_settings import Pacing
 from dovetail.model.offset import ENDED, NEVER, JoinOffset
-from dovetail.model.pacing import Pacing
 from dovetail.model.share import HotKey
 from dovetail.time.clock import Clock, CommitSummary
 from dovetail.time.hot_keys import hot_keys, saved_heat, warmed

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from dovetail.errors import InputError, PqlError
 from dovetail.log.category import Category
-from dovetail.plan.physical import from_json
+from dovetail.plan.physical import Plan
 from dovetail.plan.rules import RULES
 from dovetail.pql.compile import compile_pql
 from dovetail.service.cli.check_plan import check, plan
@@ -147,7 +147,7 @@ def test_plan_draws_text(app: typer.Typer, file: Path) -> None:
 
 def test_plan_as_json_is_the_plan(app: typer.Typer, file: Path) -> None:
     result = CliRunner().invoke(app, ["plan", str(file), "--json"])
-    assert from_json(json.loads(result.stdout)) == compile_pql(file.read_text(), name=str(file))
+    assert Plan.from_json(json.loads(result.stdout)) == compile_pql(file.read_text(), name=str(file))
 
 
 def test_plan_shows_every_rule(app: typer.Typer, file: Path) -> None:

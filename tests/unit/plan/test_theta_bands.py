@@ -71,16 +71,16 @@ def test_one_band_in_many_spellings(on: str) -> None:
         ("l.x > r.a", ["band index on l.x - r.a above 0"]),
         ("l.x + r.a = 3", ["band index on l.x - (-r.a) is 3"]),
         ("l.x - l.y - r.a < 1", ["band index on l.x - l.y - r.a below 1"]),
-        ("l.x * r.a > 5", ["on the pairs left, compiled: l.x * r.a > 5"]),
-        ("l.x <> r.a", ["on the pairs left, compiled: l.x <> r.a"]),
-        ("l.s <> r.c", ["on the pairs left, by columns: l.s <> r.c"]),
-        ("sqrt(l.y * r.b) > 0.5", ["on the pairs left, compiled: sqrt(l.y * r.b) > 0.5"]),
-        ("power(l.y, r.b) > 2", ["on the pairs left, by columns: power(l.y, r.b) > 2"]),
+        ("l.x * r.a > 5", ["on the candidates, compiled: l.x * r.a > 5"]),
+        ("l.x <> r.a", ["on the candidates, compiled: l.x <> r.a"]),
+        ("l.s <> r.c", ["on the candidates, by columns: l.s <> r.c"]),
+        ("sqrt(l.y * r.b) > 0.5", ["on the candidates, compiled: sqrt(l.y * r.b) > 0.5"]),
+        ("power(l.y, r.b) > 2", ["on the candidates, by columns: power(l.y, r.b) > 2"]),
         (
             "length(l.s) * r.a > 5 AND (l.s < r.c OR l.x = r.a)",
             [
-                "on the pairs left, compiled: length(l.s) * r.a > 5",
-                "on the pairs left, by columns: l.s < r.c OR l.x = r.a",
+                "on the candidates, compiled: length(l.s) * r.a > 5",
+                "on the candidates, by columns: l.s < r.c OR l.x = r.a",
             ],
         ),
         (

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pql_texts import programs
 
 from dovetail.errors import DovetailError
-from dovetail.plan.physical import from_json
+from dovetail.plan.physical import Plan
 from dovetail.pql.check import check
 from dovetail.pql.compile import compile_pql
 
@@ -74,7 +74,7 @@ def either(text: str) -> None:
     report = check(text, name="x.pql")
     if report.ok:
         plan = compile_pql(text, name="x.pql")
-        assert from_json(plan.to_json()) == plan
+        assert Plan.from_json(plan.to_json()) == plan
     else:
         with pytest.raises(DovetailError):
             compile_pql(text, name="x.pql")

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dovetail.model.join_settings import Pacing
 from dovetail.model.offset import NEVER, JoinOffset
-from dovetail.model.pacing import Pacing
 from dovetail.time.clock import CommitSummary
 from dovetail.time.coordinator import Pace, plan_step
 

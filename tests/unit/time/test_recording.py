@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dovetail.model.estimate_spec import EstimateSpec
+from dovetail.model.join_settings import Pacing
 from dovetail.model.offset import ENDED, JoinOffset
-from dovetail.model.pacing import Pacing
 from dovetail.model.sketch import EventTimeSketch
 from dovetail.model.step_record import CommitTaken, StepRecord
 from dovetail.time.clock import CommitSummary

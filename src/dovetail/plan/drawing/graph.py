@@ -11,6 +11,7 @@ from sqlglot import exp
 from dovetail.model.estimate_spec import EstimateSpec
 from dovetail.model.join_kind import IntervalJoin, JoinKind, ThetaJoin, WindowedJoin
 from dovetail.model.theta import Term, Theta
+from dovetail.plan.consumers import consumers
 from dovetail.plan.dialect import pql_sql
 from dovetail.plan.functions import TIME_WINDOWS
 from dovetail.plan.interval_literal import words
@@ -40,7 +41,7 @@ from dovetail.plan.scope import is_simple
 from dovetail.plan.statements import CreateInput, CreateTable, CreateView, Program, Scribe, is_join, reads
 
 Kind = Literal["category", "files", "slicer", "join", "sink"]
-"""What flows in boxes of their own: data (category, files, sink) and operators (slicer, join)."""
+"""Boxes are data (category, files, sink) or operators (slicer, join)."""
 
 MOST_LINES = 8
 
@@ -60,7 +61,7 @@ class Graph:
     edges: list[tuple[str, str]] = field(default_factory=list)
 
     def add(self, node: Node) -> str:
-        """The first description of a node stays, unless it had nothing to say."""
+        """Adds a node. The first description of it stays, unless that has no lines."""
         known = self.nodes.get(node.id)
         if known is None or (node.lines and not known.lines):
             self.nodes[node.id] = node
@@ -72,10 +73,10 @@ class Graph:
 
 
 def graph_of(program: Program, plan: Plan) -> Graph:
-    """`program` is the rewritten one that the plan was built from."""
+    """The graph of a plan, given the rewritten program that it was built from."""
     graph = Graph(plan.application)
     tables = [statement for statement in program if isinstance(statement, CreateTable)]
-    by_output = {_category(table): table for table in tables}
+    by_output = {table.storage.category: table for table in tables}
     for stage in plan.stages:
         table = program.get(stage.name)
         if not isinstance(table, CreateTable):
@@ -84,27 +85,16 @@ def graph_of(program: Program, plan: Plan) -> Graph:
                 by_output.get(output.category) if isinstance(output, CategoryOutput | ScribeSink) else None
             )
         if table is None:
-            table = _table_of_join(program, tables, stage)
+            assert isinstance(stage, JoinStage)
+            table = _table_of_join(program, stage)
         _add_stage(graph, program, stage, table)
     return graph
 
 
-def _category(table: CreateTable) -> str | None:
-    return table.storage.category
-
-
-def _table_of_join(program: Program, tables: list[CreateTable], stage: Stage) -> CreateTable:
-    return next(t for t in tables if isinstance(stage, JoinStage) and _reads(program, t, stage.source_name))
-
-
-def _reads(program: Program, statement: CreateTable | CreateView, name: str) -> bool:
-    for below_name in reads(statement):
-        below = program.get(below_name)
-        if below is not None and below.name == name:
-            return True
-        if isinstance(below, CreateView) and not is_join(below) and _reads(program, below, name):
-            return True
-    return False
+def _table_of_join(program: Program, stage: JoinStage) -> CreateTable:
+    join = program.get(stage.source_name)
+    assert join is not None
+    return next(reader for reader in consumers(program, join) if isinstance(reader, CreateTable))
 
 
 def _add_stage(graph: Graph, program: Program, stage: Stage, table: CreateTable) -> None:
@@ -163,16 +153,14 @@ def _key_types(program: Program, output: CategoryOutput) -> list[str]:
 
 
 def _join_lines(stage: JoinStage) -> tuple[str, ...]:
-    delays = {words(stage.settings.left_max_delay_us), words(stage.settings.right_max_delay_us)}
-    shown = delays.pop() if len(delays) == 1 else None
     left, right = words(stage.settings.left_max_delay_us), words(stage.settings.right_max_delay_us)
     return (
         f"type     {HOW_WORDS[stage.join_kind.how]}",
         *_kind_lines(stage.join_kind),
         f"time     {estimate_words(stage.settings.estimate)}"
         if stage.settings.estimate
-        else f"delay    {shown}"
-        if shown
+        else f"delay    {left}"
+        if left == right
         else f"delay    left {left}, right {right}",
     )
 
@@ -202,7 +190,7 @@ def _theta_lines(theta: Theta) -> list[str]:
         indexes = f"{indexes}, index on event time" if bands else "index on event time"
     lines = [f"band     {band}" for band in bands]
     if theta.rest:
-        lines.append(f"others   {len(theta.rest)}, on the pairs that an index leaves")
+        lines.append(f"others   {len(theta.rest)}, checked on the candidates")
     lines.append(f"finds    by {indexes or 'scan'}")
     return lines + ([f"order    by {theta.order}"] if theta.order != "none" else [])
 
@@ -237,7 +225,7 @@ def _side_lines(program: Program, table: CreateTable) -> tuple[str, ...]:
 
 
 def _slicer_lines(program: Program, table: CreateTable) -> tuple[str, ...]:
-    """What is evaluated on the way to a table: the filters, and every item that is no plain column."""
+    """What is evaluated on the way to a table: filters, and every item that is not a plain column."""
     lines: list[str] = []
     todo: list[CreateTable | CreateView] = [table]
     while todo:

@@ -22,7 +22,7 @@ from sqlglot import exp
 from dovetail.model.interval import JoinType
 from dovetail.plan.dialect import pql_sql
 from dovetail.plan.interval_literal import NotAnInterval, interval_us, words
-from dovetail.plan.joins.options import JoinShape, JoinOptions, resolve
+from dovetail.plan.joins.options import JoinOptions, JoinShape, resolve
 from dovetail.plan.joins.windows import WindowClause, is_window, read_window, reads_bounds
 from dovetail.plan.scope import tables
 from dovetail.plan.source import span_of

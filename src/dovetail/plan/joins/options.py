@@ -14,8 +14,7 @@ from dovetail.errors import PlanError
 from dovetail.model.compression import COMPRESSIONS, Compression
 from dovetail.model.estimate_spec import EstimateSpec, Statistic
 from dovetail.model.interval import IntervalSpec, JoinType, Match, Pick
-from dovetail.model.join_settings import HISTORY_US, JoinSettings
-from dovetail.model.pacing import Pacing
+from dovetail.model.join_settings import HISTORY_US, JoinSettings, Pacing
 from dovetail.model.theta import CountWindow, Order
 from dovetail.model.validity import Validity
 from dovetail.model.window_join import WindowShape

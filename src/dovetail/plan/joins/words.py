@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
+from sqlglot import exp
+
 from dovetail.model.interval import IntervalSpec, JoinType
 from dovetail.model.theta import Bound, CountWindow
 from dovetail.model.window_join import WindowJoin
@@ -23,12 +25,12 @@ HOW_WORDS = {
 
 
 def window_words(before_us: int, after_us: int) -> str:
-    """`3 minutes before to 3 minutes after`: where right rows lie around a left row."""
+    """`3 minutes before to 3 minutes after`: where right rows are relative to a left row."""
     return f"{_place(-before_us)} to {_place(after_us)}"
 
 
 def windows_words(window: WindowJoin) -> str:
-    """`tumbling, 10 seconds`: which windows rows of both sides are in."""
+    """`tumbling, 10 seconds`."""
     if window.shape == "session":
         return f"session, gap {words(window.length_us)}, at most {words(window.longest_us)}"
     every = f" every {words(window.every_us)}" if window.shape == "hopping" else ""
@@ -36,16 +38,16 @@ def windows_words(window: WindowJoin) -> str:
 
 
 def emit_words(window: WindowJoin, how: JoinType) -> str:
-    """How pairs come out, and why so."""
+    """When pairs are emitted, and why then."""
     why = EAGER_BECAUSE if window.emit == "eager" else lazy_because(window.shape, how)
     return f"{window.emit}: {why}"
 
 
 def algorithm_words(window: WindowJoin) -> str:
-    """What joins rows."""
+    """How rows are joined."""
     if window.emit == "eager":
-        return "by probing the rows that are held"
-    return "by npj, prj, mway or mpass, as keys are"
+        return "by probing the rows held so far"
+    return "by npj, prj, mway or mpass, depending on the keys"
 
 
 def _place(us: int) -> str:
@@ -75,8 +77,6 @@ def band_words(left: str, right: str, low: Bound | None, high: Bound | None, *, 
 
 
 def found_band_words(band: FoundBand) -> str:
-    from sqlglot import exp
-
     timed = any(node.find(exp.Interval) is not None for node in band.spelled)
     return band_words(sum_words(band.left), sum_words(band.right), band.low, band.high, timed=timed)
 
@@ -89,22 +89,22 @@ def access_words(
     *,
     timed: bool,
 ) -> list[str]:
-    """One line for each thing that is done to find pairs, first things first."""
+    """One line for each step of finding pairs, in their order."""
     lines = []
     if bands:
         others = ", then the other" + ("s" if len(bands) > 2 else "") if len(bands) > 1 else ""
         lines.append(
             f"band index on {'; '.join(bands)}"
-            + (f" (the one that leaves the fewest rows{others})" if len(bands) > 1 else "")
+            + (f" (the most selective one first{others})" if len(bands) > 1 else "")
         )
     if timed:
-        lines.append("index on event time" + (", where it leaves fewer rows" if bands else ""))
+        lines.append("index on event time" + (", where that is more selective" if bands else ""))
     elif not bands:
         lines.append("scan: every new row is compared with all rows of the other side's window")
     if compiled:
-        lines.append(f"on the pairs left, compiled: {'; '.join(compiled)}")
+        lines.append(f"on the candidates, compiled: {'; '.join(compiled)}")
     if by_columns:
-        lines.append(f"on the pairs left, by columns: {'; '.join(by_columns)}")
+        lines.append(f"on the candidates, by columns: {'; '.join(by_columns)}")
     if after:
         lines.append(f"after the join, by Spark: {'; '.join(after)}")
     return lines
