@@ -22,16 +22,15 @@ from typing import Any, get_args
 
 from bench.window_workloads import Micro, Window, debs
 from dovetail.intra_window.adaptive import Adaptive
-from dovetail.intra_window.choose import Wish, tree
-from dovetail.intra_window.cost import Costs, calibrate
+from dovetail.intra_window.choose import StreamFacts, Wish, side_facts, tree
+from dovetail.intra_window.cost import JoinCosts, calibrate
 from dovetail.intra_window.join import ALGORITHMS, summed
-from dovetail.intra_window.metrics import Measured, measure
-from dovetail.intra_window.stream_facts import StreamFacts, side_facts
+from dovetail.intra_window.metrics import MeasuredJoin, measure
 
 Tell = Callable[[str], None]
 TRIES_A_ROUND = 3
 NEAR = 0.1
-VALUES: dict[str, Callable[[Measured], float]] = {
+VALUES: dict[str, Callable[[MeasuredJoin], float]] = {
     "throughput": lambda seen: (seen.last_match_us or 0) / 1e6,
     "latency": lambda seen: (seen.latency_us["p95"] or 0) / 1e6,
     "progress": lambda seen: (seen.until_share_us(0.5) or 0) / 1e6,
@@ -77,14 +76,14 @@ def settled(windows: Sequence[Window], threads: int, rounds: int, tell: Tell) ->
     return [one for window in windows for one in _of_workload(window, threads, rounds, costs, tell)]
 
 
-def _of_workload(window: Window, threads: int, rounds: int, costs: Costs, tell: Tell) -> list[Settled]:
+def _of_workload(window: Window, threads: int, rounds: int, costs: JoinCosts, tell: Tell) -> list[Settled]:
     facts, expected = facts_of(window, threads), window.matches
     took: dict[str, dict[str, list[float]]] = {wish: {name: [] for name in ALGORITHMS} for wish in VALUES}
     choosers = {wish: Adaptive(costs, wish) for wish in get_args(Wish)}
     chosen: dict[str, list[tuple[str, float]]] = {wish: [] for wish in VALUES}
     right = True
 
-    def run(name: str) -> Measured:
+    def run(name: str) -> MeasuredJoin:
         nonlocal right
         seen = measure(window.left, window.right, name, threads, None, window.left_us, window.right_us)
         right &= seen.matches == expected

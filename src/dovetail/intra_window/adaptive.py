@@ -1,13 +1,14 @@
-"""Which algorithm for which window: by what each costs on this machine, and by what it has been seen to do.
+"""Which algorithm for which window: by what each costs on this machine, and by how it did on windows before.
 
-Idea     The cost model forecasts when matches would come (`cost.py`). What the work of windows then really
-         took, over what was reckoned, is remembered for each algorithm and each kind of window, and corrects
-         the next forecast: the best of the last few, as what else a machine does only makes them slower.
-         What was hardly tried gets the benefit of the doubt.
+Idea     The cost model forecasts when matches would come (`cost.py`). For each algorithm and each kind of
+         window we remember how long the work really took over the forecast, and correct the next forecast by
+         it: by the best of the last few, because other work on the machine only makes a join slower. An
+         algorithm that was hardly tried gets the benefit of the doubt.
 Paper    Section 7 asks for it: an adaptive choice by workload, metric and hardware.
-Law      The same costs, facts and windows before give the same choice, and it says why. Of a window no more
-         than a sample is read (`stream_facts.py`). An algorithm is tried in vain at most twice for each kind
-         of window, and then again only where it came near the best.
+Law      The same costs, facts and earlier windows give the same choice, and it says why. No more than a
+sample
+         of a window is read (`choose.py`). An algorithm is tried in vain at most twice for each kind of
+         window, and then again only where it came near the best.
 Cost     Arithmetic for each algorithm.
 """
 
@@ -18,17 +19,16 @@ from dataclasses import dataclass, field
 from math import isinf, log2
 from typing import NamedTuple
 
-from dovetail.intra_window.choose import HOT_SHARE, Choice, Wish
-from dovetail.intra_window.cost import Costs, Forecast, expected_matches, forecast, window_seconds
-from dovetail.intra_window.stream_facts import StreamFacts
+from dovetail.intra_window.choose import HOT_SHARE, Choice, StreamFacts, Wish
+from dovetail.intra_window.cost import Forecast, JoinCosts, expected_matches, forecast, window_seconds
 
 REMEMBERED = 5
 TRIES = 2
 DOUBT = 0.75
-"""So much less may it take than is thought, where an algorithm was tried less than `TRIES` times."""
+"""An algorithm tried fewer than `TRIES` times is assumed to take this share of its forecast."""
 
 LEAST = 0.05
-"""Of what was reckoned: rows of a window may come sooner than they are thought to."""
+"""Smallest share of the forecast that is remembered: rows of a window may come sooner than we think."""
 
 STALE_WINDOWS = 32
 STALE_DOUBT = 0.9
@@ -59,7 +59,7 @@ def _fours(figure: float) -> int:
 
 @dataclass
 class _Seen:
-    """How an algorithm did on windows of a kind: what its work took over what was reckoned, the last ones."""
+    """How an algorithm did on the last windows of a kind: how long its work took over the forecast."""
 
     ratios: deque[float] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
     at: int = 0
@@ -69,7 +69,7 @@ class _Seen:
 class Adaptive:
     """Chooses window by window among the algorithms that the costs are of."""
 
-    costs: Costs
+    costs: JoinCosts
     wish: Wish = "throughput"
     write_pairs: bool = True
     _seen: dict[tuple[Kind, str], _Seen] = field(default_factory=dict)
@@ -91,7 +91,7 @@ class Adaptive:
         return Choice(best, tuple(reasons))
 
     def learn(self, algorithm: str, facts: StreamFacts, took_s: float) -> None:
-        """What the wish is about took so long in a window: until the last match, the age of late matches, or
+        """Remember how long a window took, by the wish: until the last match, the age of late matches, or
         until half of them."""
         kind = kind_of(facts)
         seen = self._seen.setdefault((kind, algorithm), _Seen())

@@ -29,7 +29,7 @@ from dovetail.intra_window.knobs import Knobs
 T = TypeVar("T")
 
 
-class Pairs(NamedTuple):
+class RowPairs(NamedTuple):
     """Row numbers of matching rows, in no order: `left[i]` matches `right[i]`."""
 
     left: UInt32s
@@ -42,13 +42,13 @@ def window_join(
     algorithm: str = AUTO,
     threads: int | None = None,
     knobs: Knobs | None = None,
-) -> Pairs:
+) -> RowPairs:
     """All pairs of rows with equal keys. `threads`: by default one for each core."""
     left, right = _checked(left_keys, right_keys, algorithm, threads, knobs)
     a, b = _joined(
         algorithm, left, right, threads, lambda name: pairs(left.values, right.values, name, threads, knobs)
     )
-    return Pairs(left.rows_of(a), right.rows_of(b))
+    return RowPairs(left.rows_of(a), right.rows_of(b))
 
 
 def window_join_count(
@@ -76,7 +76,7 @@ def window_join_chunks(
     algorithm: str = AUTO,
     threads: int | None = None,
     knobs: Knobs | None = None,
-) -> Iterator[Pairs]:
+) -> Iterator[RowPairs]:
     """The pairs in chunks of at most `Knobs.chunk_pairs`. The join waits until its chunks are taken, so
     memory does not grow with the number of matches."""
     left, right = _checked(left_keys, right_keys, algorithm, threads, knobs)
@@ -85,13 +85,13 @@ def window_join_chunks(
 
 def _chunks(
     left: Keys, right: Keys, algorithm: str, threads: int | None, knobs: Knobs | None
-) -> Iterator[Pairs]:
-    chunks: Queue[Pairs] = Queue(maxsize=8)
+) -> Iterator[RowPairs]:
+    chunks: Queue[RowPairs] = Queue(maxsize=8)
     gone = Event()
     failed: list[BaseException] = []
 
     def take(thread: int, a: UInt32s, b: UInt32s, count: int) -> None:
-        chunk = Pairs(left.rows_of(a[:count].copy()), right.rows_of(b[:count].copy()))
+        chunk = RowPairs(left.rows_of(a[:count].copy()), right.rows_of(b[:count].copy()))
         while not gone.is_set():
             try:
                 return chunks.put(chunk, timeout=0.1)

@@ -2,9 +2,9 @@
 
 Law: the pairs are those of equal labels, in no order; which algorithm made them changes nothing else.
 
-All rows are there, so the choice is among the lazy algorithms, from a sample of the labels. It is that of the
-paper's tree (`choose.py`) until a process has joined so many rows in large windows that measuring what the
-algorithms cost here pays; from then on it is learnt (`adaptive.py`).
+All rows are there, so the choice is among the lazy algorithms, from a sample of the labels. The paper's tree
+(`choose.py`) decides at first. Once the process has joined enough rows in large windows, measuring what the
+algorithms cost here pays, and from then on the choice is learnt (`adaptive.py`).
 """
 
 from __future__ import annotations
@@ -17,15 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.intra_window.adaptive import Adaptive
-from dovetail.intra_window.choose import Choice, facts_at_rest, tree
-from dovetail.intra_window.cost import Costs, calibrate
+from dovetail.intra_window.choose import Choice, StreamFacts, facts_at_rest, tree
+from dovetail.intra_window.cost import JoinCosts, calibrate
 from dovetail.intra_window.join import LAZY, pairs
-from dovetail.intra_window.stream_facts import StreamFacts
 
 Int64s = NDArray[np.int64]
 T = TypeVar("T")
 LARGE_ROWS = 1 << 16
-"""In a smaller window all are done in a moment."""
+"""In smaller windows every algorithm is done in a moment."""
 
 PAYS_FROM_ROWS = 1 << 24
 
@@ -44,7 +43,7 @@ class Chooser:
     def __init__(self, pays_from_rows: int = PAYS_FROM_ROWS) -> None:
         self._pays_from_rows = pays_from_rows
         self._joined_rows = 0
-        self._costs: dict[int, Costs] = {}
+        self._costs: dict[int, JoinCosts] = {}
         self._learning: dict[tuple[int, bool], Adaptive] = {}
 
     def joined(
@@ -55,8 +54,8 @@ class Chooser:
         join: Callable[[str], T],
         pairs: bool,
     ) -> tuple[T, Choice]:
-        """What `join` makes with the algorithm that is chosen for these keys. `pairs`: it writes them, and
-        does not only count."""
+        """Run `join` with the algorithm chosen for these keys. `pairs`: it writes pairs, and does not only
+        count."""
         facts = facts_at_rest(left, right, threads)
         learning = self._learnt(facts, pairs) if facts.rows >= LARGE_ROWS else None
         choice = learning.choose(facts) if learning is not None else tree(facts)

@@ -1,4 +1,5 @@
-"""Which algorithm for which window: the decision tree of the paper's Figure 4, with its reasons.
+"""Which algorithm for which window: facts from a sample of its keys, and the decision tree of the paper's
+Figure 4 with its reasons.
 
 Paper    Section 5.1, Figure 4 and the text that explains it.
 Vocabulary  arrival rate v -> `SideFacts.rate_per_ms`; key duplication -> `duplicates`; key skew ->
@@ -6,12 +7,14 @@ Vocabulary  arrival rate v -> `SideFacts.rate_per_ms`; key duplication -> `dupli
 Differs  The paper calls rates and duplication high, medium or low without numbers. Ours are those of its
          sensitivity studies (section 5.4: 1,600 rows/ms is low, 12,800 medium, 25,600 high on eight cores),
          by core.
-Law      The same facts give the same choice, and every choice says why.
+Law      The same facts give the same choice, and every choice says why. No more than a sample of the keys is
+         read, whatever the window.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import Any, Literal
 
 import numpy as np
@@ -19,11 +22,10 @@ from numpy.typing import NDArray
 
 from dovetail.intra_window.join import by_name, thread_count
 from dovetail.intra_window.keys import checked
-from dovetail.intra_window.stream_facts import StreamFacts, side_facts
 
 AUTO = "auto"
 Wish = Literal["throughput", "latency", "progress"]
-"""What the user asked for: input rows a second, quick matches, or many matches early."""
+"""What the user asked for: input rows per second, quick matches, or many matches early."""
 
 LOW_RATE_PER_CORE = 1_600 / 8
 HIGH_RATE_PER_CORE = 25_600 / 8
@@ -31,6 +33,55 @@ MANY_DUPLICATES = 10.0
 MANY_ROWS = 1_000_000
 MANY_CORES = 8
 HOT_SHARE = 0.05
+SAMPLE_ROWS = 8192
+
+
+@dataclass(frozen=True)
+class SideFacts:
+    rows: int
+    rate_per_ms: float
+    """Rows per millisecond; infinite at rest."""
+
+    duplicates: float
+    """How many rows have the key of a row, itself included, on average over rows."""
+
+    top_share: float
+    """Share of the rows that have the most frequent key."""
+
+
+@dataclass(frozen=True)
+class StreamFacts:
+    left: SideFacts
+    right: SideFacts
+    cores: int
+
+    @property
+    def rows(self) -> int:
+        return self.left.rows + self.right.rows
+
+
+def side_facts(keys: NDArray[Any], window_ms: float | None, seed: int = 0) -> SideFacts:
+    """From a sample of at most `SAMPLE_ROWS` keys. `window_ms`: how long the rows took to come; None at rest.
+
+    Two rows of a sample have one key with the probability Σp² over keys. Its inverse is how many keys there
+    would be if all came equally often; rows over that is the duplication that a probing row meets. A sample
+    without two equal rows says that keys are nearly unique, and no more.
+    """
+    rate = inf if not window_ms else len(keys) / window_ms
+    if not len(keys):
+        return SideFacts(0, 0.0, 1.0, 0.0)
+    rng = np.random.default_rng(seed)
+    sample = keys if len(keys) <= SAMPLE_ROWS else keys[rng.integers(0, len(keys), SAMPLE_ROWS)]
+    counts = np.unique(sample, return_counts=True)[1].astype(np.float64)
+    if len(sample) == len(keys):
+        return SideFacts(
+            len(keys), rate, float((counts**2).sum() / len(keys)), float(counts.max() / len(keys))
+        )
+    drawn_twice = len(sample) * (len(sample) - 1) / (2 * len(keys))  # the same row, not the same key
+    alike = max(0.0, float((counts * (counts - 1)).sum() / 2) - drawn_twice)
+    repeated = alike / (len(sample) * (len(sample) - 1) / 2)
+    top = float(counts.max() / len(sample)) if counts.max() > 2 else 0.0
+    return SideFacts(len(keys), rate, 1 + repeated * len(keys), top)
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,12 @@ from typing import Protocol
 
 import numpy as np
 
-from dovetail.intra_window.join_biclique import JoinBiclique
-from dovetail.intra_window.join_matrix import JoinMatrix
+from dovetail.intra_window.job import Job
 from dovetail.intra_window.kernels.packed import UInt32s
 from dovetail.intra_window.kernels.route import by_value
 from dovetail.intra_window.knobs import Knobs
-from dovetail.intra_window.output import Asked
 from dovetail.intra_window.pmj import ProgressiveMergeJoin
+from dovetail.intra_window.route import JoinBiclique, JoinMatrix, Route
 from dovetail.intra_window.shj import SymmetricHashJoin
 
 
@@ -29,26 +28,16 @@ class Method(Protocol):
     def finish(self) -> int: ...
 
 
-class Route(Protocol):
-    """Which rows a thread is given."""
-
-    def share(self, side: int, thread: int) -> float: ...
-
-    def choose(self, keys: UInt32s, side: int, thread: int, start: int, stop: int, out: UInt32s) -> int: ...
-
-
-Eager = Callable[[UInt32s, UInt32s, Asked], int]
+Eager = Callable[[UInt32s, UInt32s, Job], int]
 
 
 def eager(
-    method: Callable[[Asked, int, tuple[int, int], tuple[int, int]], Method],
+    method: Callable[[Job, int, tuple[int, int], tuple[int, int]], Method],
     route: Callable[[int, Knobs], Route],
 ) -> Eager:
-    def join(left: UInt32s, right: UInt32s, asked: Asked) -> int:
-        routing = route(asked.crew.threads, asked.knobs)
-        return sum(
-            asked.crew.phase("other", lambda thread: _run(thread, (left, right), asked, method, routing))
-        )
+    def join(left: UInt32s, right: UInt32s, job: Job) -> int:
+        routing = route(job.crew.threads, job.knobs)
+        return sum(job.crew.phase("other", lambda thread: _run(thread, (left, right), job, method, routing)))
 
     return join
 
@@ -56,38 +45,38 @@ def eager(
 def _run(
     thread: int,
     sides: tuple[UInt32s, UInt32s],
-    asked: Asked,
-    method: Callable[[Asked, int, tuple[int, int], tuple[int, int]], Method],
+    job: Job,
+    method: Callable[[Job, int, tuple[int, int], tuple[int, int]], Method],
     route: Route,
 ) -> int:
     rows = len(sides[0]), len(sides[1])
     own = [int(rows[side] * route.share(side, thread)) + 1 for side in (0, 1)]
-    joining = method(asked, thread, rows, (own[0], own[1]))
-    block = asked.knobs.block_rows
+    joining = method(job, thread, rows, (own[0], own[1]))
+    block = job.knobs.block_rows
     chosen, copied = np.empty(block, np.uint32), np.empty(block, np.uint32)
     at, total = [0, 0], 0
     while at[0] < rows[0] or at[1] < rows[1]:
         moved = False
         for side in (0, 1):
             start, stop = at[side], min(rows[side], at[side] + block)
-            if asked.arrival is not None:
-                stop = asked.arrival.ready(side, start, stop)
+            if job.arrival is not None:
+                stop = job.arrival.ready(side, start, stop)
             if stop == start:
                 continue
             moved = True
-            asked.enter(thread, "partition")
+            job.enter(thread, "partition")
             count = route.choose(sides[side], side, thread, start, stop, chosen)
             at[side] = stop
-            if asked.knobs.physical:
+            if job.knobs.physical:
                 by_value(sides[side], chosen, count, copied)
-                total += joining.step(side, copied, chosen[:count], False)
+                total += joining.step(side, copied[:count], chosen[:count], False)
             else:
                 total += joining.step(side, sides[side], chosen[:count], True)
-        if not moved and asked.arrival is not None:
-            asked.enter(thread, "wait")
-            asked.arrival.wait(at[0], at[1])
+        if not moved and job.arrival is not None:
+            job.enter(thread, "wait")
+            job.arrival.wait(at[0], at[1])
     total += joining.finish()
-    asked.enter(thread, "other")
+    job.enter(thread, "other")
     return total
 
 

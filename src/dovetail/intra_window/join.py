@@ -1,4 +1,4 @@
-"""The joins within a window by their names, and what is made of their matches: a count, a checksum, pairs.
+"""The joins within a window by name, and their results: a count, a checksum or pairs.
 
 Law: every algorithm gives the same matches, for every number of threads.
 """
@@ -15,15 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.errors import SettingError
-from dovetail.intra_window.crew import Crew, Stopwatch
 from dovetail.intra_window.eager import EAGER
+from dovetail.intra_window.job import Arrival, Crew, Job, Stopwatch, Take
 from dovetail.intra_window.kernels.packed import UInt32s, checksum, verified
 from dovetail.intra_window.keys import checked, narrow
 from dovetail.intra_window.knobs import Knobs
 from dovetail.intra_window.mpass import mpass
 from dovetail.intra_window.mway import mway
 from dovetail.intra_window.npj import npj
-from dovetail.intra_window.output import Arrival, Asked, Take
 from dovetail.intra_window.prj import prj
 
 LAZY = {"npj": npj, "prj": prj, "mway": mway, "mpass": mpass}
@@ -41,18 +40,18 @@ def match(
     stopwatch: Stopwatch | None = None,
     arrival: Arrival | None = None,
 ) -> int:
-    """How many pairs of rows have equal keys; with `take`, it is also given them, in chunks."""
+    """How many pairs of rows have equal keys; `take` also gets the pairs, in chunks."""
     checked(left, right)
     with Crew(thread_count(threads), stopwatch) as crew:
         keys = narrow(left, right, crew)
         run = by_name(algorithm)
-        asked = Asked(crew, knobs or Knobs(), take, arrival)
+        job = Job(crew, knobs or Knobs(), take, arrival)
         if arrival is not None and algorithm in LAZY:
             crew.phase("wait", lambda thread: arrival.wait_for_all())
         if keys.exact:
-            return run(keys.left, keys.right, asked)
+            return run(keys.left, keys.right, job)
         sure = _Verifying(left, right, take)
-        run(keys.left, keys.right, replace(asked, take=sure.take))
+        run(keys.left, keys.right, replace(job, take=sure.take))
         return sure.total
 
 
@@ -74,7 +73,7 @@ class _Verifying:
             self._take(thread, left, right, kept)
 
 
-def by_name(algorithm: str) -> Callable[[UInt32s, UInt32s, Asked], int]:
+def by_name(algorithm: str) -> Callable[[UInt32s, UInt32s, Job], int]:
     if algorithm not in ALGORITHMS:
         raise SettingError(
             f"there is no window join {algorithm!r}", expected=", ".join(("auto", *ALGORITHMS))
@@ -119,7 +118,7 @@ def summed(
     threads: int | None = None,
     knobs: Knobs | None = None,
 ) -> tuple[int, int]:
-    """How many pairs, and a checksum over all of them: every pair is looked at, and none is kept."""
+    """How many pairs, and a checksum over them: looks at every pair and keeps none."""
     lock = threading.Lock()
     total = 0
 

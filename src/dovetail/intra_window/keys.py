@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.errors import InputError
-from dovetail.intra_window.crew import Crew
+from dovetail.intra_window.job import Crew
 from dovetail.intra_window.kernels.packed import UInt32s, above, hashed, span
 from dovetail.intra_window.kernels.table import MOST_ROWS
 
@@ -50,13 +50,7 @@ def narrow(left: NDArray[Any], right: NDArray[Any], crew: Crew) -> NarrowKeys:
         nothing = np.empty(0, np.uint32)
         return NarrowKeys(nothing, nothing, exact=True)
     sides = [np.ascontiguousarray(left), np.ascontiguousarray(right)]
-
-    def look(thread: int) -> list[tuple[int, int]]:
-        shares = [(keys, *crew.share(len(keys), thread)) for keys in sides]
-        return [span(keys, start, stop) for keys, start, stop in shares if start < stop]
-
-    ends = [pair for found in crew.phase("partition", look) for pair in found]
-    least, most = int(min(low for low, _ in ends)), int(max(high for _, high in ends))
+    least, most = key_span(crew, *sides)
     exact = most - least < 1 << 32
     outs = [np.empty(len(keys), np.uint32) for keys in sides]
     base = np.uint64(least % (1 << 64))
@@ -75,3 +69,14 @@ def narrow(left: NDArray[Any], right: NDArray[Any], crew: Crew) -> NarrowKeys:
 
 def _unsigned(keys: NDArray[Any]) -> UInt32s:
     return np.ascontiguousarray(keys).view(np.uint32)
+
+
+def key_span(crew: Crew, left: NDArray[Any], right: NDArray[Any]) -> tuple[int, int]:
+    """The smallest and the largest key; neither side is empty."""
+
+    def look(thread: int) -> list[tuple[int, int]]:
+        shares = [(keys, *crew.share(len(keys), thread)) for keys in (left, right)]
+        return [span(keys, start, stop) for keys, start, stop in shares if start < stop]
+
+    found = [ends for share in crew.phase("partition", look) for ends in share]
+    return int(min(least for least, _ in found)), int(max(most for _, most in found))

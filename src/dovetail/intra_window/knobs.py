@@ -1,4 +1,4 @@
-"""What can be set about an algorithm (section 5.5 of the paper), and what the settings mean."""
+"""Settings of the algorithms (section 5.5 of the paper)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dovetail.errors import SettingError
 
 @dataclass(frozen=True)
 class Knobs:
-    """None where the algorithm is to decide by the size of its input."""
+    """None: the algorithm decides by the size of its input."""
 
     radix_bits: int | None = None
     """PRJ: partitions are `1 << radix_bits`; MWay: ranges (the paper's #r)."""

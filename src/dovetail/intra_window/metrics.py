@@ -1,31 +1,84 @@
-"""The paper's three metrics (section 4.1), its time breakdown (5.3), and what they are reckoned from.
+"""The paper's three metrics (section 4.1) and its time breakdown (5.3), of rows at rest or as they arrive.
 
 Law: matches are those the join found, each at the time its chunk was handed on; a quantile is off by at
-most one part in sixteen (`intra_window/kernels/latency.py`).
+most one part in sixteen (`kernels/metrics.py`).
 
-Throughput is input rows over the time of the last match; latency of a match is its time less the later
-arrival of its two rows; progress is the share of matches found by a time. Nothing here runs unless it is
-asked for: a join without a meter counts, and a crew without a stopwatch looks at no clock.
+Throughput is input rows over the time of the last match. The latency of a match is its time less the later
+arrival of its two rows. Progress is the share of matches found by a given time. Measuring costs nothing
+unless it is asked for: a join without a meter only counts, and a crew without a stopwatch reads no clock.
 """
 
 from __future__ import annotations
 
 import time
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dovetail.intra_window.arrival import InMotion
+from dovetail.errors import InputError
 from dovetail.intra_window.join import match, thread_count
-from dovetail.intra_window.kernels.latency import BINS, add_latencies, upper_edge
+from dovetail.intra_window.kernels.metrics import BINS, add_latencies, upper_edge
 from dovetail.intra_window.kernels.packed import Int64s, UInt32s
 from dovetail.intra_window.knobs import Knobs
 
 PHASES = ("wait", "partition", "build/sort", "merge", "probe", "other")
 _PAPER = {"build": "build/sort", "sort": "build/sort"}
+_LONGEST_NAP_S = 0.005
+
+
+class InMotion:
+    """Rows that arrive by the clock: times are microseconds since `start` was called.
+
+    Law: a row is there from its time of arrival on, and stays; times ascend on both sides. All data are in
+    memory from the start, as in section 4.2.2 of the paper; only the clock holds them back.
+    """
+
+    def __init__(
+        self,
+        left_us: Int64s,
+        right_us: Int64s,
+        clock: Callable[[], float] = time.perf_counter,
+        nap: Callable[[float], None] = time.sleep,
+    ) -> None:
+        for name, times in (("left", left_us), ("right", right_us)):
+            if len(times) and bool((np.diff(times) < 0).any()):
+                raise InputError(f"the {name} times of arrival go back", expected="ascending times")
+        self.times = (left_us, right_us)
+        self._clock, self._nap = clock, nap
+        self._started = clock()
+
+    def start(self) -> None:
+        self._started = self._clock()
+
+    def now_us(self) -> int:
+        return int((self._clock() - self._started) * 1e6)
+
+    def ready(self, side: int, start: int, stop: int) -> int:
+        if start == stop:
+            return stop
+        times = self.times[side]
+        now = self.now_us()
+        if times[stop - 1] <= now:
+            return stop
+        return start + int(np.searchsorted(times[start:stop], now, side="right"))
+
+    def wait(self, left: int, right: int) -> None:
+        ahead = [times[at] for times, at in zip(self.times, (left, right), strict=True) if at < len(times)]
+        if ahead:
+            self._until(int(min(ahead)))
+
+    def wait_for_all(self) -> None:
+        """Wait for the last row of the window, as the lazy joins do."""
+        last = [int(times[-1]) for times in self.times if len(times)]
+        self._until(max(last, default=0))
+
+    def _until(self, when_us: int) -> None:
+        while (left_us := when_us - self.now_us()) > 0:
+            self._nap(min(_LONGEST_NAP_S, left_us / 1e6))
 
 
 class PhaseTimes:
@@ -49,7 +102,7 @@ class PhaseTimes:
 
 
 class MatchMeter:
-    """Takes chunks of pairs, and notes when they came and how late; every thread has its own notes."""
+    """Takes chunks of pairs, and notes when they came and how late. Every thread has its own notes."""
 
     def __init__(self, arrival: InMotion, threads: int) -> None:
         self._arrival = arrival
@@ -78,7 +131,7 @@ class MatchMeter:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredJoin:
     """One window, one algorithm."""
 
     algorithm: str
@@ -113,8 +166,8 @@ def measure(
     knobs: Knobs | None = None,
     left_us: Int64s | None = None,
     right_us: Int64s | None = None,
-) -> Measured:
-    """Join a window and measure all of it. Without times of arrival all rows are there at the start."""
+) -> MeasuredJoin:
+    """Join a window and measure it. Without times of arrival all rows are there at the start."""
     at_rest = left_us is None and right_us is None
     arrival = InMotion(
         np.zeros(len(left), np.int64) if left_us is None else left_us,
@@ -126,7 +179,7 @@ def measure(
     found = match(left, right, algorithm, count, knobs, meter.take, phases, None if at_rest else arrival)
     elapsed = arrival.now_us() / 1e6
     times, matched = meter.progress()
-    return Measured(
+    return MeasuredJoin(
         algorithm,
         count,
         len(left) + len(right),

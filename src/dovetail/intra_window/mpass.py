@@ -15,28 +15,28 @@ from __future__ import annotations
 
 import numpy as np
 
+from dovetail.intra_window.job import Job
 from dovetail.intra_window.kernels.merge import merge_pass
 from dovetail.intra_window.kernels.packed import Int64s, UInt32s, UInt64s, pack
 from dovetail.intra_window.kernels.radix import words
 from dovetail.intra_window.kernels.sort import sort_runs
 from dovetail.intra_window.kernels.tasks import new_counter
-from dovetail.intra_window.output import Asked
-from dovetail.intra_window.sorted_tasks import join_sorted
+from dovetail.intra_window.sorted_join import join_sorted
 
 PIECE_ROWS = 1 << 14
 
 
-def mpass(left: UInt32s, right: UInt32s, asked: Asked) -> int:
+def mpass(left: UInt32s, right: UInt32s, job: Job) -> int:
     if not len(left) or not len(right):
         return 0
-    r, s = _sorted(left, asked), _sorted(right, asked)
-    return join_sorted(r, s, asked)
+    r, s = _sorted(left, job), _sorted(right, job)
+    return join_sorted(r, s, job)
 
 
-def _sorted(keys: UInt32s, asked: Asked) -> UInt64s:
-    crew = asked.crew
+def _sorted(keys: UInt32s, job: Job) -> UInt64s:
+    crew = job.crew
     rows, spare = words(len(keys)), words(len(keys))
-    runs = max(crew.threads, -(-len(keys) // asked.knobs.run_rows))
+    runs = max(crew.threads, -(-len(keys) // job.knobs.run_rows))
     begins = np.linspace(0, len(keys), runs + 1).astype(np.int64)
     counter = new_counter()
 
@@ -44,13 +44,13 @@ def _sorted(keys: UInt32s, asked: Asked) -> UInt64s:
     longest = int(np.diff(begins).max())
     crew.phase("sort", lambda thread: sort_runs(rows, words(longest), begins, counter))
     while len(begins) > 2:
-        _halve(asked, rows, spare, begins)
+        _halve(job, rows, spare, begins)
         rows, spare = spare, rows
         begins = np.append(begins[:-1:2], begins[-1])
     return rows
 
 
-def _halve(asked: Asked, source: UInt64s, target: UInt64s, begins: Int64s) -> None:
+def _halve(job: Job, source: UInt64s, target: UInt64s, begins: Int64s) -> None:
     """One pass: half as many runs, twice as long."""
     counter = new_counter()
-    asked.crew.phase("merge", lambda thread: merge_pass(source, target, begins, PIECE_ROWS, counter))
+    job.crew.phase("merge", lambda thread: merge_pass(source, target, begins, PIECE_ROWS, counter))

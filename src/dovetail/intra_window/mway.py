@@ -17,15 +17,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from dovetail.intra_window.crew import Crew
+from dovetail.intra_window.job import Job
 from dovetail.intra_window.kernels.merge import merge_ranges
-from dovetail.intra_window.kernels.packed import UInt32s, span
+from dovetail.intra_window.kernels.packed import UInt32s
 from dovetail.intra_window.kernels.radix import by_range, words
 from dovetail.intra_window.kernels.sort import sort_runs
 from dovetail.intra_window.kernels.tasks import new_counter
-from dovetail.intra_window.output import Asked
-from dovetail.intra_window.partitions import partition
-from dovetail.intra_window.sorted_tasks import join_sorted
+from dovetail.intra_window.keys import key_span
+from dovetail.intra_window.radix import partition
+from dovetail.intra_window.sorted_join import join_sorted
 
 RANGE_ROWS = 8192
 """Rows of a range: with as many to merge into, a part of the second-level cache."""
@@ -33,15 +33,15 @@ RANGE_ROWS = 8192
 MOST_BITS = 12
 
 
-def mway(left: UInt32s, right: UInt32s, asked: Asked) -> int:
+def mway(left: UInt32s, right: UInt32s, job: Job) -> int:
     if not len(left) or not len(right):
         return 0
-    crew = asked.crew
+    crew = job.crew
     least, most = key_span(crew, left, right)
-    bits = asked.knobs.radix_bits
+    bits = job.knobs.radix_bits
     if bits is None:
         bits = min(MOST_BITS, (max(len(left), len(right)) // RANGE_ROWS).bit_length())
-    sides = partition(crew, (left, right), by_range(least, most, bits), max(asked.knobs.ways, crew.threads))
+    sides = partition(crew, (left, right), by_range(least, most, bits), max(job.knobs.ways, crew.threads))
     longest = max(int(np.diff(side.bounds).max()) for side in sides)
     spares = [words(longest) for _ in range(crew.threads)]
     sorting, merging = [new_counter() for _ in sides], [new_counter() for _ in sides]
@@ -56,15 +56,4 @@ def mway(left: UInt32s, right: UInt32s, asked: Asked) -> int:
 
     crew.phase("sort", sort)
     crew.phase("merge", merge)
-    return join_sorted(sides[0].words, sides[1].words, asked)
-
-
-def key_span(crew: Crew, left: UInt32s, right: UInt32s) -> tuple[int, int]:
-    """The smallest and the largest key; neither side is empty."""
-
-    def look(thread: int) -> list[tuple[int, int]]:
-        shares = [(keys, *crew.share(len(keys), thread)) for keys in (left, right)]
-        return [span(keys, start, stop) for keys, start, stop in shares if start < stop]
-
-    found = [ends for share in crew.phase("partition", look) for ends in share]
-    return int(min(least for least, _ in found)), int(max(most for _, most in found))
+    return join_sorted(sides[0].words, sides[1].words, job)

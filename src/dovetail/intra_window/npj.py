@@ -13,15 +13,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from dovetail.intra_window.job import Job, drain
+from dovetail.intra_window.kernels.npj import insert_shared
 from dovetail.intra_window.kernels.packed import UInt32s
-from dovetail.intra_window.kernels.shared_table import insert_shared, pairs_keys
-from dovetail.intra_window.kernels.table import Table, count_keys, table_bits
+from dovetail.intra_window.kernels.table import NO_ROWS, Table, count_rows, pairs_rows, table_bits
 from dovetail.intra_window.kernels.tasks import CURSOR_FIELDS
-from dovetail.intra_window.output import Asked, drain
 
 
-def npj(left: UInt32s, right: UInt32s, asked: Asked) -> int:
-    crew = asked.crew
+def npj(left: UInt32s, right: UInt32s, job: Job) -> int:
+    crew = job.crew
     bits = table_bits(3 * len(left) // 4)  # two thirds full: clearing memory is what threads share least
     slots = 1 << bits
     table = Table(np.zeros(slots, np.uint64), np.empty(len(left), np.uint32), np.zeros(slots, np.uint32))
@@ -31,11 +31,13 @@ def npj(left: UInt32s, right: UInt32s, asked: Asked) -> int:
 
     def probe(thread: int) -> int:
         start, stop = crew.share(len(right), thread)
-        if asked.take is None:
-            return count_keys(table, bits, right, start, stop)
+        own = right[start:stop]
+        if job.take is None:
+            return count_rows(table, bits, own, NO_ROWS, False)
         cursor = np.zeros(CURSOR_FIELDS, np.int64)
-        cursor[0] = start
-        return drain(asked, thread, lambda a, b: pairs_keys(table, bits, right, cursor, stop, a, b))
+        return drain(
+            job, thread, lambda a, b: pairs_rows(table, bits, own, NO_ROWS, False, start, cursor, a, b)
+        )
 
     crew.phase("build", build)
     return sum(crew.phase("probe", probe))

@@ -3,7 +3,7 @@
 Idea     When a share δ of the input has come, sort it and join it at once; it becomes a run. In the end
          merge the runs, and join rows of different runs as they meet.
 Paper    Section 3.2.1, figure 1b, and section 5.5, figure 15; Dittrich et al., VLDB 2002.
-Vocabulary  sorting step size δ -> `Knobs.sorting_step`; run -> `Run`.
+Vocabulary  sorting step size δ -> `Knobs.sorting_step`; run -> `SortedRun`.
 Differs  Runs are merged two by two. Before two become one, the left rows of each are joined with the right
          rows of the other: no row needs to remember its run, and matches come out during the merge.
 Law      Each pair of the rows given to it once: in the run of both, or where their runs are merged.
@@ -14,18 +14,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dovetail.intra_window.kernels.growing_table import pack_rows
+from dovetail.intra_window.job import Job, drain
 from dovetail.intra_window.kernels.merge import merge_two
-from dovetail.intra_window.kernels.packed import Int64s, UInt32s, UInt64s
+from dovetail.intra_window.kernels.packed import Int64s, UInt32s, UInt64s, pack_rows
 from dovetail.intra_window.kernels.radix import words
 from dovetail.intra_window.kernels.sort import sort_words
 from dovetail.intra_window.kernels.sorted_join import count_sorted, pairs_sorted
 from dovetail.intra_window.kernels.tasks import new_cursor
-from dovetail.intra_window.output import Asked, drain
 
 
 @dataclass(frozen=True)
-class Run:
+class SortedRun:
     """Stretches of both sides that are sorted, and whose pairs have come out."""
 
     starts: tuple[int, int]
@@ -35,16 +34,16 @@ class Run:
 class ProgressiveMergeJoin:
     """What one thread holds: `step` takes rows of one side, `finish` merges."""
 
-    def __init__(self, asked: Asked, thread: int, rows: tuple[int, int], expected: tuple[int, int]) -> None:
-        self._asked, self._thread = asked, thread
-        self._step_rows = max(1, int(asked.knobs.sorting_step * sum(expected)))
+    def __init__(self, job: Job, thread: int, rows: tuple[int, int], expected: tuple[int, int]) -> None:
+        self._job, self._thread = job, thread
+        self._step_rows = max(1, int(job.knobs.sorting_step * sum(expected)))
         self._sides = [words(max(64, own)) for own in expected]
         self._filled = [0, 0]
-        self._runs: list[Run] = []
-        self._chunk = asked.chunk() if asked.take is not None else None
+        self._runs: list[SortedRun] = []
+        self._chunk = job.chunk() if job.take is not None else None
 
     def step(self, side: int, keys: UInt32s, rows: UInt32s, direct: bool) -> int:
-        self._asked.enter(self._thread, "partition")
+        self._job.enter(self._thread, "partition")
         at = self._filled[side]
         if at + len(rows) > len(self._sides[side]):
             larger = words(2 * (at + len(rows)))
@@ -57,8 +56,8 @@ class ProgressiveMergeJoin:
 
     def _close_run(self) -> int:
         starts = self._runs[-1].stops if self._runs else (0, 0)
-        run = Run(starts, (self._filled[0], self._filled[1]))
-        self._asked.enter(self._thread, "sort")
+        run = SortedRun(starts, (self._filled[0], self._filled[1]))
+        self._job.enter(self._thread, "sort")
         for side in (0, 1):
             mine = self._of(run, side)
             spare = words(len(mine))
@@ -67,15 +66,15 @@ class ProgressiveMergeJoin:
         self._runs.append(run)
         return self._join(self._of(run, 0), self._of(run, 1))
 
-    def _of(self, run: Run, side: int) -> UInt64s:
+    def _of(self, run: SortedRun, side: int) -> UInt64s:
         return self._sides[side][run.starts[side] : run.stops[side]]
 
     def _join(self, r: UInt64s, s: UInt64s) -> int:
-        self._asked.enter(self._thread, "probe")
+        self._job.enter(self._thread, "probe")
         if self._chunk is None:
             return count_sorted(r, s)
         cursor: Int64s = new_cursor()
-        return drain(self._asked, self._thread, lambda a, b: pairs_sorted(r, s, cursor, a, b, 0), self._chunk)
+        return drain(self._job, self._thread, lambda a, b: pairs_sorted(r, s, cursor, a, b, 0), self._chunk)
 
     def finish(self) -> int:
         begun = self._runs[-1].stops if self._runs else (0, 0)
@@ -88,11 +87,11 @@ class ProgressiveMergeJoin:
                 if a is not b:
                     total += self._join(self._of(a, 0), self._of(b, 1))
                     total += self._join(self._of(b, 0), self._of(a, 1))
-                self._asked.enter(self._thread, "merge")
+                self._job.enter(self._thread, "merge")
                 for side in (0, 1):
                     second = self._of(b, side) if a is not b else self._of(a, side)[:0]
                     merge_two(self._of(a, side), second, spares[side][a.starts[side] : b.stops[side]])
-                merged.append(Run(a.starts, b.stops))
+                merged.append(SortedRun(a.starts, b.stops))
             self._sides, spares = spares, self._sides
             self._runs = merged
         return total

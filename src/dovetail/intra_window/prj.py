@@ -19,13 +19,13 @@ from itertools import pairwise
 
 import numpy as np
 
+from dovetail.intra_window.job import Job, drain
 from dovetail.intra_window.kernels.packed import UInt32s
-from dovetail.intra_window.kernels.partitioned import count_tasks, pairs_tasks
+from dovetail.intra_window.kernels.prj import count_tasks, pairs_tasks
 from dovetail.intra_window.kernels.radix import by_hash
 from dovetail.intra_window.kernels.table import new_table
 from dovetail.intra_window.kernels.tasks import TASK_FIELDS, Tasks, new_counter, new_cursor
-from dovetail.intra_window.output import Asked, drain
-from dovetail.intra_window.partitions import Partitioned, partition
+from dovetail.intra_window.radix import Partitioned, partition
 
 PART_ROWS = 4096
 """Left rows of a partition whose table fits into the second-level cache with room to spare."""
@@ -38,21 +38,21 @@ def radix_bits(rows: int) -> int:
     return min(MOST_BITS, max(0, (rows // PART_ROWS).bit_length()))
 
 
-def prj(left: UInt32s, right: UInt32s, asked: Asked) -> int:
-    crew = asked.crew
-    bits = radix_bits(len(left)) if asked.knobs.radix_bits is None else asked.knobs.radix_bits
+def prj(left: UInt32s, right: UInt32s, job: Job) -> int:
+    crew = job.crew
+    bits = radix_bits(len(left)) if job.knobs.radix_bits is None else job.knobs.radix_bits
     r, s = partition(crew, (left, right), by_hash(bits), crew.threads)
-    tasks = _tasks(r, s, crew.threads, written=asked.take is not None)
+    tasks = _tasks(r, s, crew.threads, written=job.take is not None)
     counter = new_counter()
     rows = int((tasks[:, 1] - tasks[:, 0]).max(initial=0))
 
     def join(thread: int) -> int:
         table = new_table(2 * rows, bits)
-        if asked.take is None:
+        if job.take is None:
             return count_tasks(r.words, s.words, tasks, counter, table, bits)
         cursor = new_cursor()
         return drain(
-            asked,
+            job,
             thread,
             lambda a, b: pairs_tasks(r.words, s.words, tasks, counter, table, bits, cursor, a, b),
         )

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from dovetail.intra_window.kernels.growing_table import count_rows, insert_rows, pairs_rows, rehash
+from dovetail.intra_window.job import Job, drain
 from dovetail.intra_window.kernels.packed import UInt32s
-from dovetail.intra_window.kernels.table import Table, table_bits
+from dovetail.intra_window.kernels.shj import insert_rows, rehash
+from dovetail.intra_window.kernels.table import Table, count_rows, pairs_rows, table_bits
 from dovetail.intra_window.kernels.tasks import CURSOR_FIELDS
-from dovetail.intra_window.output import Asked, drain
 
 
 class GrowingTable:
@@ -47,19 +47,19 @@ def _arrays(bits: int, older: UInt32s) -> Table:
 class SymmetricHashJoin:
     """What one thread holds: `step` takes rows of one side, `finish` has nothing left to do."""
 
-    def __init__(self, asked: Asked, thread: int, rows: tuple[int, int], expected: tuple[int, int]) -> None:
-        self._asked, self._thread = asked, thread
+    def __init__(self, job: Job, thread: int, rows: tuple[int, int], expected: tuple[int, int]) -> None:
+        self._job, self._thread = job, thread
         self._tables = [GrowingTable(all_rows, own) for all_rows, own in zip(rows, expected, strict=True)]
-        self._chunk = asked.chunk() if asked.take is not None else None
+        self._chunk = job.chunk() if job.take is not None else None
 
     def step(self, side: int, keys: UInt32s, rows: UInt32s, direct: bool) -> int:
         own, other = self._tables[side], self._tables[1 - side]
-        self._asked.enter(self._thread, "probe")
+        self._job.enter(self._thread, "probe")
         if self._chunk is None:
             found = count_rows(other.arrays, other.bits, keys, rows, direct)
         else:
             found = self._pairs(side, keys, rows, direct)
-        self._asked.enter(self._thread, "build")
+        self._job.enter(self._thread, "build")
         own.insert(keys, rows, direct)
         return found
 
@@ -69,9 +69,9 @@ class SymmetricHashJoin:
 
         def fill(left: UInt32s, right: UInt32s) -> int:
             theirs, ours = (right, left) if side == 0 else (left, right)
-            return pairs_rows(other.arrays, other.bits, keys, rows, direct, cursor, theirs, ours)
+            return pairs_rows(other.arrays, other.bits, keys, rows, direct, 0, cursor, theirs, ours)
 
-        return drain(self._asked, self._thread, fill, self._chunk)
+        return drain(self._job, self._thread, fill, self._chunk)
 
     def finish(self) -> int:
         return 0

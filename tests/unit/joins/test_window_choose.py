@@ -7,8 +7,15 @@ from math import inf
 import numpy as np
 import pytest
 
-from dovetail.intra_window.choose import chosen, facts_at_rest, tree
-from dovetail.intra_window.stream_facts import SAMPLE_ROWS, SideFacts, StreamFacts, side_facts
+from dovetail.intra_window.choose import (
+    SAMPLE_ROWS,
+    SideFacts,
+    StreamFacts,
+    chosen,
+    facts_at_rest,
+    side_facts,
+    tree,
+)
 
 
 def facts(

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from dovetail.intra_window import cost
-from dovetail.intra_window.cost import Costs, calibrate, expected_matches, forecast
+from dovetail.intra_window.cost import JoinCosts, calibrate, expected_matches, forecast
 from dovetail.intra_window.join import ALGORITHMS
 from unit.joins.window_costs import facts
 
 
 def test_costs_between_and_beyond_what_was_timed() -> None:
     table = np.array([[10.0, 100.0], [20.0, 200.0], [30.0, 300.0], [40.0, 400.0]])
-    made = Costs(1, {"npj": table}, {"npj": 2.0})
+    made = JoinCosts(1, {"npj": table}, {"npj": 2.0})
     for rows, duplicates, ns in [
         (cost.ROWS[0], 1, 10), (cost.ROWS[2], 1, 30), (cost.ROWS[3] * 8, 1, 40), (16, 1, 10),
         (cost.ROWS[0], 64, 100), (cost.ROWS[0], 8, 55), (cost.ROWS[1], 5000, 200),

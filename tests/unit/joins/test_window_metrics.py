@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from dovetail.errors import InputError
-from dovetail.intra_window.arrival import InMotion
 from dovetail.intra_window.join import ALGORITHMS, LAZY, match
-from dovetail.intra_window.kernels.latency import bin_of, upper_edge
+from dovetail.intra_window.kernels.metrics import bin_of, upper_edge
 from dovetail.intra_window.knobs import Knobs
-from dovetail.intra_window.metrics import PHASES, MatchMeter, measure
+from dovetail.intra_window.metrics import PHASES, InMotion, MatchMeter, measure
 
 
 class Clock:

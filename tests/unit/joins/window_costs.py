@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from dovetail.intra_window.cost import DUPLICATES, ROWS, Costs
+from dovetail.intra_window.choose import SideFacts, StreamFacts
+from dovetail.intra_window.cost import DUPLICATES, ROWS, JoinCosts
 from dovetail.intra_window.join import ALGORITHMS
-from dovetail.intra_window.stream_facts import SideFacts, StreamFacts
 
 FLAT = {"npj": 20, "prj": 10, "mway": 15, "mpass": 30, "shj_jm": 40, "shj_jb": 50, "pmj_jm": 45, "pmj_jb": 40}
 
 
-def costs(**changed: float) -> Costs:
+def costs(**changed: float) -> JoinCosts:
     ns = {**FLAT, **changed}
-    return Costs(
+    return JoinCosts(
         2,
         {name: np.full((len(ROWS), len(DUPLICATES)), float(ns[name])) for name in ALGORITHMS},
         dict.fromkeys(ALGORITHMS, 1.0),

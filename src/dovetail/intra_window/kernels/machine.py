@@ -1,5 +1,5 @@
-"""Instructions that Numba has no word for: fetching ahead, and changing memory that other threads change
-too."""
+"""Instructions that Numba does not offer: prefetching, atomic changes to memory that threads share, and
+stores past the cache."""
 
 from __future__ import annotations
 

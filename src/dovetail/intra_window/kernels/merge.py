@@ -15,7 +15,7 @@ from dovetail.kernels.flags import kernel
 
 @kernel
 def merge_two(a: UInt64s, b: UInt64s, out: UInt64s) -> None:
-    """The smaller head goes first. Which one that is cannot be foretold, so nothing branches on it."""
+    """The smaller head goes first. No processor can predict which one that is, so nothing branches on it."""
     i, j, at = 0, 0, 0
     if len(a) > 0 and len(b) > 0:
         last_a, last_b = len(a), len(b)
@@ -51,7 +51,7 @@ def split(a: UInt64s, b: UInt64s, count: int) -> int:
 
 @kernel
 def merge_pass(source: UInt64s, target: UInt64s, begins: Tasks, piece: int, counter: Counter) -> None:
-    """One pass over runs that lie side by side, `source[begins[n]:begins[n + 1]]`: the first with the second,
+    """One pass over adjacent runs, `source[begins[n]:begins[n + 1]]`: the first with the second,
     the third with the fourth and so on. Threads take pieces of the result."""
     rows, final = len(source), len(begins) - 1
     pieces = (rows + piece - 1) // piece
@@ -96,7 +96,7 @@ def merge_in_cache(rows: UInt64s, spare: UInt64s, ends: Tasks) -> bool:
 
 @kernel
 def merge_ranges(rows: UInt64s, spare: UInt64s, begins: Tasks, ways: int, counter: Counter) -> None:
-    """Take ranges of `ways` runs each until there are none, and merge the runs of each where it lies.
+    """Take ranges of `ways` runs each until there are none, and merge the runs of each in place.
     `spare` is the thread's own, as long as the longest range."""
     ends = np.empty(ways + 1, np.int64)
     while True:

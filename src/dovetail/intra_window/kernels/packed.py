@@ -2,8 +2,8 @@
 
 Law: words order by key, then by row number; two rows join if the upper halves of their words are equal.
 
-Keys come as 32 bits. Those of 64 bits are narrowed first, by what they are above the smallest where that fits
-(then equal words are equal keys), else by a hash; then a pair is only a candidate, and `verified` decides.
+Keys have 32 bits. Keys of 64 bits are narrowed first: to their distance from the smallest key where that fits
+(then equal words are equal keys), else to a hash. Then a pair is only a candidate, and `verified` decides.
 """
 
 from __future__ import annotations
@@ -40,6 +40,14 @@ def pack(keys: UInt32s, start: int, stop: int, out: UInt64s) -> None:
 
 
 @kernel
+def pack_rows(keys: UInt32s, rows: UInt32s, direct: bool, out: UInt64s, at: int) -> None:
+    """Chosen rows as words, from `out[at]` on. `direct`: `keys` holds the key of every row, else those of the
+    chosen ones."""
+    for i in range(len(rows)):
+        out[at + i] = (np.uint64(keys[rows[i] if direct else i]) << HALF) | np.uint64(rows[i])
+
+
+@kernel
 def span(keys: Keys, start: int, stop: int) -> tuple[Any, Any]:
     """The smallest and the largest key of a stretch that is not empty."""
     least, most = keys[start], keys[start]
@@ -51,7 +59,7 @@ def span(keys: Keys, start: int, stop: int) -> tuple[Any, Any]:
 
 @kernel
 def above(keys: UInt64s, base: np.uint64, start: int, stop: int, out: UInt32s) -> None:
-    """Keys as what they are above `base`."""
+    """Keys as their distance from `base`."""
     for row in range(start, stop):
         out[row] = np.uint32(keys[row] - base)
 

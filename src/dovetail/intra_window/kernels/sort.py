@@ -1,7 +1,7 @@
 """Sort packed rows by key: a radix sort, digit by digit from the lowest (LSD), between two stretches of
 memory.
 
-Law: afterwards the words ascend; which of the two stretches has them is told.
+Law: afterwards the words ascend; the result says which of the two stretches holds them.
 
 Words are unique and come in the order of their row numbers, and the sort is stable: so only the key's bits
 are sorted by, and of those only the ones in which keys may differ.
@@ -21,7 +21,7 @@ _FEW = 48
 
 @kernel
 def key_bits(rows: UInt64s) -> int:
-    """How many of the key's bits, from the lowest, are needed to tell these keys apart."""
+    """How many of the key's bits, from the lowest, are needed to distinguish these keys."""
     differ = np.uint64(0)
     for i in range(len(rows)):
         differ |= rows[i] ^ rows[0]
@@ -82,7 +82,7 @@ def sort_words(rows: UInt64s, spare: UInt64s) -> bool:
 
 @kernel
 def sort_runs(rows: UInt64s, spare: UInt64s, begins: Tasks, counter: Counter) -> None:
-    """Take stretches `rows[begins[n]:begins[n + 1]]` until there are none, and sort each where it lies.
+    """Take stretches `rows[begins[n]:begins[n + 1]]` until there are none, and sort each in place.
     `spare` is the thread's own, as long as the longest: it stays in the cache, and no two threads fault its
     pages in."""
     while True:

@@ -1,12 +1,18 @@
-"""A hash table of the rows of one side: a slot a key, rows of one key in a chain, newest first.
+"""A hash table of the rows of one side: one slot per key, the rows of a key in a chain, newest first.
 
-Law: looking up a key finds every row inserted under it, once, and how many they are in one step.
+Law: looking up a key finds every row inserted under it, once, and in one step how many there are.
 
     slots   key (32 bits) | many (1) | row + 1 (31)    0: empty; linear probing, a power of two of them
     older   row -> the row of the same key before it, plus 1; 0: none
-    more    slot -> rows of the key besides the first; only where `many` is set, so it needs no clearing
+    more    slot -> rows of the key besides the first; valid only where `many` is set, so it needs no clearing
 
-Slots are the upper bits of the key's spread, after the `skip` bits by which rows were partitioned.
+The slot of a key is the upper bits of its spread, after the `skip` bits by which rows were partitioned.
+
+Here are the table and its probes. Each algorithm fills it in its own way: `npj.py` from many threads at once,
+`shj.py` block by block, `prj.py` again for every partition.
+
+Hot loops take the arrays out of the tuple, and share code only by inlining. A call that is handed an array
+counts references to it, for every row, which doubles the time of a loop.
 """
 
 from __future__ import annotations
@@ -17,13 +23,16 @@ import numpy as np
 
 from dovetail.intra_window.kernels.machine import prefetch
 from dovetail.intra_window.kernels.packed import HALF, LOW, UInt32s, UInt64s, spread
-from dovetail.kernels.flags import kernel
+from dovetail.intra_window.kernels.tasks import Cursor
+from dovetail.kernels.flags import inlined_kernel, kernel
 
 MANY = np.uint64(1 << 31)
 ROW = np.uint64((1 << 31) - 1)
 MOST_ROWS = (1 << 31) - 2
+NO_SKIP = np.uint64(0)
+NO_ROWS: UInt32s = np.empty(0, np.uint32)
 AHEAD = 24
-"""How many rows ahead slots are fetched. Each is a cache miss, and a core can wait for about so many."""
+"""How many rows ahead slots are fetched. Each is a cache miss, and a core has about this many in flight."""
 
 
 class Table(NamedTuple):
@@ -33,7 +42,7 @@ class Table(NamedTuple):
 
 
 def table_bits(rows: int, skip: int = 0) -> int:
-    """Half full or less, where so many bits of the key's spread are left."""
+    """Half full or less, as long as the spread has enough bits left."""
     return min(max(4, (2 * rows - 1).bit_length()), 32 - skip)
 
 
@@ -44,92 +53,77 @@ def new_table(rows: int, skip: int = 0) -> Table:
 
 @kernel
 def slot_of(key: np.uint64, skip: np.uint64, drop: np.uint64) -> Any:
-    """`drop`: 32 less the bits of the table."""
+    """Where to begin looking for a key. `drop`: 32 less the bits of the table."""
     return np.int64(((spread(key) << skip) & LOW) >> drop)
 
 
-@kernel
-def find(table: Table, mask: int, slot: int, key: np.uint64) -> int:
-    """The slot of a key, or -1."""
-    while True:
-        there = table.slots[slot]
-        if there >> HALF == key and there != 0:
-            return slot
-        if there == 0:
-            return -1
+@inlined_kernel
+def seek(slots: UInt64s, mask: int, slot: int, key: np.uint64) -> int:
+    """The slot of a key, or the empty slot where it would be. It ends: no table is ever full."""
+    while slots[slot] != 0 and slots[slot] >> HALF != key:
         slot = (slot + 1) & mask
+    return slot
 
 
 @kernel
-def newest_at(table: Table, slot: int) -> Any:
-    """The newest row of a slot's key, plus 1."""
-    return np.int64(table.slots[slot] & ROW)
-
-
-@kernel
-def build(table: Table, bits: int, skip: int, rows: UInt64s, start: int, stop: int) -> None:
-    """A small table, made anew in the first slots of the arrays: rows are known by their place after
-    `start`.
-
-    Arrays are taken out of the tuple, and the loop calls nothing that has them for an argument: else Numba
-    counts references for every row, which doubles the time.
-    """
-    slots, older, more = table.slots, table.older, table.more
-    mask, drop, skipped = (1 << bits) - 1, np.uint64(32 - bits), np.uint64(skip)
-    slots[: mask + 1] = 0
-    for i in range(start, stop):
-        key = rows[i] >> HALF
-        slot = slot_of(key, skipped, drop)
-        there = slots[slot]
-        while there != 0 and there >> HALF != key:
-            slot = (slot + 1) & mask
-            there = slots[slot]
-        entry = (key << HALF) | np.uint64(i - start + 1)
-        if there != 0:
-            more[slot] = more[slot] + 1 if there & MANY else 1
-            entry |= MANY
-        older[i - start] = np.uint32(there & ROW)
-        slots[slot] = entry
-
-
-@kernel
-def count(table: Table, bits: int, skip: int, rows: UInt64s, start: int, stop: int) -> int:
-    """How many pairs packed rows make with those of the table."""
+def count_rows(table: Table, bits: int, keys: UInt32s, rows: UInt32s, direct: bool) -> int:
+    """How many pairs a block of rows makes with those of the table. `direct`: the rows are `rows`, and `keys`
+    has the key of every row; else `keys` has those of the block, one after another."""
     slots, more = table.slots, table.more
-    mask, drop, skipped = (1 << bits) - 1, np.uint64(32 - bits), np.uint64(skip)
+    mask, drop = (1 << bits) - 1, np.uint64(32 - bits)
+    block = len(rows) if direct else len(keys)
     total: Any = 0
-    for i in range(start, stop):
-        key = rows[i] >> HALF
-        slot = slot_of(key, skipped, drop)
-        there = slots[slot]
-        while there != 0 and there >> HALF != key:
-            slot = (slot + 1) & mask
-            there = slots[slot]
-        if there != 0:
-            total += 1 + np.int64(more[slot]) if there & MANY else 1
-    return int(total)
-
-
-@kernel
-def count_keys(table: Table, bits: int, keys: UInt32s, start: int, stop: int) -> int:
-    """As `count`, for a table too large for the cache."""
-    slots, more = table.slots, table.more
-    mask, drop, skipped = (1 << bits) - 1, np.uint64(32 - bits), np.uint64(0)
-    total: Any = 0
-    lately = False
-    for i in range(start, stop):
-        if i + AHEAD < stop:
-            ahead = slot_of(np.uint64(keys[i + AHEAD]), skipped, drop)
+    many = False
+    for i in range(block):
+        if i + AHEAD < block:
+            ahead = slot_of(np.uint64(keys[rows[i + AHEAD] if direct else i + AHEAD]), NO_SKIP, drop)
             prefetch(slots, ahead)
-            if lately:
+            if many:  # where the last key had several rows, the next is likely to have some
                 prefetch(more, ahead)
-        key = np.uint64(keys[i])
-        slot = slot_of(key, skipped, drop)
+        key = np.uint64(keys[rows[i] if direct else i])
+        slot = seek(slots, mask, slot_of(key, NO_SKIP, drop), key)
         there = slots[slot]
-        while there != 0 and there >> HALF != key:
-            slot = (slot + 1) & mask
-            there = slots[slot]
         if there != 0:
-            lately = there & MANY != 0
-            total += 1 + np.int64(more[slot]) if lately else 1
+            many = there & MANY != 0
+            total += 1 + np.int64(more[slot]) if many else 1
     return int(total)
+
+
+@kernel
+def pairs_rows(
+    table: Table,
+    bits: int,
+    keys: UInt32s,
+    rows: UInt32s,
+    direct: bool,
+    first: int,
+    cursor: Cursor,
+    table_rows: UInt32s,
+    own_rows: UInt32s,
+) -> int:
+    """Write those pairs, from where `cursor` is: (place in the block, place in the chain). Without `rows` the
+    block begins with row `first`. Returns how many; fewer than fit means that there are no more."""
+    slots, older = table.slots, table.older
+    mask, drop = (1 << bits) - 1, np.uint64(32 - bits)
+    block = len(rows) if direct else len(keys)
+    i, link = cursor[0], cursor[1]
+    filled = 0
+    while i < block:
+        if link == 0:
+            if i + AHEAD < block:
+                prefetch(
+                    slots, slot_of(np.uint64(keys[rows[i + AHEAD] if direct else i + AHEAD]), NO_SKIP, drop)
+                )
+            key = np.uint64(keys[rows[i] if direct else i])
+            link = np.int64(slots[seek(slots, mask, slot_of(key, NO_SKIP, drop), key)] & ROW)
+        row = rows[i] if len(rows) > 0 else np.uint32(first + i)
+        while link != 0 and filled < len(own_rows):
+            table_rows[filled] = np.uint32(link - 1)
+            own_rows[filled] = row
+            filled += 1
+            link = np.int64(older[link - 1])
+        if link != 0:
+            break
+        i += 1
+    cursor[0], cursor[1] = i, link
+    return filled

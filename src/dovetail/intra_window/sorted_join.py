@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from dovetail.intra_window.job import Job, drain
 from dovetail.intra_window.kernels.packed import UInt64s
 from dovetail.intra_window.kernels.sorted_join import count_tasks, equal_shares, pairs_tasks
 from dovetail.intra_window.kernels.tasks import new_counter, new_cursor
-from dovetail.intra_window.output import Asked, drain
 
 PIECE_ROWS = 1 << 15
 
 
-def join_sorted(r: UInt64s, s: UInt64s, asked: Asked) -> int:
-    tasks = equal_shares(r, s, max(1, min(PIECE_ROWS, -(-len(r) // asked.crew.threads))))
+def join_sorted(r: UInt64s, s: UInt64s, job: Job) -> int:
+    tasks = equal_shares(r, s, max(1, min(PIECE_ROWS, -(-len(r) // job.crew.threads))))
     counter = new_counter()
 
     def join(thread: int) -> int:
-        if asked.take is None:
+        if job.take is None:
             return count_tasks(r, s, tasks, counter)
         cursor = new_cursor()
-        return drain(asked, thread, lambda a, b: pairs_tasks(r, s, tasks, counter, cursor, a, b))
+        return drain(job, thread, lambda a, b: pairs_tasks(r, s, tasks, counter, cursor, a, b))
 
-    return sum(asked.crew.phase("probe", join))
+    return sum(job.crew.phase("probe", join))

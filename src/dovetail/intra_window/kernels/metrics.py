@@ -37,6 +37,6 @@ def upper_edge(at: int) -> int:
 def add_latencies(
     left_us: Int64s, right_us: Int64s, left: UInt32s, right: UInt32s, count: int, now_us: int, bins: Int64s
 ) -> None:
-    """Of each pair the time since the later of its rows came."""
+    """Count each pair by the time since the later of its rows came."""
     for i in range(count):
         bins[bin_of(now_us - max(left_us[left[i]], right_us[right[i]]))] += 1

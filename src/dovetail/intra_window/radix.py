@@ -1,7 +1,7 @@
 """Both sides dealt out into partitions by all threads: count, agree on places, move.
 
 Law: partition p of a side is `words[begins[p * pieces]:begins[(p + 1) * pieces]]`, and within it the rows
-of each piece of the input lie together, in their order.
+of each piece of the input are together, in their order.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dovetail.intra_window.crew import Crew
+from dovetail.intra_window.job import Crew
 from dovetail.intra_window.kernels.packed import Int64s, UInt32s, UInt64s
 from dovetail.intra_window.kernels.radix import Cut, histogram, scatter, words
 
