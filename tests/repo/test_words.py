@@ -36,16 +36,10 @@ NOT_YET = {
     "src/dovetail/engine",
     "src/dovetail/intra_window",
     "src/dovetail/joins",
-    "src/dovetail/kernels",
     "src/dovetail/log",
-    "src/dovetail/model",
-    "src/dovetail/plan",
     "src/dovetail/service",
-    "src/dovetail/slicing",
     "src/dovetail/sliding",
     "src/dovetail/spark",
-    "src/dovetail/time",
-    "src/dovetail/why",
     "tests",
 }
 

@@ -49,7 +49,8 @@ def _slot(keys: NDArray[np.int64], counts: NDArray[np.int64], value: int) -> int
 
 @kernel
 def _lowered(keys: NDArray[np.int64], counts: NDArray[np.int64]) -> int:
-    """Every counter less one, entered anew: chains must have no holes. Returns how many are left."""
+    """Subtract one from every counter and insert those left again, so that chains have no holes.
+    Returns how many are left."""
     kept = np.flatnonzero(counts > 1)
     old_keys = keys[kept]
     old_counts = counts[kept]

@@ -6,7 +6,7 @@ version of the state.
 
 Snapshots of the state reach the home some time after a step. So an offset knows the way to it: `base` is a
 step whose state the home has whole, `trail` are those between. Where the snapshot of a step is missing or
-damaged, its state is had by running the steps after an earlier one again.
+damaged, its state is rebuilt by running the steps after an earlier one again.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class JoinOffset:
 
     @property
     def times(self) -> tuple[int, int]:
-        """The stream times the next step starts from. After an end the streams begin anew."""
+        """The stream times the next step starts from. After an end the streams begin again."""
         return (NEVER, NEVER) if self.ended else (self.left_time, self.right_time)
 
     @property

@@ -115,7 +115,7 @@ class EventTimeSketch:
         return max(later, 1) / self.count
 
     def halved(self) -> EventTimeSketch:
-        """Every other of the times, in their order; the smallest and the largest are still told."""
+        """Every other of the times, in their order; the smallest and the largest stay exact."""
         reached = np.cumsum(np.array(self.weights, np.int64)) // 2
         weights = np.diff(reached, prepend=0)
         kept = np.flatnonzero(weights)

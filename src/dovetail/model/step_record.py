@@ -1,6 +1,6 @@
 """What the coordinator decided about a step, and from what: written down for people.
 
-Law: a record is told by the commits' metadata and the plan alone; nothing that runs ever reads it.
+Law: a record follows from the commits' metadata and the plan alone; nothing that runs ever reads it.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class SideRecord:
 
 @dataclass(frozen=True)
 class StepRecord:
-    """`ended`: both inputs were declared complete with this step, and the next one begins anew. `planning_us`
+    """`ended`: both inputs were declared complete with this step, and the next one starts over. `planning_us`
     is how long it took to read the commits' metadata, to decide, and to write the record before this one.
     `tasks`: how many the step runs in."""
 

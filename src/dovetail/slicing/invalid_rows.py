@@ -67,6 +67,6 @@ def _explained(
     words = pa.array([REASONS[code] for code in reasons.dictionary.to_pylist()], pa.string())
     moments = pa.array(when, pa.timestamp("us", "UTC"), mask=when == NO_TIME)
     rows = batch.filter(pa.array(bad))
-    told = {REASON: words.take(reasons.indices), EVENT_TIME: moments}
-    columns = {name: rows.column(name) for name in rows.schema.names if name not in ("_hash", TIME, *told)}
-    return pa.record_batch(told | columns)
+    added = {REASON: words.take(reasons.indices), EVENT_TIME: moments}
+    columns = {name: rows.column(name) for name in rows.schema.names if name not in ("_hash", TIME, *added)}
+    return pa.record_batch(added | columns)
