@@ -1,13 +1,13 @@
 """Everything that can be found in a PQL text without running it: all errors, or a summary of what would run.
 
-A statement with an error is dropped together with all that reads it, and the later rules look at the rest: so
-one call finds what is wrong in every corner, and no error is only the echo of another.
+A statement with an error is dropped, with everything that reads it, and the later rules check the rest. So
+one call finds all errors, and no error is only a consequence of another.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -71,10 +71,9 @@ def _check(text: str, name: str, source_schemas: SourceSchemas | None) -> Report
     before_split = program
     for rule in RULES:
         before_split = program
-        step = _step(rule)
         while True:
             try:
-                program = step(program)
+                program = rule(before_rule(rule, program))
                 break
             except ProblemsFound as found:
                 at_fault = {statement for statement, _ in found.found if statement is not None}
@@ -96,17 +95,13 @@ def _check(text: str, name: str, source_schemas: SourceSchemas | None) -> Report
 
 
 def _place(error: DovetailError) -> tuple[int, int]:
-    """Errors come in the order of the text; those of the text as a whole come first."""
+    """Errors are reported in the order of the text, those about the whole text first."""
     found = re.search(r":(\d+):(\d+)(\n|$)", error.where or "")
     return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
-def _step(rule: Callable[[Program], Program]) -> Callable[[Program], Program]:
-    return lambda program: rule(before_rule(rule, program))
-
-
-def without(program: Program, names: Collection[str] | Iterable[str]) -> Program:
-    """The program without the named statements and all that reads them."""
+def without(program: Program, names: Collection[str]) -> Program:
+    """The program without the named statements and everything that reads them."""
     gone = {name.lower() for name in names}
     while True:
         reading = {s.name.lower() for s in program if any(name.lower() in gone for name in reads(s))} - gone

@@ -1,4 +1,4 @@
-"""PQL text -> physical plan, and the way there."""
+"""PQL text -> physical plan, and the steps in between."""
 
 from __future__ import annotations
 
@@ -25,11 +25,9 @@ def compile_pql(text: str, *, name: str = "<string>", source_schemas: SourceSche
 
 
 def compile_program(program: Program, source_schemas: SourceSchemas | None = None) -> Plan:
-    program = with_source_types(program, source_schemas or {})
+    _, rewritten = trace_program(program, source_schemas)[-1]
     with deep_trees():
-        for rule in RULES:
-            program = rule(before_rule(rule, program))
-        return build(program)
+        return build(rewritten)
 
 
 def trace(
@@ -50,18 +48,18 @@ def trace_program(program: Program, source_schemas: SourceSchemas | None = None)
 
 
 def before_rule(rule: Rule, program: Program) -> Program:
-    """Before the split, what leads to no table is left out, with a warning."""
+    """Before the split, what no table reads is left out, with a warning."""
     if rule is not split_joins:
         return program
     idle = unread(program)
     if idle:
-        split_joins(program)  # an error in an idle view is an error all the same
+        split_joins(program)  # report errors in views that do not run, too
     kept = [statement for statement in program if not any(statement is other for other in idle)]
     return program.with_statements(kept).warn(*unread_warnings(program))
 
 
 def with_source_types(program: Program, schemas: SourceSchemas) -> Program:
-    """Undeclared types that the source knows; declared ones stay."""
+    """Fills in undeclared types that the source knows. Declared ones stay."""
     known = {
         table.lower(): {column.lower(): type_ for column, type_ in columns.items()}
         for table, columns in schemas.items()

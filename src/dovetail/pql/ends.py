@@ -1,11 +1,10 @@
-"""Both ends of an application: what an input table reads (`FROM ...`), where a table goes (`STORAGE ...`)."""
+"""Both ends of an application: what an input table reads (`FROM ...`), and where a table goes (`STORAGE ...`)."""
 
 from __future__ import annotations
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from dovetail.errors import PqlError
 from dovetail.model.compression import COMPRESSIONS
 from dovetail.plan.nearest import did_you_mean
 from dovetail.plan.source import Span
@@ -21,7 +20,7 @@ ARGUMENTS = {
     "CONSOLE": (),
     "NOOP": (),
 }
-"""The kinds of storage and the arguments each takes; the first is required."""
+"""The kinds of storage and their arguments. The first one is required."""
 
 MOST_BUCKETS = 4096
 
@@ -31,7 +30,7 @@ def parse_origin(cursor: Cursor) -> Scribe | Files:
     if cursor.accept("SCRIBE"):
         cursor.expect("(")
         category, place = cursor.string('a category, as in SCRIBE("left")')
-        _category(cursor, category, place)
+        _check_category(cursor, category, place)
         cursor.expect(")")
         return Scribe(category)
     if cursor.accept("FILES"):
@@ -47,7 +46,7 @@ def _files(cursor: Cursor) -> Files:
     cursor.expect("(")
     path, place = cursor.string('a path, as in FILES("/data/left", format = "parquet")')
     if not path:
-        raise PqlError("the path is empty", where=cursor.source.show(place))
+        raise cursor.error_at(place, "the path is empty")
     options: dict[str, str] = {}
     format_ = None
     while cursor.accept(","):
@@ -57,14 +56,14 @@ def _files(cursor: Cursor) -> Files:
         if name.lower() == "format":
             format_ = value.lower()
             if format_ not in FORMATS:
-                raise PqlError(
+                raise cursor.error_at(
+                    value_at,
                     f"unknown file format `{value[:40]}`",
-                    where=cursor.source.show(value_at),
                     expected=" | ".join(f'"{f}"' for f in FORMATS),
                     hint=did_you_mean(value[:40], FORMATS, listed=True),
                 )
         elif name.lower() in {known.lower() for known in options}:
-            raise PqlError(f"option `{name}` is given twice", where=cursor.source.show(at))
+            raise cursor.error_at(at, f"option `{name}` is given twice")
         else:
             options[name] = value
     if format_ is None:
@@ -85,28 +84,28 @@ def _scalar(cursor: Cursor) -> tuple[str, Span]:
         TokenType.TRUE,
         TokenType.FALSE,
     ):
-        raise cursor.unexpected('a value, such as "true"', "put it between quotes")
+        raise cursor.unexpected('a value, such as "true"', "put it in quotes")
     cursor.at += 1
     return (token.text if token.token_type is TokenType.STRING else token.text.lower()), span(token)
 
 
 def parse_storage(cursor: Cursor) -> Storage:
-    """What follows STORAGE in CREATE TABLE; brackets may be left out where nothing stands in them."""
+    """What follows STORAGE in CREATE TABLE. Empty brackets may be left out."""
     kind, place = cursor.name(" | ".join(ARGUMENTS))
     kind = kind.upper()
     if kind not in ARGUMENTS:
-        raise PqlError(
+        raise cursor.error_at(
+            place,
             f"unknown storage `{kind}`",
-            where=cursor.source.show(place),
             expected=" | ".join(ARGUMENTS),
             hint=did_you_mean(kind, ARGUMENTS, listed=True),
         )
     given = _arguments(cursor, kind)
     known = ARGUMENTS[kind]
     if known and known[0] not in given:
-        raise PqlError(
+        raise cursor.error_at(
+            place,
             f"STORAGE {kind} needs its {known[0]}",
-            where=cursor.source.show(place),
             expected=f'STORAGE {kind}({known[0]} = "...")',
         )
     values = {name: _argument(cursor, name, tokens) for name, tokens in given.items()}
@@ -122,9 +121,9 @@ def _arguments(cursor: Cursor, kind: str) -> dict[str, list[Token]]:
         name = name.lower()
         if name not in ARGUMENTS[kind] or name in given:
             known = ARGUMENTS[kind]
-            raise PqlError(
+            raise cursor.error_at(
+                at,
                 f"`{name}` is given twice" if name in given else f"{kind} takes no argument `{name}`",
-                where=cursor.source.show(at),
                 expected=", ".join(known) or f"{kind} without arguments",
                 hint=None if name in given else did_you_mean(name, known, listed=True),
             )
@@ -145,40 +144,35 @@ def _argument(cursor: Cursor, name: str, tokens: list[Token]) -> str | int | exp
     one = tokens[0] if len(tokens) == 1 else None
     if name == "buckets":
         if (
-            one is None
-            or not one.text.isdigit()
-            or not 1 <= int(one.text[:9]) <= MOST_BUCKETS
-            or len(one.text) > 9
+            one is not None
+            and one.text.isdigit()
+            and len(one.text) < 10
+            and 1 <= int(one.text) <= MOST_BUCKETS
         ):
-            raise PqlError(
-                "buckets is no such number",
-                where=cursor.source.show(place),
-                expected=f"a whole number from 1 to {MOST_BUCKETS}",
-            )
-        return int(one.text)
+            return int(one.text)
+        raise cursor.error_at(
+            place, "buckets is out of range", expected=f"a whole number from 1 to {MOST_BUCKETS}"
+        )
     if one is None or one.token_type is not TokenType.STRING or not one.text:
-        raise PqlError(
-            f"{name} is not a text",
-            where=cursor.source.show(place),
-            expected=f'{name} = "..."',
-            hint="put it between quotes",
+        raise cursor.error_at(
+            place, f"{name} is not text", expected=f'{name} = "..."', hint="put it in quotes"
         )
     if name == "category":
-        _category(cursor, one.text, place)
+        _check_category(cursor, one.text, place)
     if name == "compression" and one.text not in COMPRESSIONS:
-        raise PqlError(
-            f"`{one.text[:40]}` is no compression",
-            where=cursor.source.show(place),
+        raise cursor.error_at(
+            place,
+            f"unknown compression `{one.text[:40]}`",
             expected=" | ".join(f'"{choice}"' for choice in COMPRESSIONS),
             hint=did_you_mean(one.text, COMPRESSIONS, listed=True),
         )
     return one.text
 
 
-def _category(cursor: Cursor, name: str, place: Span) -> None:
+def _check_category(cursor: Cursor, name: str, place: Span) -> None:
     if not name or name.startswith(".") or not all(c.isalnum() or c in "_-." for c in name) or ".." in name:
-        raise PqlError(
+        raise cursor.error_at(
+            place,
             f"`{name[:60]}` cannot name a category",
-            where=cursor.source.show(place),
             expected="letters, digits, `_`, `-` and single dots, not starting with a dot",
         )

@@ -92,7 +92,7 @@ def parse_all(text: str, *, name: str = "<string>") -> Parsed:
                     f"`{made.name}` is declared twice",
                     where=source.show(made.span),
                     expected="one name for each input table, view and table",
-                    hint="names are the same whatever their case",
+                    hint="upper and lower case do not make different names",
                 ),
             )
             continue
@@ -123,7 +123,7 @@ def _one_application(source: PqlText, applications: list[tuple[str, Span]]) -> N
 
 
 def _declares(tokens: list[Token]) -> str | None:
-    """The name that a statement declares, found without reading the rest of it."""
+    """The name that a statement declares, without reading the rest of it."""
     for head in (("CREATE", "INPUT", "TABLE"), ("CREATE", "VIEW"), ("CREATE", "TABLE")):
         if [word(t) for t in tokens[: len(head)]] == list(head) and len(tokens) > len(head):
             return tokens[len(head)].text
@@ -148,17 +148,17 @@ def _statement(
     cursor.accept("CREATE")
     hint = "statements are separated by `;`"
     if start is not None and word(start) == "SELECT":
-        hint = "a query stands in a statement: CREATE VIEW name AS SELECT ..."
+        hint = "put the query into a statement: CREATE VIEW name AS SELECT ..."
     raise cursor.unexpected(STATEMENTS, hint)
 
 
 def _declared_name(cursor: Cursor, what: str) -> tuple[str, Span]:
-    """Names of applications and relations become parts of the names of categories and of views in Spark."""
+    """Names of applications and relations become parts of the names of categories and of Spark views."""
     name, place = cursor.name(what)
     if not all(c.isalnum() or c == "_" for c in name) or len(name) > LONGEST_NAME:
-        raise PqlError(
+        raise cursor.error_at(
+            place,
             f"`{name[:60]}` cannot be {what}",
-            where=cursor.source.show(place),
             expected=f"letters, digits and `_`, at most {LONGEST_NAME} of them",
         )
     return name, place
@@ -202,9 +202,9 @@ def _column(cursor: Cursor) -> ColumnDef:
     text = cursor.source.text[tokens[0].start : tokens[-1].end + 1]
     type_ = spark_type(text)
     if type_ is None:
-        raise PqlError(
-            f"`{text[:60]}` is not a type of Spark's",
-            where=cursor.source.show(span(tokens[0], tokens[-1])),
+        raise cursor.error_at(
+            span(tokens[0], tokens[-1]),
+            f"Spark has no type `{text[:60]}`",
             expected=", ".join(SIMPLE) + ", ARRAY<..>, MAP<.., ..>, STRUCT<..>",
             hint=did_you_mean(text[:60], SIMPLE, listed=True),
         )

@@ -1,8 +1,8 @@
-"""The SELECT inside a statement: we read the words first, then sqlglot parses the same tokens.
+"""The SELECT inside a statement: our code reads the tokens first, then sqlglot parses them.
 
-sqlglot gets tokens, not text, so every node keeps its place in the whole file, and three things can be put
-right on the way: names that are keywords (`FROM left AS l LEFT OUTER JOIN right AS r`), a comma missing in
-the select list (as in the print of the paper's Figure 3), and a join's `WITH (...)`, which is not Spark's.
+sqlglot gets tokens, not text, so every node keeps its place in the whole file. Three things are fixed on the
+way: names that are keywords (`FROM left AS l LEFT OUTER JOIN right AS r`), a missing comma in the select list
+(as printed in the paper's Figure 3), and a join's `WITH (...)`, which Spark does not have.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dovetail.plan.source import PqlText, Span
 from dovetail.pql.tokens import OPENING, depths, retyped, span, word
 
 _DEEPEST = 100
-"""More brackets than this inside each other is no query that a person wrote; sqlglot's parser recurses."""
+"""The most brackets inside each other. sqlglot's parser recurses, and nobody writes a query this deep."""
 
 _AFTER_ITEM = {
     TokenType.COMMA,
@@ -114,7 +114,7 @@ def names_as_names(tokens: list[Token], declared: Collection[str]) -> list[Token
 
 
 def with_missing_commas(source: PqlText, tokens: list[Token]) -> tuple[list[Token], list[str]]:
-    """`a AS x b AS y` can only mean `a AS x, b AS y`: read it so, and say so."""
+    """`a AS x b AS y` can only mean `a AS x, b AS y`. Read it like that, with a warning."""
     out: list[Token] = []
     warnings: list[str] = []
     level = depths(tokens)
@@ -170,9 +170,7 @@ def _parse(source: PqlText, tokens: list[Token], end: int) -> exp.Expr:
         raise _too_deep(source, span(tokens[0], tokens[-1])) from None
     except DovetailError:
         raise
-    except (
-        Exception
-    ) as error:  # sqlglot meets malformed text with many kinds of error; none is the reader's business
+    except Exception as error:  # sqlglot raises many kinds of errors for malformed text
         raise PqlError(
             "this cannot be read as SQL",
             where=source.show(span(tokens[0], tokens[-1])),
@@ -216,10 +214,6 @@ def _for_people(source: PqlText, tokens: list[Token], end: int, error: ParseErro
     else:
         what = "the query cannot be read"
     keyword = at is not None and at.token_type is not TokenType.VAR and word(at).isidentifier()
-    hint = (
-        f"if `{at.text}` is meant as a name, put it between backquotes"
-        if at is not None and keyword
-        else None
-    )
+    hint = f"if `{at.text}` is a name, put it in backquotes" if at is not None and keyword else None
     place = span(at) if at is not None else Span(end, end + 1)
     return PqlError(what, where=source.show(place), expected=expected, hint=hint)

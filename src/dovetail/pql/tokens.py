@@ -1,4 +1,4 @@
-"""The words of a PQL text, with their places, and a cursor over them that says what it expected."""
+"""The tokens of a PQL text, with their places, and a cursor over them that reports what it expected."""
 
 from __future__ import annotations
 
@@ -17,15 +17,13 @@ QUOTED = (TokenType.STRING, TokenType.IDENTIFIER)
 
 
 def scan(source: PqlText) -> list[Token]:
-    """All tokens of the text; a quote or comment that is never closed is shown where it opens."""
+    """All tokens of the text. An unclosed quote or comment is an error at the place where it opens."""
     try:
         return tokenize(source.text)
     except (TokenError, ValueError, IndexError, RecursionError) as error:
         opened = _unclosed(source.text)
         if opened is None:
-            raise PqlError(
-                "the text cannot be split into words", where=source.name, hint=str(error)[:200]
-            ) from None
+            raise PqlError("the text cannot be read", where=source.name, hint=str(error)[:200]) from None
         at, mark = opened
         raise PqlError(
             f"{'a comment' if mark == '/*' else 'a quote'} opens here and is never closed",
@@ -60,7 +58,7 @@ def _unclosed(text: str) -> tuple[int, str] | None:
 
 
 def split_statements(tokens: Sequence[Token]) -> list[list[Token]]:
-    """The statements between semicolons; empty ones are left out."""
+    """The statements between semicolons, without empty ones."""
     statements: list[list[Token]] = [[]]
     for token in tokens:
         if token.token_type is TokenType.SEMICOLON:
@@ -92,7 +90,7 @@ def depths(tokens: Sequence[Token]) -> list[int]:
 
 
 def retyped(token: Token, kind: TokenType) -> Token:
-    """The same word at the same place, read as another kind of token."""
+    """The same word at the same place, as another kind of token."""
     return Token(kind, token.text, token.line, token.col, token.start, token.end, [])
 
 
@@ -113,8 +111,12 @@ class Cursor:
         return self.tokens[self.at :]
 
     def error(self, what: str, *, expected: str | None = None, hint: str | None = None) -> PqlError:
-        token = self.token
-        place = span(token) if token else Span(self.end, self.end + 1)
+        place = span(self.token) if self.token else Span(self.end, self.end + 1)
+        return self.error_at(place, what, expected=expected, hint=hint)
+
+    def error_at(
+        self, place: Span, what: str, *, expected: str | None = None, hint: str | None = None
+    ) -> PqlError:
         return PqlError(what, where=self.source.show(place), expected=expected, hint=hint)
 
     def unexpected(self, expected: str, hint: str | None = None) -> PqlError:
@@ -138,7 +140,7 @@ class Cursor:
             raise self.unexpected(f"`{text}`", hint)
 
     def name(self, what: str) -> tuple[str, Span]:
-        """An identifier; any unquoted word will do, keywords included."""
+        """An identifier. Any unquoted word will do, even a keyword."""
         token = self.token
         is_word = token is not None and (token.text[:1].isalpha() or token.text[:1] == "_")
         if token is None or not (
@@ -156,7 +158,7 @@ class Cursor:
     def string(self, what: str) -> tuple[str, Span]:
         token = self.token
         if token is None or token.token_type is not TokenType.STRING:
-            raise self.unexpected(what, "put it between quotes")
+            raise self.unexpected(what, "put it in quotes")
         self.at += 1
         return token.text, span(token)
 

@@ -48,7 +48,7 @@ TEXTS = {
     "CREATE APPLICATION a; CREATE VIEW v AS SELECT 'x FROM t": "never closed",
     "CREATE APPLICATION a; CREATE VIEW v AS SELECT x FROM t /* y": "a comment opens here",
     "CREATE APPLICATION a; CREATE INPUT TABLE t FROM SCRIBE('x');": "`FROM` is not expected",
-    "CREATE APPLICATION a; CREATE INPUT TABLE t (a FOO) FROM SCRIBE('x');": "not a type of Spark's",
+    "CREATE APPLICATION a; CREATE INPUT TABLE t (a FOO) FROM SCRIBE('x');": "Spark has no type",
     "CREATE APPLICATION a; CREATE INPUT TABLE t (a, A) FROM SCRIBE('x');": "declared twice",
     "CREATE APPLICATION a; CREATE INPUT TABLE t (a) FROM KAFKA('x');": "`KAFKA` is not expected",
     "CREATE APPLICATION a; CREATE INPUT TABLE t (a) FROM SCRIBE(x);": "`x` is not expected",
@@ -59,10 +59,10 @@ TEXTS = {
     "CREATE APPLICATION a; CREATE TABLE o AS SELECT x FROM t STORAGE HIVE;": "unknown storage `HIVE`",
     "CREATE APPLICATION a; CREATE TABLE o AS SELECT x FROM t STORAGE PARQUET;": "needs its path",
     "CREATE APPLICATION a; CREATE TABLE o AS SELECT x FROM t STORAGE NOOP(path = 'x');": "takes no argument",
-    "CREATE APPLICATION a; CREATE TABLE o AS SELECT x FROM t STORAGE SCRIBE(category = x);": "not a text",
+    "CREATE APPLICATION a; CREATE TABLE o AS SELECT x FROM t STORAGE SCRIBE(category = x);": "not text",
     "CREATE APPLICATION a; CREATE TABLE o AS SELECT x FROM t STORAGE SCRIBE(category='x',buckets=0)": "buck",
     "CREATE APPLICATION a; CREATE TABLE o AS SELECT x FROM t STORAGE SCRIBE(category='x',compression='lz')": (
-        "`lz` is no compression"
+        "unknown compression `lz`"
     ),
     "CREATE APPLICATION a; CREATE VIEW v AS SELECT x FROM t WITH (match = 'all');": "belongs to a join",
     "CREATE APPLICATION a; CREATE VIEW v AS SELECT x FROM t; CREATE VIEW V AS SELECT x FROM t": "twice",

@@ -1,11 +1,12 @@
-"""Every relation that a query reads exists, nothing reads itself, and readers stand after what they read."""
+"""Checks that every relation exists and none reads itself, and puts readers after what they read."""
 
 from __future__ import annotations
 
 from sqlglot import exp
 
+from dovetail.errors import PqlError
 from dovetail.plan.nearest import did_you_mean
-from dovetail.plan.problems import Problems
+from dovetail.plan.problems import Problems, read_by
 from dovetail.plan.statements import CreateInput, CreateTable, Program, Statement, reads, tables_in
 
 
@@ -21,20 +22,21 @@ def order_statements(program: Program) -> Program:
         known = {statement.name.lower() for statement in ordered}
         ready = [s for s in waiting if all(name.lower() in known for name in reads(s))]
         if not ready:
-            for statement in _on_a_cycle(waiting):
-                problems.add(
-                    statement.name,
-                    program.error(
-                        f"`{statement.name}` reads itself, directly or through other views",
-                        statement.span,
-                        expected="a view that reads input tables and views declared apart from it",
-                    ),
-                )
+            for statement in waiting:
+                if statement.name.lower() in read_by(program, statement.name):
+                    problems.add(statement.name, _cycle(program, statement))
             problems.done()
-        first = ready[0]
-        ordered.append(first)
-        waiting.remove(first)
+        ordered.append(ready[0])
+        waiting.remove(ready[0])
     return program.with_statements(ordered)
+
+
+def _cycle(program: Program, statement: Statement) -> PqlError:
+    return program.error(
+        f"`{statement.name}` reads itself, directly or through other views",
+        statement.span,
+        expected="a view that reads only input tables and other views",
+    )
 
 
 def _check_tables(program: Program, name: str, query: exp.Expr, problems: Problems) -> None:
@@ -47,7 +49,7 @@ def _check_tables(program: Program, name: str, query: exp.Expr, problems: Proble
             problems.add(
                 name,
                 program.error(
-                    "a query reads input tables and views of its own application only",
+                    "a query can read only input tables and views of its own application",
                     table,
                     expected="a name declared by CREATE INPUT TABLE or CREATE VIEW",
                     hint="declare outside data with CREATE INPUT TABLE ... FROM SCRIBE(..) or FILES(..)",
@@ -68,37 +70,11 @@ def _check_tables(program: Program, name: str, query: exp.Expr, problems: Proble
             problems.add(
                 name,
                 program.error(
-                    f"`{found.name}` is a table: its rows leave the application",
+                    f"`{found.name}` is a table, and tables cannot be read",
                     table,
                     expected="an input table or a view",
-                    hint=f"make what `{found.name}` selects a view, and read the view from both places",
+                    hint=f"put the query of `{found.name}` into a view, and read that view from both places",
                 ),
             )
     if not tables_in(query) and not problems.found:
-        problems.add(
-            name, program.error(f"`{name}` reads no input", program_span(program, name), expected="FROM ...")
-        )
-
-
-def program_span(program: Program, name: str) -> exp.Expr | None:
-    statement = program.get(name)
-    return None if statement is None or isinstance(statement, CreateInput) else statement.query
-
-
-def _on_a_cycle(waiting: list[Statement]) -> list[Statement]:
-    """The statements that can reach themselves."""
-    graph = {s.name.lower(): [name.lower() for name in reads(s)] for s in waiting}
-
-    def reaches_itself(name: str) -> bool:
-        seen: set[str] = set()
-        todo = list(graph[name])
-        while todo:
-            at = todo.pop()
-            if at == name:
-                return True
-            if at in graph and at not in seen:
-                seen.add(at)
-                todo.extend(graph[at])
-        return False
-
-    return [s for s in waiting if reaches_itself(s.name.lower())]
+        problems.add(name, program.error(f"`{name}` reads no input", query, expected="FROM ..."))
