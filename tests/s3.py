@@ -19,9 +19,17 @@ CREDENTIALS = {
     "AWS_EC2_METADATA_DISABLED": "true",
 }
 _SERVER = """
-import sys, time
-from moto.server import ThreadedMotoServer
-server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+import sys
+from moto.moto_server import threaded_moto_server as moto_server
+
+class Unconditional(moto_server.DomainDispatcherApplication):
+    def __call__(self, environ, start_response):
+        environ.pop("HTTP_IF_NONE_MATCH", None)
+        return super().__call__(environ, start_response)
+
+if "unconditional" in sys.argv:
+    moto_server.DomainDispatcherApplication = Unconditional
+server = moto_server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
 server.start()
 print("port", server.get_host_and_port()[1], flush=True)
 sys.stdin.read()
@@ -43,11 +51,12 @@ class S3:
 
 
 @contextmanager
-def s3_server(folder: Path) -> Iterator[S3]:
+def s3_server(folder: Path, *, conditional: bool = True) -> Iterator[S3]:
+    """Not `conditional`: a server that knows no `If-None-Match`, and overwrites."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
     with open(folder / "s3.log", "wb") as log:
         process = subprocess.Popen(
-            [sys.executable, "-c", _SERVER],
+            [sys.executable, "-c", _SERVER, "conditional" if conditional else "unconditional"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from dovetail.errors import CorruptFile
+from dovetail.errors import CorruptFile, StateError
 from dovetail.log import commit as commit_format
 from dovetail.log import dictionary, history, retention
 from dovetail.log.commit import Commit, RejectedRows, SegmentInfo, place
@@ -39,13 +39,15 @@ def append(
     rejected = [info for info in rejected if info.rows]
     if not segments and not rejected:
         return None
-    checked = False
+    checked = lost = False
     while True:
         number = history.next_commit(category)
         tail = category.commit(number - 1) if number else None
         producers = dict(tail.producers) if tail else {}
         if producer is not None and batch is not None:
             if producers.get(producer, -1) >= batch:
+                if lost and not category.store.local:
+                    raise _overtaken(category, producer, batch)
                 return _commit_of(category, producer, batch, number)
             producers[producer] = batch
         if not checked:
@@ -65,6 +67,7 @@ def append(
         path = history.commit_path(category, number)
         with _dictionaries_kept(category, segments):
             if not category.store.create(path, commit_format.encode(commit, category.id)):
+                lost = True
                 continue  # another writer was faster
         # Read after the file was created. If this number was used while this writer slept, and its file was
         # bundled or trimmed, then `first.json` said so before that file went, and says so now.
@@ -72,6 +75,17 @@ def append(
             retention.tend(category, number)
             return commit
         category.store.delete(path)  # readers who saw it read `first.json` too, and do not believe it
+
+
+def _overtaken(category: Category, producer: str, batch: int) -> StateError:
+    """On a home without locks a producer is one run, which holds a lease. That another one appended this very
+    batch between our look and our write means that it has the lease now."""
+    return StateError(
+        f"batch {batch} of {producer} was appended by another run while this one was asleep",
+        where=category.where,
+        expected="one run of an application at a time",
+        hint="nothing was overwritten: stop this run, the other one goes on",
+    )
 
 
 def _commit_of(category: Category, producer: str, batch: int, stop: int) -> Commit:

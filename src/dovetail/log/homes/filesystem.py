@@ -72,6 +72,9 @@ class Store(Protocol):
     def create(self, path: str, data: bytes) -> bool:
         """Write a file unless there is one of that name: False then."""
 
+    def guarded(self, check: Callable[[], None]) -> AbstractContextManager[None]:
+        """While this is held, `create` asks `check` first, which raises if this process must not write."""
+
     def replace(self, path: str, data: bytes) -> None: ...
 
     def delete(self, path: str) -> None:
@@ -112,7 +115,7 @@ def open_store(home: str) -> Store:
             expected="a local path, or a URI such as s3://bucket/path, gs://..., hdfs://...",
             hint="check the address and the credentials in the environment",
         ) from error
-    return RemoteStore(shown(home), filesystem, root)
+    return RemoteStore(home, shown(home), filesystem, root)
 
 
 def shown(home: str) -> str:

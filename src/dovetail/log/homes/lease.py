@@ -2,9 +2,15 @@
 
 A home on an object store has no locks. There a holder writes a small document with its name, and writes it
 again every few seconds. Nobody's clock is compared with another's: whoever wants the lease watches the
-document, and takes it when it has not changed for `expires_s`. After taking it, it waits a moment and looks
-whether somebody else wrote at the same time: the last writer has it. A holder that finds another's name, or
-cannot renew in time, no longer holds the lease and must stop (`check`).
+document, and takes it when it has not changed for `expires_s` of its own clock. After taking it, it waits a
+moment and looks whether somebody else wrote at the same time: the last writer has it. A holder that finds
+another's name, or cannot renew in time, no longer holds the lease and must stop (`check`).
+
+Why a holder that slept does no harm. While it holds the lease, its store asks `check` before it creates a
+file. If the holder's clock says that others may have taken the lease, `check` looks at the document first,
+and raises if it has another name. Between that look and the write the holder may fall asleep again. Then the
+write itself decides: it creates a commit only if its number is free (`conditional.py`), and its heir has used
+the number. On a store that cannot create a file conditionally this last gap stays open.
 """
 
 from __future__ import annotations
@@ -16,10 +22,18 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from dovetail.errors import DovetailError, StateError
 from dovetail.log.homes.filesystem import Store
+
+
+def _now_s() -> float:
+    """A clock that does not jump, and goes on while the machine is suspended, where there is one."""
+    if hasattr(time, "CLOCK_BOOTTIME"):
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+    return time.monotonic()
 
 
 @dataclass(frozen=True)
@@ -41,10 +55,13 @@ class Lease:
     what: str  # is held
     terms: Terms = field(default_factory=Terms)
     owner: str = field(default_factory=lambda: uuid.uuid4().hex)
-    clock: Callable[[], float] = time.monotonic
+    clock: Callable[[], float] = _now_s
     _over: threading.Event = field(default_factory=threading.Event)
     _lost: StateError | None = None
     _renewals: int = 0
+    _renewed_s: float = 0.0
+    _writing: threading.Lock = field(default_factory=threading.Lock)
+    _guard: ExitStack = field(default_factory=ExitStack)
     _thread: threading.Thread | None = None
 
     def take(self) -> None:
@@ -54,16 +71,20 @@ class Lease:
         time.sleep(self.terms.settle_s)
         if self._found() != (self.owner, self._renewals):
             raise self._refused("another run began at the same moment")
+        self._guard.enter_context(self.store.guarded(self.check))
         self._thread = threading.Thread(target=self._keep, name=f"lease {self.path}", daemon=True)
         self._thread.start()
 
     def check(self) -> None:
-        """Raises if the lease was lost."""
+        """Raises if the lease was lost. Costs nothing while it is renewed in time."""
+        if self._lost is None and self.clock() - self._renewed_s > self.terms.expires_s - self.terms.renew_s:
+            self._renew()  # the thread that renews it was asleep as well, with all of this process
         if self._lost is not None:
             raise self._lost
 
     def release(self) -> None:
         """Give the lease back, if it is still ours."""
+        self._guard.close()
         self._over.set()
         if self._thread is not None:
             self._thread.join()
@@ -81,24 +102,26 @@ class Lease:
                 raise self._refused("its lease is renewed")
 
     def _keep(self) -> None:
-        """Renew until released. Trouble with the store is borne while the lease can still be ours."""
-        renewed = self.clock()
-        while not self._over.wait(self.terms.renew_s):
+        """Renew until released."""
+        while self._lost is None and not self._over.wait(self.terms.renew_s):
+            self._renew()
+
+    def _renew(self) -> None:
+        """Renew the lease, if it is still ours. Trouble with the store is borne while it can still be ours:
+        two renewals before others may take it, so that this process stops before they start."""
+        with self._writing:
             try:
-                owner = self._found_owner()
-                if owner == self.owner:
+                if taken := self._found_owner() != self.owner:
+                    self._lost = self._ended(taken)
+                else:
                     self._write()
-                    renewed = self.clock()
-                    continue
-                taken = True
             except (DovetailError, OSError):
-                taken = False
-            if taken or self.clock() - renewed > self.terms.expires_s - 2 * self.terms.renew_s:
-                self._lost = self._ended(taken)
-                return
+                if self.clock() - self._renewed_s > self.terms.expires_s - 2 * self.terms.renew_s:
+                    self._lost = self._ended(taken=False)
 
     def _write(self) -> None:
         self._renewals += 1
+        began = self.clock()  # before the write: others may see it as early as now
         body = {
             "owner": self.owner,
             "renewals": self._renewals,
@@ -106,6 +129,7 @@ class Lease:
             "process": os.getpid(),
         }
         self.store.replace(self.path, json.dumps(body).encode())
+        self._renewed_s = began
 
     def _found(self) -> tuple[str, int] | None:
         """Who holds the lease and how often it was renewed; None if nobody does. A document that does not

@@ -1,13 +1,15 @@
 """A home on any other filesystem that pyarrow opens by URI.
 
 An object store publishes an object whole when it is closed, so files are written directly; elsewhere they
-are moved into place. Neither offers "create unless it exists" through pyarrow: here a category has **one
-writer**, and one process that trims it (`lease.py` keeps runs of an application apart). Readers are free.
+are moved into place. pyarrow does not offer "create unless it exists". On S3 `conditional.py` does, where the
+store can: there a commit is never overwritten. Elsewhere a category has **one writer**. There are no locks
+either, so one process trims a category (`lease.py` keeps runs of an application apart). Readers are free.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import posixpath
 import uuid
 from collections.abc import Callable, Iterator
@@ -16,6 +18,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from dovetail.errors import HomeError
+from dovetail.log.homes.conditional import ConditionalPut, conditional_put
 from dovetail.log.homes.filesystem import TEMPORARY, Entry, Output, Write
 
 _OBJECT_STORES = {"s3", "gcs", "abfs"}
@@ -24,11 +27,27 @@ _OBJECT_STORES = {"s3", "gcs", "abfs"}
 class RemoteStore:
     local = False
 
-    def __init__(self, root: str, filesystem: fs.FileSystem, folder: str) -> None:
+    def __init__(self, home: str, root: str, filesystem: fs.FileSystem, folder: str) -> None:
         self.root = root
+        self._home = home
         self._filesystem = filesystem
         self._folder = folder
         self._made: set[str] = set()
+        self._guards: list[Callable[[], None]] = []
+
+    @functools.cached_property
+    def conditional(self) -> ConditionalPut | None:
+        """How objects are created once, where the store can do that. Found out when the first is created."""
+        return conditional_put(self._home, self.root, self._folder, getattr(self._filesystem, "region", None))
+
+    @contextlib.contextmanager
+    def guarded(self, check: Callable[[], None]) -> Iterator[None]:
+        """While this is held, `check` may forbid to create files."""
+        self._guards.append(check)
+        try:
+            yield
+        finally:
+            self._guards.remove(check)
 
     def _path(self, path: str) -> str:
         return posixpath.join(self._folder, path)
@@ -87,6 +106,10 @@ class RemoteStore:
         yield self.write
 
     def create(self, path: str, data: bytes) -> bool:
+        for check in self._guards:
+            check()
+        if self.conditional is not None:
+            return self.conditional.create(self._path(path), data)
         if self.size(path) is not None:
             return False
         self.replace(path, data)
