@@ -16,7 +16,7 @@ def test_the_reference_page_is_current() -> None:
 
 def test_the_page_names_every_metric_as_it_is_served() -> None:
     page = to_markdown()
-    for family in families(Measured("app", 0, (), {"table": 1})):
+    for family in families(Measured("app", 0, (), {"table": 1}, {"table": 1})):
         name = f"{family.name}_total" if family.type == "counter" else family.name
         assert f"| `{name}` | {family.type} | {family.documentation} |" in page
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from dovetail.engine.hold import running
 from dovetail.engine.measure import measure
 from dovetail.log.homes.filesystem import open_store
 from dovetail.model.interval import IntervalSpec
@@ -19,7 +20,6 @@ from dovetail.service.applications import FRESH_S, is_running
 from dovetail.service.cli import main as cli
 from dovetail.service.metrics import MeasuredJoin
 from dovetail.service.words.status_words import QUIET_US, age_words, waiting_words
-from dovetail.spark.run_lock import locked
 from unit.engine.stepping import Driven
 
 SPEC = IntervalSpec(30, 40, "left")
@@ -84,7 +84,7 @@ def test_a_home_without_applications_says_how_to_begin(
 
 def test_a_held_lock_is_a_running_application(home: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert is_running(home, "app") is False
-    with locked(f"{home}/apps/app/lock", "app"):
+    with running(str(home), "app"):
         assert is_running(home, "app") is True
         assert run(capsys, "app", "--home", home).startswith("app  running\n")
         line, waits = run(capsys, "--home", home).splitlines()[:2]
@@ -104,10 +104,10 @@ def test_a_lease_is_believed_while_its_metrics_are_fresh(
     store.replace("apps/app/lease.json", b"{}")
     assert is_running(str(tmp_path), "app") is None
     monkeypatch.setattr("dovetail.service.applications.time.time", lambda: 1000.0)
-    for age_s, running in ((1, True), (FRESH_S + 1, None)):
+    for age_s, wanted in ((1, True), (FRESH_S + 1, None)):
         body = json.dumps({"measured_at_us": int((1000 - age_s) * 1e6)})
         store.replace("apps/app/metrics.json", body.encode())
-        assert is_running(str(tmp_path), "app") is running
+        assert is_running(str(tmp_path), "app") is wanted
 
 
 @pytest.fixture

@@ -70,7 +70,8 @@ def test_damaged_parquet_files(application: Application, pql: str) -> None:
     for name, table in tables.items():
         write_files(table.slice(ROWS // 2), inputs / name, 1, first=1)
     file = inputs / "r" / "part-00001.parquet"
-    for what, (damage, words) in DAMAGE.items():
+    for what in DAMAGE if pql == PQL else ("flipped bytes",):  # footers are looked at on both ways alike
+        damage, words = DAMAGE[what]
         whole = file.read_bytes()
         damage(file, tables["r"].slice(ROWS // 2))
         with pytest.raises(InputError, match=words) as raised:

@@ -17,17 +17,22 @@ from wide_rows import wide_rows
 ROWS = 4000
 ON = "l.k = r.k AND r.eventtime BETWEEN l.eventtime - INTERVAL 2 MINUTE AND l.eventtime + INTERVAL 3 MINUTE"
 SELECT = "l.id AS l_id, l.url AS l_url, l.agent AS l_agent, r.id AS r_id, r.url AS r_url, r.score AS r_score"
-PQL = """
+HEAD = """
     CREATE APPLICATION wide;
     CREATE INPUT TABLE l (eventtime, k, id, url, agent, attributes) FROM SCRIBE("clicks");
     CREATE INPUT TABLE r (eventtime, k, id, url, attributes, score)
         FROM FILES("{here}/r", format = "parquet");
-    CREATE VIEW pairs AS SELECT SELECTED, l.attributes AS l_attributes, r.attributes AS r_attributes
+"""
+
+
+def view(name: str, category: str, options: str = "") -> str:
+    return f"""
+    CREATE VIEW {name} AS SELECT {SELECT}, l.attributes AS l_attributes, r.attributes AS r_attributes
         FROM l FULL JOIN r ON l.k = r.k
         AND r.eventtime BETWEEN l.eventtime - INTERVAL '2 minutes' AND l.eventtime + INTERVAL '3 minutes'
-        OPTIONS;
-    CREATE TABLE t AS SELECT * FROM pairs STORAGE SCRIBE(category = "found");
-""".replace("SELECTED", SELECT)
+        {options};
+    CREATE TABLE {name}_rows AS SELECT * FROM {name} STORAGE SCRIBE(category = "{category}");
+    """
 
 
 def side(seed: int) -> pa.Table:
@@ -44,31 +49,22 @@ def packings(application: Application, name: str) -> list[Packing | None]:
 
 
 def test_wide_rows_are_compressed_all_the_way(application: Application) -> None:
+    """Of two joins in one run: the second leaves its rows as they are."""
     tables = {"l": side(71), "r": side(72)}
     pq.write_table(tables["l"], application.folder / "l.parquet")
     for file in find_files([str(application.folder / "l.parquet")]):
         append_file(application.home, "clicks", file)
     write_files(tables["r"], application.folder / "r", 3)
-    application.run(PQL.replace("OPTIONS", ""))
+    plain = view("plain", "as_they_are", 'WITH (compression = "none")')
+    application.run(HEAD + view("pairs", "found") + plain)
     for name in ("clicks", "wide.pairs.left", "wide.pairs.right", "found"):
         found = packings(application, name)
         assert found, name
         assert all(packing is not None and packing.ratio > 2 for packing in found), (name, found)
-    database_ = database(**tables, found=application.category("found"))
-    expected = join_sql("full", f"{SELECT}, l.attributes, r.attributes", ON)
-    assert count(database_, expected) > ROWS
-    assert differences(database_, "FROM found", expected) == {}
-
-
-def test_a_join_may_leave_its_rows_as_they_are(application: Application) -> None:
-    tables = {"l": side(73), "r": side(74)}
-    pq.write_table(tables["l"], application.folder / "l.parquet")
-    for file in find_files([str(application.folder / "l.parquet")]):
-        append_file(application.home, "clicks", file, compression="none")
-    write_files(tables["r"], application.folder / "r", 1)
-    application.run(PQL.replace("OPTIONS", 'WITH (compression = "none")'))
-    for name in ("clicks", "wide.pairs.left", "wide.pairs.right"):
+    for name in ("wide.plain.left", "wide.plain.right"):
         assert set(packings(application, name)) == {None}, name
-    database_ = database(**tables, found=application.category("found"))
     expected = join_sql("full", f"{SELECT}, l.attributes, r.attributes", ON)
-    assert differences(database_, "FROM found", expected) == {}
+    for category in ("found", "as_they_are"):
+        database_ = database(**tables, found=application.category(category))
+        assert count(database_, expected) > ROWS
+        assert differences(database_, "FROM found", expected) == {}, category

@@ -6,7 +6,6 @@ import random
 
 import numpy as np
 import pyarrow as pa
-import pytest
 from pyspark.sql import SparkSession
 
 from dovetail.joins.rows.key_hash import hash_keys, hashable
@@ -33,8 +32,7 @@ def columns() -> dict[str, pa.Array]:
     }
 
 
-@pytest.mark.parametrize("sliced", [False, True], ids=["whole", "slice"])
-def test_the_same_hash_as_spark(spark: SparkSession, sliced: bool) -> None:
+def test_the_same_hash_as_spark(spark: SparkSession) -> None:
     arrays = columns()
     keys = [[name] for name in arrays] + [["long", "string"], ["string", "int", "double", "date"]]
     rows = spark.createDataFrame(pa.table(arrays))
@@ -44,8 +42,6 @@ def test_the_same_hash_as_spark(spark: SparkSession, sliced: bool) -> None:
     assert all(hashable(array.type) for array in arrays.values())
     for number, key in enumerate(keys):
         wanted = found.column(number).to_pylist()
-        if sliced:  # arrays with an offset, as they come out of a larger batch
-            computed = hash_keys([arrays[name].slice(17, 300) for name in key]).tolist()
-            assert computed == wanted[17:317], key
-        else:
-            assert hash_keys([arrays[name] for name in key]).tolist() == wanted, key
+        assert hash_keys([arrays[name] for name in key]).tolist() == wanted, key
+        # Arrays with an offset, as they come out of a larger batch.
+        assert hash_keys([arrays[name].slice(17, 300) for name in key]).tolist() == wanted[17:317], key

@@ -15,13 +15,12 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import fs
 
-from dovetail.engine import live_index
+from dovetail.engine import hold, live_index
+from dovetail.engine.hold import running
 from dovetail.errors import HomeError, StateError
 from dovetail.log.homes.filesystem import Output, open_store
 from dovetail.log.homes.lease import Terms
 from dovetail.model.interval import IntervalSpec
-from dovetail.spark import application
-from dovetail.spark.application import running
 from oracle import batch_join
 from s3 import BUCKET, S3, s3_server
 from spark.application import committed_files
@@ -78,7 +77,7 @@ def test_steps_of_a_join_over_a_home_on_s3(s3: S3, tmp_path: Path) -> None:
 
 
 def test_a_second_run_is_refused(s3: S3, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(application, "LEASE", Terms(renew_s=0.2, expires_s=20.0, settle_s=0.2, look_s=0.1))
+    monkeypatch.setattr(hold, "LEASE", Terms(renew_s=0.2, expires_s=20.0, settle_s=0.2, look_s=0.1))
     home = s3.home("held")
     with running(home, "app") as check:
         check()

@@ -1,6 +1,6 @@
-"""Joins without an equality on Spark: the batch join of DuckDB on 200 thousand rows a side, with a restart
-in the middle that finds no index, and other numbers of tasks; and a window that counts rows, by what the
-offsets say."""
+"""Joins without an equality on Spark: the batch join of DuckDB on 50 thousand rows a side (200 thousand with
+`HYPOTHESIS_PROFILE=thorough`), with a restart in the middle that finds no index, and other numbers of tasks;
+and a window that counts rows, by what the offsets say."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from dovetail.plan.configure import join_config
 from dovetail.service.cli import main as cli
 from dovetail.service.metrics import measured
 from dovetail.why.why import why
+from laws.effort import THOROUGH
 from spark.application import Application
 from spark.batch import count, database, differences, join_sql
 from spark.events import events, write_files
 
-ROWS, FILES = 200_000, 8
+ROWS, FILES = 200_000 if THOROUGH else 50_000, 8
 LAST = 3_000
 SOURCE = 'format = "parquet", maxFilesPerTrigger = 2'
 PQL = f"""
@@ -41,14 +42,14 @@ PQL = f"""
         WITH (tasks = 2);
     CREATE TABLE left_rows AS SELECT * FROM lefts STORAGE PARQUET(path = "{{here}}/lefts");
     CREATE VIEW counted AS SELECT l.id AS l, r.id AS r FROM l JOIN r ON l.k BETWEEN r.k - 2 AND r.k + 2
-        WITH (window = ROWS {LAST}, tasks = 2, order = "task", max_step_rows = 120000);
+        WITH (window = ROWS {LAST}, tasks = 2, order = "task", max_step_rows = {ROWS * 6 // 10});
     CREATE TABLE counted_rows AS SELECT * FROM counted STORAGE PARQUET(path = "{{here}}/counted");
 """
 NEAR = "r.eventtime BETWEEN l.eventtime - INTERVAL 2 MINUTE AND l.eventtime + INTERVAL 3 MINUTE"
 
 
 def rows(seed: int) -> pa.Table:
-    table = events(ROWS, 100_000, seed=seed)
+    table = events(ROWS, ROWS // 2, seed=seed)
     return table.append_column("y", pa.array(np.random.default_rng(seed).random(ROWS) * 1000))
 
 
@@ -119,7 +120,7 @@ def check_why(application: Application) -> None:
         (stage,) = [stage for stage in plan.joins if stage.name == name]
         config = join_config(plan, stage, application.home, tasks=1)
         written = database(found=application.files(name))
-        for row in (7, 60_001, 150_003):
+        for row in (7, ROWS // 3, ROWS * 3 // 4):
             (fate,) = why(config, row=row).fates
             assert isinstance(fate, ThetaFate)
             asked = f"SELECT r FROM found WHERE l = {fate.left.values['l']} AND r IS NOT NULL"

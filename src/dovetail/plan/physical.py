@@ -239,3 +239,8 @@ def _from_version_1(data: dict[str, Any]) -> dict[str, Any]:
 def rejects_category(application: str, table: str) -> str:
     """The category of the unreadable rows of an input table."""
     return f"{application}.rejects.{table}"
+
+
+def vanished_category(application: str, table: str) -> str:
+    """The category of the names of an input table's files that were gone before they were read."""
+    return f"{application}.vanished.{table}"

@@ -6,9 +6,9 @@ import json
 import os
 import time
 
+from dovetail.engine.hold import is_held
 from dovetail.log.homes.filesystem import open_store
 from dovetail.service.metrics_reporter import EVERY_S, JSON_FILE
-from dovetail.spark.run_lock import is_held
 
 FRESH_S = 12 * EVERY_S
 """A run writes its metrics every few seconds. If they are older than this, it may have died."""

@@ -21,7 +21,7 @@ from dovetail.model.window_join import WindowJoin
 from dovetail.plan.application_file import read_application
 from dovetail.plan.configure import join_config
 from dovetail.plan.joins.words import emit_words
-from dovetail.plan.physical import JoinStage, Plan, rejects_category
+from dovetail.plan.physical import JoinStage, Plan, rejects_category, vanished_category
 from dovetail.service.advice import Advice, Bound, Distances, advise, distances
 from dovetail.service.words.status_words import age_words, waiting_words
 
@@ -83,13 +83,14 @@ class MeasuredJoin:
 
 @dataclass(frozen=True)
 class Measured:
-    """A whole application at one moment. `rejected`: rows that could not be read, by input table. `running`:
-    None where it is not known."""
+    """A whole application at one moment. By input table: `rejected`, rows that could not be read, and
+    `vanished`, files that were gone before they were read. `running`: None where it is not known."""
 
     application: str
     measured_at_us: int
     joins: tuple[MeasuredJoin, ...]
     rejected: dict[str, int]
+    vanished: dict[str, int]
     running: bool | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -99,6 +100,7 @@ class Measured:
             "measured_at_us": self.measured_at_us,
             "joins": [join.to_json() for join in self.joins],
             "rejected": self.rejected,
+            "vanished": self.vanished,
         }
 
 
@@ -113,7 +115,8 @@ def measured(home: str, application: str) -> Measured:
 def measured_plan(home: str, plan: Plan) -> Measured:
     now_us = time.time_ns() // 1000
     joins = tuple(_join(home, plan, stage, now_us) for stage in plan.joins)
-    return Measured(plan.application, now_us, joins, _rejected(home, plan))
+    rejected, vanished = (_kept_aside(home, plan, named) for named in (rejects_category, vanished_category))
+    return Measured(plan.application, now_us, joins, rejected, vanished)
 
 
 def _join(home: str, plan: Plan, stage: JoinStage, now_us: int) -> MeasuredJoin:
@@ -137,12 +140,10 @@ def _newest_commit_us(home: str, name: str) -> int | None:
     return category.commit(stop - 1).written_at_us if stop > category.first_commit() else None
 
 
-def _rejected(home: str, plan: Plan) -> dict[str, int]:
+def _kept_aside(home: str, plan: Plan, named: Callable[[str, str], str]) -> dict[str, int]:
     known = set(list_categories(home))
     names = {
-        table.name: rejects_category(plan.application, table.name)
-        for slicer in plan.slicers
-        for table in slicer.inputs
+        table.name: named(plan.application, table.name) for slicer in plan.slicers for table in slicer.inputs
     }
     return {table: _rows(home, name) for table, name in names.items() if name in known}
 
@@ -267,6 +268,11 @@ def _rejects(found: Measured) -> Iterator[tuple[list[str], float]]:
         yield [table], rows
 
 
+def _vanished(found: Measured) -> Iterator[tuple[list[str], float]]:
+    for table, files in found.vanished.items():
+        yield [table], files
+
+
 def _algorithms(found: Measured) -> Iterator[tuple[list[str], float]]:
     for join in found.joins:
         for algorithm, steps in join.algorithms.items():
@@ -311,6 +317,9 @@ OTHERS: tuple[_Series, ...] = (
         _emits,
     ),
     _Series("input_rejected_rows", "Rows that could not be read.", True, ("table",), _rejects),
+    _Series(
+        "input_vanished_files", "Files that were gone before they were read.", True, ("table",), _vanished
+    ),
 )
 
 

@@ -71,6 +71,7 @@ class JoinSnapshot:
     invalid_rows: int = 0
     capped_rows: int = 0
     rejected_rows: int = 0
+    vanished_files: int = 0
     missed: int = 0
     buffered_rows_peak: int = 0
     index_bytes_peak: int = 0

@@ -144,6 +144,7 @@ def _join(join: JoinProgress, measured: MeasuredJoin | None) -> JoinSnapshot:
         invalid_rows=count("left_invalid", "right_invalid"),
         capped_rows=count("left_capped", "right_capped"),
         rejected_rows=left.rejected_rows + right.rejected_rows,
+        vanished_files=left.vanished_files + right.vanished_files,
         missed=count("missed"),
         buffered_rows_peak=count("peak_rows"),
         index_bytes_peak=count("peak_index_bytes"),

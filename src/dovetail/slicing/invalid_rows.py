@@ -18,9 +18,9 @@ from dovetail.log.category import Category
 from dovetail.log.commit import SegmentInfo
 from dovetail.model.time_codes import FIRST_TIME, NO_TIME, NULL_KEY, REASONS
 from dovetail.model.validity import Validity
+from dovetail.slicing.placement import HASH, TIME
 from dovetail.slicing.write_rows import bucket_of, time_of
 
-TIME = "_time"
 REASON, EVENT_TIME = "_reason", "_event_time"
 
 
@@ -68,5 +68,5 @@ def _explained(
     moments = pa.array(when, pa.timestamp("us", "UTC"), mask=when == NO_TIME)
     rows = batch.filter(pa.array(bad))
     added = {REASON: words.take(reasons.indices), EVENT_TIME: moments}
-    columns = {name: rows.column(name) for name in rows.schema.names if name not in ("_hash", TIME, *added)}
+    columns = {name: rows.column(name) for name in rows.schema.names if name not in (HASH, TIME, *added)}
     return pa.record_batch(added | columns)

@@ -13,9 +13,8 @@ from dovetail.log.category import Category
 from dovetail.log.commit import SegmentInfo
 from dovetail.model.validity import Validity
 from dovetail.slicing.invalid_rows import Screen, invalid_category
+from dovetail.slicing.placement import HASH, TIME, Placement
 from dovetail.slicing.write_rows import bucket_of, hash_of, time_of
-
-HASH, TIME = "_hash", "_time"
 
 
 class Written(NamedTuple):
@@ -32,6 +31,14 @@ class Written(NamedTuple):
         return cls(*([SegmentInfo.from_json(info) for info in part] for part in json.loads(text)))
 
 
+def write_rows(category: Category, batches: Iterable[pa.RecordBatch], placement: Placement) -> Written:
+    """Rows as segments, for `append_written` to name."""
+    if placement.validity is not None:
+        return write_side(category, batches, placement.validity)
+    bucket = bucket_of(placement.hash, category.buckets)
+    return Written(category.write_segments(batches, bucket, time_of(placement.time)))
+
+
 def write_side(category: Category, batches: Iterable[pa.RecordBatch], validity: Validity) -> Written:
     """Rows of a join's side as segments; those whose time is not believed once more, aside."""
     screen = Screen(category, validity)
@@ -43,6 +50,12 @@ def write_side(category: Category, batches: Iterable[pa.RecordBatch], validity: 
         hash_of=hash_of(HASH) if keyed else None,
     )
     return Written(segments, screen.written())
+
+
+def is_appended(category: Category, producer: str, batch: int) -> bool:
+    """The micro-batch is in the log already."""
+    number = category.next_commit()
+    return number > 0 and category.commit(number - 1).producers.get(producer, -1) >= batch
 
 
 def append_written(category: Category, written: Iterable[str], producer: str, batch: int) -> None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dovetail.joins.rows.key_hash import hash_keys
 from dovetail.model.time_codes import NO_TIME, NULL_KEY
+from dovetail.slicing.placement import HASH, TIME
 
 
 def bucket_of(column: str | None, buckets: int) -> Callable[[pa.RecordBatch], NDArray[Any]]:
@@ -61,8 +62,8 @@ def sliced_batch(
     for key in key_columns:
         if key.null_count:
             times = pc.if_else(key.is_valid(), times, pa.scalar(NULL_KEY, pa.int64()))
-    hashes = {"_hash": pa.array(hash_keys(key_columns))} if keys else {}
-    made = {**hashes, "_time": times, **taken}
+    hashes = {HASH: pa.array(hash_keys(key_columns))} if keys else {}
+    made = {**hashes, TIME: times, **taken}
     return pa.record_batch([made[name] for name in schema.names], schema=schema)
 
 

@@ -30,19 +30,20 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from dovetail.engine.gates import Gates
+from dovetail.engine.hold import running
 from dovetail.errors import PlanError
 from dovetail.log.homes.filesystem import absolute_home
 from dovetail.model.interval import JoinType
+from dovetail.plan.claim import claim
 from dovetail.plan.dataframes.build import asked, join_plan
 from dovetail.plan.dataframes.duration import Duration
 from dovetail.plan.dataframes.options import Options
 from dovetail.plan.dataframes.windows import Windows
 from dovetail.plan.physical import JoinStage, SlicerStage
-from dovetail.spark.application import claim, running
 from dovetail.spark.attempts import Attempts
 from dovetail.spark.building import Builder, BuiltStage
 from dovetail.spark.failures import failure_of
-from dovetail.spark.lost_jvm import hung_up
+from dovetail.spark.hang_up import hung_up
 from dovetail.spark.starting import Mode, start
 from dovetail.spark.workers import make_ready
 

@@ -1,8 +1,8 @@
 """Which files a micro-batch of Spark's file source covers, in the order they came.
 
 Spark hands `foreachBatch` a DataFrame that no longer knows its files. Its checkpoint does: `offsets/<batch>`
-holds the source's log offset after the batch, `sources/0/<offset>` (or a `.compact` file of several) the
-files of each offset.
+holds the log offset of each source after the batch, `sources/<source>/<offset>` (or a `.compact` file of
+several) the files of each offset.
 """
 
 from __future__ import annotations
@@ -18,11 +18,15 @@ from dovetail.spark.checkpoints import Checkpoint
 
 
 def files_of_batch(checkpoint: Checkpoint, batch: int) -> list[str]:
-    """Paths of the files of one micro-batch of a query with one file source."""
-    last = _log_offset(checkpoint, batch)
-    first = _log_offset(checkpoint, batch - 1) + 1 if batch > 0 else 0
-    entries = [entry for offset in range(first, last + 1) for entry in _entries(checkpoint, offset)]
-    return [entry["path"] for entry in sorted(entries, key=lambda entry: (entry["timestamp"], entry["path"]))]
+    """Paths of the files of one micro-batch, of each of its query's file sources in turn."""
+    last = _log_offsets(checkpoint, batch)
+    before = _log_offsets(checkpoint, batch - 1) if batch > 0 else {}
+    found = []
+    for source, offset in last.items():
+        offsets = range(before.get(source, -1) + 1, offset + 1)
+        entries = [entry for one in offsets for entry in _entries(checkpoint, source, one)]
+        found += sorted(entries, key=lambda entry: (entry["timestamp"], entry["path"]))
+    return [entry["path"] for entry in found]
 
 
 def last_planned(checkpoint: Checkpoint) -> int:
@@ -31,19 +35,23 @@ def last_planned(checkpoint: Checkpoint) -> int:
     return max((int(name) for name in names if name.isdigit()), default=-1)
 
 
-def _log_offset(checkpoint: Checkpoint, batch: int) -> int:
+def _log_offsets(checkpoint: Checkpoint, batch: int) -> dict[int, int]:
+    """By the number of a file source: the last offset of its log that the batch covers."""
     path = f"offsets/{batch}"
-    lines = checkpoint_lines(checkpoint, path)
+    lines = checkpoint_lines(checkpoint, path)[1:]
     try:
-        said = json.loads(lines[1])["logOffset"] if lines[1] != "-" else -1
-        return json_values.whole(said, -1)
-    except (ValueError, KeyError, IndexError, TypeError) as error:
+        if not lines:
+            raise ValueError("it names no source")
+        said = [json.loads(line) if line != "-" else {"logOffset": -1} for line in lines]
+        files = {source: offset for source, offset in enumerate(said) if "commit" not in offset}
+        return {source: json_values.whole(offset["logOffset"], -1) for source, offset in files.items()}
+    except (ValueError, KeyError, TypeError) as error:
         raise damaged(checkpoint, path, str(error)) from error
 
 
-def _entries(checkpoint: Checkpoint, offset: int) -> list[dict[str, Any]]:
-    """Files that Spark found at one offset of its log. A compact file holds all before it too."""
-    log = "sources/0"
+def _entries(checkpoint: Checkpoint, source: int, offset: int) -> list[dict[str, Any]]:
+    """Files that Spark found at one offset of a source's log. A compact file holds all before it too."""
+    log = f"sources/{source}"
     path = f"{log}/{offset}"
     if checkpoint.store.size(f"{checkpoint.folder}/{path}") is None:
         names = [entry.name for entry in checkpoint.store.files(f"{checkpoint.folder}/{log}")]
@@ -64,7 +72,7 @@ def _entry(said: Any) -> dict[str, Any]:
     if not isinstance(said, dict) or not isinstance(said.get("path"), str):
         raise ValueError("an entry names no file")
     if type(said.get("timestamp")) is not int or type(said.get("batchId")) is not int:
-        raise ValueError("an entry says not when its file was found")
+        raise ValueError("an entry does not say when its file was found")
     return said
 
 
@@ -85,7 +93,7 @@ def checkpoint_lines(checkpoint: Checkpoint, path: str) -> list[str]:
 
 
 def _sums_fit(data: bytes, sums: bytes) -> bool:
-    """Whether a Hadoop `.crc` file is that of the data: a CRC of every so many bytes."""
+    """Whether a Hadoop `.crc` file is that of the data: one CRC for each block of bytes."""
     size = int.from_bytes(sums[4:8], "big")
     if sums[:4] != b"crc\0" or size == 0:
         return False

@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, StructField, StructType, TimestampType
+from pyspark.sql.types import StructField, StructType, TimestampType
 
 from dovetail.engine.gates import Gates
 from dovetail.errors import PlanError
@@ -40,7 +39,7 @@ from dovetail.spark.arrow_types import spark_schema
 from dovetail.spark.inputs import read_input, read_rejects
 from dovetail.spark.join_source import JoinSource
 from dovetail.spark.own_source import own_source
-from dovetail.spark.slicer import make_category, sliced
+from dovetail.spark.slicer import common_type, make_category, require_time, sliced
 
 
 @dataclass
@@ -103,23 +102,32 @@ class Builder:
 
     def build_stage(self, stage: Stage) -> BuiltStage:
         try:
-            built = self._join(stage) if isinstance(stage, JoinStage) else self._slicer(stage)
+            return self._keep(self._join(stage) if isinstance(stage, JoinStage) else self._slicer(stage))
         except (AnalysisException, ParseException) as error:
             raise PlanError(
                 f"Spark does not accept the query: {_first_sentence(error)}",
                 where=f"stage {stage.name}",
                 hint="`dovetail plan --rules` shows the query as it was rewritten",
             ) from error
-        return self._keep(built)
 
     def adopt(self, stage: SlicerStage, rows: DataFrame) -> None:
         """Take a DataFrame as the rows of a join's side: its keys, its time and payload."""
         self._keep(BuiltStage(stage.name, rows, stage.output, (), stage))
 
     def _keep(self, built: BuiltStage) -> BuiltStage:
+        """A stage that writes to a category gets it here. The sides of a join are sliced when both are there:
+        their keys need common types."""
         self._built[built.name] = built
-        if isinstance(built.output, CategoryOutput):
-            self._writers[built.output.category] = built.name
+        output = built.output
+        if isinstance(output, CategoryOutput):
+            self._writers[output.category] = built.name
+            if output.time is None:
+                buckets = output.buckets if built.join is not None else 1
+                make_category(built.rows, self.home, output.category, buckets, output.compression, "view")
+            for join in self.plan.joins:
+                sides = {join.left, join.right}
+                if output.category in sides and sides <= self._writers.keys():
+                    self._slice_sides(join)
         return built
 
     def _slicer(self, stage: SlicerStage) -> BuiltStage:
@@ -136,13 +144,20 @@ class Builder:
             if not isinstance(table.source, FilesSource) and table.source.category in self._writers:
                 after.append(self._writers[table.source.category])
         rows = self._select(stage.views, stage.select, stage.watermark, stage.name)
-        built = BuiltStage(stage.name, rows, stage.output, tuple(after), stage, rejects=rejects)
-        if isinstance(stage.output, CategoryOutput) and stage.output.time is None:
-            make_category(rows, self.home, stage.output.category, 1, stage.output.compression, "view")
-        return built
+        return BuiltStage(stage.name, rows, stage.output, tuple(after), stage, rejects=rejects)
 
     def _join(self, stage: JoinStage) -> BuiltStage:
-        config = self._prepared(stage)
+        if isinstance(stage.join_kind, ThetaJoin):
+            self._require_conditions(stage, stage.join_kind.theta)
+        config = join_config(
+            self.plan,
+            stage,
+            self.home,
+            tasks=self.tasks,
+            index_dir=self.index_dir,
+            drain=self.drain,
+            gate=self.gates.path(stage.name) if self.gates else None,
+        )
         picked = plain_projection(stage)
         if picked is not None:  # the source can name the columns as they are wanted: no query to analyse
             given = {column.name: column for column in config.columns}
@@ -166,39 +181,22 @@ class Builder:
         if picked is None:
             rows.createOrReplaceTempView(f"`{stage.source_name}`")
             rows = self._select(stage.views, stage.select, stage.watermark, stage.name)
-        if isinstance(stage.output, CategoryOutput):
-            output = stage.output
-            make_category(rows, self.home, output.category, output.buckets, output.compression, "view")
         after = (self._writers[stage.left], self._writers[stage.right])
         return BuiltStage(stage.name, rows, stage.output, after, stage, join=config)
 
-    def _prepared(self, stage: JoinStage) -> JoinConfig:
-        """Slice both sides with keys of common types, and make their categories."""
-        sides = [self._built[self._writers[name]] for name in (stage.left, stage.right)]
-        outputs = [side.output for side in sides]
-        keys = [output.keys for output in outputs if isinstance(output, CategoryOutput)]
-        types = [
-            self._common_type(sides[0].rows.schema[a].dataType, sides[1].rows.schema[b].dataType, stage.name)
-            for a, b in zip(*keys, strict=True)
-        ]
+    def _slice_sides(self, join: JoinStage) -> None:
+        """Both sides of a join with keys of common types, and their categories."""
+        sides = [self._built[self._writers[name]] for name in (join.left, join.right)]
+        outputs = [side.output for side in sides if isinstance(side.output, CategoryOutput)]
+        left, right = (side.rows for side in sides)
+        pairs = zip(*(output.keys for output in outputs), strict=True)
+        types = [common_type(left, right, keys, join.name) for keys in pairs]
         for side, output in zip(sides, outputs, strict=True):
-            assert isinstance(output, CategoryOutput)
             assert output.time is not None
-            self._require_time(side.rows, output.time, side.name)
+            require_time(side.rows, output.time, side.name)
             side.rows = sliced(side.rows, output.keys, output.time, types)
-            side.validity = stage.settings.validity
+            side.validity = join.settings.validity
             make_category(side.rows, self.home, output.category, output.buckets, output.compression, "side")
-        if isinstance(stage.join_kind, ThetaJoin):
-            self._require_conditions(stage, stage.join_kind.theta)
-        return join_config(
-            self.plan,
-            stage,
-            self.home,
-            tasks=self.tasks,
-            index_dir=self.index_dir,
-            drain=self.drain,
-            gate=self.gates.path(stage.name) if self.gates else None,
-        )
 
     def _require_conditions(self, stage: JoinStage, theta: Theta) -> None:
         schemas = [Category.open(self.home, name).schema for name in (stage.left, stage.right)]
@@ -207,30 +205,6 @@ class Builder:
         except PlanError as error:
             error.where = f"join {stage.name}"
             raise
-
-    def _common_type(self, left: DataType, right: DataType, place: str) -> DataType:
-        if left == right:
-            return left
-        nulls = [F.lit(None).cast(kind) for kind in (left, right)]
-        try:
-            return self.spark.range(0).select(F.coalesce(*nulls)).schema[0].dataType
-        except AnalysisException as error:
-            raise PlanError(
-                f"the two sides of a join key have types that cannot be compared: "
-                f"{left.simpleString()} and {right.simpleString()}",
-                where=f"join {place}",
-                hint="cast one side in the ON clause",
-            ) from error
-
-    def _require_time(self, rows: DataFrame, time: str, place: str) -> None:
-        kind = rows.schema[time].dataType.simpleString()
-        if kind not in ("timestamp", "timestamp_ntz"):
-            raise PlanError(
-                f"the join window is on a column of type {kind}",
-                where=f"stage {place}",
-                expected="a timestamp",
-                hint="convert it in the ON clause: timestamp_seconds(x), to_timestamp(x, 'format')",
-            )
 
     def _select(
         self, views: tuple[Relation, ...], select: str, watermark: Watermark | None, stage: str

@@ -3,12 +3,15 @@ read."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType
 
 from dovetail.errors import CategoryNotFound, DovetailError, InputError
 from dovetail.log.category import Category, list_categories
@@ -16,14 +19,18 @@ from dovetail.plan.build import input_table
 from dovetail.plan.dialect import quoted
 from dovetail.plan.physical import Column, FilesSource, InputTable, ScribeSource
 from dovetail.plan.statements import CreateInput, CreateTable, Files, Program, Scribe
-from dovetail.spark import parquet_files, text_files
+from dovetail.slicing.input_files import MissingInput, csv_header, input_files, local_path
+from dovetail.slicing.parquet_files import check_files, parquet_schema
 from dovetail.spark.arrow_types import spark_schema
 from dovetail.spark.category_source import CategorySource
-from dovetail.spark.input_files import MissingInput, input_files, stream_path
 from dovetail.spark.own_source import own_source
-from dovetail.spark.parquet_files import NANOS, column_types
-from dovetail.spark.text_files import CORRUPT
+from dovetail.spark.s3 import spark_uri
 
+CORRUPT = "_corrupt_record"
+"""Where Spark, in its permissive mode, keeps the text of a JSON or CSV row that it cannot read. The slicer
+takes the rows without it, the query of the rejects those with it, so that none is lost."""
+NANOS = "nanos"
+"""Metadata of a column whose numbers are nanoseconds since the epoch."""
 BATCH_BYTES = str(512 << 20)
 BATCH_ROWS = 4_000_000
 MAX_FILE_AGE = "36500d"
@@ -88,11 +95,11 @@ def _seen_types(table: InputTable, home: str) -> Mapping[str, str]:
     if isinstance(table.source, ScribeSource):
         _check_columns(Category.open(home, table.source.category), table)
     else:
-        files = input_files(table.source)
+        files = input_files(table.source.path, table.source.format)
         if table.source.format == "parquet":
-            parquet_files.check_files(files, table.columns)
+            check_files(files, [column.name for column in table.columns])
         elif files:
-            text_files.stream_schema(files, table, table.source)
+            _text_schema(files, table, table.source)
     return source_types(table.source, home)
 
 
@@ -102,9 +109,19 @@ def source_types(source: ScribeSource | FilesSource, home: str) -> Mapping[str, 
         schema = spark_schema(Category.open(home, source.category).schema, f"category {source.category}")
         return {field.name: field.dataType.simpleString() for field in schema}
     if source.format == "parquet":
-        files = input_files(source)
-        return column_types(files[0], source.path) if files else {}
+        files = input_files(source.path, source.format)
+        return _column_types(files[0], source.path) if files else {}
     return {}
+
+
+def _column_types(file: str, place: str) -> dict[str, str]:
+    """The columns of a Parquet file by name, in Spark's types. Times without a zone are UTC."""
+    columns = [
+        pa.field(field.name, pa.timestamp("us", field.type.tz)) if _is_nanos(field.type) else field
+        for field in parquet_schema(file)
+    ]
+    types = {field.name: field.dataType.simpleString() for field in spark_schema(pa.schema(columns), place)}
+    return {name: "timestamp" if kind == "timestamp_ntz" else kind for name, kind in types.items()}
 
 
 def read_input(
@@ -166,11 +183,11 @@ def _check_columns(category: Category, table: InputTable) -> None:
 
 
 def _read_files(spark: SparkSession, table: InputTable, source: FilesSource) -> DataFrame:
-    files = input_files(source)
+    files = input_files(source.path, source.format)
     if source.format == "parquet":
-        schema, options = parquet_files.stream_schema(files, table, source.path), dict(source.options)
+        schema, options = _parquet_schema(files, table, source.path), dict(source.options)
     else:
-        schema, options = text_files.stream_schema(files, table, source)
+        schema, options = _text_schema(files, table, source)
     if not any(name.lower().startswith("max") and "trigger" in name.lower() for name in options):
         options["maxBytesPerTrigger"] = BATCH_BYTES
     if not any(name.lower() == "maxfileage" for name in options):
@@ -179,8 +196,60 @@ def _read_files(spark: SparkSession, table: InputTable, source: FilesSource) -> 
         spark.readStream.format(source.format)
         .schema(schema)
         .options(**options)
-        .load(stream_path(source.path))
+        .load(_stream_path(source.path))
     )
+
+
+def _parquet_schema(files: Sequence[str], table: InputTable, place: str) -> StructType:
+    """How Spark is to read Parquet files: in their own types, and nanoseconds, which it does not have, as
+    numbers. We do not look at files on another filesystem: there the table's types are taken."""
+    if not files:
+        declared = ", ".join(f"`{column.name}` {column.type or 'STRING'}" for column in table.columns)
+        return cast("StructType", StructType.fromDDL(declared))
+    stored = parquet_schema(files[0])
+    check_files(files, [column.name for column in table.columns], stored)
+    schema = StructType()
+    for column in table.columns:
+        field = stored.field(column.name)
+        nanos = _is_nanos(field.type)
+        kind = LongType() if nanos else spark_schema(pa.schema([field]), place)[0].dataType
+        schema.add(StructField(column.name, kind, metadata={NANOS: True} if nanos else None))
+    return schema
+
+
+def _text_schema(
+    files: Sequence[str], table: InputTable, source: FilesSource
+) -> tuple[StructType, dict[str, str]]:
+    """How Spark is to read JSON or CSV files, in the declared types, and with which options."""
+    options = {**dict(source.options), "mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
+    types = {column.name: column.type or "string" for column in table.columns}
+    if source.format == "csv":
+        options.setdefault("header", "true")
+        if options["header"].lower() == "true" and files:  # elsewhere the table's columns are the files'
+            options.setdefault("enforceSchema", "false")
+            separator = options.get("sep", options.get("delimiter", ","))
+            header = csv_header(files[0], separator, options.get("encoding", "utf-8"), list(types))
+            types = {name: types.get(name, "string") for name in header}  # Spark takes them by position
+    schema = StructType()
+    for name, declared in types.items():
+        schema.add(name, DataType.fromDDL(declared))
+    schema.add(StructField(CORRUPT, StringType()))
+    return schema, options
+
+
+def _stream_path(path: str) -> str:
+    """A path as Spark's file stream takes it: a directory, or a pattern. A single file becomes one."""
+    if path.startswith("s3://"):
+        return spark_uri(path)
+    file = Path(local_path(path))
+    if not file.is_file():
+        return path
+    name = "".join(f"\\{mark}" if mark in "{}[]*?,\\" else mark for mark in file.name)
+    return f"{file.absolute().parent}/{{{name}}}"
+
+
+def _is_nanos(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_timestamp(kind)) and kind.unit == "ns"
 
 
 def _as(rows: DataFrame, column: Column) -> str:

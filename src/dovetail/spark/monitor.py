@@ -6,6 +6,7 @@ from __future__ import annotations
 import datetime
 import json
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from pyspark.sql.streaming.listener import StreamingQueryProgress
@@ -18,7 +19,7 @@ from dovetail.joins.rebuild_progress import Replaying, replaying
 from dovetail.log.category import Category, list_categories
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import NEVER, JoinOffset
-from dovetail.plan.physical import SlicerStage, rejects_category
+from dovetail.plan.physical import SlicerStage, rejects_category, vanished_category
 from dovetail.spark.building import BuiltStage
 from dovetail.spark.runner import Run
 from dovetail.time.clock import saved_estimate
@@ -36,6 +37,7 @@ class StreamProgress:
     backlog_rows: int
     stream_time_us: int | None
     rejected_rows: int
+    vanished_files: int
     estimate: Estimate | None = None
 
 
@@ -93,7 +95,8 @@ class Monitor:
             rows,
             waiting,
             None if abs(time_us) > abs(NEVER) - 2 else time_us,
-            _rejected(run, category),
+            _kept_aside(run, category, rejects_category),
+            _kept_aside(run, category, vanished_category),
             estimate,
         )
 
@@ -131,9 +134,10 @@ def _table_of(run: Run, category: str) -> str:
     return " + ".join(table.name for table in slicer.inputs) if slicer else category
 
 
-def _rejected(run: Run, category: str) -> int:
+def _kept_aside(run: Run, category: str, named: Callable[[str, str], str]) -> int:
+    """Rows of the categories in which the inputs of a side keep what could not be read."""
     slicer = _slicer(run, category)
-    names = [rejects_category(run.plan.application, table.name) for table in slicer.inputs] if slicer else []
+    names = [named(run.plan.application, table.name) for table in slicer.inputs] if slicer else []
     known = set(list_categories(run.home)) if names else set()
     return sum(_rows(run.home, name, 0)[0] for name in names if name in known)
 

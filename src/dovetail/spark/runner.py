@@ -22,13 +22,12 @@ from dovetail.engine.gates import Gates
 from dovetail.engine.live_index import index_root, sweep
 from dovetail.errors import DovetailError
 from dovetail.plan.physical import Plan
-from dovetail.spark.aggregate_end import write_end_row
+from dovetail.spark.aggregate_end import unended_us, write_end_row
 from dovetail.spark.attempts import Attempts
 from dovetail.spark.building import Builder, BuiltStage
 from dovetail.spark.checkpoints import write_quickly
 from dovetail.spark.clean_stop import copy_snapshots
 from dovetail.spark.failures import failure_of
-from dovetail.spark.newest_event import unended_us
 from dovetail.spark.starting import Mode, start
 
 WATCH_S = 0.2

@@ -1,6 +1,6 @@
 """S3 for Spark's own part: checkpoints, file inputs and file outputs go through Hadoop's S3A.
 
-A home is told as `s3://bucket/path`, which pyarrow reads. Spark calls the same place `s3a://` and needs jars
+A home is given as `s3://bucket/path`, which pyarrow reads. Spark calls the same place `s3a://` and needs jars
 that PySpark does not bring: Hadoop's connector, and Amazon's SDK, in the parts that are needed instead of the
 bundle of all its services that the connector names. Spark fetches them from Maven Central at the first start
 and keeps them. Both sides take credentials, region and address from the usual variables of the environment;
@@ -86,10 +86,10 @@ def _reached(home: str, environment: Mapping[str, str]) -> dict[str, str]:
 
 def _has_connector(settings: Mapping[str, str]) -> bool:
     """The user brings the connector, or has it among Spark's jars; an empty list of packages says so too."""
-    told = settings.get("spark.jars.packages")
-    given = [told or "", settings.get("spark.jars", "")]
+    packages = settings.get("spark.jars.packages")
+    given = [packages or "", settings.get("spark.jars", "")]
     return (
-        told == ""
+        packages == ""
         or any("hadoop-aws" in jars for jars in given)
         or any((Path(pyspark.__file__).parent / "jars").glob("hadoop-aws-*.jar"))
     )

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlparse
 
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
@@ -20,11 +21,11 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 import dovetail
+from dovetail.engine.hold import held_locks
 from dovetail.errors import RunError
 from dovetail.spark.class_archive import java_options
-from dovetail.spark.cluster import cluster_settings, is_cluster
 from dovetail.spark.hang_up import quiet_accumulators
-from dovetail.spark.run_lock import held_locks
+from dovetail.spark.shipped_code import packed
 from dovetail.spark.worker_python import worker_python
 
 FIXED = {
@@ -44,6 +45,16 @@ DEFAULTS = {
     "spark.driver.host": "127.0.0.1",
 }
 
+CLUSTER = {
+    # A lost machine fails every task that it had, and its successors may be lost too. Each of our tasks may
+    # run any number of times, and a query that gives up has to be started again by hand.
+    "spark.task.maxFailures": "8",
+    # A join has as many tasks as there are cores when a run begins: wait for most of those that were asked
+    # for (spark.cores.max), for at most half a minute.
+    "spark.scheduler.minRegisteredResourcesRatio": "0.8",
+}
+"""On a cluster, only what Spark does not do well by itself. The user may set all of it otherwise."""
+
 LOCAL_JVM = (
     "-XX:Tier4InvocationThreshold=50000",
     "-XX:Tier4MinInvocationThreshold=6000",
@@ -55,6 +66,8 @@ LOCAL_JVM = (
 the first minute, for code that mostly plans and hands batches on: so it waits until code is ten times
 hotter."""
 
+_PATH = "spark.executorEnv.PYTHONPATH"
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 LOCAL_ATTEMPTS = 4
 """How often a task is tried on a local master, as on others by Spark's own default."""
 MAX_SOCKET_FOLDER = 60
@@ -96,6 +109,27 @@ def open_session(
     quiet_accumulators(session.sparkContext)
     session.sparkContext.setLogLevel(settings.get("spark.log.level", "ERROR" if log else "OFF"))
     return session
+
+
+def is_cluster(master: str) -> bool:
+    return not master.startswith("local")
+
+
+def cluster_settings(master: str, settings: Mapping[str, str]) -> tuple[dict[str, str], Path]:
+    """Settings for a session on a cluster, and the file with our code that its executors must get."""
+    folder = tempfile.mkdtemp(prefix="dovetail-code-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    code = packed(Path(folder))
+    wanted = {**CLUSTER, **_addresses(master), **settings}
+    wanted[_PATH] = os.pathsep.join(filter(None, [code.name, settings.get(_PATH)]))
+    return wanted, code
+
+
+def _addresses(master: str) -> dict[str, str]:
+    """A cluster on loopback reaches the driver there, whatever this machine's name resolves to."""
+    if urlparse(master).hostname not in _LOOPBACK:
+        return {}
+    return {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
 
 def _unix_sockets() -> dict[str, str]:

@@ -2,8 +2,8 @@
 
 A cluster's machines need Python and our dependencies, not this package: the driver packs it into a zip that
 is named after its content, and Spark fetches that into an executor's working directory before the first task.
-The executor's PYTHONPATH names the zip, so that Spark's Python daemon begins in it. But code in a zip is
-compiled anew by every process, kernels too. So the daemon leaves it (`leave_zip`) for a folder with the same
+The executor's PYTHONPATH names the zip, so that Spark's Python daemon begins in it. But every process
+compiles code in a zip again, kernels too. So the daemon leaves it (`leave_zip`) for a folder with the same
 code: the installed package where it is the same, byte for byte, else one of this host's, unpacked and
 compiled once for all executors and runs.
 """

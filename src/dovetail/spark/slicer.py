@@ -12,17 +12,22 @@ finds its commit there and changes nothing: Spark's batch number is the producer
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pyspark import SparkContext
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
+from dovetail.errors import PlanError
 from dovetail.model.time_codes import NO_TIME, NULL_KEY
-from dovetail.model.validity import Validity
 from dovetail.plan.dialect import quoted
+from dovetail.slicing.direct import DirectSlice, parts
+from dovetail.slicing.parquet_files import RowGroup, row_groups
+from dovetail.slicing.placement import HASH, TIME, Placement
 from dovetail.spark.arrow_types import arrow_schema
 from dovetail.spark.failures import told
 
@@ -33,7 +38,33 @@ if TYPE_CHECKING:
     from dovetail.log.limits import Role
     from dovetail.model.compression import Compression
 
-HASH, TIME = "_hash", "_time"
+
+def common_type(left: DataFrame, right: DataFrame, keys: tuple[str, str], join: str) -> DataType:
+    """The type in which a key of both sides is compared."""
+    kinds = [rows.schema[key].dataType for rows, key in zip((left, right), keys, strict=True)]
+    if kinds[0] == kinds[1]:
+        return kinds[0]
+    nulls = [F.lit(None).cast(kind) for kind in kinds]
+    try:
+        return left.sparkSession.range(0).select(F.coalesce(*nulls)).schema[0].dataType
+    except AnalysisException as error:
+        raise PlanError(
+            f"the two sides of a join key have types that cannot be compared: "
+            f"{kinds[0].simpleString()} and {kinds[1].simpleString()}",
+            where=f"join {join}",
+            hint="cast one side in the ON clause",
+        ) from error
+
+
+def require_time(rows: DataFrame, time: str, stage: str) -> None:
+    kind = rows.schema[time].dataType.simpleString()
+    if kind not in ("timestamp", "timestamp_ntz"):
+        raise PlanError(
+            f"the join window is on a column of type {kind}",
+            where=f"stage {stage}",
+            expected="a timestamp",
+            hint="convert it in the ON clause: timestamp_seconds(x), to_timestamp(x, 'format')",
+        )
 
 
 def sliced(rows: DataFrame, keys: Sequence[str], time: str, key_types: Sequence[DataType]) -> DataFrame:
@@ -61,18 +92,8 @@ def _literal(number: int) -> str:
 
 
 @dataclass(frozen=True)
-class Placement:
-    """Which columns say where rows go: the bucket by a hash (None: one bucket), the commit's sketch by a
-    time. With `validity` the rows are a join's side, and their times are judged."""
-
-    hash: str | None
-    time: str | None
-    validity: Validity | None = None
-
-
-@dataclass(frozen=True)
-class WriteSegments:
-    """Runs inside the tasks (`mapInArrow`): writes segments, hands their descriptions back."""
+class WriteRows:
+    """Runs inside the tasks (`mapInArrow`): writes rows as segments, hands their descriptions back."""
 
     home: str
     category: str
@@ -83,27 +104,35 @@ class WriteSegments:
         import pyarrow as pa
 
         from dovetail.log.category import Category
-        from dovetail.slicing.sides import Written, write_side
-        from dovetail.slicing.write_rows import bucket_of, time_of
+        from dovetail.slicing.sides import write_rows
 
-        category, placement = Category.open(self.home, self.category), self.placement
-        if placement.validity is not None:
-            written = write_side(category, batches, placement.validity)
-        else:
-            bucket = bucket_of(placement.hash, category.buckets)
-            written = Written(category.write_segments(batches, bucket, time_of(placement.time)))
+        written = write_rows(Category.open(self.home, self.category), batches, self.placement)
         yield pa.record_batch({"written": [written.to_json()]})
 
 
-def append_batch(
-    rows: DataFrame, batch: int, category: Category, producer: str, placement: Placement
-) -> None:
-    """One micro-batch into the log. To be called from `foreachBatch`."""
-    from dovetail.slicing.sides import append_written
+@dataclass(frozen=True)
+class WriteFiles:
+    """The same for row groups of files, on the short way."""
 
-    write = WriteSegments(category.home, category.name, placement)
-    written = [row[0] for row in rows.mapInArrow(write, "written string").collect()]
-    append_written(category, written, producer, batch)
+    short: DirectSlice
+
+    @told
+    def __call__(self, parts: Iterable[list[RowGroup]]) -> Iterator[str]:
+        yield self.short.write(group for part in parts for group in part).to_json()
+
+
+def write_batch(rows: DataFrame, category: Category, placement: Placement) -> list[str]:
+    """The rows of a micro-batch as segments, for `append_written` to name."""
+    write = WriteRows(category.home, category.name, placement)
+    return [row[0] for row in rows.mapInArrow(write, "written string").collect()]
+
+
+def write_files(context: SparkContext, files: Sequence[str], short: DirectSlice) -> list[str]:
+    """The rows of these files, in the order they came, as segments, for `append_written` to name."""
+    dealt = parts(row_groups(files), context.defaultParallelism)
+    if not dealt:
+        return []
+    return context.parallelize(dealt, len(dealt)).mapPartitions(WriteFiles(short)).collect()
 
 
 def make_category(

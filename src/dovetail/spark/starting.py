@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import os
-from collections.abc import Callable
 from functools import partial
 from typing import Literal
 
@@ -21,23 +18,18 @@ from dovetail.plan.physical import (
     CategoryOutput,
     ConsoleSink,
     FileSink,
-    FilesSource,
-    InputTable,
     NoopSink,
     ScribeSink,
-    SlicerStage,
     rejects_category,
 )
-from dovetail.spark.batch_files import files_of_batch, last_planned
+from dovetail.slicing.placement import HASH, TIME, Placement
+from dovetail.spark.append import Append, append_batch, appender
 from dovetail.spark.building import BuiltStage
 from dovetail.spark.checkpoints import Checkpoint
-from dovetail.spark.direct_slicer import append_files, direct_slice
 from dovetail.spark.failures import INTERRUPTED, TaskError, failure_of, interrupted
-from dovetail.spark.input_files import local_path
-from dovetail.spark.lost_jvm import hung_up
-from dovetail.spark.parquet_files import check_files
+from dovetail.spark.hang_up import hung_up
 from dovetail.spark.s3 import spark_uri
-from dovetail.spark.slicer import HASH, TIME, Placement, append_batch, make_category
+from dovetail.spark.slicer import make_category
 
 Mode = Literal["stream", "available-now", "drain"]
 POLL = "200 milliseconds"
@@ -105,55 +97,11 @@ def _writer(
             return rows.writeStream.format("console").option("truncate", "false")
         case NoopSink():
             return rows.writeStream.format("noop")
-    append = _append(built, category, producer, placement, checkpoint)
+    append = appender(built, category, producer, placement, checkpoint)
     return rows.writeStream.foreachBatch(_telling(append, built.name, failures))
 
 
-def _append(
-    built: BuiltStage, category: Category, producer: str, placement: Placement, checkpoint: Checkpoint
-) -> Callable[[DataFrame, int], None]:
-    """How a micro-batch gets into the log. New Parquet files are looked at first: a wrong one would give
-    nulls, or a puzzling error. One that ended an earlier run may have been removed since, as it was told."""
-    table = _parquet_table(built)
-    if table is None:
-        return partial(append_batch, category=category, producer=producer, placement=placement)
-    assert isinstance(built.stage, SlicerStage)
-    validity = placement.validity
-    short = direct_slice(built.stage, category, validity) if validity else None
-    first, planned_before = None, last_planned(checkpoint)
-
-    def append(rows: DataFrame, batch: int) -> None:
-        nonlocal first
-        files = files_of_batch(checkpoint, batch)
-        if batch <= planned_before:
-            files = [file for file in files if not _removed(file)]
-        first = check_files(files, table.columns, first)
-        if short is not None:
-            append_files(rows, batch, files, category, producer, short)
-        else:
-            append_batch(rows, batch, category, producer, placement)
-
-    return append
-
-
-def _removed(file: str) -> bool:
-    removed = not os.path.exists(local_path(file))
-    if removed:
-        logging.getLogger(__name__).warning("%s was removed before it was read: it is left out", file)
-    return removed
-
-
-def _parquet_table(built: BuiltStage) -> InputTable | None:
-    """The one input of a stage, if it is Parquet files on a local path."""
-    inputs = built.stage.inputs if isinstance(built.stage, SlicerStage) else ()
-    source = inputs[0].source if len(inputs) == 1 else None
-    local = isinstance(source, FilesSource) and source.format == "parquet" and "://" not in source.path
-    return inputs[0] if local else None
-
-
-def _telling(
-    append: Callable[[DataFrame, int], None], stage: str, failures: Failures
-) -> Callable[[DataFrame, int], None]:
+def _telling(append: Append, stage: str, failures: Failures) -> Append:
     """Keep the error itself, and give Spark a short one: it hands only a text on, and searches that of a
     query that is being stopped with an expression that recurses for each character."""
 

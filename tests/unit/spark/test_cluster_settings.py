@@ -8,7 +8,7 @@ import pytest
 
 from dovetail.engine.live_index import index_root
 from dovetail.service.cli.run import _index_dir
-from dovetail.spark.cluster import cluster_settings, is_cluster
+from dovetail.spark.session import cluster_settings, is_cluster
 
 PATH = "spark.executorEnv.PYTHONPATH"
 

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
+from dovetail.engine import hold
+from dovetail.engine.hold import held_locks, running
 from dovetail.errors import StateError
-from dovetail.spark import run_lock, session
-from dovetail.spark.application import running
-from dovetail.spark.run_lock import held_locks
+from dovetail.spark import session
 
 RUN = """
 import subprocess, sys
-from dovetail.spark.application import running
-from dovetail.spark.run_lock import held_locks
+from dovetail.engine.hold import running
+from dovetail.engine.hold import held_locks
 with running(sys.argv[1], "app"):
     child = subprocess.Popen(["sleep", "60"], pass_fds=held_locks(), stdout=subprocess.DEVNULL)
     print(child.pid, flush=True)
@@ -52,10 +52,10 @@ def test_what_a_killed_run_has_left_is_waited_for(tmp_path: Path, monkeypatch: p
         driver.kill()
         driver.wait()
     try:
-        monkeypatch.setattr(run_lock, "AFTERLIFE_S", 0.3)
+        monkeypatch.setattr(hold, "AFTERLIFE_S", 0.3)
         with pytest.raises(StateError, match="running already"), running(str(tmp_path), "app"):
             pass
-        monkeypatch.setattr(run_lock, "AFTERLIFE_S", 60.0)
+        monkeypatch.setattr(hold, "AFTERLIFE_S", 60.0)
         ends = subprocess.Popen(["sh", "-c", f"sleep 0.5; kill -9 {left_behind}"])
         with running(str(tmp_path), "app"):
             assert not Path(f"/proc/{left_behind}").exists() or _is_zombie(left_behind)

@@ -101,10 +101,10 @@ def run_application(
 ) -> RunSummary:
     """Compile, run, and summarise. Uses the given session, or opens one and closes it again. `on_snapshot` is
     called while it runs; a `follower` does the same over several runs."""
+    from dovetail.plan.claim import claimed
     from dovetail.service.metrics_reporter import Reporter
     from dovetail.service.snapshots import Follower
-    from dovetail.spark.application import claimed
-    from dovetail.spark.lost_jvm import jvm_ended, loss_told
+    from dovetail.spark.hang_up import jvm_ended, loss_told
     from dovetail.spark.runner import Run
     from dovetail.spark.s3 import s3_settings
     from dovetail.spark.session import open_session
@@ -138,7 +138,7 @@ def run_application(
 def _index_dir(given: str | None, master: str) -> str | None:
     """Where every task keeps its index; None: each host decides. This machine's environment variable is
     meant for this machine, so it does not apply to a cluster."""
-    from dovetail.spark.cluster import is_cluster
+    from dovetail.spark.session import is_cluster
 
     chosen = INDEX_DIR.read(given) if given or not is_cluster(master) else ""
     return str(Path(chosen).absolute()) if chosen else None

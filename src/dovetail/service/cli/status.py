@@ -149,6 +149,8 @@ def _print(found: Measured) -> None:
             console.print(Text.assemble(("advice  ", "cyan"), advice.words), soft_wrap=True)
     for table, rows in found.rejected.items():
         console.print(f"rejected rows of {table}: {rows:,}")
+    for table, files in found.vanished.items():
+        console.print(f"vanished files of {table}: {files:,}")
 
 
 def _streams(join: MeasuredJoin) -> Table:

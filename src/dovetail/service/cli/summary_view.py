@@ -23,6 +23,7 @@ def print_summary(summary: RunSummary, console: Console | None = None) -> None:
             ("missed, estimated", f"{join.missed:,}"),
             ("null keys, no valid time", f"{join.void_rows:,}, {join.invalid_rows:,}"),
             ("rejected", f"{join.rejected_rows:,}"),
+            ("files gone unread", f"{join.vanished_files:,}"),
             ("still open, retained", f"{join.open_rows:,}, {join.retained_rows:,}"),
             (
                 "state",

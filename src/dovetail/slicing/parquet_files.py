@@ -1,59 +1,28 @@
 """Parquet inputs: what their footers say, and that all files of an input say the same.
 
-Spark reads a file with another schema as nulls, or fails in the middle with an error that puzzles. So footers
-are looked at before Spark reads a file.
+Spark reads a file with another schema as nulls, or fails in the middle with a puzzling error. So we look at
+footers before Spark reads a file.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql.types import LongType, StructField, StructType
 
 from dovetail.errors import InputError
-from dovetail.plan.physical import Column, InputTable
-from dovetail.spark.arrow_types import spark_schema
-from dovetail.spark.input_files import local_path
+from dovetail.slicing.input_files import local_path
 
-NANOS = "nanos"
-"""Metadata of a column whose numbers are nanoseconds since the epoch."""
-
-
-def stream_schema(files: Sequence[str], table: InputTable, place: str) -> StructType:
-    """How Spark is to read the files: in their own types, and nanoseconds, which it does not have, as
-    numbers. Files on another filesystem are not looked at: there the table's types are taken."""
-    if not files:
-        declared = ", ".join(f"`{column.name}` {column.type or 'STRING'}" for column in table.columns)
-        return cast("StructType", StructType.fromDDL(declared))
-    stored = parquet_schema(files[0])
-    check_files(files, table.columns, stored)
-    schema = StructType()
-    for column in table.columns:
-        field = stored.field(column.name)
-        nanos = pa.types.is_timestamp(field.type) and field.type.unit == "ns"
-        kind = LongType() if nanos else spark_schema(pa.schema([field]), place)[0].dataType
-        schema.add(StructField(column.name, kind, metadata={NANOS: True} if nanos else None))
-    return schema
-
-
-def column_types(file: str, place: str) -> dict[str, str]:
-    """The columns of a file by name, in Spark's types. Times without a zone are UTC."""
-    types = {
-        field.name: field.dataType.simpleString()
-        for field in spark_schema(_micros(parquet_schema(file)), place)
-    }
-    return {name: "timestamp" if kind == "timestamp_ntz" else kind for name, kind in types.items()}
+RowGroup = tuple[str, int, int]
+"""A file, the number of a row group in it, and its rows."""
 
 
 def check_files(
-    files: Iterable[str], columns: Iterable[Column], first: pa.Schema | None = None
+    files: Iterable[str], names: Sequence[str], first: pa.Schema | None = None
 ) -> pa.Schema | None:
-    """Parquet files must have a footer, the columns of the table, and the types of the first file."""
-    names = [column.name for column in columns]
+    """Parquet files must have a footer, the named columns, and the types of the first file."""
     for file in files:
         schema = parquet_schema(file)
         missing = [name for name in names if name not in schema.names]
@@ -84,6 +53,16 @@ def parquet_schema(file: str) -> pa.Schema:
     return schema
 
 
+def row_groups(files: Sequence[str]) -> list[RowGroup]:
+    found = []
+    for path in map(local_path, files):
+        with _readable(path, "the file is not a whole Parquet file"):
+            metadata = pq.read_metadata(path)
+        sizes = (metadata.row_group(number).num_rows for number in range(metadata.num_row_groups))
+        found += [(path, number, rows) for number, rows in enumerate(sizes)]
+    return found
+
+
 def read_row_group(path: str, number: int, columns: list[str]) -> pa.Table:
     with _readable(path, "the file cannot be read"):
         rows = pq.ParquetFile(path).read_row_group(number, columns=columns, use_threads=False)
@@ -106,15 +85,3 @@ def _readable(path: str, otherwise: str) -> Iterator[None]:
             expected="a whole Parquet file with its footer",
             hint="write it again (under another name, then rename it) or remove it; what was committed stays",
         ) from error
-
-
-def _micros(schema: pa.Schema) -> pa.Schema:
-    """Nanosecond timestamps as the microseconds they are read as."""
-    return pa.schema(
-        [
-            pa.field(field.name, pa.timestamp("us", field.type.tz))
-            if pa.types.is_timestamp(field.type) and field.type.unit == "ns"
-            else field
-            for field in schema
-        ]
-    )

@@ -1,9 +1,8 @@
-"""Law: an application in a local home is held by one run, and by what that run has started, until all of it
-has ended.
+"""Law: one run at a time holds an application, together with the processes it has started.
 
-The lock is on a file of the home and belongs to an open file, not to a process: the JVM inherits it. A driver
-that is killed leaves a JVM that notices a moment later and may write until then; so the next run waits for
-its end.
+In a local home the lock is on a file and belongs to an open file, not to a process: the JVM inherits it. A
+driver that is killed leaves a JVM that notices a moment later and may write until then. So the next run waits
+until that JVM has ended. In a remote home a run holds a lease.
 """
 
 from __future__ import annotations
@@ -11,11 +10,16 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from dovetail.errors import HomeError, StateError
+from dovetail.log.homes.filesystem import open_store
+from dovetail.log.homes.lease import Lease, Terms
 
+Check = Callable[[], None]
+"""Raises if the application is no longer held."""
+LEASE = Terms()
 AFTERLIFE_S = 60.0
 """How long a JVM may take to end after its driver was killed."""
 _LOOK_S = 0.1
@@ -47,7 +51,25 @@ def is_held(path: str) -> bool:
 
 
 @contextmanager
-def locked(path: str, application: str) -> Iterator[None]:
+def running(home: str, application: str) -> Iterator[Check]:
+    """Hold the application for one run; a second run of it is refused."""
+    store = open_store(home)
+    folder = f"apps/{application}"
+    store.make_folder(folder)
+    if store.local:
+        with _locked(os.path.join(store.root, folder, "lock"), application):
+            yield lambda: None
+        return
+    lease = Lease(store, f"{folder}/lease.json", f"application {application}", LEASE)
+    lease.take()
+    try:
+        yield lease.check
+    finally:
+        lease.release()
+
+
+@contextmanager
+def _locked(path: str, application: str) -> Iterator[None]:
     """Hold a file; refused while another run, or what is left of it, does."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)

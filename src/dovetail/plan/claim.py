@@ -1,29 +1,22 @@
-"""Law: an application's directory belongs to one application, one plan and one run at a time.
+"""Law: an application's directory belongs to one application and one plan.
 
 `<home>/apps/<application>/` holds the plan it was started with, Spark's checkpoints and the join state. State
-that was made by another plan would be read wrongly, so a run with another plan is refused and told what to
-do.
+that another plan made would be read wrongly. So a run with another plan is refused, and the error says what
+to do.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from dovetail.engine.hold import Check, running
 from dovetail.errors import StateError
 from dovetail.log.category import Category, list_categories
 from dovetail.log.homes.filesystem import Store, open_store
-from dovetail.log.homes.lease import Lease, Terms
 from dovetail.plan.application_file import application_path, decode, encode, stable
 from dovetail.plan.physical import Plan
-from dovetail.spark.run_lock import locked
-
-Check = Callable[[], None]
-"""Raises if the application is no longer held."""
-LEASE = Terms()
-"""How an application in a remote home is held."""
 
 
 @contextmanager
@@ -66,36 +59,11 @@ def _has_run(store: Store, application: str) -> bool:
 
 
 def _forget_categories(home: str, application: str) -> None:
-    """Let the intermediate categories of a plan that never ran be made anew, with other columns."""
+    """Let the intermediate categories of a plan that never ran be made again, with other columns."""
     for name in list_categories(home):
         category = Category.open(home, name)
         if name.startswith(f"{application}.") and category.next_commit() == 0:
             category.store.delete(f"{category.folder}/category.json")
-
-
-@contextmanager
-def running(home: str, application: str) -> Iterator[Check]:
-    """Hold the application for one run; a second run of it is refused."""
-    store = open_store(home)
-    store.make_folder(f"apps/{application}")
-    with _locked(store, application) if store.local else _leased(store, application) as check:
-        yield check
-
-
-@contextmanager
-def _leased(store: Store, application: str) -> Iterator[Check]:
-    lease = Lease(store, f"apps/{application}/lease.json", f"application {application}", LEASE)
-    lease.take()
-    try:
-        yield lease.check
-    finally:
-        lease.release()
-
-
-@contextmanager
-def _locked(store: Store, application: str) -> Iterator[Check]:
-    with locked(os.path.join(store.root, "apps", application, "lock"), application):
-        yield lambda: None
 
 
 def _difference(found: Any, wanted: Any, path: str = "plan") -> str:

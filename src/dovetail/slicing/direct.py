@@ -1,0 +1,88 @@
+"""The slicer's short way: Parquet files into the log without a detour through the JVM's rows.
+
+Most of a slicer's time goes into turning Parquet columns into Spark rows, these into Arrow columns, and
+sending them to Python. Where a stage only picks and renames columns of Parquet files, its tasks read the
+files with Arrow themselves. Spark still finds the files, numbers the micro-batches, schedules the tasks and
+runs them again when they fail. Segments, commits and hashes are the same as on the long way, so a stage may
+change from one to the other between two runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from dovetail.model.validity import Validity
+from dovetail.slicing.parquet_files import RowGroup, read_row_group
+from dovetail.slicing.placement import HASH, TIME
+
+if TYPE_CHECKING:
+    from dovetail.log.category import Category
+    from dovetail.slicing.sides import Written
+
+
+@dataclass(frozen=True)
+class DirectSlice:
+    """What the tasks need to know: which input column makes which column of the category."""
+
+    home: str
+    category: str
+    columns: tuple[tuple[str, str], ...]  # of the category, of the file
+    keys: tuple[str, ...]  # of the category
+    time: str  # of the file
+    validity: Validity
+
+    def write(self, groups: Iterable[RowGroup]) -> Written:
+        """Row groups as segments of the category, for `append_written` to name."""
+        from dovetail.log.category import Category
+        from dovetail.slicing.sides import write_side
+
+        category = Category.open(self.home, self.category)
+        batches = (self._sliced(group, category.schema) for group in groups)
+        return write_side(category, batches, self.validity)
+
+    def _sliced(self, group: RowGroup, schema: pa.Schema) -> pa.RecordBatch:
+        from dovetail.slicing.write_rows import sliced_batch
+
+        file, number, _ = group
+        wanted = list(dict.fromkeys([*(source for _, source in self.columns), self.time]))
+        return sliced_batch(read_row_group(file, number, wanted), self.columns, self.keys, self.time, schema)
+
+
+def direct_slice(
+    stored: pa.Schema,
+    category: Category,
+    projection: Mapping[str, str],
+    keys: Sequence[str],
+    time: str,
+    validity: Validity,
+) -> DirectSlice | None:
+    """The short way into a category for files with this schema, if there is one: the files have the types of
+    the category, and keys that Arrow and the category hash alike. `projection`: the file's column by the
+    category's."""
+    from dovetail.joins.rows.key_hash import hashable
+
+    columns = tuple((name, projection[name]) for name in category.schema.names if name not in (HASH, TIME))
+    for name, column in columns:
+        read, kept = stored.field(column).type, category.schema.field(name).type
+        if not (read.equals(kept) or (pa.types.is_timestamp(read) and pa.types.is_timestamp(kept))):
+            return None
+    if not all(hashable(category.schema.field(key).type) for key in keys):
+        return None
+    if not pa.types.is_timestamp(stored.field(projection[time]).type):
+        return None
+    return DirectSlice(category.home, category.name, columns, tuple(keys), projection[time], validity)
+
+
+def parts(groups: Sequence[RowGroup], tasks: int) -> list[list[RowGroup]]:
+    """Neighbouring row groups together, about the same number of rows to each task."""
+    total = sum(rows for _, _, rows in groups)
+    dealt: list[list[RowGroup]] = [[] for _ in range(tasks)]
+    seen = 0
+    for group in groups:
+        dealt[min(tasks - 1, seen * tasks // max(1, total))].append(group)
+        seen += group[2]
+    return [part for part in dealt if part]

@@ -1,0 +1,70 @@
+"""Finding the files of an input, and what they say about its columns before they are read."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+from dovetail.errors import InputError
+
+_HIDDEN = ("_", ".")
+
+
+class MissingInput(InputError):
+    """An input directory that does not exist yet, or holds no file yet."""
+
+
+def input_files(place: str, form: str) -> list[str]:
+    """The data files of a directory (or one file), at least one. Elsewhere than on a local path we do not
+    look."""
+    if not is_local(place):
+        return []
+    path = Path(local_path(place))
+    if not path.exists():
+        raise MissingInput(
+            "the input directory does not exist",
+            where=str(path.absolute()),
+            expected=f"a directory of {form} files",
+            hint="correct the path in FROM FILES, or create it and put a first file there",
+        )
+    files = [path] if path.is_file() else sorted(path.rglob("*"))
+    data = [
+        str(file)
+        for file in files
+        if file.is_file() and not any(part.startswith(_HIDDEN) for part in file.relative_to(path).parts)
+    ]
+    if not data:
+        raise MissingInput(
+            "the input directory holds no files",
+            where=str(path.absolute()),
+            expected=f"{form} files",
+            hint="put at least one file there: its columns tell the types",
+        )
+    return data
+
+
+def is_local(place: str) -> bool:
+    return "://" not in place or place.startswith("file:")
+
+
+def local_path(path: str) -> str:
+    """A path as pyarrow and Python take it; in a URI, Spark writes a blank as `%20`."""
+    parsed = urlparse(path)
+    return unquote(parsed.path) if parsed.scheme == "file" else path
+
+
+def csv_header(file: str, separator: str, encoding: str, wanted: Sequence[str]) -> list[str]:
+    """The columns of a CSV file as its first line names them; the wanted ones must be among them."""
+    with open(file, newline="", encoding=encoding, errors="replace") as text:
+        header = next(csv.reader(text, delimiter=separator), [])
+    missing = [name for name in wanted if name not in header]
+    if missing:
+        raise InputError(
+            f"the file lacks column{'s' if len(missing) > 1 else ''} {', '.join(missing)}",
+            where=file,
+            expected=f"a header line with {', '.join(wanted)}",
+            hint=f'its header has {", ".join(header) or "nothing"}; without one say header = "false"',
+        )
+    return header

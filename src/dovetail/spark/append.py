@@ -1,0 +1,127 @@
+"""How a micro-batch gets into the log: tasks write its rows as segments, then one commit lets them exist.
+
+Law: a micro-batch that is run again changes nothing. A file that Spark had found for it and that is gone is
+counted, not skipped in silence.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from pyspark.sql import DataFrame
+
+from dovetail.log.category import Category
+from dovetail.plan.physical import CategoryOutput, FilesSource, InputTable, SlicerStage, vanished_category
+from dovetail.plan.projection import plain_projection
+from dovetail.slicing.direct import DirectSlice, direct_slice
+from dovetail.slicing.input_files import input_files, is_local, local_path
+from dovetail.slicing.parquet_files import check_files, parquet_schema
+from dovetail.slicing.placement import Placement
+from dovetail.spark.batch_files import files_of_batch, last_planned
+from dovetail.spark.building import BuiltStage
+from dovetail.spark.checkpoints import Checkpoint
+from dovetail.spark.slicer import write_batch, write_files
+
+Append = Callable[[DataFrame, int], None]
+"""To be called from `foreachBatch`."""
+Write = Callable[[DataFrame, int, list[str]], list[str]]
+"""Writes a micro-batch of these files; gives what its tasks have written."""
+
+
+def append_batch(
+    rows: DataFrame, batch: int, category: Category, producer: str, placement: Placement
+) -> None:
+    from dovetail.slicing.sides import append_written
+
+    append_written(category, write_batch(rows, category, placement), producer, batch)
+
+
+def appender(
+    built: BuiltStage, category: Category, producer: str, placement: Placement, checkpoint: Checkpoint
+) -> Append:
+    """For the rows of a stage."""
+    tables = _file_tables(built)
+    if not tables:
+        return partial(append_batch, category=category, producer=producer, placement=placement)
+    planned_before = last_planned(checkpoint)
+    write = _parquet(built, category, placement, planned_before) or (
+        lambda rows, batch, files: write_batch(rows, category, placement)
+    )
+
+    def append(rows: DataFrame, batch: int) -> None:
+        from dovetail.slicing.sides import append_written, is_appended
+        from dovetail.slicing.vanished_files import record_vanished, vanished
+
+        if batch <= planned_before and is_appended(category, producer, batch):
+            return  # its files were read: whoever removes them now removes no row
+        by_table = _by_table(tables, files_of_batch(checkpoint, batch))
+        written = write(rows, batch, [file for files in by_table.values() for file in files])
+        # Only now: one that went while it was read may be read in part.
+        for table, files in by_table.items():
+            noted = vanished_category(checkpoint.application, table)
+            record_vanished(category.home, noted, vanished(files), f"{producer}.vanished", batch)
+        append_written(category, written, producer, batch)
+
+    return append
+
+
+def _parquet(
+    built: BuiltStage, category: Category, placement: Placement, planned_before: int
+) -> Write | None:
+    """Of a stage whose one input is Parquet files. New files are looked at first: a wrong one would give
+    nulls, or a puzzling error. One that ended an earlier run may have been removed since, as its error
+    advised."""
+    stage = built.stage
+    assert isinstance(stage, SlicerStage)
+    source = stage.inputs[0].source
+    if len(stage.inputs) > 1 or not isinstance(source, FilesSource) or source.format != "parquet":
+        return None
+    names = [column.name for column in stage.inputs[0].columns]
+    short = _short_way(stage, source, category, placement)
+    first = None
+
+    def write(rows: DataFrame, batch: int, files: list[str]) -> list[str]:
+        from dovetail.slicing.vanished_files import vanished
+
+        nonlocal first
+        gone = vanished(files) if batch <= planned_before else []
+        there = [file for file in files if file not in gone]
+        first = check_files(there, names, first)
+        if short is None:
+            return write_batch(rows, category, placement)
+        return write_files(rows.sparkSession.sparkContext, there, short)
+
+    return write
+
+
+def _short_way(
+    stage: SlicerStage, source: FilesSource, category: Category, placement: Placement
+) -> DirectSlice | None:
+    projection, output, validity = plain_projection(stage), stage.output, placement.validity
+    if projection is None or validity is None or not isinstance(output, CategoryOutput) or not output.time:
+        return None
+    stored = parquet_schema(input_files(source.path, source.format)[0])
+    return direct_slice(stored, category, projection, output.keys, output.time, validity)
+
+
+def _file_tables(built: BuiltStage) -> list[InputTable]:
+    """The inputs of a stage that are files on a local path."""
+    inputs = built.stage.inputs if isinstance(built.stage, SlicerStage) else ()
+    return [
+        table for table in inputs if isinstance(table.source, FilesSource) and is_local(table.source.path)
+    ]
+
+
+def _by_table(tables: Sequence[InputTable], files: Sequence[str]) -> dict[str, list[str]]:
+    """The files of each table, in their order: those at or below the path that the table names."""
+    found = {}
+    for table in tables:
+        assert isinstance(table.source, FilesSource)
+        place = os.path.abspath(local_path(table.source.path))
+        paths = [(file, local_path(file)) for file in files]
+        found[table.name] = [
+            file for file, path in paths if path == place or path.startswith(os.path.join(place, ""))
+        ]
+    return found
