@@ -82,7 +82,7 @@ def _list(home: str, as_json: bool) -> None:
         try:
             found[name] = measured(home, name)
         except CategoryNotFound:  # it was planned, but has not begun to read its inputs
-            found[name] = Measured(name, 0, (), {}, is_running(home, name))
+            found[name] = Measured(name, 0, (), {}, {}, is_running(home, name))
         except DovetailError as error:  # one damaged application does not hide the others
             found[name] = error
     if as_json:
