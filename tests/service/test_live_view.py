@@ -64,9 +64,9 @@ REPLAYING = replace(SNAPSHOT.joins[0], replay=ReplaySnapshot(0.634, 4_204_000.0,
 
 
 @pytest.mark.parametrize("columns", [80, 120])
-def test_a_replay_is_seen_and_moves_nothing(columns: int) -> None:
+def test_a_rebuild_is_seen_and_moves_nothing(columns: int) -> None:
     seen = drawn(replace(SNAPSHOT, joins=(REPLAYING,)), columns)
-    assert seen == (GOLDEN / f"replaying-{columns}.txt").read_text()
+    assert seen == (GOLDEN / f"rebuilding-{columns}.txt").read_text()
     usual = drawn(SNAPSHOT, columns).splitlines()
     (changed,) = [pair for pair in zip(usual, seen.splitlines(), strict=True) if pair[0] != pair[1]]
     assert len(changed[0]) == len(changed[1])
@@ -74,12 +74,12 @@ def test_a_replay_is_seen_and_moves_nothing(columns: int) -> None:
 
 def test_a_replay_of_which_nothing_is_read_yet_has_no_end() -> None:
     began = replace(REPLAYING, replay=ReplaySnapshot(0.0, 0.0, None))
-    assert "replaying the right window: 0 %, 0 rows/s  ──" in drawn(replace(SNAPSHOT, joins=(began,)), 80)
+    assert "rebuilding the join state: 0 %, 0 rows/s  ──" in drawn(replace(SNAPSHOT, joins=(began,)), 80)
 
 
 def test_plain_lines_of_a_replay() -> None:
     _, line = plain_lines(replace(SNAPSHOT, joins=(REPLAYING,)))
-    assert "replaying the right window: 63 %, 4.20 M rows/s, 3 s left" in line
+    assert "rebuilding the join state: 63 %, 4.20 M rows/s, 3 s left" in line
 
 
 def test_what_it_waits_for_is_shown_and_moves_nothing() -> None:

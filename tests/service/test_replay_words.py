@@ -26,7 +26,7 @@ from unit.engine.stepping import Driven
     ],
 )
 def test_words(said: tuple[float, float, float | None], words: str) -> None:
-    assert replay_words(*said) == f"replaying the right window: {words}"
+    assert replay_words(*said) == f"rebuilding the join state: {words}"
 
 
 def test_status_shows_a_replay_and_nothing_where_there_is_none(tmp_path: Path) -> None:
@@ -38,7 +38,7 @@ def test_status_shows_a_replay_and_nothing_where_there_is_none(tmp_path: Path) -
     assert not any("replaying" in line for line in facts(quiet))
     assert quiet.to_json()["replay"] is None
     busy = replace(quiet, measure=replace(found, replay=Replaying(63, 100, 0.63, 21.0, 1.8)))
-    assert facts(busy)[0] == "replaying the right window: 63 %, 21 rows/s, 2 s left"
+    assert facts(busy)[0] == "rebuilding the join state: 63 %, 21 rows/s, 2 s left"
     assert busy.to_json()["replay"] == {
         "rows": 63,
         "of": 100,

@@ -16,7 +16,7 @@ QUIET_US = 10_000_000
 
 def replay_words(share: float, rows_per_s: float, left_s: float | None) -> str:
     """A rebuild in progress."""
-    said = f"replaying the right window: {int(share * 100)} %, {units.count(round(rows_per_s))} rows/s"
+    said = f"rebuilding the join state: {int(share * 100)} %, {units.count(round(rows_per_s))} rows/s"
     return said if left_s is None else f"{said}, {units.span(max(1, round(left_s)) * 1_000_000)} left"
 
 
