@@ -77,7 +77,7 @@ def test_the_tutorial_prints_what_it_shows(tmp_path: Path) -> None:
         elif block.language == "sh" and block.is_run:
             command = ["bash", "-euc", block.text]
             done = subprocess.run(
-                command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=300
+                command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=900
             )
             assert done.returncode == 0, done.stderr
             printed[block.text] = said = squeezed(done.stdout)
