@@ -1,7 +1,7 @@
-"""Errors for people: what went wrong, where, what was expected, what to do.
+"""Errors for people: what went wrong, where, what was expected, and what to do.
 
-Every error that a user can cause or meet is a `DovetailError` with a condition name. The command line prints
-`str(error)` and exits with 1; with `--json`, and wherever else a program reads it, it is `error.to_json()`.
+Every error that a user can cause or see is a `DovetailError` with a condition name. The command line prints
+`str(error)` and exits with 1. Programs get `error.to_json()`, for example from `--json`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import ClassVar
 
 
 class DovetailError(Exception):
-    """The root of the tree. `condition` is a stable name that programs may test for."""
+    """The base class. `condition` is a stable name that programs may test for."""
 
     condition: ClassVar[str] = "ERROR"
 
@@ -53,7 +53,7 @@ class DovetailError(Exception):
         return kind(said["what"] or "", where=said["where"], expected=said["expected"], hint=said["hint"])
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Errors cross process borders (Spark's Python workers) whole."""
+        """Errors keep all their fields across processes, for example from Spark's Python workers."""
         return _rebuild, (type(self), dict(self.__dict__))
 
 
@@ -65,13 +65,13 @@ def _rebuild(kind: type[DovetailError], fields: dict[str, object]) -> DovetailEr
 
 
 class PqlError(DovetailError):
-    """A PQL text that does not parse, or means nothing."""
+    """A PQL text that does not parse, or that refers to something that does not exist."""
 
     condition = "PQL_INVALID"
 
 
 class PlanError(DovetailError):
-    """A plan that cannot exist: bad bounds, bad options, an unsupported combination."""
+    """A plan that cannot run: bad bounds, bad options, or an unsupported combination."""
 
     condition = "PLAN_INVALID"
 
@@ -83,7 +83,7 @@ class SettingError(DovetailError):
 
 
 class InputError(DovetailError):
-    """An input that is missing, empty, unreadable or of another schema."""
+    """An input that is missing, empty or unreadable, or that has another schema."""
 
     condition = "INPUT_INVALID"
 
@@ -111,24 +111,24 @@ class LogTruncated(DovetailError):
 
 
 class CorruptFile(DovetailError):
-    """A file that was read back and is not what was written: checksum, length or structure."""
+    """A file that is not what was written: its checksum, length or structure is wrong."""
 
     condition = "FILE_CORRUPT"
 
 
 class UnknownVersion(DovetailError):
-    """A file of a format version that this release does not read."""
+    """A file in a format version that this release cannot read."""
 
     condition = "VERSION_UNKNOWN"
 
 
 class StateError(DovetailError):
-    """State of another application or plan, or state that is missing."""
+    """State that is missing, or that belongs to another application or plan."""
 
     condition = "STATE_UNUSABLE"
 
 
 class RunError(DovetailError):
-    """A stage failed while it ran."""
+    """A stage that failed while running."""
 
     condition = "RUN_FAILED"

@@ -1,4 +1,4 @@
-"""How stream time is estimated from the event times that a stream has shown (paper, section 5.3)."""
+"""How stream time is estimated from a stream's event times (paper, section 5.3)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ ON_THE_SAFE_SIDE = 0.005
 
 @dataclass(frozen=True)
 class EstimateSpec:
-    """`percentile` is of event times, in percent. An observation is at least `sample_rows` rows, or rows of
-    `sample_us` of event time; windows of 1, 2, 4, ... up to `max_window` observations are tried until the
-    last `ascending` of their values ascend. Half of how late rows were is forgotten every `memory_us` of
-    event time."""
+    """`percentile` is of event times, in percent. An observation has at least `sample_rows` rows, or covers
+    `sample_us` of event time. Windows of 1, 2, 4, ... up to `max_window` observations are tried until their
+    last `ascending` values ascend. `memory_us` is the half-life of the lateness history, in event time."""
 
     statistic: Statistic = "percentile"
     percentile: float = 1.0
@@ -26,13 +25,13 @@ class EstimateSpec:
 
     @property
     def share(self) -> float:
-        """Up to which quantile event times must be known well."""
+        """The quantile up to which event times must be known well."""
         return self.percentile / 100 if self.statistic == "percentile" else 0.0
 
     @property
     def wanted_late(self) -> float:
-        """The share of rows that may be late. It is aimed a little below the percentile, as a stream may
-        change faster than can be learned."""
+        """The share of rows that may be late. It is a little below the percentile, because a stream may
+        change faster than the estimate learns."""
         return max(self.share / 2, self.share - ON_THE_SAFE_SIDE)
 
     @property

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class FrequentKey(NamedTuple):
-    """About `rows` rows have this key's hash, never fewer than said; `at` is the position of one of them."""
+    """About `rows` rows have this key's hash, never fewer. `at` is the position of one of them."""
 
     hash: int
     rows: int
@@ -15,7 +15,7 @@ class FrequentKey(NamedTuple):
 
 
 def most_frequent(keys: Iterable[FrequentKey], limit: int) -> list[FrequentKey]:
-    """Counts of the same key added up, the largest first."""
+    """The counts, added up per key, largest first."""
     found: dict[int, FrequentKey] = {}
     for key in keys:
         known = found.get(key.hash)

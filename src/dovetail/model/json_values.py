@@ -1,6 +1,6 @@
-"""Law: a value read from JSON is of the kind and within the bounds that its writer keeps to, or a ValueError.
+"""Law: a value read from JSON has the type and range that its writer guarantees, or raises ValueError.
 
-A checksum says that a file is what was written; these say that what was written makes sense.
+A checksum proves that a file is what was written. These functions check that what was written makes sense.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ SMALLEST, LARGEST = -(2**63), 2**63 - 1
 
 
 def whole(value: Any, low: int = 0, high: int = LARGEST) -> int:
-    """A number without a fraction; true and false are none."""
+    """A whole number. True and false do not count as numbers."""
     if type(value) is not int or not low <= value <= high:
-        raise ValueError(f"{value!r} is no whole number from {low} to {high}")
+        raise ValueError(f"{value!r} is not a whole number from {low} to {high}")
     return value
 
 
@@ -26,7 +26,7 @@ def time_us(value: Any) -> int:
 
 def real(value: Any, low: float = 0.0) -> float:
     if type(value) not in (int, float) or not low <= value < math.inf:
-        raise ValueError(f"{value!r} is no number from {low} on")
+        raise ValueError(f"{value!r} is not a number of at least {low}")
     return value  # type: ignore[no-any-return]
 
 
@@ -38,20 +38,20 @@ def flag(value: Any) -> bool:
 
 def text(value: Any) -> str:
     if type(value) is not str:
-        raise ValueError(f"{value!r} is no text")
+        raise ValueError(f"{value!r} is not text")
     return value
 
 
 def file_name(value: Any) -> str:
-    """The name of a file beside others: it leads nowhere else."""
+    """The name of a file in the same folder. It cannot lead anywhere else."""
     if not text(value) or "/" in value or "\0" in value or value.startswith("."):
-        raise ValueError(f"{value!r} is no file's name")
+        raise ValueError(f"{value!r} is not a file name")
     return value  # type: ignore[no-any-return]
 
 
 def items(value: Any) -> list[Any]:
     if type(value) is not list:
-        raise ValueError(f"{value!r} is no list")
+        raise ValueError(f"{value!r} is not a list")
     return value
 
 

@@ -1,6 +1,6 @@
-"""How far right rows lie from the left rows they match: a histogram around the join window.
+"""How far right rows are from the left rows they match: a histogram around the join window.
 
-Bins are a 64th of the window wide. They cover the window and twice its length on either side:
+A bin is a 64th of the window. The bins cover the window and twice its length on either side:
 
         wide_before                      before     after                      wide_after
             │  128 bins                    │ 64 bins  │  128 bins                  │
@@ -22,7 +22,7 @@ INSIDE = 64
 BEYOND = 2 * INSIDE
 BINS = BEYOND + INSIDE + BEYOND
 _NARROWEST_US = 1_000_000
-"""A window of no length still has neighbours to look at."""
+"""A window without length still needs bins around it."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class MatchOffsets:
 
     @property
     def before_us(self) -> int:
-        """How far below the left row's time it reaches."""
+        """How far below the left row's time the histogram reaches."""
         return BEYOND * self.bin_us - self.low_us
 
     @property
@@ -48,7 +48,7 @@ class MatchOffsets:
         return self.high_us + BEYOND * self.bin_us
 
     def counted(self, offsets: Int64s) -> Int64s:
-        """How many offsets fall into each bin; both bounds belong to the window, as in BETWEEN."""
+        """How many offsets fall into each bin. Both bounds belong to the window, as in BETWEEN."""
         bins = (offsets - self.low_us) // self.bin_us
         inside = np.minimum(bins, INSIDE - 1)
         above = (offsets - self.high_us - 1) // self.bin_us + INSIDE

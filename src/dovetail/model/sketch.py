@@ -1,19 +1,18 @@
-"""A small mergeable summary of event times: how many, how many missing, from when to when, and how they are
-spread.
+"""A small mergeable summary of event times: how many, how many missing, smallest, largest, and distribution.
 
-The times are kept as groups of neighbours: a mean and a weight. A group may hold about a 32nd of what lies
-below it, so the lowest times stand alone, and a low quantile, which is what a stream's time is taken from, is
-known to within a small share of its own rank. Groups follow ranks, not values: one row dated next year is one
-group more and changes nothing for the others, as it would in a histogram of equal bins.
+The times are kept as groups of neighbours, each with a mean and a weight. A group may hold about a 32nd of
+the rows below it. So the lowest times have groups of their own, and a low quantile, from which a stream's
+time is taken, is known to within a small fraction of its rank. Groups follow ranks, not values: one row dated
+next year adds one group and changes nothing for the others, unlike in a histogram with equal bins.
 
     ranks     0 1 2 .. 31 | 32 33 .. 63 | 64-65 66-67 .. | 128-131 .. | 256-263 ..
 
-Law. Merging loses no row: counts add up, the smallest and the largest time stay exact, and the mean to the
-rounding. `quantile(p)` has a true rank within `RANK_ERROR` of `p * count` for each merge that it went
-through, in practice well inside. What comes out depends only on what went in and its order.
+Law. Merging loses no row: counts add up, the smallest and the largest time stay exact, and so does the mean,
+up to rounding. The true rank of `quantile(p)` is within `RANK_ERROR` of `p * count` per merge, in practice
+well inside. The result depends only on the input and its order.
 
-Published relatives: t-digest (groups by rank, means as centres), biased quantiles (the lower, the finer). The
-libraries that keep them are random or serialise to bytes that no one can read in a commit.
+Published relatives: t-digest (groups by rank, means as centres) and biased quantiles (finer towards the low
+end). Their libraries are randomised, or serialise to bytes that nobody can read in a commit.
 """
 
 from __future__ import annotations
@@ -34,18 +33,18 @@ Int64s = npt.NDArray[np.int64]
 OCTAVE = 32
 """Groups between a rank and its double."""
 RANK_ERROR = 2 / OCTAVE
-"""A group's own weight and that of the last one to enter it, as a share of what lies below."""
+"""A group's own weight plus that of the last one to enter it, as a share of the rows below."""
 
 _EXACT = 2**53
-"""Below it a float has every whole number."""
+"""Below this a float can represent every whole number."""
 _SORTED_ROWS = 4096
 _BIN_BITS = 12
 
 
 @dataclass(frozen=True)
 class EventTimeSketch:
-    """`count` times from `min_us` to `max_us` (both 0 if there are none), `nulls` rows without a usable one.
-    `means` ascend, counted from `min_us`; `weights` add up to `count`."""
+    """`count` times from `min_us` to `max_us` (both 0 if there are none), and `nulls` rows without a usable
+    time. `means` ascend and are relative to `min_us`; `weights` add up to `count`."""
 
     count: int = 0
     nulls: int = 0
@@ -56,7 +55,7 @@ class EventTimeSketch:
 
     @classmethod
     def of(cls, times: Int64s) -> EventTimeSketch:
-        """The sketch of an array of microseconds; codes (`model/time_codes.py`) stand for no usable time."""
+        """The sketch of times in microseconds. Codes mark rows without one (`model/time_codes.py`)."""
         if times.size == 0:
             return EMPTY
         low, nulls = int(times.min()), 0
@@ -71,7 +70,7 @@ class EventTimeSketch:
 
     @classmethod
     def without_times(cls, rows: int) -> EventTimeSketch:
-        """The sketch of rows of which none has a time."""
+        """The sketch of rows without times."""
         return cls(nulls=rows)
 
     @classmethod
@@ -88,7 +87,7 @@ class EventTimeSketch:
         span = high - low
         if span < _EXACT:
             inside = np.clip(np.rint(means), 0, span).astype(np.int64).tolist()
-        else:  # in Python's integers: floats may round to more than the span
+        else:  # in Python integers: rounding floats could exceed the span
             inside = [min(span, max(0, round(mean))) for mean in means.tolist()]
         return cls(int(weights.sum()), nulls, low, high, tuple(inside), tuple(weights.tolist()))
 
@@ -96,13 +95,13 @@ class EventTimeSketch:
         return merge_sketches((self, other))
 
     def shifted(self, by_us: int) -> EventTimeSketch:
-        """The same times, all later by as much."""
+        """The same times, all later by `by_us`."""
         if not self.count:
             return self
         return replace(self, min_us=self.min_us + by_us, max_us=self.max_us + by_us)
 
     def share_from(self, time_us: int) -> float:
-        """About which share of the times is not before this one; exactly 0 or 1 where it is none or all."""
+        """About the share of times that are not before this one; exact if it is 0 or 1."""
         if not self.count or time_us > self.max_us:
             return 0.0
         if time_us <= self.min_us:
@@ -125,7 +124,7 @@ class EventTimeSketch:
         return replace(self, count=int(weights.sum()), means=means, weights=tuple(weights[kept].tolist()))
 
     def focused(self, share: float) -> EventTimeSketch:
-        """The same times for quantiles up to `share` only: what lies well above is kept in few groups."""
+        """The same times, precise only up to the quantile `share`. Those well above share few groups."""
         if not self.count:
             return self
         points = np.array(self.means, np.float64)
@@ -133,7 +132,7 @@ class EventTimeSketch:
         return self._grouped(self.nulls, self.min_us, self.max_us, points, weights, 4 * share * self.count)
 
     def quantile(self, share: float) -> int | None:
-        """The time below which a share of the times lies, or None without times; 0 and 1 are exact."""
+        """The time that this share of the times is below; None if there are no times. 0 and 1 are exact."""
         if not 0 <= share <= 1:
             raise ValueError(f"a share between 0 and 1 was expected, not {share}")
         if self.count == 0:
@@ -227,8 +226,8 @@ def merge_sketches(sketches: Iterable[EventTimeSketch]) -> EventTimeSketch:
 def _groups(
     points: npt.NDArray[np.float64], weights: Int64s, fine_ranks: float
 ) -> tuple[npt.NDArray[np.float64], Int64s]:
-    """Neighbours whose ranks begin in the same cell become one: cells are as a float's steps are, `OCTAVE` of
-    them between a rank and its double, two where ranks are not fine."""
+    """Merges neighbours whose ranks start in the same cell. Cells grow like the steps of a float: `OCTAVE` of
+    them between a rank and its double, or two beyond `fine_ranks`."""
     below = (np.cumsum(weights) - weights).astype(np.float64)
     fraction, exponent = np.frexp(np.maximum(below, 1))
     steps = np.where(below < fine_ranks, OCTAVE, 2)
@@ -241,14 +240,14 @@ def _groups(
 
 
 def _points(times: Int64s) -> tuple[npt.NDArray[np.float64], Int64s]:
-    """Times counted from the smallest, ascending, with how many there are of each; in large arrays
-    neighbouring times may be one point, but none that outweighs a group."""
+    """Times relative to the smallest, ascending, with the count of each. In large arrays neighbours may share
+    a point, but never one that outweighs a group."""
     low = int(times.min())
     span = int(times.max()) - low
     shift = max(0, span.bit_length() - _BIN_BITS)
     if times.size < _SORTED_ROWS or span >= 2**63:
         found, counts = np.unique(times, return_counts=True)
-        # Two's complement: the difference of any two times fits into 64 bits without a sign.
+        # The difference of any two times fits into 64 unsigned bits, and two's complement gives it exactly.
         return (found.view(np.uint64) - np.uint64(low % 2**64)).astype(np.float64), counts.astype(np.int64)
     offsets = times - low
     bins = offsets >> shift

@@ -1,5 +1,4 @@
-"""A sliding-window join, as data: windows by count or by time, a predicate of ranges and a rest, ordering of
-results."""
+"""A sliding-window join as data: windows by count or time, a predicate of ranges and a rest, and an order."""
 
 from __future__ import annotations
 
@@ -9,15 +8,15 @@ from typing import Literal
 from dovetail.errors import SettingError
 
 Design = Literal["kang", "cell", "handshake", "low_latency_handshake", "split"]
-"""Whose way of sharing the work: see `sliding/`."""
+"""The published design that divides the work among cores: see `sliding/`."""
 
 Access = Literal["auto", "scan", "cells", "runs"]
-"""How a core finds the rows in a box: it looks at all; it looks into cells of a grid, or of a hash; it
-searches sorted runs."""
+"""How a core finds the rows in a box: it scans all rows, looks into the cells of a grid or hash, or searches
+sorted runs."""
 
 Order = Literal["none", "outer", "inner"]
-"""`outer`: results of a row come before those of later rows of its stream; `inner`: and those of one row by
-the age of its partners, oldest first."""
+"""`outer`: results of a row come before those of later rows of its stream. `inner`: results of one row are
+also ordered by the age of the partner, oldest first."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,7 @@ class Window:
     def __post_init__(self) -> None:
         if (self.rows is None) == (self.time is None):
             raise SettingError(
-                "a window has either a number of rows or a length of time",
+                "a window needs either a number of rows or a length of time",
                 where=f"rows={self.rows}, time={self.time}",
                 expected="one of the two",
                 hint="Window(rows=1_000_000) or Window(time=600_000_000)",
@@ -39,17 +38,16 @@ class Window:
         size = self.rows if self.rows is not None else self.time
         if size is None or size < 0:
             raise SettingError(
-                "a window cannot be smaller than nothing",
+                "a window cannot have a negative size",
                 where=f"rows={self.rows}, time={self.time}",
                 expected="0 or more",
-                hint="a window of 0 rows meets nobody; one of time 0 meets rows of the same instant",
+                hint="a window of 0 rows matches nothing; one of time 0 matches rows of the same instant",
             )
 
 
 @dataclass(frozen=True)
 class Range:
-    """`right + low <= left <= right + high`; None where there is no bound, open where a bound itself does not
-    count."""
+    """`right + low <= left <= right + high`. None: no bound. Open: the bound itself is excluded."""
 
     left: str
     right: str
@@ -70,8 +68,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Predicate:
-    """All of the ranges hold, and so does the rest: an expression in Python over `left.column` and
-    `right.column`."""
+    """All ranges hold, and so does the rest: a Python expression over `left.column` and `right.column`."""
 
     ranges: tuple[Range, ...] = ()
     rest: str | None = None

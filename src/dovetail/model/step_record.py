@@ -16,10 +16,10 @@ from dovetail.model import json_values
 class CommitTaken:
     """A commit, its newest event time (None: it has none), and the stream's time after it.
 
-    That time was `behind_us` the clock when the commit was written (None: nothing was known of the time yet).
-    `window` and `values`: the window it was estimated over, in observations, and what the last windows said;
-    `accuracy`: the share of rows so far that were not behind the estimate that they met. All three say
-    nothing where the time is a fixed delay behind the newest row.
+    `behind_us` is how far that time was behind the clock when the commit was written (None: no time yet).
+    `window` is the window of the estimate in observations, `values` are those of the last windows, and
+    `accuracy` is the share of rows so far that were not behind the estimate when they arrived. All three are
+    empty if the time is a fixed delay behind the newest row.
     """
 
     commit: int
@@ -47,11 +47,11 @@ class CommitTaken:
 
 @dataclass(frozen=True)
 class SideRecord:
-    """One stream in a step: commits `start` to `stop - 1` were taken, the rest of what was there is backlog.
+    """One stream in a step: commits `start` to `stop - 1` were taken, and the rest is backlog.
 
     `backlog_us`: event time from the stream's time to the newest row of the backlog (None: one of them is
-    not known). `paused`: the backlog had to wait for the other stream. `carried`: the stream was idle, and
-    its time was put forward.
+    unknown). `paused`: the backlog had to wait for the other stream. `carried`: the stream was idle, and its
+    time was carried forward.
     """
 
     start: int

@@ -11,12 +11,12 @@ _LOOSE = frozenset(("and", "or"))
 
 
 def conjuncts(theta: Theta) -> tuple[Expression, ...]:
-    """What must hold of a pair, one condition at a time."""
+    """The conditions that a pair must meet, one by one."""
     return tuple(part for condition in theta.conditions for part in _parts(condition))
 
 
 def condition_text(node: Expression, names: Mapping[Operand, str]) -> str:
-    """`names`: what operands were in the query; one that is not known is called by its side and column."""
+    """The condition as text. `names` has operands as the query wrote them; others become side.column."""
     if isinstance(node, Operand):
         return names.get(node, f"{node.side}.{node.column}")
     if isinstance(node, Constant):
@@ -46,7 +46,7 @@ def _parts(condition: Expression) -> Iterator[Expression]:
 
 
 def _binds_less(argument: Expression, of: Operation) -> bool:
-    """It needs brackets: two operators beside each other, but for comparisons of arithmetic."""
+    """Whether the argument needs brackets. Arithmetic in a comparison does not."""
     if not isinstance(argument, Operation) or argument.name not in _BETWEEN:
         return False
     return of.name not in _LOOSE and (argument.name in _LOOSE or of.name in "+-*/%")

@@ -1,7 +1,7 @@
-"""What the `_time` column of a join's side says of rows that have no usable event time.
+"""Codes in the `_time` column of a join's side, for rows without a usable event time.
 
-Such a row can match nothing and does not move its stream's time. The reason is kept in the time's place: an
-int64 so small that no event can have it.
+Such a row matches nothing and does not move its stream's time. The code takes the place of the time: an int64
+so small that no event can have it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ TOO_OLD = NO_TIME + 1
 TOO_FAR_AHEAD = NO_TIME + 2
 NULL_KEY = NO_TIME + 3
 FIRST_TIME = NO_TIME + 4
-"""The smallest time that is one."""
+"""The smallest real time."""
 
 REASONS = {
     NO_TIME: "the time is null",
@@ -22,5 +22,5 @@ REASONS = {
 
 
 def unusable(time_us: int) -> str | None:
-    """Why a row with this `_time` can match nothing; None: it can."""
+    """Why a row with this `_time` matches nothing; None if it can match."""
     return REASONS.get(time_us)

@@ -1,9 +1,9 @@
-"""Which event times are believed (paper, section 6.7).
+"""Which event times are accepted (paper, section 6.7).
 
-A row dated next year would move its stream's time there, and all others would be late. So a time too far from
-the clock of the machine that slices the row is not taken for one: a code stands in its place
-(`model/time_codes.py`), the row matches nothing and tells no time. Old times are only doubted where a horizon
-is given: a stream may well be read again from long ago.
+A row dated next year would move its stream's time there and make all other rows late. So a time too far ahead
+of the clock of the machine that slices the row is replaced by a code (`model/time_codes.py`): the row matches
+nothing and does not move time. Old times are rejected only if there is a horizon, because an old stream may
+be read again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Validity:
     max_ahead_us: int = 7 * DAY_US
 
     def judged(self, times: NDArray[np.int64], clock_us: int) -> NDArray[np.int64]:
-        """The times, those that are not believed replaced by codes; the same array if all are."""
+        """The times, with codes in place of rejected ones; the same array if none is rejected."""
         ahead = times > clock_us + self.max_ahead_us
         old = np.zeros(0, np.bool_)
         if self.horizon_us is not None:

@@ -1,4 +1,4 @@
-"""`application.json`: the plan that an application was last run with, and what of it may not change."""
+"""`application.json`: the plan of an application's last run, and which parts of it may not change."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TUNING = {
     "history_us",
     "idle_timeout_us",
 }
-"""Parts of a plan that may change from run to run: they do not touch the state."""
+"""Parts of a plan that may change from run to run, because they do not affect the state."""
 _REMEDY = "restore it from a copy of the home, or start the application in a new home"
 
 
@@ -30,7 +30,7 @@ def application_path(application: str) -> str:
 
 
 def stable(plan: Plan) -> dict[str, Any]:
-    """What may not change as long as there is state."""
+    """The parts that may not change while there is state."""
     made: dict[str, Any] = _without_tuning(plan.to_json())
     return made
 
@@ -40,7 +40,7 @@ def encode(plan: Plan) -> bytes:
 
 
 def decode(data: bytes, *, where: str) -> Plan:
-    """The plan in a file's bytes: that of the last run."""
+    """The plan in a file's bytes."""
     body = document.decode(data, KIND, VERSION, where=where, remedy=_REMEDY)
     try:
         return Plan.from_json(body.get("plan"))
@@ -72,7 +72,7 @@ def read_application(home: str, application: str) -> Plan:
         ) from None
     plan = decode(data, where=where)
     if plan.application != application:
-        raise CorruptFile(f"the file is that of application {plan.application}", where=where, hint=_REMEDY)
+        raise CorruptFile(f"the file belongs to application {plan.application}", where=where, hint=_REMEDY)
     return plan
 
 

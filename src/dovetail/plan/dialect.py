@@ -1,10 +1,13 @@
 """Spark's SQL as sqlglot reads and writes it here.
 
-Law: a function call comes out as it went in. sqlglot knows many functions and rewrites them between
-dialects (`timestamp_seconds(x)` becomes a cast of `from_unixtime(x)`, which loses the fraction), so all but
-those with a syntax of their own (`CAST`, `EXTRACT`, `TRIM`, ...) are read as anonymous calls: every
-function Spark has, now or later, passes through. All identifiers are marked as quoted, so that two texts
-that differ only in quotes are the same tree, and so that `left` or `order` can be a name anywhere.
+Law: a function call is rendered as it was written. sqlglot rewrites many functions between dialects
+(`timestamp_seconds(x)` becomes a cast of `from_unixtime(x)`, which loses the fraction). So all functions
+except those with a syntax of their own (`CAST`, `EXTRACT`, `TRIM`, ...) are read as anonymous calls, and
+every function that Spark has, now or later, passes through. All identifiers are marked as quoted, so that two
+texts that differ only in quotes give the same tree, and `left` or `order` can be a name anywhere.
+
+sqlglot and the rules walk trees by recursion, which Python limits. `deep_trees` raises the limit while a text
+is compiled, and the parser refuses trees deeper than `DEEPEST`, so no later walk can reach the limit.
 """
 
 from __future__ import annotations

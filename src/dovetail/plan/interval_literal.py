@@ -24,11 +24,11 @@ _TERM = re.compile(r"\s*([+-]?)\s*(\d+(?:\.\d*)?|\.\d+)\s*([A-Za-z]+)\s*")
 
 
 class NotAnInterval(ValueError):
-    """Why an expression is no fixed length of time; the message is for people."""
+    """An expression is not a fixed length of time. The message says why, for people."""
 
 
 def interval_us(node: exp.Expr) -> int:
-    """The length of an interval expression: literals, their sums and differences, and a leading minus."""
+    """The length of an interval expression: literals, sums, differences, and a leading minus."""
     if isinstance(node, exp.Paren):
         return interval_us(node.this)
     if isinstance(node, exp.Neg):
@@ -45,7 +45,7 @@ def interval_us(node: exp.Expr) -> int:
         sign = -sign if isinstance(value, exp.Neg) else sign
         value = value.this
     if not isinstance(value, exp.Literal) or isinstance(unit, exp.IntervalSpan):
-        raise NotAnInterval("the interval is not a number with one unit, or a text of such")
+        raise NotAnInterval("the interval is not a number with one unit, or text such as '1 hour 30 minutes'")
     text = f"{value.this} {unit.name}" if unit is not None else str(value.this)
     return sign * text_us(text)
 
@@ -78,7 +78,7 @@ def _unit_us(word: str) -> int:
 
 
 def words(us: int) -> str:
-    """`90000000` -> `1 minute 30 seconds`; the shortest text that `text_us` reads back."""
+    """`90000000` -> `1 minute 30 seconds`, which `text_us` reads back."""
     if us == 0:
         return "0 seconds"
     parts, rest = [], abs(us)
@@ -90,7 +90,7 @@ def words(us: int) -> str:
 
 
 def interval_node(us: int) -> exp.Interval:
-    """An interval literal of `us`, in the form that sqlglot gives to the text it renders to."""
+    """An interval literal of `us`, in the form in which sqlglot parses its own rendering."""
     text = words(us)
     parts = text.split()
     if len(parts) == 2:

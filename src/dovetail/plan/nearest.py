@@ -1,4 +1,4 @@
-"""`did you mean ...`: the nearest of the names that exist."""
+"""`did you mean ...`: hints with the nearest existing name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ MANY = 12
 
 
 def did_you_mean(name: str, existing: Iterable[str], *, listed: bool = False) -> str | None:
-    """The nearest existing name; or what there is, when nothing is near and the error does not list it."""
+    """The nearest existing name. If none is near and the error does not list the names, the names."""
     names = list(dict.fromkeys(existing))
     if not names:
         return None

@@ -8,7 +8,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 Kinds = Mapping[str, type]
-"""Classes that share a field with others: their JSON says which it is with `kind`."""
+"""Classes that share a field with others. Their JSON has a `kind` that says which one it is."""
 
 
 def encode(value: Any, kinds: Kinds) -> Any:
@@ -21,7 +21,7 @@ def encode(value: Any, kinds: Kinds) -> Any:
 
 
 def decode(data: Any, wanted: Any, kinds: Kinds) -> Any:
-    """Raises KeyError, TypeError or ValueError where the data is not of the shape."""
+    """Raises KeyError, TypeError or ValueError if the data does not have this type."""
     origin = get_origin(wanted)
     if origin is tuple:
         inner = get_args(wanted)
@@ -36,7 +36,7 @@ def decode(data: Any, wanted: Any, kinds: Kinds) -> Any:
         members = [member for member in get_args(wanted) if member is not type(None)]
         kind = kinds[data["kind"]] if isinstance(data, dict) and "kind" in data else members[0]
         if kind not in members:
-            raise TypeError(f"{kind.__name__} cannot stand here")
+            raise TypeError(f"{kind.__name__} is not allowed here")
         return decode(data, kind, kinds)
     if is_dataclass(wanted) and isinstance(wanted, type):
         hints = get_type_hints(wanted)

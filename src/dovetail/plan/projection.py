@@ -1,7 +1,6 @@
-"""Stages that only pick and rename columns of what they read: these need no SQL engine.
+"""Stages that only select and rename columns. They need no SQL engine.
 
-Law: where `plain_projection` gives a mapping, the stage's rows are those it reads, column by column, under
-other names.
+Law: if `plain_projection` returns a mapping, the stage's rows are those it reads, with columns renamed by it.
 """
 
 from __future__ import annotations
@@ -13,8 +12,8 @@ from dovetail.plan.physical import JoinStage, SlicerStage
 
 
 def plain_projection(stage: SlicerStage | JoinStage) -> dict[str, str] | None:
-    """Output column -> input column, in output order, of a join: that of its source; None if anything is
-    computed, filtered or combined."""
+    """Output column -> input column, in output order; None if anything is computed, filtered or combined. The
+    input of a join stage is the join's source."""
     if stage.watermark is not None:
         return None
     if isinstance(stage, JoinStage):
@@ -35,7 +34,7 @@ def plain_projection(stage: SlicerStage | JoinStage) -> dict[str, str] | None:
 def _renaming(sql: str, known: dict[str, dict[str, str]]) -> dict[str, str] | None:
     try:
         query = sqlglot.parse_one(sql, dialect="spark")
-    except sqlglot.ParseError:  # Spark says what is wrong with it
+    except sqlglot.ParseError:  # Spark will report it
         return None
     if not isinstance(query, exp.Select):
         return None

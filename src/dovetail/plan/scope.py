@@ -1,4 +1,4 @@
-"""Which relations a query reads, under which names, with which columns."""
+"""Which relations a query reads, under which names, and with which columns and types."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class FromItem:
     columns: tuple[str, ...]
 
     def spelled(self, column: str) -> str | None:
-        """The declared spelling of a column, found whatever its case."""
+        """The declared spelling of a column, found in any case."""
         return next((c for c in self.columns if c.lower() == column.lower()), None)
 
 
 def is_simple(query: exp.Expr) -> bool:
-    """One SELECT over one relation, or two that are joined, by name. Others pass through to Spark."""
+    """One SELECT over one relation, or two joined ones, by name. All other queries pass through to Spark."""
     if not isinstance(query, exp.Select) or query.args.get("with_") or query.args.get("laterals"):
         return False
     source = query.args.get("from_")
@@ -60,7 +60,7 @@ def sides(query: exp.Select, schema: Schema) -> list[FromItem]:
 
 
 def output_names(query: exp.Query) -> list[str]:
-    """The names of a query's columns; '' where an expression has none."""
+    """The names of a query's columns, '' for an expression without a name."""
     select: exp.Expr = query
     while isinstance(select, (exp.SetOperation, exp.Subquery)):
         select = select.this
@@ -106,7 +106,7 @@ def environment_of(query: exp.Query, types: Types) -> Environment:
 
 
 def places_in(query: exp.Query, known: Types) -> Callable[[exp.Column], tuple[str, str] | None]:
-    """The relation and column that a reference means; in a query that passes through, only if it is clear."""
+    """Finds the relation and column of a reference. In a query that passes through, only if it is clear."""
     if is_simple(query):
         return lambda column: (column.table.lower(), column.name.lower()) if column.table else None
     relations = [relation.lower() for relation in tables_in(query)]

@@ -1,6 +1,6 @@
 """Places in a PQL text.
 
-A `Span` is a half-open range of characters of the text; `PqlText.show` turns it into what an error prints:
+A `Span` is a half-open range of characters. `PqlText.show` turns it into what an error prints:
 `file:line:column`, the line itself, and `^^^^` under the range. Lines and columns count from 1.
 """
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 WIDEST_LINE = 120
-"""A longer source line is cut around the range, so that an error stays readable."""
+"""Longer lines are cut around the range, so that an error stays readable."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Span:
 
 @dataclass(frozen=True)
 class PqlText:
-    """A PQL text and the name that errors call it by (a file name)."""
+    """A PQL text and its name in errors, such as a file name."""
 
     name: str
     text: str
@@ -48,7 +48,7 @@ class PqlText:
 
 
 def span_of(node: exp.Expr | None) -> Span | None:
-    """The part of the text that a sqlglot node and all below it came from; None for a made-up node."""
+    """The part of the text that a sqlglot node and its children come from; None if a rule made it."""
     if node is None:
         return None
     starts, stops = [], []

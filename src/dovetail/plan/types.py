@@ -1,4 +1,4 @@
-"""Spark's types: which exist, which can be equal, and the one type in which two keys are compared."""
+"""Spark's types: which exist, which can be equal, the common type of keys, and types of expressions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TIMES = ("DATE", "TIMESTAMP_NTZ", "TIMESTAMP", "TIMESTAMP_LTZ")
 SIMPLE = (*INTEGERS, *FLOATS, "DECIMAL", *TIMES, "STRING", "BOOLEAN", "BINARY", "VARCHAR", "CHAR", "VARIANT")
 NESTED = ("ARRAY", "MAP", "STRUCT")
 ALIASES = ("LONG", "INTEGER", "SHORT", "BYTE", "REAL", "DEC", "NUMERIC", "CHARACTER")
-"""Other words for simple types that Spark's DDL takes."""
+"""Other names of simple types in Spark's DDL."""
 
 _ONE_TYPE = re.compile(r"\w+\s*([<(].*[>)])?\Z", re.S)
 INTEGER_DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 20}
@@ -44,7 +44,7 @@ def head(type_: str) -> str:
 
 
 def family(type_: str) -> str:
-    """Types of one family can be equal; types of two cannot without a cast."""
+    """Values of one family can be equal. Values of two families need a cast."""
     name = head(type_)
     if name in INTEGERS or name in FLOATS or name == "DECIMAL":
         return "number"
@@ -60,7 +60,7 @@ def is_timestamp(type_: str) -> bool:
 
 
 def common_type(left: str, right: str) -> str | None:
-    """The type in which keys of both types hash and compare alike; None if they can never be equal."""
+    """The type in which keys of both types hash and compare the same; None if they can never be equal."""
     if left == right:
         return left
     kind = family(left)
@@ -112,6 +112,7 @@ ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.IntDiv)
 
 
 def type_of(node: exp.Expr, environment: Environment) -> str | None:
+    """The type of an expression, if it can be found without Spark."""
     if isinstance(node, (exp.Paren, exp.Alias, exp.Neg)):
         return type_of(node.this, environment)
     if isinstance(node, exp.Column):
@@ -166,7 +167,7 @@ def _arithmetic(node: exp.Expr, environment: Environment) -> str | None:
 
 
 def _one_type(nodes: list[exp.Expr], environment: Environment) -> str | None:
-    """The one type of several expressions; a NULL among them says nothing."""
+    """The common type of several expressions, if there is one. NULLs do not count."""
     types = {type_of(node, environment) for node in nodes if not isinstance(node, exp.Null)}
     return types.pop() if len(types) == 1 else None
 

@@ -1,4 +1,4 @@
-"""Both ends of an application: what an input table reads (`FROM ...`), and where a table goes (`STORAGE ...`)."""
+"""Both ends of an application: what an input table reads (`FROM`), and where a table goes (`STORAGE`)."""
 
 from __future__ import annotations
 

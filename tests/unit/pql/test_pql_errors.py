@@ -116,7 +116,7 @@ VIEWS = {
     join("l.k = r.k AND l.x > 1 AND " + WINDOW, "FULL"): "put it in WHERE",
     join("l.k = r.k AND r.y > 1 AND " + WINDOW, "RIGHT"): "put it in WHERE",
     join("l.k = r.k AND l.x > r.y AND " + WINDOW, "LEFT"): "only an INNER join",
-    join("l.k = r.k AND l.x > r.y AND " + WINDOW, more=" WITH (match = 'one')"): "picks without it",
+    join("l.k = r.k AND l.x > r.y AND " + WINDOW, more=" WITH (match = 'one')"): "picks before it is known",
     join("l.k = r.k AND " + WINDOW, "CROSS"): "CROSS JOIN is not available",
     join("l.k = r.k AND " + WINDOW, "NATURAL"): "NATURAL JOIN is not available",
     join("l.k = r.k AND " + WINDOW, more=" WITH (mach = 'all')"): "did you mean `match`?",

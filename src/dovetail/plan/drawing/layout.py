@@ -1,8 +1,8 @@
-"""Places for the boxes of a graph: layers along the flow, and an order across it with few crossings.
+"""Where the boxes of a graph go: layers along the flow, and an order across it with few crossings.
 
-A node's layer is one past its furthest parent's, inputs as close to their readers as possible. An edge over
-several layers passes through bends, one a layer. Sweeps put each node near the mean of its neighbours, and
-push boxes apart. Units are the caller's: characters or pixels.
+A node is one layer after its furthest parent; inputs are as close to their readers as possible. An edge over
+several layers has a bend in each. Sweeps move each node towards the mean of its neighbours and push boxes
+apart. The caller chooses the unit: characters or pixels.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class BoxLayout:
 
 
 def lay_out(nodes: list[str], edges: Edges, size: Callable[[str], float], gap: float) -> BoxLayout:
-    """`size` of a node across the flow; bends (names that are no nodes) have none."""
+    """`size` is that of a node across the flow. Bends (names that are not nodes) have none."""
     level = _levels(nodes, edges)
     chains = [_chain(start, stop, level) for start, stop in edges]
     layers: list[list[str]] = [[] for _ in range(max(level.values(), default=-1) + 1)]
@@ -49,7 +49,7 @@ def lay_out(nodes: list[str], edges: Edges, size: Callable[[str], float], gap: f
 
 def _levels(nodes: list[str], edges: Edges) -> dict[str, int]:
     level = dict.fromkeys(nodes, 0)
-    for _ in nodes:  # a loop through a category stops after as many rounds as there are nodes
+    for _ in nodes:  # a cycle through a category ends after as many rounds as there are nodes
         moved = False
         for start, stop in edges:
             if level[stop] <= level[start] < len(nodes):
@@ -109,7 +109,7 @@ def _centres(
 def _push_apart(
     layer: list[str], centre: dict[str, float], width: Callable[[str], float], gap: float
 ) -> None:
-    """Neighbours that overlap move apart by equal parts, until none do."""
+    """Neighbours that overlap move apart by equal amounts, until none overlap."""
     for _ in range(8 * len(layer)):
         moved = False
         for left, right in pairwise(layer):

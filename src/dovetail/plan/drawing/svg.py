@@ -99,7 +99,7 @@ def _box(node: Node, place: tuple[float, float], width: float, height: float) ->
 
 
 def _line(text: str, x: float, y: float) -> str:
-    """`word    rest` has its word in grey and its rest at a tab stop."""
+    """`word    rest`: the word in grey, the rest at a tab stop."""
     word, gap, rest = text.partition("  ")
     if not gap:
         return f'<text x="{x:.1f}" y="{y:.1f}">{escape(text)}</text>'

@@ -10,7 +10,7 @@ from dovetail.plan.drawing.layout import BoxLayout, lay_out
 WIDEST = 52
 _UP, _DOWN, _LEFT, _RIGHT = 1, 2, 4, 8
 _LINES = dict(enumerate(" ││││┘┐┤─└┌├─┴┬┼"))
-"""By the directions that a cell connects."""
+"""The character for each set of directions that a cell connects."""
 _ROUND = {"category": "╭╮╰╯", "files": "╭╮╰╯", "sink": "╭╮╰╯"}
 
 
@@ -59,7 +59,7 @@ def _cut(line: str) -> str:
 
 
 def _connect(canvas: _Canvas, layout: BoxLayout, number: int, top: int, boxes: set[str]) -> int:
-    """Draws the lines between two layers and returns their height; each target has a track of its own."""
+    """Draws the lines between two layers, with a track per target, and returns their height."""
     pairs = [
         (a, b)
         for chain in layout.chains
@@ -88,7 +88,7 @@ def _connect(canvas: _Canvas, layout: BoxLayout, number: int, top: int, boxes: s
 
 
 class _Canvas:
-    """Characters and, in cells of their own, line pieces that join up."""
+    """Characters, and pieces of lines that connect to each other."""
 
     def __init__(self) -> None:
         self.cells: dict[tuple[int, int], str] = {}

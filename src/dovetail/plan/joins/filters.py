@@ -28,7 +28,7 @@ WHERE_BEFORE: dict[str, tuple[JoinType, ...]] = {
 
 
 class Filters(NamedTuple):
-    """Conditions before the join, by side; those that a theta join decides by; and those after it."""
+    """Conditions before the join, by side; those that a theta join evaluates; and those after it."""
 
     before: dict[str, list[exp.Expr]]
     on: list[exp.Expr]
@@ -67,7 +67,7 @@ def filters(program: Program, join: JoinView) -> Filters:
 
 def _not_in_on(program: Program, node: exp.Expr, side: str, how: JoinType) -> Exception:
     return program.plan_error(
-        f"`{pql_sql(node)[:80]}` reads the {side} side only, whose unmatched rows a {how.upper()} join keeps",
+        f"`{pql_sql(node)[:80]}` reads only the {side} side, whose unmatched rows a {how.upper()} join keeps",
         node,
         expected="in ON: equalities, the window, and conditions on a side whose unmatched rows are dropped",
         hint="to drop the rows, put it in WHERE; to keep them unmatched, make it part of the key, as in "
@@ -78,7 +78,7 @@ def _not_in_on(program: Program, node: exp.Expr, side: str, how: JoinType) -> Ex
 def _both_sides(program: Program, node: exp.Expr, how: JoinType, match: Match) -> Exception:
     if how == "inner":
         return program.plan_error(
-            f'`{pql_sql(node)[:80]}` reads both sides, but match = "{match}" picks without it',
+            f'`{pql_sql(node)[:80]}` reads both sides, but match = "{match}" picks before it is known',
             node,
             expected="equalities and one window",
             hint='use match = "all", or put the condition in WHERE if it may drop the picked pair',
@@ -87,5 +87,5 @@ def _both_sides(program: Program, node: exp.Expr, how: JoinType, match: Match) -
         f"`{pql_sql(node)[:80]}` reads both sides and is neither an equality nor the window",
         node,
         expected=f"for a {how.upper()} join: equalities, one window, conditions on one side",
-        hint="only an INNER join takes such a condition in ON; or put it in WHERE",
+        hint="only an INNER join can have such a condition in ON; otherwise put it in WHERE",
     )

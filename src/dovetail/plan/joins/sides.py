@@ -1,8 +1,9 @@
 """One side of a join as PQL: the slicer that writes its category, and the input table that the join reads.
 
-Paper, section 4.2: the slicer's view selects first the key and time expressions of the ON clause, then the
-columns of its side; its table writes all of them to a new category, sharded by the key. A theta join has no
-key: what its conditions read is written instead.
+Paper, section 4.2: the slicer's view selects the key and time expressions of the ON clause, then the columns
+of its side. Its table writes all of them to a new category, sharded by the key. Both sides of a key get the
+same type, and times are TIMESTAMPs. A theta join has no key; the operands of its conditions are written
+instead.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from dovetail.plan.types import Environment, common_type, family, is_timestamp, 
 
 @dataclass(frozen=True)
 class SideNames:
-    """What the split calls the relations of one side."""
+    """The names of one side's relations."""
 
     rows: str
     slicer: str
@@ -42,7 +43,7 @@ class SideNames:
 
 @dataclass(frozen=True)
 class JoinSide:
-    """`relation` is what the side read before the split."""
+    """`relation` is what the side reads."""
 
     names: SideNames
     relation: str
@@ -60,7 +61,7 @@ class JoinSide:
         items.append(named(self.time, "_time"))
         items.extend(named(carried.expression, carried.name) for carried in self.payload)
         rows = CreateView(self.names.rows, select(items, self.relation, self.conditions), span=self.span)
-        # Rows without a key need no buckets: tasks take them by their number.
+        # Rows without a key need no buckets: tasks share them out by row number.
         shard = call("xxhash64", *(column(key) for key in keys)) if keys else None
         storage = Storage("SCRIBE", self.names.category, shard, buckets if keys else 1, compression)
         passed = passed_on([item.alias for item in items], self.names.rows)
@@ -79,7 +80,7 @@ class JoinSide:
 def keys_of_one_type(
     program: Program, condition: JoinCondition, environment: Environment
 ) -> tuple[list[exp.Expr], list[exp.Expr]]:
-    """Keys hash alike only in one type: where the two sides' types differ, both are cast to the wider one."""
+    """Keys hash the same only in one type. If the two sides differ, both are cast to the wider one."""
     left_keys, right_keys = [], []
     for left, right in zip(condition.left_keys, condition.right_keys, strict=True):
         types = type_of(left, environment), type_of(right, environment)
@@ -102,7 +103,7 @@ def keys_of_one_type(
 
 
 def time_as_timestamp(program: Program, time: exp.Expr, environment: Environment) -> exp.Expr:
-    """The window's time expression, cast where its type is not known to be TIMESTAMP."""
+    """The window's time expression, with a cast if it is not known to be a TIMESTAMP."""
     type_ = type_of(time, environment)
     if type_ is not None and is_timestamp(type_):
         return time
@@ -111,7 +112,7 @@ def time_as_timestamp(program: Program, time: exp.Expr, environment: Environment
     text = pql_sql(time)
     numeric = family(type_) == "number"
     raise program.plan_error(
-        f"the window compares times, but {text} is {type_}",
+        f"the window needs times, but {text} is {type_}",
         time,
         expected="a TIMESTAMP",
         hint=f"seconds since 1970 become a time with timestamp_seconds({text}), or with timestamp_millis"
