@@ -6,7 +6,8 @@ import pytest
 
 from dovetail.service.checkout import checkout_root
 from dovetail.service.cli import main as cli
-from dovetail.service.metrics import Measured, families, to_markdown
+from dovetail.service.metrics import Measured
+from dovetail.service.prometheus import families, to_markdown
 
 
 def test_the_reference_page_is_current() -> None:

@@ -16,7 +16,8 @@ from prometheus_client.registry import Collector
 from dovetail.errors import DovetailError, SettingError
 from dovetail.log.homes.filesystem import open_store
 from dovetail.plan.physical import Plan
-from dovetail.service.metrics import Measured, families, measured_plan, to_prometheus
+from dovetail.service.metrics import Measured, measured_plan
+from dovetail.service.prometheus import families, to_prometheus
 
 EVERY_S = 5.0
 JSON_FILE, PROMETHEUS_FILE = "metrics.json", "metrics.prom"

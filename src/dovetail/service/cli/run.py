@@ -111,7 +111,7 @@ def run_application(
 
     home = home_at(home)
     follower = follower or Follower(on_snapshot)
-    follower.starting(pql_path.stem)
+    follower.starting("standard input" if str(pql_path) == "-" else pql_path.stem)
     began = time.monotonic()
     plan = compile_file(pql_path, home)
     with claimed(home, plan) as held:  # before Spark: an error about the home is reported at once

@@ -23,7 +23,7 @@ _STYLES = {True: "green", False: "bright_black", None: "yellow"}
 
 def _reference(wanted: bool) -> None:
     if wanted:
-        from dovetail.service.metrics import to_markdown
+        from dovetail.service.prometheus import to_markdown
 
         print(to_markdown(), end="")
         raise typer.Exit
@@ -50,7 +50,8 @@ def status(
     """List the applications of a home, or show how one is doing: its streams, matches and memory, what it
     waits for, and which settings to change."""
     from dovetail.service.cli.log_output import print_json
-    from dovetail.service.metrics import measured, to_prometheus
+    from dovetail.service.metrics import measured
+    from dovetail.service.prometheus import to_prometheus
 
     place = home_at(home)
     if application is None:
