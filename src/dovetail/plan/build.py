@@ -27,7 +27,6 @@ from dovetail.plan.physical import (
     Column,
     ConsoleSink,
     FileSink,
-    FilesSource,
     InputTable,
     JoinColumn,
     JoinStage,
@@ -44,7 +43,7 @@ from dovetail.plan.physical import (
 from dovetail.plan.problems import Problems
 from dovetail.plan.rules.lift_windows import window_call
 from dovetail.plan.scope import environment_of, output_names, relation_types
-from dovetail.plan.statements import CreateInput, CreateTable, CreateView, Program, Scribe, is_join, reads
+from dovetail.plan.statements import CreateInput, CreateTable, CreateView, Program, is_join, reads
 from dovetail.plan.types import is_timestamp
 
 
@@ -99,13 +98,7 @@ def _stage(program: Program, table: CreateTable) -> Stage:
 
 
 def input_table(table: CreateInput) -> InputTable:
-    origin = table.origin
-    source: ScribeSource | FilesSource
-    if isinstance(origin, Scribe):
-        source = ScribeSource(origin.category)
-    else:
-        source = FilesSource(origin.path, origin.format, origin.options)
-    return InputTable(table.name, tuple(Column(c.name, c.type) for c in table.columns), source)
+    return InputTable(table.name, tuple(Column(c.name, c.type) for c in table.columns), table.origin)
 
 
 def _output(program: Program, table: CreateTable) -> Output:
@@ -136,7 +129,7 @@ def _join_stage(program: Program, view: CreateView, output: Output) -> JoinStage
     for name in join.names:
         side = program.get(name)
         assert isinstance(side, CreateInput)
-        assert isinstance(side.origin, Scribe)
+        assert isinstance(side.origin, ScribeSource)
         categories.append(side.origin.category)
     given = join.options
     types = relation_types(program)
@@ -228,7 +221,7 @@ def _joins_below(program: Program, statement: CreateTable | CreateView | CreateI
         if isinstance(at, CreateView) and is_join(at):
             found[at.name] = at
         below = [program.get(name) for name in reads(at)]
-        if isinstance(at, CreateInput) and isinstance(at.origin, Scribe):
+        if isinstance(at, CreateInput) and isinstance(at.origin, ScribeSource):
             below = [
                 s for s in program if isinstance(s, CreateTable) and s.storage.category == at.origin.category
             ]

@@ -32,11 +32,15 @@ class Column:
 
 @dataclass(frozen=True)
 class ScribeSource:
+    """`FROM SCRIBE("category")`: a category of the log."""
+
     category: str
 
 
 @dataclass(frozen=True)
 class FilesSource:
+    """`FROM FILES("path", format = "...", ...)`: a directory that Spark reads as a stream."""
+
     path: str
     format: str
     options: tuple[tuple[str, str], ...] = ()

@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from dovetail.errors import PlanError, PqlError
 from dovetail.model.compression import Compression
+from dovetail.plan.physical import FilesSource, ScribeSource
 from dovetail.plan.source import PqlText, Span, span_of
 
 
@@ -24,22 +25,6 @@ class ColumnDef:
     name: str
     type: str | None = None
     span: Span | None = field(default=None, compare=False)
-
-
-@dataclass(frozen=True)
-class Scribe:
-    """`FROM SCRIBE("category")`: a category of the log."""
-
-    category: str
-
-
-@dataclass(frozen=True)
-class Files:
-    """`FROM FILES("path", format = "...", ...)`: a directory read as a stream by Spark."""
-
-    path: str
-    format: str
-    options: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -58,7 +43,7 @@ class Storage:
 class CreateInput:
     name: str
     columns: tuple[ColumnDef, ...]
-    origin: Scribe | Files
+    origin: ScribeSource | FilesSource
     span: Span | None = field(default=None, compare=False)
 
 

@@ -7,8 +7,9 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from dovetail.model.compression import COMPRESSIONS
 from dovetail.plan.nearest import did_you_mean
+from dovetail.plan.physical import FilesSource, ScribeSource
 from dovetail.plan.source import Span
-from dovetail.plan.statements import Files, Scribe, Storage
+from dovetail.plan.statements import Storage
 from dovetail.pql.select import parse_expression
 from dovetail.pql.tokens import Cursor, span
 
@@ -25,14 +26,14 @@ ARGUMENTS = {
 MOST_BUCKETS = 4096
 
 
-def parse_origin(cursor: Cursor) -> Scribe | Files:
+def parse_origin(cursor: Cursor) -> ScribeSource | FilesSource:
     """What follows FROM in CREATE INPUT TABLE."""
     if cursor.accept("SCRIBE"):
         cursor.expect("(")
         category, place = cursor.string('a category, as in SCRIBE("left")')
         _check_category(cursor, category, place)
         cursor.expect(")")
-        return Scribe(category)
+        return ScribeSource(category)
     if cursor.accept("FILES"):
         return _files(cursor)
     token = cursor.token
@@ -42,7 +43,7 @@ def parse_origin(cursor: Cursor) -> Scribe | Files:
     )
 
 
-def _files(cursor: Cursor) -> Files:
+def _files(cursor: Cursor) -> FilesSource:
     cursor.expect("(")
     path, place = cursor.string('a path, as in FILES("/data/left", format = "parquet")')
     if not path:
@@ -73,7 +74,7 @@ def _files(cursor: Cursor) -> Files:
             hint='add , format = ".."',
         )
     cursor.expect(")")
-    return Files(path, format_, tuple(options.items()))
+    return FilesSource(path, format_, tuple(options.items()))
 
 
 def _scalar(cursor: Cursor) -> tuple[str, Span]:

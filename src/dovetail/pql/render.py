@@ -7,13 +7,13 @@ import textwrap
 from dovetail.plan.dialect import deep_trees, pql_sql, quoted
 from dovetail.plan.interval_literal import words
 from dovetail.plan.joins.options import BY_NAME
+from dovetail.plan.physical import ScribeSource
 from dovetail.plan.statements import (
     CreateInput,
     CreateTable,
     CreateView,
     JoinOption,
     Program,
-    Scribe,
     Statement,
     Storage,
 )
@@ -63,7 +63,7 @@ def _input(statement: CreateInput) -> str:
         textwrap.wrap(columns, 100, initial_indent="  ", subsequent_indent="  ", break_long_words=False)
     )
     origin = statement.origin
-    if isinstance(origin, Scribe):
+    if isinstance(origin, ScribeSource):
         end = f"SCRIBE({text(origin.category)})"
     else:
         options = "".join(f", {quoted(name)} = {text(value)}" for name, value in origin.options)

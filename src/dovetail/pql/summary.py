@@ -22,9 +22,9 @@ from dovetail.plan.joins.words import (
     window_words,
     windows_words,
 )
-from dovetail.plan.physical import Column, JoinStage, Plan
+from dovetail.plan.physical import Column, JoinStage, Plan, ScribeSource
 from dovetail.plan.scope import environment_of, relation_types
-from dovetail.plan.statements import CreateInput, CreateTable, CreateView, Program, Scribe, Storage, is_join
+from dovetail.plan.statements import CreateInput, CreateTable, CreateView, Program, Storage, is_join
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ def _origin(table: CreateInput) -> str:
     origin = table.origin
     return (
         f'category "{origin.category}"'
-        if isinstance(origin, Scribe)
+        if isinstance(origin, ScribeSource)
         else f'{origin.format} files "{origin.path}"'
     )
 

@@ -18,7 +18,7 @@ from dovetail.log.category import Category, list_categories
 from dovetail.plan.build import input_table
 from dovetail.plan.dialect import quoted
 from dovetail.plan.physical import Column, FilesSource, InputTable, ScribeSource
-from dovetail.plan.statements import CreateInput, CreateTable, Files, Program, Scribe
+from dovetail.plan.statements import CreateInput, CreateTable, Program
 from dovetail.slicing.input_files import MissingInput, csv_header, input_files, local_path
 from dovetail.slicing.parquet_files import check_files, parquet_schema
 from dovetail.spark.arrow_types import spark_schema
@@ -46,7 +46,7 @@ def known_types(program: Program, home: str) -> dict[str, Mapping[str, str]]:
     for table in program:
         if isinstance(table, CreateInput):
             origin = table.origin
-            if isinstance(origin, Files):
+            if isinstance(origin, FilesSource):
                 known[table.name] = source_types(
                     FilesSource(origin.path, origin.format, origin.options), home
                 )
@@ -76,7 +76,7 @@ def seen_sources(program: Program, home: str) -> SourceFindings:
     for table in program:
         if not isinstance(table, CreateInput):
             continue
-        if isinstance(table.origin, Scribe) and (table.origin.category in unseen or not has_home):
+        if isinstance(table.origin, ScribeSource) and (table.origin.category in unseen or not has_home):
             continue  # the application writes it, or there is no home to look into
         try:
             types[table.name] = _seen_types(input_table(table), home)

@@ -20,7 +20,8 @@ from pql_texts import HOWS, programs
 from sqlglot import exp
 
 from dovetail.plan.dialect import spark_sql
-from dovetail.plan.statements import CreateInput, CreateTable, Program, Scribe
+from dovetail.plan.physical import ScribeSource
+from dovetail.plan.statements import CreateInput, CreateTable, Program
 from dovetail.pql.compile import trace
 
 
@@ -45,7 +46,7 @@ def results(program: Program, left: list[Any], right: list[Any]) -> dict[str, Co
     found = {}
     for statement in program:
         if isinstance(statement, CreateInput):
-            if isinstance(statement.origin, Scribe) and statement.origin.category in written:
+            if isinstance(statement.origin, ScribeSource) and statement.origin.category in written:
                 source = written[statement.origin.category]
                 database.execute(f'CREATE VIEW "{statement.name}" AS SELECT * FROM "{source}"')
             else:

@@ -6,7 +6,8 @@ import pytest
 from sqlglot import exp
 
 from dovetail.errors import PqlError
-from dovetail.plan.statements import CreateInput, CreateTable, CreateView, Files, Scribe
+from dovetail.plan.physical import FilesSource, ScribeSource
+from dovetail.plan.statements import CreateInput, CreateTable, CreateView
 from dovetail.pql.parser import parse
 
 
@@ -88,7 +89,7 @@ def test_keywords_comments_and_case() -> None:
         ("d", "DECIMAL(10, 2)"),
         ("order", None),
     ]
-    assert table.origin == Files("/x", "json", (("multiLine", "true"), ("maxFiles", "3")))
+    assert table.origin == FilesSource("/x", "json", (("multiLine", "true"), ("maxFiles", "3")))
     out = program.get("out")
     assert isinstance(out, CreateTable)
     assert out.storage.kind == "CONSOLE"
@@ -115,7 +116,7 @@ def test_scribe_storage_with_shard_and_buckets() -> None:
     assert out.storage.shard.sql(dialect="spark").lower() == "concat(`a`, 'b')"
     table = program.get("t")
     assert isinstance(table, CreateInput)
-    assert table.origin == Scribe("x.y")
+    assert table.origin == ScribeSource("x.y")
 
 
 def test_options_follow_on_and_come_before_where() -> None:

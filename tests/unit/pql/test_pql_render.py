@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pql_texts import programs
 
-from dovetail.plan.statements import Scribe
+from dovetail.plan.physical import ScribeSource
 from dovetail.pql.compile import trace
 from dovetail.pql.parser import parse
 from dovetail.pql.render import render, text
@@ -31,7 +31,7 @@ def test_string_literals(value: str) -> None:
         f"CREATE APPLICATION a; CREATE INPUT TABLE t (x) FROM FILES({text(value)}, format = 'json');"
     )
     (statement,) = program.statements
-    assert not isinstance(getattr(statement, "origin", None), Scribe)
+    assert not isinstance(getattr(statement, "origin", None), ScribeSource)
     assert statement.origin.path == value  # type: ignore[union-attr]
     assert parse(render(program)) == program
 

@@ -38,7 +38,7 @@ from dovetail.plan.physical import (
     Stage,
 )
 from dovetail.plan.scope import is_simple
-from dovetail.plan.statements import CreateInput, CreateTable, CreateView, Program, Scribe, is_join, reads
+from dovetail.plan.statements import CreateInput, CreateTable, CreateView, Program, is_join, reads
 
 Kind = Literal["category", "files", "slicer", "join", "sink"]
 """Boxes are data (category, files, sink) or operators (slicer, join)."""
@@ -146,7 +146,7 @@ def _key_types(program: Program, output: CategoryOutput) -> list[str]:
     types = {
         column.name: column.type or "?"
         for statement in program
-        if isinstance(statement, CreateInput) and statement.origin == Scribe(output.category)
+        if isinstance(statement, CreateInput) and statement.origin == ScribeSource(output.category)
         for column in statement.columns
     }
     return [f"{key} {types.get(key, '?')}" for key in output.keys]

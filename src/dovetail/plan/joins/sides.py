@@ -16,6 +16,7 @@ from dovetail.model.compression import Compression
 from dovetail.plan.dialect import call, cast_to, pql_sql
 from dovetail.plan.joins.columns import Carried
 from dovetail.plan.joins.condition import JoinCondition
+from dovetail.plan.physical import ScribeSource
 from dovetail.plan.source import Span
 from dovetail.plan.statements import (
     ColumnDef,
@@ -23,7 +24,6 @@ from dovetail.plan.statements import (
     CreateTable,
     CreateView,
     Program,
-    Scribe,
     Statement,
     Storage,
 )
@@ -74,7 +74,7 @@ class JoinSide:
         )
         columns.append(ColumnDef("_time", "TIMESTAMP"))
         columns.extend(ColumnDef(c.name, type_of(c.expression, environment)) for c in self.payload)
-        return CreateInput(self.names.input, tuple(columns), Scribe(self.names.category), self.span)
+        return CreateInput(self.names.input, tuple(columns), ScribeSource(self.names.category), self.span)
 
 
 def keys_of_one_type(

@@ -27,6 +27,7 @@ from dovetail.plan.joins.options import spelled_out
 from dovetail.plan.joins.sides import JoinSide, SideNames, keys_of_one_type, time_as_timestamp
 from dovetail.plan.joins.theta import Operands, rewritten
 from dovetail.plan.joins.windows import window_call
+from dovetail.plan.physical import ScribeSource
 from dovetail.plan.problems import each_statement
 from dovetail.plan.scope import Types, environment_of, relation_types
 from dovetail.plan.statements import (
@@ -35,7 +36,6 @@ from dovetail.plan.statements import (
     CreateTable,
     CreateView,
     Program,
-    Scribe,
     Statement,
     Storage,
     is_join,
@@ -187,5 +187,5 @@ class _Split:
         return [
             CreateView(rows, select(items, joined, conditions), span=view.span),
             CreateTable(output, select(passed_on(names, rows), rows), storage, view.span),
-            CreateInput(view.name, columns, Scribe(str(storage.category)), view.span),
+            CreateInput(view.name, columns, ScribeSource(str(storage.category)), view.span),
         ]
