@@ -41,7 +41,7 @@ class Rows(NamedTuple):
 
 
 Rate = Callable[[Floats], Floats]
-"""Rows a second at some event times."""
+"""Rows per second at some event times."""
 Delay = Callable[[Random, Floats], Floats]
 """Seconds from event to arrival, for some event times."""
 Hindrance = Callable[[Random, Rows], Rows]

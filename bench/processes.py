@@ -40,7 +40,7 @@ from bench.arrivals import (
 )
 
 Stream = Callable[[Random, float, float], Rows]
-"""`(random, seconds, rows a second)`."""
+"""`(random, seconds, rows per second)`."""
 
 
 def flowing(rate: Rate, delay: Delay, *hindrances: Hindrance) -> Callable[[Random, float], Rows]:

@@ -29,7 +29,7 @@ def parser() -> argparse.ArgumentParser:
         default=200_000,
         help="rows a side of a step, for snapshots (default: %(default)s)",
     )
-    add("--rate", type=int, default=40_000, help="right rows a second of figure 11 (default: %(default)s)")
+    add("--rate", type=int, default=40_000, help="right rows per second of figure 11 (default: %(default)s)")
     add(
         "--calm", type=float, default=10.0, help="seconds before the kill of figure 11 (default: %(default)s)"
     )

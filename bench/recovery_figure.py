@@ -35,7 +35,7 @@ LEFT_SHARE = 0.1
 
 @dataclass(frozen=True)
 class Plan:
-    """`calm_s` before the kill, and for so long after it; rows a second of the right stream."""
+    """`calm_s`: how long to run before the kill, and after it; rows per second of the right stream."""
 
     size: WindowSize
     rows_per_s: int = 40_000

@@ -41,7 +41,7 @@ OUTPUT = pa.schema([("left_id", pa.int64()), ("right_id", pa.int64()), ("amount"
 
 @dataclass(frozen=True)
 class WindowSize:
-    """So many right rows, in commits of at most so many rows."""
+    """A number of right rows, in commits of limited size."""
 
     rows: int
     commit_rows: int = 100_000

@@ -101,7 +101,7 @@ def simulate(
     seed: int = 0,
     drain: bool = False,
 ) -> Run:
-    """`restarts` is the share of steps after which the coordinator starts anew; `drain` ends both streams
+    """`restarts` is the share of steps after which the coordinator starts over; `drain` ends both streams
     in the end."""
     rng = np.random.default_rng(seed)
     run = Run(spec, SideRun.of(left), SideRun.of(right))

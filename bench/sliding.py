@@ -27,7 +27,7 @@ def parser() -> argparse.ArgumentParser:
     add("--design", action="append", help="some designs alone; may be given again")
     add("--index-window", type=int, default=21, help="of `index`, a power of two (default: %(default)s)")
     add("--seconds", type=float, default=2.0, help="of each run (default: %(default)s)")
-    add("--repeat", type=int, default=3, help="of scans and costs; medians are told (default: %(default)s)")
+    add("--repeat", type=int, default=3, help="of scans and costs; medians are shown (default: %(default)s)")
     add("--costs", type=Path, help="a file for the costs measured: dovetail simulate --costs FILE takes it")
     add("--out", type=Path, help="a folder for plots, as SVG (default: none is drawn)")
     add("--json", action="store_true", help="one JSON document on standard output instead of the tables")

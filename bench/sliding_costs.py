@@ -27,7 +27,7 @@ _HOPS = 1 << 20
 
 def costs(repeat: int) -> Costs:
     """From Kang's procedure: a row's time grows by one comparison a row of the window; what a row costs with
-    hardly any window is a message, and taking it up. Storing it is part of that, and is not told apart: so
+    hardly any window is a message, and taking it up. Storing it is part of that, and is not separated: so
     all cores are thought to store all rows. A result's cost is what many matches add."""
     base = _row_ns(Case(design="kang", window=_SMALL), repeat)
     levels = tuple(

@@ -27,7 +27,7 @@ def _rates(designs: list[dict[str, Any]], path: Path) -> None:
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     axes.set_xlabel("rows of a window")
-    axes.set_ylabel("rows a second")
+    axes.set_ylabel("rows per second")
     axes.legend(fontsize=8)
     axes.grid(visible=True, alpha=0.3)
     figure.tight_layout()

@@ -94,7 +94,7 @@ def measured(case: Case) -> Measured:
 
 
 def _saturated(join: SlidingJoin, case: Case, at: list[int]) -> tuple[float, int]:
-    """Rows a second when the join alone sets the pace; the same rows are made beforehand."""
+    """Rows per second when the join alone sets the pace; the same rows are made beforehand."""
     rate, pairs = 0.0, 0
     rows = max(case.batch * 4, 2048)
     while True:

@@ -9,13 +9,13 @@ from rich.table import Table
 
 _TITLES = {
     "scan": "Band scan in two dimensions, billions of comparisons a second on one core, beside C",
-    "designs": "Rows a second taken and held; median microseconds of stages at 2,000 rows/s or less",
+    "designs": "Rows per second taken and held; median microseconds of stages at 2,000 rows/s or less",
     "order": "What order costs (SplitJoin)",
     "selectivity": "What matches cost (SplitJoin)",
     "windows": "Windows by count and by time (SplitJoin)",
     "index": "The band index, one core",
     "latency": "Rows one at a time, one core, a window of 2^14: median microseconds",
-    "simulated": "SplitJoin measured and simulated, rows a second",
+    "simulated": "SplitJoin measured and simulated, rows per second",
 }
 
 
@@ -55,7 +55,7 @@ def _row(name: str, one: dict[str, Any]) -> dict[str, str]:
             "simulated": f"{one['simulated']:,.0f}",
             "ratio": f"{one['ratio']:.2f}",
         }
-    told = {
+    shown = {
         "design": one["design"],
         "cores": str(one["cores"]),
         "window": f"{one['window']:,}" + (" by time" if one["by_time"] else ""),
@@ -64,13 +64,13 @@ def _row(name: str, one: dict[str, Any]) -> dict[str, str]:
         "comparisons/s": f"{one['comparisons_per_s'] / 1e9:.2f} G",
     }
     if name == "order":
-        told["order"] = {"none": "none", "outer": f"outer, every {one['every']}"}.get(
+        shown["order"] = {"none": "none", "outer": f"outer, every {one['every']}"}.get(
             one["order"], f"inner, groups of {one['group']}"
         )
     if name == "selectivity":
-        told["values"] = f"{one['domain']:,}"
+        shown["values"] = f"{one['domain']:,}"
     if name == "index":
-        told["times the paper's 28 cores"] = f"{one['times_the_papers']:.0f}"
+        shown["times the paper's 28 cores"] = f"{one['times_the_papers']:.0f}"
     for stage, value in one["latency_us"].items():
-        told[stage] = f"{value:,.0f}"
-    return told
+        shown[stage] = f"{value:,.0f}"
+    return shown

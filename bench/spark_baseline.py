@@ -122,12 +122,12 @@ def run(
         .trigger(availableNow=True)
         .start()
     )
-    told = -1
+    shown = -1
     while not query.awaitTermination(1):
         last = query.lastProgress
-        if last is not None and last["batchId"] > told:
-            told = last["batchId"]
-            tell(f"batch {told}: {last['numInputRows']:,} rows in {last['batchDuration'] / 1000:.1f} s")
+        if last is not None and last["batchId"] > shown:
+            shown = last["batchId"]
+            tell(f"batch {shown}: {last['numInputRows']:,} rows in {last['batchDuration'] / 1000:.1f} s")
     elapsed_s = time.perf_counter() - started
     return _figures(list(query.recentProgress), dataset, elapsed_s)
 

@@ -1,4 +1,4 @@
-"""Theta joins: rows a second with one task and with two on the same work, by index and by scan, and end to
+"""Theta joins: rows per second with one task and with two on the same work, by index and by scan, and end to
 end on Spark.
 
 The work is a window of rows a side and as many new ones as asked for, with the papers' band of 10 either
@@ -38,7 +38,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--steps", type=int, default=50, help="small steps; 0: none")
     parser.add_argument("--scan-rows", type=int, default=1_000, help="new rows a side, by scan; 0: no scan")
     parser.add_argument("--spark-rows", type=int, default=300_000, help="rows a side on Spark; 0: no Spark")
-    parser.add_argument("--repeat", type=int, default=3, help="runs of each; medians are told")
+    parser.add_argument("--repeat", type=int, default=3, help="runs of each; medians are shown")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", action="store_true", help="print JSON")
     given = parser.parse_args(argv)

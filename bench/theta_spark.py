@@ -44,7 +44,7 @@ CREATE TABLE results AS SELECT left_id, right_id FROM near STORAGE NOOP;
 
 
 def measure(rows: int, repeat: int, seed: int) -> dict[str, Any]:
-    """The same figures as of the other paths. CPU time is not told: it would be that of the JVM, too."""
+    """The same figures as of the other paths. CPU time is left out, because it would include the JVM's."""
     spent: dict[int, list[float]] = {1: [], 2: []}
     found: set[int] = set()
     spark = open_session("bench_theta", "local[2]", "4g", {})

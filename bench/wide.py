@@ -119,7 +119,7 @@ def _cpu_us(work: Callable[[], None]) -> float:
 def lines(found: dict[str, Any]) -> list[str]:
     """The table for people."""
     plain, packed = found["plain"], found["compressed"]
-    told = [f"{'wide rows in the log':<32}{'plain':>10}{'compressed':>12}"]
+    table = [f"{'wide rows in the log':<32}{'plain':>10}{'compressed':>12}"]
     for name, label, digits in (
         ("bytes_per_row", "bytes a row", 0),
         ("payload_bytes_per_row", "payload bytes a row", 0),
@@ -127,5 +127,5 @@ def lines(found: dict[str, Any]) -> list[str]:
         ("gather_all_us_per_row", "gathering all, CPU µs a row", 2),
         ("gather_few_us_per_row", "gathering 1 in 100, CPU µs a row", 2),
     ):
-        told.append(f"{label:<32}{plain[name]:>10.{digits}f}{packed[name]:>12.{digits}f}")
-    return [*told, f"{'ratio of the payload':<32}{'':>10}{packed['ratio']:>12.1f}"]
+        table.append(f"{label:<32}{plain[name]:>10.{digits}f}{packed[name]:>12.{digits}f}")
+    return [*table, f"{'ratio of the payload':<32}{'':>10}{packed['ratio']:>12.1f}"]

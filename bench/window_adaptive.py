@@ -9,7 +9,7 @@ round: of two that are alike one has the better median by chance, but is not ahe
 
 `changing` is a stream that changes halfway: first unique keys, then keys with very many rows, at rest, every
 match looked at. It tells the time of the whole run, for each algorithm and for the choice that learns; what
-calibrating takes is told beside it.
+calibrating takes is shown beside it.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class Run:
     peak_bytes: int = 0
     memory: list[tuple[float, int]] = field(default_factory=list)
     rows_per_cpu_s: float | None = None
-    """By the CPU time of all threads: on a machine that others use too it says more than rows a second."""
+    """By the CPU time of all threads: on a machine that others use too it says more than rows per second."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
