@@ -11,8 +11,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 from xml.etree import ElementTree
@@ -24,40 +24,51 @@ from dovetail.errors import InputError
 from dovetail.service.checkout import checkout_root
 
 NOTHING_RAN = 5  # pytest's own status for it
+CORES = os.cpu_count() or 1
+SPARK_SESSIONS = min(2, CORES)
+"""Tests on Spark mostly wait: for a JVM to start, for a trigger, for a query to stop. Two processes, each
+with a session of its own, take little more than half the time of one. More need more memory than a laptop
+has."""
 
 
 @dataclass(frozen=True)
 class Tier:
-    """A group of tests with its own cost. `folders` that do not exist yet are skipped; lint has none.
-    `parallel`: as many processes as cores; what runs on Spark takes all cores as it is."""
+    """A group of tests with its own cost. Lint has no `folders`. A tier that is not `usual` runs only when it
+    is named."""
 
     name: str
     sentence: str
     folders: tuple[str, ...] = ()
-    parallel: bool = False
+    processes: int = CORES
+    environment: Mapping[str, str] = field(default_factory=dict)
+    usual: bool = True
 
 
 TIERS = (
     Tier("lint", "ruff, mypy --strict, import layers"),
     Tier(
         "pure",
-        "plain functions, golden files, the repository itself",
-        ("tests/unit", "tests/golden", "tests/repo"),
-        parallel=True,
+        "plain functions, golden files, commands, the repository itself",
+        ("tests/unit", "tests/golden", "tests/repo", "tests/service"),
     ),
     Tier(
         "laws",
         "properties of every join, and outside witnesses",
         ("tests/laws", "tests/differential"),
-        parallel=True,
     ),
     Tier(
         "faults",
         "arrivals on a simulated clock, and processes that die",
         ("tests/simulation", "tests/faults"),
-        parallel=True,
     ),
-    Tier("spark", "end to end on Spark, and the command line", ("tests/spark", "tests/service")),
+    Tier("spark", "end to end on Spark", ("tests/spark",), processes=SPARK_SESSIONS),
+    Tier(
+        "search",
+        "the same properties and faults on thousands of new examples: hours",
+        ("tests/laws", "tests/differential", "tests/simulation", "tests/faults"),
+        environment={"HYPOTHESIS_PROFILE": "thorough", "FUZZ_MUTANTS": "100000"},
+        usual=False,
+    ),
 )
 
 
@@ -71,12 +82,12 @@ class Outcome:
     skipped: int = 0
 
 
-Runner = Callable[[Sequence[str], Path], int]
+Runner = Callable[[Sequence[str], Path, Mapping[str, str]], int]
 
 
-def run_visibly(command: Sequence[str], root: Path) -> int:
+def run_visibly(command: Sequence[str], root: Path, environment: Mapping[str, str]) -> int:
     sys.stdout.flush()
-    return subprocess.run(command, cwd=root, check=False).returncode
+    return subprocess.run(command, cwd=root, check=False, env={**os.environ, **environment}).returncode
 
 
 def run_lint(root: Path, runner: Runner) -> Outcome:
@@ -89,7 +100,7 @@ def run_lint(root: Path, runner: Runner) -> Outcome:
         (python, "-m", "mypy"),
         (lint_imports, "--no-logo"),
     )
-    codes = [runner(check, root) for check in checks]
+    codes = [runner(check, root, {}) for check in checks]
     failed = sum(code != 0 for code in codes)
     return Outcome(next((code for code in codes if code), 0), len(codes) - failed, failed)
 
@@ -104,10 +115,10 @@ def run_pytest(tier: Tier, root: Path, extra: Sequence[str], runner: Runner) -> 
         return Outcome(NOTHING_RAN)
     with tempfile.TemporaryDirectory() as scratch:
         report = Path(scratch) / "junit.xml"
-        spread = [f"--numprocesses={os.cpu_count() or 1}"] if tier.parallel else []
+        spread = [f"--numprocesses={tier.processes}", "--dist=worksteal"]  # tests differ much in length
         said = ["-q", "--durations=8", "--durations-min=5", f"--junitxml={report}"]
         command = [sys.executable, "-m", "pytest", *said, *spread, *folders, *extra]
-        return count(report, runner(command, root))
+        return count(report, runner(command, root, tier.environment))
 
 
 def count(report: Path, status: int) -> Outcome:
@@ -178,7 +189,7 @@ def run_tests(
     context: typer.Context,
     tiers: Annotated[
         list[str] | None,
-        typer.Argument(help="Tiers to run. Without any, run all in order.", autocompletion=_names),
+        typer.Argument(help="Tiers to run. Without any, all but search run in order.", autocompletion=_names),
     ] = None,
     list_tiers: Annotated[bool, typer.Option("--list", help="List the tiers.")] = False,
 ) -> None:
@@ -195,5 +206,6 @@ def run_tests(
                 expected=", ".join(known),
                 hint="dovetail test --list describes them",
             )
-    asked = [known[name] for name in dict.fromkeys(tiers or known)]
+    usual = [tier.name for tier in TIERS if tier.usual]
+    asked = [known[name] for name in dict.fromkeys(tiers or usual)]
     raise typer.Exit(run_tiers(asked, checkout_root(), context.obj))

@@ -1,8 +1,8 @@
 """Nothing that was written is trusted when it is read back: whatever is in a file, the answer is the right
 one or a documented error.
 
-`FUZZ_MUTANTS=100000 FUZZ_SEED=7 pytest tests/faults/test_fuzz.py` looks for longer. What a mutant does is
-shown by `python -m faults.fuzzer SEED NUMBER 1`, in tests/.
+`FUZZ_MUTANTS=100000 FUZZ_SEED=7 pytest tests/faults/test_fuzz.py` looks for longer. In tests/, `python -m
+faults.fuzzer SEED NUMBER 1` shows what a mutant does.
 """
 
 from __future__ import annotations

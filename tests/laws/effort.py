@@ -1,7 +1,8 @@
-"""How many examples each law is tried on: `HYPOTHESIS_PROFILE=thorough pytest tests/laws` for a long run.
+"""The number of examples for each law.
 
-A usual run tries the same examples every time; a thorough one tries new ones, and prints what reproduces a
-failure. A failure worth keeping becomes an `@example` of its law.
+A usual run tries the same few examples every time. `dovetail test search` (or `HYPOTHESIS_PROFILE=thorough
+pytest tests/laws`) tries thousands of new ones and prints how to reproduce a failure. A failure worth keeping
+becomes an `@example` of its law.
 """
 
 import os

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 from dovetail.service.checkout import find_checkout
 from dovetail.service.cli import main as cli
+from dovetail_dev import test_command
 from dovetail_dev.test_command import NOTHING_RAN, TIERS, count, run_tiers
 
-LINT, PURE, LAWS, FAULTS, SPARK = TIERS
-Runner = Callable[[Sequence[str], Path], int]
+LINT, PURE, LAWS, FAULTS, SPARK, SEARCH = TIERS
+USUAL = TIERS[:-1]
+Runner = Callable[[Sequence[str], Path, Mapping[str, str]], int]
 
 
 def junit(tests: int, failures: int = 0, errors: int = 0, skipped: int = 0) -> str:
@@ -23,7 +25,7 @@ def junit(tests: int, failures: int = 0, errors: int = 0, skipped: int = 0) -> s
 def fake(reports: dict[str, tuple[int, str | None]], seen: list[str]) -> Runner:
     """A runner that writes the JUnit file of the tier whose first folder is on the command line."""
 
-    def run(command: Sequence[str], root: Path) -> int:
+    def run(command: Sequence[str], root: Path, environment: Mapping[str, str]) -> int:
         if "pytest" not in command:
             seen.append("lint")
             return 0
@@ -55,7 +57,7 @@ def test_all_tiers_pass_and_the_last_line_is_the_total(
         "tests/simulation": (0, junit(3)),
         "tests/spark": (0, junit(2)),
     }
-    assert run_tiers(TIERS, checkout, [], fake(reports, seen)) == 0
+    assert run_tiers(USUAL, checkout, [], fake(reports, seen)) == 0
     assert seen == ["lint"] * 4 + ["tests/unit", "tests/laws", "tests/simulation", "tests/spark"]
     assert capsys.readouterr().out.splitlines()[-1] == "22 passed, 0 failed"
 
@@ -106,6 +108,24 @@ def test_arguments_after_the_dashes_are_pytests(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(SystemExit):
         cli.main(["test", "laws", "pure", "--", "-k", "one or two", "--list"])
     assert asked == [([LAWS, PURE], ["-k", "one or two", "--list"])]
+
+
+def test_a_search_runs_when_it_is_named_and_looks_further(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr(
+        test_command, "run_tiers", lambda tiers, root, extra: asked.append([t.name for t in tiers]) or 0
+    )
+    for arguments in ([], ["search"]):
+        with pytest.raises(SystemExit):
+            cli.main(["test", *arguments])
+    assert asked == [["lint", "pure", "laws", "faults", "spark"], ["search"]]
+
+    given: list[Mapping[str, str]] = []
+    run_tiers([LAWS, SEARCH], checkout, [], lambda command, root, environment: given.append(environment) or 1)
+    run_tiers([SEARCH], checkout, [], lambda command, root, environment: given.append(environment) or 1)
+    assert given == [{}, {"HYPOTHESIS_PROFILE": "thorough", "FUZZ_MUTANTS": "100000"}]
 
 
 def test_outside_a_checkout_there_are_no_commands_for_developers(tmp_path: Path) -> None:
