@@ -235,7 +235,7 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "engine/step_log.py": ("record",),
     "kernels/flags.py": "our own sources, of which machine code on disk has a stamp",
     "simulate/costs_file.py": "costs that people give the simulator",
-    "log/ingest/json_screen.py": "input of people: unreadable rows are kept aside",
+    "log/ingest/json_lines.py": "input of people: unreadable rows are kept aside",
     "model/join_config.py": "an option that the driver hands to its own tasks, in no file",
     "service/cli/bench.py": "sources of the benchmarks",
     "service/cli/demo.py": "a query that the demo has written a moment before",

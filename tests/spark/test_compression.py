@@ -6,9 +6,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dovetail.log.category import Category
+from dovetail.log.commit import Packing
 from dovetail.log.ingest.append import append_file
 from dovetail.log.ingest.files import find_files
-from dovetail.log.packing import Packing
 from spark.application import Application
 from spark.batch import count, database, differences, join_sql
 from spark.events import events, write_files

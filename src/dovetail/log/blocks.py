@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from dovetail.errors import CorruptFile
 from dovetail.log.cache import BLOCKS
-from dovetail.log.codec import Codec, CodecError
+from dovetail.log.dictionary import Codec, CodecError
 
 BLOCK_BYTES = 16 << 10
 COLUMN = pa.field("_payload", pa.run_end_encoded(pa.int32(), pa.large_binary()), nullable=False)

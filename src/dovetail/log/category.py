@@ -21,9 +21,9 @@ from dovetail.errors import CategoryMismatch, CategoryNotFound, CorruptFile
 from dovetail.log import appending, definition, dictionary, history, rejected, retention
 from dovetail.log import segment as segment_format
 from dovetail.log.cache import SEGMENTS, VERIFIED
-from dovetail.log.codec import Codec
 from dovetail.log.commit import Commit, PlacedSegment, RejectedRows, SegmentInfo
 from dovetail.log.definition import Definition, folder_of
+from dovetail.log.dictionary import Codec
 from dovetail.log.homes.filesystem import Store, absolute_home, open_store
 from dovetail.log.limits import Limits, Role, limits_of
 from dovetail.log.packer import Packer

@@ -2,23 +2,54 @@
 
 Law: commit `n` begins where commit `n - 1` ends (`first_row`), so rows are numbered densely over the
 category; and `producers` maps every producer that ever appended to its last batch, so a batch enters once.
+
+Why a commit repeats what the one before it said (the row count, all producers): whoever appends then reads
+one file and no other. Retention may delete all commits but the newest, and nothing is forgotten. No record
+beside the commits can disagree with them after a crash.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from dovetail.errors import CorruptFile
 from dovetail.log import document
-from dovetail.log.packing import Packing
 from dovetail.model import json_values as said
 from dovetail.model.frequent_key import FrequentKey
 from dovetail.model.sketch import EventTimeSketch, merge_sketches
 
 KIND, VERSION = "dovetail.commit", 2
+
+
+@dataclass(frozen=True)
+class Packing:
+    """How a segment's payload was compressed: enough to see a category drift. `raw_bytes` is what a plain
+    segment would hold; `dictionary` is None if there was none."""
+
+    raw_bytes: int
+    stored_bytes: int
+    dictionary: str | None
+
+    @property
+    def ratio(self) -> float:
+        return self.raw_bytes / max(1, self.stored_bytes)
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any] | None) -> Packing | None:
+        if value is None:
+            return None
+        named = value["dictionary"]
+        return cls(
+            raw_bytes=said.whole(value["raw_bytes"]),
+            stored_bytes=said.whole(value["stored_bytes"]),
+            dictionary=None if named is None else said.file_name(named),
+        )
 
 
 @dataclass(frozen=True)

@@ -26,10 +26,8 @@ import pyarrow as pa
 from dovetail.errors import DovetailError
 from dovetail.log import dictionary as dictionaries
 from dovetail.log.blocks import Int64s, Packed, cut, payload_schema, serialized
-from dovetail.log.codec import PLAIN, Codec, train
-from dovetail.log.commit import SegmentInfo
-from dovetail.log.dictionary import Dictionary
-from dovetail.log.packing import Packing
+from dovetail.log.commit import Packing, SegmentInfo
+from dovetail.log.dictionary import PLAIN, Codec, Dictionary, train
 
 if TYPE_CHECKING:
     from dovetail.log.category import Category
@@ -48,7 +46,7 @@ DICTIONARY_BYTES = 64 << 10
 
 
 class _Block(NamedTuple):
-    """`recent`: of a segment like those that drift is told by, which may be smaller than older ones."""
+    """`recent`: from one of the segments that drift is measured by. Older ones may be larger."""
 
     data: bytes
     raw_bytes: int

@@ -25,11 +25,10 @@ import xxhash
 from dovetail.errors import CorruptFile, UnknownVersion
 from dovetail.kernels.grouping import group_by_bucket
 from dovetail.log.blocks import COLUMN, Blocks, Packed, mapped_schema, payload_schema
-from dovetail.log.codec import Codec
-from dovetail.log.commit import PlacedSegment, SegmentInfo
+from dovetail.log.commit import Packing, PlacedSegment, SegmentInfo
+from dovetail.log.dictionary import Codec
 from dovetail.log.document import checksum
 from dovetail.log.homes.filesystem import Output, Write
-from dovetail.log.packing import Packing
 from dovetail.log.schema import fit
 from dovetail.model.frequent_key import FrequentKey, most_frequent
 from dovetail.model.sketch import EventTimeSketch
@@ -53,7 +52,7 @@ CodecOf = Callable[[str | None], Codec]
 
 @dataclass(frozen=True)
 class Segment:
-    """An open segment. `mapped` has the columns that lie in the file as they are: all of them, unless the
+    """An open segment. `mapped` has the columns that are in the file as they are: all of them, unless the
     payload is in `blocks`. `first_row` is the number of its first row in the category (0 while
     uncommitted)."""
 
@@ -147,6 +146,7 @@ def write_segment(
         schema = mapped_schema(batch.schema)
         columns = [batch.column(name) for name in schema.names]
         batch = pa.RecordBatch.from_arrays([*columns, packed.column()], schema=schema.append(COLUMN))
+    # A name that nobody used before: a task that Spark runs twice writes two files, and one is committed.
     name, tally = f"{uuid.uuid4().hex}.arrow", _Tally()
 
     def fill(output: Output) -> None:
@@ -217,6 +217,9 @@ def read_segment(
 ) -> Segment:
     """The segment in a file's bytes, checked against what its commit says of it. `verified`: this process has
     seen its checksum match before. `codec_of` is asked for a dictionary when a block is first unpacked."""
+    # Size and checksum before anything is parsed: Arrow trusts the offsets in a file, and a wrong one reads
+    # memory that is not the file's. A segment never changes, so one look per process is enough. The size is
+    # looked at each time: a mapped file that was cut short ends the process at the first page that is gone.
     if buffer.size != info.bytes or not (verified or checksum(buffer) == info.checksum):
         raise _corrupt("the file is corrupt: its bytes are not those that were written", where, info)
     try:
@@ -236,7 +239,7 @@ def read_segment(
     try:
         counts = tuple(json.loads(metadata[b"dovetail.rows_per_bucket"]))
         batch = reader.get_batch(0).replace_schema_metadata(None)
-        batch.validate()
+        batch.validate()  # not `full`: that would read every row, and the checksum has vouched for them
         single = reader.num_record_batches == 1
     except (pa.ArrowException, OSError, TypeError, ValueError, KeyError, IndexError) as error:
         raise _corrupt(f"the segment cannot be read: {error}", where, info) from error

@@ -21,8 +21,8 @@ from dovetail.log.category import Category, list_categories
 from dovetail.log.ingest import delimited, json_lines
 from dovetail.log.ingest.append import Appended, append_file, usual_time_column
 from dovetail.log.ingest.files import detect, find_files
-from dovetail.log.ingest.salvage import salvage
 from dovetail.log.ingest.source import InputFile
+from dovetail.log.ingest.text import salvage
 
 TIMESTAMP = pa.timestamp("us", "UTC")
 
@@ -538,8 +538,8 @@ def test_formats_are_told_apart(home: Home, name: str, start: bytes, expected: s
     assert detect(home.file(name, start)) == expected
 
 
-def test_a_format_that_cannot_be_told_must_be_said(home: Home) -> None:
-    with pytest.raises(InputError, match="cannot be told") as caught:
+def test_a_format_that_the_name_does_not_say_must_be_given(home: Home) -> None:
+    with pytest.raises(InputError, match="does not say its format") as caught:
         home.append("data.txt", "id\n1\n")
     assert "--format" in (caught.value.hint or "")
     with pytest.raises(InputError, match="unknown format"):

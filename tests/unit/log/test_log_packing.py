@@ -17,8 +17,7 @@ from dovetail.log import blocks
 from dovetail.log.blocks import BLOCK_BYTES, cut
 from dovetail.log.cache import BLOCKS
 from dovetail.log.category import Category
-from dovetail.log.commit import SegmentInfo
-from dovetail.log.packing import Packing
+from dovetail.log.commit import Packing, SegmentInfo
 from wide_rows import SCHEMA, noise, put, wide_rows
 
 

@@ -1,1 +1,1 @@
-"""Where a home may lie: on this machine, or in an object store."""
+"""The places a home can be: a local disk, or an object store."""

@@ -19,7 +19,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from dovetail.errors import HomeError
 
 _CONFLICTS = 5
-"""A PUT that collides with another one under way may be told to try again."""
+"""S3 may answer a PUT that collides with another one under way by asking to try again."""
 
 
 class ConditionalPut:

@@ -1,4 +1,4 @@
-"""Where a home lies: files by path below it, on local disk or on any filesystem that pyarrow opens by URI.
+"""A home as files: by path below it, on local disk or on any filesystem that pyarrow opens by URI.
 
 Law of every store: a file under its final name is whole. `create` never replaces a file, `replace` does so in
 one step, and a failure at any point leaves at most a temporary file, which nothing reads.
@@ -119,7 +119,7 @@ def open_store(home: str) -> Store:
 
 
 def shown(home: str) -> str:
-    """A home as people are told it: without how it is reached, and above all without credentials."""
+    """A home as people see it: without how it is reached, and above all without credentials."""
     if "://" not in home:
         return home
     parts = urlsplit(home)

@@ -1,9 +1,16 @@
 """A home on local disk: every write is durable and atomic, and any number of processes may write at once.
 
-A file is written under a temporary name and synced; then it gets its final name by `link`, which fails if the
-name is taken (`create`), or by `rename` (`write`, `replace`); then its folder is synced. Of files that nobody
-looks for before all are there (`writing`), threads sync one while the next is made, and their folder is
-synced once, after the last.
+A file is written under a temporary name and synced. Then it gets its final name by `link`, which fails if
+the name is taken (`create`), or by `rename`, which replaces (`write`, `replace`). Then its folder is synced.
+
+Why in this order. A name that reaches the disk before the content would, after a loss of power, belong to an
+empty or torn file: so the content is synced first. A name that is not on disk when we return could vanish
+with the power, and with it a commit that was acknowledged: so the folder is synced before anyone is answered.
+Between the two, others may already see the name and act on it. That is safe where names reach the disk in the
+order they were given (the journals of ext4 and XFS): whatever they sync afterwards takes this name along.
+
+Nobody looks for segments before their commit names them. So threads sync one while the next is made
+(`writing`), and their folder is synced once, after the last of them and before the commit.
 """
 
 from __future__ import annotations
@@ -121,6 +128,8 @@ class LocalStore:
         final = self._path(path)
         with self._temporary(path, lambda file: file.write(data)) as temporary:
             try:
+                # Not `rename`: that would replace the commit of whoever was faster. `link` decides in one
+                # step of the filesystem, for all processes and on NFS too.
                 os.link(temporary, final)
             except FileExistsError:
                 return False
@@ -150,7 +159,7 @@ class LocalStore:
         with self._trouble("lock", path):
             descriptor = os.open(self._path(path), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
-            held = True
+            held = True  # the system releases it when the process ends, however that happens
             with self._trouble("lock", path):
                 try:
                     fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
@@ -201,7 +210,7 @@ class LocalStore:
 
     @staticmethod
     def _dropped(file: BinaryIO, temporary: str) -> None:
-        with contextlib.suppress(OSError):  # a full disk is told by the first who notices
+        with contextlib.suppress(OSError):  # a full disk was reported where it was noticed first
             file.close()
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)

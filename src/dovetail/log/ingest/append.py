@@ -51,7 +51,7 @@ def append_file(
     compression: str | None = None,
     progress: Progress = lambda done_bytes: None,
 ) -> Appended:
-    """Append a file to a category, which its schema makes if there is none (with 1 bucket unless told)."""
+    """Append a file to a category. If there is none, the file's schema makes it, by default with 1 bucket."""
     source = open_source(file, kind)
     try:
         category = Category.open(home, name)

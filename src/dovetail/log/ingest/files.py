@@ -92,7 +92,7 @@ def detect(file: InputFile) -> str:
     if start.startswith(b"{"):
         return "json"
     raise InputError(
-        "the format of the file cannot be told from its name",
+        "the name of the file does not say its format",
         where=file.path,
         expected="a name that ends in .parquet, .json, .jsonl or .csv (.gz, .bz2 or .zst after it is fine)",
         hint="say it with --format parquet | json | csv",

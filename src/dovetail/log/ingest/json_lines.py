@@ -11,24 +11,27 @@ fails is found by halving.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import pyarrow as pa
 import pyarrow.json as pj
 from pyarrow import types
 
 from dovetail.errors import InputError
-from dovetail.log.ingest.json_screen import Kinds, inferred_kinds, screen, wanted_kinds
-from dovetail.log.ingest.salvage import salvage
 from dovetail.log.ingest.source import InputFile, Progress, Reject, category_schema
-from dovetail.log.ingest.text import TIMES, candidates, fit_texts
+from dovetail.log.ingest.text import TIMES, candidates, fit_texts, salvage
 from dovetail.log.schema import differences
 
 _BLOCK_BYTES = 4 << 20
 _NULL_LINE = re.compile(rb"^[ \t]*null[ \t\r]*$", re.MULTILINE)
 
 Parse = Callable[[bytes], pa.Table]
+Kinds = dict[str, str | range]
+"""By column: what kind of JSON value it holds; whole numbers by their range."""
+
+_KIND_OF = {bool: "boolean", int: "number", float: "number", str: "string", list: "array", dict: "object"}
 
 
 class JsonSource:
@@ -186,3 +189,58 @@ def _wider(first: pa.DataType, second: pa.DataType) -> pa.DataType:
 
 def _text_for_time(kind: pa.DataType) -> pa.DataType:
     return pa.string() if types.is_timestamp(kind) else kind
+
+
+def wanted_kinds(schema: pa.Schema) -> Kinds:
+    """The kinds of the columns of a category, as far as they are certain."""
+    kinds: Kinds = {}
+    for field in schema:
+        if types.is_integer(field.type):
+            bits = field.type.bit_width - types.is_signed_integer(field.type)
+            kinds[field.name] = range(-(2**bits) if types.is_signed_integer(field.type) else 0, 2**bits)
+        elif kind := _kind(field.type):
+            kinds[field.name] = kind
+    return kinds
+
+
+def inferred_kinds(found: Mapping[str, pa.DataType]) -> Kinds:
+    """The kinds of the columns seen so far; those of others are learned from the first line that has them."""
+    return {name: kind for name, known in found.items() if (kind := _kind(known))}
+
+
+def screen(line: bytes, kinds: Kinds) -> str | None:
+    """Why the line cannot be a row of such columns, or None. The parser may still refuse a line that passes.
+    Adds the kinds of columns that are new."""
+    try:
+        row = json.loads(line.decode())
+    except UnicodeDecodeError as error:
+        return f"the line is not UTF-8: {error.reason}"
+    except (ValueError, RecursionError) as error:
+        return f"not JSON: {error}"
+    if not isinstance(row, dict):
+        return f"expected an object, found {_KIND_OF.get(type(row), 'null')}"
+    for name, value in row.items():
+        if value is None:
+            continue
+        kind = _KIND_OF[type(value)]
+        wanted = kinds.setdefault(name, kind)
+        if isinstance(wanted, str):
+            if kind != wanted:
+                return f"column {name}: expected {wanted}, found {kind}"
+        elif kind != "number":
+            return f"column {name}: expected number, found {kind}"
+        elif isinstance(value, float) or value not in wanted:
+            return f"column {name}: expected a whole number in {wanted[0]}..{wanted[-1]}, found {value}"
+    return None
+
+
+def _kind(kind: pa.DataType) -> str | None:
+    if types.is_boolean(kind):
+        return "boolean"
+    if types.is_integer(kind) or types.is_floating(kind):
+        return "number"
+    if types.is_string(kind) or types.is_large_string(kind):
+        return "string"
+    if types.is_struct(kind):
+        return "object"
+    return "array" if types.is_list(kind) or types.is_large_list(kind) else None

@@ -16,10 +16,10 @@ from dovetail.log.ingest.text import TIMESTAMP
 from dovetail.log.schema import log_schema, plain_type
 
 Progress = Callable[[int], None]
-"""Told how many bytes of the file are behind us."""
+"""Called with the number of bytes of the file that are done."""
 
 Reject = Callable[[str, str], None]
-"""Told the raw text of a row that cannot be read, and the reason."""
+"""Called with the raw text of a row that cannot be read, and the reason."""
 
 _AS_IN_SPARK = {
     pa.null(): pa.string(),
@@ -53,7 +53,7 @@ class InputFile:
 
     @contextlib.contextmanager
     def open(self) -> Iterator[pa.NativeFile]:
-        """The file's bytes, as they lie there."""
+        """The file's bytes, as they are stored."""
         filesystem, path = locate(self.path)
         with self.trouble("file"), filesystem.open_input_file(path) as file:
             yield file

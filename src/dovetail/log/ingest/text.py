@@ -6,14 +6,13 @@ the microsecond, and UTC if they name no zone; they become `timestamp[us, UTC]`,
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
-
-from dovetail.log.ingest.salvage import salvage
 
 TIMESTAMP = pa.timestamp("us", "UTC")
 TIMES = (pa.date32(), TIMESTAMP)
@@ -24,6 +23,8 @@ _ZONED = r"\d:\d{2}.*(Z|[+-]\d{2}(:?\d{2})?)$"
 _FINER_ZEROS = r"(\.\d{6})0+"
 _LEADING_ZERO = r"^-?0[0-9xX]"
 _TRUTH = r"^(?i:true|false)$"
+
+Value = TypeVar("Value")
 
 
 class Fitted(NamedTuple):
@@ -134,3 +135,29 @@ def _timestamps(texts: pa.Array) -> pa.Array:
     nothing = pa.scalar(None, pa.string())
     local = pc.if_else(zoned, nothing, texts).cast(pa.timestamp("us")).cast(TIMESTAMP)
     return pc.coalesce(pc.if_else(zoned, texts, nothing).cast(TIMESTAMP), local)
+
+
+class Part(NamedTuple, Generic[Value]):
+    """Rows `start..stop-1`: what the attempt gave, or why it failed."""
+
+    start: int
+    stop: int
+    value: Value | None
+    reason: str | None
+
+
+def salvage(count: int, attempt: Callable[[int, int], Value]) -> Iterator[Part[Value]]:
+    """Run `attempt(start, stop)` over all rows; it raises ArrowInvalid where a row is bad. What fails is
+    halved until it is one row: the parts cover all rows in order, and a part that failed is one row long.
+    With `k` bad rows that takes about `k log(count / k)` attempts; with none, one."""
+    pending = [(0, count)] if count else []
+    while pending:
+        start, stop = pending.pop()
+        try:
+            yield Part(start, stop, attempt(start, stop), None)
+        except pa.ArrowInvalid as error:
+            if stop - start == 1:
+                yield Part(start, stop, None, str(error))
+            else:
+                middle = (start + stop) // 2
+                pending += [(middle, stop), (start, middle)]
