@@ -1,6 +1,6 @@
 """Law: `out[i]` is element `at[i]` of piece `piece[i]`; where `piece[i]` is negative there is none.
 
-A column of the log lies in as many pieces as there are segments, each mapped somewhere else. Arrow's `take`
+A column of the log is in as many pieces as there are segments, each mapped somewhere else. Arrow's `take`
 would first copy them all into one, however few elements are wanted; these kernels go to the elements, by the
 address of each piece. The caller keeps the pieces alive, and knows that `at` is within them.
 """
@@ -23,7 +23,7 @@ Int32s = NDArray[np.int32]
 def locate(
     starts: Int64s, end: int, rows: Int64s, piece: Int32s, at: Int64s, touched: NDArray[np.bool_]
 ) -> int:
-    """Where rows lie, by number, in pieces that follow each other: the first rows of the pieces are `starts`,
+    """Where rows are, by number, in pieces that follow each other: the first rows of the pieces are `starts`,
     the last piece ends before row `end`. A negative number is no row, and in piece -1. Returns the place of a
     number that no piece has, -1 if there is none."""
     last = len(starts) - 1
@@ -33,7 +33,7 @@ def locate(
         if row < 0:
             piece[i], at[i] = -1, row
             continue
-        if row < low or row >= high:  # neighbours often lie in one piece
+        if row < low or row >= high:  # neighbours are often in one piece
             if last < 0 or row < starts[0] or row >= end:
                 return i
             found, above = 0, last

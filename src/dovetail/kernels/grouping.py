@@ -18,7 +18,7 @@ MAX_BUCKETS = 1 << 16
 
 
 class Grouping(NamedTuple):
-    """`order` is None when the rows are grouped as they stand."""
+    """`order` is None when the rows are grouped already."""
 
     order: npt.NDArray[np.int64] | None
     counts: npt.NDArray[np.int64]

@@ -10,18 +10,25 @@ An entry is 24 bytes, whatever the width of the row: event time, row number in t
 32 bits of the key's hash (the *tag*), and the next older slot of its chain. With the head array a slot costs
 26 to 28 bytes.
 
-Nothing is ever unlinked. Chains run from newer to older, so a link that leads to a slot which is not older
-than the one it comes from is a leftover from before the slot was reused, and ends the chain. A leftover head
-may lead into another chain; there no tag can be equal (the chain is chosen by bits of the tag), so nothing
-wrong is found.
+Nothing is ever unlinked. To take an entry out of its chain we would have to walk to it from the head, a cache
+miss for each step and each row that expires. Instead expiry marks entries dead (time = DEAD), block by block
+in the order of memory, and links stay as they are. Leftover links and heads do no harm:
 
-Expiry marks entries dead (time = DEAD) block by block; blocks whose smallest live time has not been passed
-are skipped. The tail advances over blocks that are wholly dead. Entries that outlive their neighbours (rows
-dated in the future) hold the tail back until the ring is full; then it is rebuilt from its live entries, in
-place of growing if enough slots come free.
+- The *age* of a slot is its distance from the tail, so a newer entry has a larger age. A walk goes on only to
+  a slot whose age is smaller than that of the slot before it. So it ends, after at most USED steps.
+- A link was made to an older entry. If its slot has been given back, its age is now at least USED; if it has
+  been reused, it is newer than the link's own slot. Either way the walk ends there. It misses nothing: slots
+  are given back oldest first, so everything behind the link is gone as well.
+- A leftover head may lead to an entry of another chain, and on along that chain. The low bits of the tag
+  choose the chain, so no tag there equals the one we look for. The head's own chain has no entry left: each
+  would be older than the slot that was reused.
 
-A ring carries a fingerprint of its live entries (`kernels/fingerprint.py`), and `intact` says of one that was
-read back whether it is as the kernels left it: no link leads out of the arrays, and all of it is found.
+Expiry skips blocks whose smallest live time has not been passed. The tail advances over blocks that are
+wholly dead. Entries that outlive their neighbours (rows dated in the future) hold the tail back until the
+ring is full. Then it is rebuilt from its live entries, and grows only if that frees too few slots.
+
+A ring carries a fingerprint of its live entries (`kernels/fingerprint.py`). `intact` checks a ring that was
+read back: no link leads out of the arrays, and every live entry is found.
 """
 
 from __future__ import annotations
@@ -88,18 +95,22 @@ def _grown(array: Int64s, size: int) -> Int64s:
 
 @kernel
 def stamp(ring: Ring, more: int | np.uint64) -> None:
-    """Something was added to the fingerprint, or taken away."""
+    """Add to the fingerprint, or take away from it (modulo 2^64)."""
     ring.meta[PRINT] = np.int64(np.uint64(ring.meta[PRINT]) + np.uint64(more))
 
 
 @kernel
 def insert(ring: Ring, tags: UInt32s, times: Int64s, rows: Int64s, matched: NDArray[np.bool_]) -> np.uint32:
-    """Append rows at the head. The caller has made sure of the room, and says with `choose` what they have
-    picked where picks are kept.
+    """Append rows at the head. The caller has made sure that there is room, and calls `choose` afterwards
+    where picks are kept.
 
-    Each chain's head is a cache miss, so those of PROBE_GROUP rows are fetched in a loop that does nothing
-    else, so that the misses overlap. What it read is returned for no other reason than that the compiler
-    must not leave it out.
+    Each chain's head is a cache miss. So a loop that does nothing else first reads those of PROBE_GROUP rows,
+    and the misses overlap. We return what it read only so that the compiler does not remove the loop.
+
+    A crash in here leaves heads that lead to slots which HEAD and USED do not count yet. A walk would stop at
+    them and miss the live entries behind. That is safe only because nobody reads such a ring again: the live
+    index (`engine/live_index.py`) removes its header before a step and writes it after the step, and without
+    a header the ring is rebuilt from snapshots and the log.
     """
     # for i in rows: entries[slot] = times[i], rows[i], tags[i], heads[chain]; heads[chain] = slot; slot += 1
     capacity = len(ring.entries)
@@ -117,7 +128,7 @@ def insert(ring: Ring, tags: UInt32s, times: Int64s, rows: Int64s, matched: NDAr
             entry["time"] = times[i]
             entry["row"] = (rows[i] << 1) | matched[i]
             entry["tag"] = tags[i]
-            entry["next"] = ring.heads[chain]
+            entry["next"] = ring.heads[chain]  # may be a leftover, which no walk follows
             more += entry_print(slot, times[i], (rows[i] << 1) | matched[i], tags[i])
             ring.heads[chain] = np.uint32(slot)
             block = slot // BLOCK_ROWS
@@ -134,7 +145,7 @@ def insert(ring: Ring, tags: UInt32s, times: Int64s, rows: Int64s, matched: NDAr
 
 @kernel
 def choose(ring: Ring, slots: Int64s, times: Int64s, rows: Int64s) -> None:
-    """What the entries just inserted at these slots have picked before."""
+    """Note the partners that the entries just inserted at these slots have picked before."""
     more = np.uint64(0)
     for i in range(len(slots)):
         ring.best_time[slots[i]] = times[i]
@@ -176,7 +187,7 @@ def probe(ring: Ring, tags: UInt32s, times: Int64s, low: int, high: int) -> tupl
             if where[j] != NO_SLOT:
                 age = np.int64(where[j]) - tail
                 age += capacity if age < 0 else 0
-                if age < used:
+                if age < used:  # else the head is a leftover
                     who[walking] = start + j
                     where[walking] = where[j]
                     newest[walking] = age
@@ -203,7 +214,7 @@ def probe(ring: Ring, tags: UInt32s, times: Int64s, low: int, high: int) -> tupl
                 if slot != NO_SLOT:
                     age = np.int64(slot) - tail
                     age += capacity if age < 0 else 0
-                    if age < newest[j]:
+                    if age < newest[j]:  # else the link is a leftover, and the walk ends
                         who[still] = i
                         where[still] = slot
                         newest[still] = age
@@ -214,7 +225,7 @@ def probe(ring: Ring, tags: UInt32s, times: Int64s, low: int, high: int) -> tupl
 
 @kernel
 def find(ring: Ring, tags: UInt32s, rows: Int64s) -> Int64s:
-    """The slot of each row number, or -1 where it is not in the ring (any more)."""
+    """The slot of each row number, or -1 if it is not in the ring (any more)."""
     capacity = np.int64(len(ring.entries))
     mask = np.uint32(len(ring.heads) - 1)
     tail = ring.meta[TAIL]
@@ -305,14 +316,15 @@ def expire(ring: Ring, bound: int) -> Int64s:
                 less += entry_print(slot, time, entry["row"], entry["tag"])
                 if picks:
                     less += pick_print(slot, ring.best_time[slot], ring.best_row[slot])
-                entry["time"] = DEAD
+                entry["time"] = DEAD  # its link stays: chains lead through dead entries
             ring.block_min[block] = smallest
         block += 1
         if block == blocks:
             block = 0
     ring.meta[LIVE] -= count
     stamp(ring, np.uint64(0) - less)
-    # Give wholly dead blocks back. The head's own block stays until it is full.
+    # Give wholly dead blocks back, oldest first: leftover links are harmless only in this order. The head's
+    # own block stays until it is full, so that the tail is always at the start of a block.
     while ring.meta[USED] >= BLOCK_ROWS and ring.block_min[ring.meta[TAIL] // BLOCK_ROWS] == FOREVER:
         ring.meta[USED] -= BLOCK_ROWS
         ring.meta[TAIL] += BLOCK_ROWS
@@ -323,10 +335,10 @@ def expire(ring: Ring, bound: int) -> Int64s:
 
 @kernel
 def kill(ring: Ring, slots: Int64s) -> Int64s:
-    """Take entries out before their time (a left row that wanted one partner and has it).
+    """Mark entries dead before their time (a left row that wanted one partner and has it).
 
-    Slots may repeat; returns each that was alive once. `block_min` may now be too small, never too large: the
-    next expire() that passes it looks again and corrects it.
+    Slots may repeat; returns each that was alive, once. `block_min` may now be too small, but never too
+    large, so expiry skips no block that it must look at. The next expiry that passes it corrects it.
     """
     killed = np.empty(len(slots), np.int64)
     count = 0
