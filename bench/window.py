@@ -11,13 +11,14 @@ import argparse
 import json
 import os
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bench.window_adaptive import Changing, Settled, Tell
+    from bench.window_adaptive import Changing, Say, Settled
     from bench.window_studies import Size
 
 
@@ -25,27 +26,26 @@ def parser(names: tuple[str, ...], algorithms: tuple[str, ...]) -> argparse.Argu
     parse = argparse.ArgumentParser(prog="dovetail bench window", description=__doc__)
     add = parse.add_argument
     add("--scale", type=float, default=0.1, help="share of the paper's rates and rows (default: %(default)s)")
-    add("--threads", type=int, action="append", help="may be given again (default: 1 and the cores)")
-    add("--algorithm", choices=algorithms, action="append", help="some alone; may be given again")
-    add("--only", choices=names, action="append", help="some studies alone; may be given again")
+    add("--threads", type=int, action="append", help="repeat for several (default: 1 and one per core)")
+    add("--algorithm", choices=algorithms, action="append", help="run only this one; repeat for several")
+    add("--only", choices=names, action="append", help="run only this study; repeat for several")
     add(
         "--repeat",
         type=int,
         default=3,
-        help="of runs that count (the best is taken), and rounds of choices (default: %(default)s)",
+        help="runs of each count, of which the best is taken, and rounds of choices (default: %(default)s)",
     )
-    add("--data", type=Path, help="a folder with the authors' stock and rovio files (default: generated)")
-    add("--seed", type=int, default=1, help="of the generators (default: %(default)s)")
-    add("--out", type=Path, help="a folder for the plots, as SVG (default: none are drawn)")
-    add("--json", action="store_true", help="one JSON document on standard output instead of the tables")
+    add("--data", type=Path, help="folder with the authors' stock and rovio files (default: generated)")
+    add("--seed", type=int, default=1, help="random seed of the generators (default: %(default)s)")
+    add("--out", type=Path, help="folder for the plots, as SVG (default: draw none)")
+    add("--json", action="store_true", help="print one JSON document instead of tables")
     return parse
 
 
 def main(argv: list[str]) -> int:
     _make_importable()
-    from bench.window_report import show, show_changing, show_settled
-    from bench.window_runs import run_study
-    from bench.window_studies import Size, studies
+    from bench.window_report import draw, show, show_changing, show_settled
+    from bench.window_studies import Size, run_study, studies
     from dovetail.intra_window.join import ALGORITHMS
 
     names = tuple(study.name for study in studies(Size(0.1, None, 1, (1,))))
@@ -56,33 +56,31 @@ def main(argv: list[str]) -> int:
     threads = tuple(dict.fromkeys(args.threads or (1, os.cpu_count() or 1)))
     asked = Size(args.scale, args.data, args.seed, threads)
 
-    def tell(line: str) -> None:
+    def say(line: str) -> None:
         print(f"{line} ...", file=sys.stderr, flush=True)
 
     wanted = args.only or (*names, *CHOICES)
     found = {
-        study: run_study(study, threads, tuple(args.algorithm or ALGORITHMS), args.repeat, tell)
+        study: run_study(study, threads, tuple(args.algorithm or ALGORITHMS), args.repeat, say)
         for study in studies(asked)
         if study.name in wanted
     }
-    choices = {name: make(asked, args.repeat, tell) for name, make in CHOICES.items() if name in wanted}
+    choices = {name: make(asked, args.repeat, say) for name, make in CHOICES.items() if name in wanted}
     if args.out:
-        from bench.window_plots import draw
-
         args.out.mkdir(parents=True, exist_ok=True)
         for study, runs in found.items():
             if runs:
                 draw(study, runs, args.out)
     settled, changed = choices.get("adaptive", []), choices.get("changing")
     if args.json:
-        said = {
+        document = {
             "scale": args.scale,
             "threads": threads,
-            "studies": {study.name: [run.to_json() for run in runs] for study, runs in found.items()},
-            "adaptive": [one.to_json() for one in settled],
-            "changing": changed and changed.to_json(),
+            "studies": {study.name: [asdict(run) for run in runs] for study, runs in found.items()},
+            "adaptive": [asdict(one) for one in settled],
+            "changing": changed and asdict(changed),
         }
-        print(json.dumps(said, indent=1))
+        print(json.dumps(document, indent=1))
     else:
         show(found)
         if settled:
@@ -93,21 +91,21 @@ def main(argv: list[str]) -> int:
     return 0 if all(right) and (changed is None or changed.same) else 1
 
 
-def _settled(size: Size, rounds: int, tell: Tell) -> list[Settled]:
+def _settled(size: Size, rounds: int, say: Say) -> list[Settled]:
     from bench.window_adaptive import settled
     from bench.window_workloads import WORKLOADS
 
     windows = [make(size.share(name), size.folder, size.seed) for name, make in WORKLOADS.items()]
-    return settled(windows, max(size.threads), rounds, tell)
+    return settled(windows, max(size.threads), rounds, say)
 
 
-def _changing(size: Size, rounds: int, tell: Tell) -> Changing:
+def _changing(size: Size, rounds: int, say: Say) -> Changing:
     from bench.window_adaptive import changing
 
-    return changing(size.scale, max(size.threads), rounds, 12, size.seed, tell)
+    return changing(size.scale, max(size.threads), rounds, 12, size.seed, say)
 
 
-CHOICES: dict[str, Callable[[Size, int, Tell], Any]] = {"adaptive": _settled, "changing": _changing}
+CHOICES: dict[str, Callable[[Size, int, Say], Any]] = {"adaptive": _settled, "changing": _changing}
 """What is no study of one window: rounds of all algorithms and of the choice that learns."""
 
 

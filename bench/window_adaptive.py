@@ -1,24 +1,24 @@
 """The choice that learns, beside the best of the eight and the paper's tree: real windows, one after another.
 
-In every round all eight algorithms join the workload's window once, and each of three choosers, one for each
-wish, joins it a few times by its own choice and learns from that. So all are measured in the same minutes. A
-loss is how much worse a median is than that of the best of the eight: 0 % is the best choice. `settled` is
-what the chooser would take after the last round, `run` the second half of the windows it really joined.
-`behind` is the share of rounds in which a choice was more than a tenth worse than the best one in the same
-round: of two that are alike one has the better median by chance, but is not ahead in nearly all rounds.
+In every round all eight algorithms join the workload's window once. Each of three choosers, one for each
+wish, then joins it a few times by its own choice and learns from that. So all are measured in the same
+minutes. A loss says how much worse a median is than that of the best of the eight: 0 % is the best choice.
+`settled` is what the chooser would take after the last round, `run` the second half of the windows it really
+joined. `behind` is the share of rounds in which a choice was more than a tenth worse than the best one in the
+same round: of two that are alike one has the better median by chance, but is not ahead in nearly all rounds.
 
 `changing` is a stream that changes halfway: first unique keys, then keys with very many rows, at rest, every
-match looked at. It tells the time of the whole run, for each algorithm and for the choice that learns; what
-calibrating takes is shown beside it.
+match looked at. It gives the time of the whole run for each algorithm and for the choice that learns, and
+beside it the time that calibrating takes.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from statistics import fmean, median
-from typing import Any, get_args
+from typing import get_args
 
 from bench.window_workloads import Micro, Window, debs
 from dovetail.intra_window.adaptive import Adaptive
@@ -27,7 +27,7 @@ from dovetail.intra_window.cost import JoinCosts, calibrate
 from dovetail.intra_window.join import ALGORITHMS, summed
 from dovetail.intra_window.metrics import MeasuredJoin, measure
 
-Tell = Callable[[str], None]
+Say = Callable[[str], None]
 TRIES_A_ROUND = 3
 NEAR = 0.1
 VALUES: dict[str, Callable[[MeasuredJoin], float]] = {
@@ -66,17 +66,14 @@ class Settled:
     tried: int
     right: bool
 
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
-
-def settled(windows: Sequence[Window], threads: int, rounds: int, tell: Tell) -> list[Settled]:
-    tell("calibrating")
+def settled(windows: Sequence[Window], threads: int, rounds: int, say: Say) -> list[Settled]:
+    say("calibrating")
     costs = calibrate(threads)
-    return [one for window in windows for one in _of_workload(window, threads, rounds, costs, tell)]
+    return [one for window in windows for one in _of_workload(window, threads, rounds, costs, say)]
 
 
-def _of_workload(window: Window, threads: int, rounds: int, costs: JoinCosts, tell: Tell) -> list[Settled]:
+def _of_workload(window: Window, threads: int, rounds: int, costs: JoinCosts, say: Say) -> list[Settled]:
     facts, expected = facts_of(window, threads), window.matches
     took: dict[str, dict[str, list[float]]] = {wish: {name: [] for name in ALGORITHMS} for wish in VALUES}
     choosers = {wish: Adaptive(costs, wish) for wish in get_args(Wish)}
@@ -90,7 +87,7 @@ def _of_workload(window: Window, threads: int, rounds: int, costs: JoinCosts, te
         return seen
 
     for number in range(rounds):
-        tell(f"adaptive {window.name}: round {number + 1} of {rounds}")
+        say(f"adaptive {window.name}: round {number + 1} of {rounds}")
         for name in ALGORITHMS:
             seen = run(name)
             for wish, value in VALUES.items():
@@ -144,15 +141,12 @@ class Changing:
 
     same: bool
 
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
-
-def changing(scale: float, threads: int, rounds: int, each: int, seed: int, tell: Tell) -> Changing:
+def changing(scale: float, threads: int, rounds: int, each: int, seed: int, say: Say) -> Changing:
     """`each`: windows before and after the change."""
     first = Micro(int(12_800 * scale), int(12_800 * scale), seed=seed, at_rest=True).make("unique keys")
     second = debs(scale, None, seed)
-    tell("calibrating")
+    say("calibrating")
     began = time.perf_counter()
     costs = calibrate(threads)
     calibrating_s = time.perf_counter() - began
@@ -161,7 +155,7 @@ def changing(scale: float, threads: int, rounds: int, each: int, seed: int, tell
     ends = ("", "")
     for number in range(rounds):
         for name, spent in seconds.items():
-            tell(f"changing: {name}, round {number + 1} of {rounds}")
+            say(f"changing: {name}, round {number + 1} of {rounds}")
             chooser, last = Adaptive(costs), []
             checks = []
             began = time.perf_counter()

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from bench.window import main
 from bench.window_adaptive import behind, settled
-from bench.window_report import show_settled
-from bench.window_runs import Run, run_study
-from bench.window_studies import Point, Size, Study, studies
+from bench.window_report import draw, show_settled
+from bench.window_studies import Point, Run, Size, Study, run_study, studies
 from bench.window_workloads import PUBLISHED, WORKLOADS, Micro, Window
 
 from dovetail.intra_window import cost
@@ -56,8 +55,6 @@ def test_tables_and_plots(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 
 def test_workloads_are_drawn(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    from bench.window_plots import draw
-
     study = next(studies(Size(0.1, None, 1, (1,))))
     phases = dict.fromkeys(("wait", "partition", "build/sort", "merge", "probe", "other"), 1.0)
     runs = [
