@@ -13,9 +13,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from bench.child import SYSTEMS, Join, Order, System, dataset_to_json
-from bench.measure import PeakRss
-from bench.reference import Counts, batch_join
+from bench.child import SYSTEMS, Join, Order, dataset_to_json
+from bench.command import tell
+from bench.measure import Figures, PeakRss
+from bench.reference import batch_join
 from bench.report import Outcome, Report
 from bench.workload import Workload, generate
 from dovetail.errors import RunError
@@ -35,11 +36,11 @@ def compare(args: argparse.Namespace, workload: Workload, join: Join = "interval
     signal.signal(signal.SIGTERM, _end)  # so that no process and no file stays behind
     with tempfile.TemporaryDirectory(prefix="dovetail-bench-") as work:
         data: Path = args.data or Path(work) / "data"
-        _tell("writing the workload" if args.data is None else f"workload in {data}")
+        tell("writing the workload" if args.data is None else f"workload in {data}")
         timed = generate(workload, data)
         warm_up = generate(Workload(WARM_UP_ROWS, WARM_UP_FILES, args.seed, args.span_minutes), data)
         expected = batch_join(timed, window_us, join)
-        _tell(f"batch join: {expected.matched:,} pairs, {expected.unmatched:,} left rows alone")
+        tell(f"batch join: {expected.matched:,} pairs, {expected.unmatched:,} left rows alone")
         outcomes: list[Outcome] = []
         versions: dict[str, str] = {}
         for repeat in range(args.repeat):
@@ -62,8 +63,9 @@ def compare(args: argparse.Namespace, workload: Workload, join: Join = "interval
                 )
                 said, peak_rss_bytes = _run_child(order, label)
                 versions |= said["versions"]
-                outcomes.append(_outcome(system, said, peak_rss_bytes))
-                _tell(f"{label}: {outcomes[-1].rows_per_s:,.0f} rows/s in {outcomes[-1].elapsed_s:.1f} s")
+                figures = Figures(**said["figures"])
+                outcomes.append(Outcome(system, figures, said["cpu_s"], said["cold_start_s"], peak_rss_bytes))
+                tell(f"{label}: {figures.rows_per_s:,.0f} rows/s in {figures.elapsed_s:.1f} s")
     return Report(
         rows=workload.rows,
         window_minutes=args.window_minutes,
@@ -100,7 +102,7 @@ def _run_child(order: Order, label: str) -> tuple[dict[str, Any], int]:
             with PeakRss(child.pid) as peak:
                 assert child.stdout is not None
                 for line in child.stdout:
-                    _tell(f"{label}, {line.rstrip()}")
+                    tell(f"{label}, {line.rstrip()}")
                 child.wait()
         finally:
             if child.poll() is None:
@@ -112,23 +114,3 @@ def _run_child(order: Order, label: str) -> tuple[dict[str, Any], int]:
             f"the {order.system} run failed with exit code {child.returncode}:\n{tail}", where=label
         )
     return json.loads(Path(order.outcome).read_text()), peak.bytes
-
-
-def _outcome(system: System, said: dict[str, Any], peak_rss_bytes: int) -> Outcome:
-    figures = said["figures"]
-    return Outcome(
-        system=system,
-        elapsed_s=figures["elapsed_s"],
-        rows_per_s=figures["input_rows"] / figures["elapsed_s"],
-        cpu_s=said["cpu_s"],
-        cold_start_s=said["cold_start_s"],
-        peak_rss_bytes=peak_rss_bytes,
-        state_rows=figures["state_rows"],
-        state_bytes=figures["state_bytes"],
-        counts=Counts(figures["matched"], figures["unmatched"]),
-        details=figures["details"],
-    )
-
-
-def _tell(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

@@ -7,8 +7,6 @@ What payload takes there, plain and compressed, is measured by `wide.py` on fewe
 
 from __future__ import annotations
 
-import argparse
-import json
 import resource
 import time
 from typing import Any
@@ -16,31 +14,32 @@ from typing import Any
 import numpy as np
 
 from bench import wide
+from bench.command import Command, finish
 
 BATCH_ROWS = 1_000_000
 LIMIT_BYTES = 4_000_000_000
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="dovetail bench memory", description=__doc__)
-    parser.add_argument("--rows", type=int, default=50_000_000, help="rows in the window")
-    parser.add_argument("--wide-rows", type=int, default=200_000, help="wide rows in the log; 0: none")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    arguments = parser.parse_args(argv)
+    command = Command("memory", __doc__)
+    command.number("--rows", 50_000_000, "rows in the window")
+    command.count("--wide-rows", 200_000, "wide rows in the log; 0 leaves them out")
+    arguments = command.parse_args(argv)
     found: dict[str, Any] = measure(arguments.rows)
     if arguments.wide_rows:
         found["wide"] = wide.measure(arguments.wide_rows)
-    if arguments.json:
-        print(json.dumps(found))
-    else:
-        print(f"rows in the window    {found['rows']:>16,}")
-        print(f"index bytes           {found['index_bytes']:>16,}   {found['index_bytes_per_row']:.1f} a row")
-        print(f"peak resident bytes   {found['peak_rss_bytes']:>16,}   {found['base_rss_bytes']:,} before")
-        print(f"limit                 {LIMIT_BYTES:>16,}   {'kept' if found['fits'] else 'EXCEEDED'}")
-        print(f"inserted rows/s       {found['rows_per_s']:>16,.0f}")
-        if arguments.wide_rows:
-            print("", *wide.lines(found["wide"]), sep="\n")
+    finish(arguments.json, found, lambda: show(found))
     return 0 if found["fits"] else 1
+
+
+def show(found: dict[str, Any]) -> None:
+    print(f"rows in the window    {found['rows']:>16,}")
+    print(f"index bytes           {found['index_bytes']:>16,}   {found['index_bytes_per_row']:.1f} per row")
+    print(f"peak resident bytes   {found['peak_rss_bytes']:>16,}   {found['base_rss_bytes']:,} before")
+    print(f"limit                 {LIMIT_BYTES:>16,}   {'kept' if found['fits'] else 'EXCEEDED'}")
+    print(f"inserted rows/s       {found['rows_per_s']:>16,.0f}")
+    if "wide" in found:
+        print("", *wide.lines(found["wide"]), sep="\n")
 
 
 def measure(rows: int) -> dict[str, float]:

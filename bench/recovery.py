@@ -8,55 +8,36 @@ join and starts each again on its state. See `docs/how-to/benchmark.md` and `doc
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 import tempfile
 from pathlib import Path
+
+from bench.command import Command, finish, tell
 
 PARTS = ("replay", "snapshots", "figure_11", "restart")
 
 
-def parser() -> argparse.ArgumentParser:
-    parse = argparse.ArgumentParser(prog="dovetail bench recovery", description=__doc__)
-    add = parse.add_argument
-    add("--rows", type=int, default=20_000_000, help="right rows in the window (default: %(default)s)")
-    add("--commit-rows", type=int, default=100_000, help="rows of a commit (default: %(default)s)")
-    add("--seed", type=int, default=1, help="of the generator (default: %(default)s)")
-    add("--repeat", type=int, default=3, help="of the replay (default: %(default)s)")
-    add(
-        "--step-rows",
-        type=int,
-        default=200_000,
-        help="rows a side of a step, for snapshots (default: %(default)s)",
-    )
-    add("--rate", type=int, default=40_000, help="right rows per second of figure 11 (default: %(default)s)")
-    add(
-        "--calm", type=float, default=10.0, help="seconds before the kill of figure 11 (default: %(default)s)"
-    )
-    add("--after", type=float, default=30.0, help="seconds after it (default: %(default)s)")
-    add(
-        "--spark-rows",
-        type=int,
-        default=2_000_000,
-        help="right rows in the state of Spark's own join; 0 leaves it out (default: %(default)s)",
-    )
-    add("--only", choices=PARTS, action="append", help="some parts alone; may be given again")
-    add("--work", type=Path, help="a folder with room for the log (default: the temporary directory)")
-    add("--out", type=Path, help="a folder for the plot, as SVG (default: none is drawn)")
-    add("--json", action="store_true", help="one JSON document on standard output instead of the tables")
-    return parse
+def command() -> Command:
+    made = Command("recovery", __doc__)
+    made.number("--rows", 20_000_000, "right rows in the window")
+    made.number("--commit-rows", 100_000, "rows of a commit")
+    made.count("--seed", 1, "random seed")
+    made.number("--repeat", 3, "replays")
+    made.number("--step-rows", 200_000, "rows per side of a step, for snapshots")
+    made.number("--rate", 40_000, "right rows per second of figure 11")
+    made.number("--calm", 10.0, "seconds before the kill of figure 11")
+    made.number("--after", 30.0, "seconds after it")
+    made.count("--spark-rows", 2_000_000, "right rows in the state of Spark's own join; 0 leaves it out")
+    made.parts(PARTS)
+    made.add_argument("--work", type=Path, help="a folder with room for the log; default: a temporary one")
+    made.add_argument("--out", type=Path, help="draw the plot, as SVG, into this folder")
+    return made
 
 
 def main(argv: list[str]) -> int:
-    _make_importable()
     from bench import recovery_report
     from bench.recovery_window import WindowSize
 
-    parse = parser()
-    args = parse.parse_args(argv)
-    for name in ("rows", "commit_rows", "repeat", "step_rows", "rate", "calm", "after"):
-        if getattr(args, name) <= 0:
-            parse.error(f"--{name.replace('_', '-')} must be positive")
+    args = command().parse_args(argv)
     size = WindowSize(args.rows, args.commit_rows, seed=args.seed)
     report = recovery_report.Report()
     for part in args.only or PARTS:
@@ -67,10 +48,7 @@ def main(argv: list[str]) -> int:
 
         args.out.mkdir(parents=True, exist_ok=True)
         draw(report.figure_11, args.out)
-    if args.json:
-        print(json.dumps(report.to_json(), indent=1))
-    else:
-        recovery_report.show(report)
+    finish(args.json, report.to_json(), lambda: recovery_report.show(report))
     return 0 if report.sound else 1
 
 
@@ -79,26 +57,15 @@ def _made(part: str, args: argparse.Namespace, size: object, work: Path) -> obje
     from bench.recovery_replay import replay
     from bench.recovery_snapshots import snapshots
 
-    def tell(line: str) -> None:
-        print(f"{part.replace('_', ' ')}: {line} ...", file=sys.stderr, flush=True)
+    def told(line: str) -> None:
+        tell(f"{part.replace('_', ' ')}: {line} ...")
 
     if part == "replay":
-        return replay(size, work, args.repeat, tell)
+        return replay(size, work, args.repeat, told)
     if part == "snapshots":
-        return snapshots(args.step_rows, 10, args.seed, work, tell)
+        return snapshots(args.step_rows, 10, args.seed, work, told)
     if part == "figure_11":
-        return figure_11(Plan(size, args.rate, args.calm, args.after), work, tell)
+        return figure_11(Plan(size, args.rate, args.calm, args.after), work, told)
     from bench.recovery_restart import restart
 
-    return restart(size, args.spark_rows, work, tell)
-
-
-def _make_importable() -> None:
-    """`dovetail bench` loads this file by its path: let it find the package it belongs to."""
-    root = str(Path(__file__).resolve().parent.parent)
-    if root not in sys.path:
-        sys.path.insert(0, root)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    return restart(size, args.spark_rows, work, told)

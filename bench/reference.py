@@ -31,8 +31,7 @@ def batch_join(dataset: Dataset, window_us: int, join: str = "interval") -> Coun
 def by_duckdb(dataset: Dataset, window_us: int) -> Counts:
     import duckdb
 
-    found = duckdb.execute(
-        f"""
+    sql = f"""
         SELECT count(r.key), count(*) - count(r.key)
         FROM read_parquet('{dataset.files("left")}/*.parquet') AS l
         LEFT JOIN read_parquet('{dataset.files("right")}/*.parquet') AS r
@@ -40,7 +39,8 @@ def by_duckdb(dataset: Dataset, window_us: int) -> Counts:
                                                AND l.eventtime + to_microseconds({window_us})
         WHERE l.key >= 0
         """
-    ).fetchone()
+    with duckdb.connect() as database:
+        found = database.execute(sql).fetchone()
     assert found is not None
     return Counts(int(found[0]), int(found[1]))
 

@@ -5,7 +5,7 @@ Every figure of a system is the median of its repeats; `ratio` is that of the tw
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
 
@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.child import SYSTEMS, Join, System
+from bench.measure import Figures
 from bench.reference import Counts
 
 
@@ -21,19 +22,23 @@ class Outcome:
     """One repeat of one system: what its process reported, and its peak memory seen from outside."""
 
     system: System
-    elapsed_s: float
-    rows_per_s: float
+    figures: Figures
     cpu_s: float
     cold_start_s: float | None
     peak_rss_bytes: int
-    state_rows: int
-    state_bytes: int
-    counts: Counts
-    details: dict[str, Any]
 
     @property
-    def state_bytes_per_row(self) -> float | None:
-        return self.state_bytes / self.state_rows if self.state_rows else None
+    def counts(self) -> Counts:
+        return Counts(self.figures.matched, self.figures.unmatched)
+
+    def figure(self, name: str) -> float | None:
+        """One of its own, or of those that its process reported."""
+        found: float | None = getattr(self if hasattr(self, name) else self.figures, name)
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        said = asdict(self.figures) | {name: self.figure(name) for _, name, _ in _LINES}
+        return {name: value for name, value in said.items() if name not in ("first_result_at", "input_rows")}
 
 
 @dataclass(frozen=True)
@@ -60,7 +65,7 @@ class Report:
         return [outcome for outcome in self.outcomes if outcome.system == system]
 
     def middle(self, system: System, figure: str) -> float | None:
-        values = [getattr(outcome, figure) for outcome in self.of(system)]
+        values = [outcome.figure(figure) for outcome in self.of(system)]
         known = [value for value in values if value is not None]
         return median(known) if known else None
 
@@ -92,7 +97,7 @@ class Report:
             "versions": self.versions,
             "spark_setup": self.spark_setup,
             "systems": {
-                system: [_outcome_json(outcome) for outcome in self.of(system)]
+                system: [outcome.to_json() for outcome in self.of(system)]
                 for system in SYSTEMS
                 if self.of(system)
             },
@@ -127,7 +132,7 @@ class Report:
         return f"{speed / theirs:.1f}" if speed and theirs else "-"
 
     def _spread(self, system: System) -> str:
-        speeds = sorted(outcome.rows_per_s for outcome in self.of(system))
+        speeds = sorted(outcome.figures.rows_per_s for outcome in self.of(system))
         return f"{speeds[0]:,.0f} .. {speeds[-1]:,.0f}"
 
     def _counted(self, system: System, name: str) -> str:
@@ -149,22 +154,6 @@ _LINES = (
 
 def _cell(value: float | None, form: str) -> str:
     return "-" if value is None else form.format(value)
-
-
-def _outcome_json(outcome: Outcome) -> dict[str, Any]:
-    return {
-        "elapsed_s": outcome.elapsed_s,
-        "rows_per_s": outcome.rows_per_s,
-        "cpu_s": outcome.cpu_s,
-        "cold_start_s": outcome.cold_start_s,
-        "peak_rss_bytes": outcome.peak_rss_bytes,
-        "state_rows": outcome.state_rows,
-        "state_bytes": outcome.state_bytes,
-        "state_bytes_per_row": outcome.state_bytes_per_row,
-        "matched": outcome.counts.matched,
-        "unmatched": outcome.counts.unmatched,
-        "details": outcome.details,
-    }
 
 
 def show(report: Report) -> None:

@@ -9,38 +9,34 @@ beside the measurement. Before anything is timed, every design must make the sam
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
 from pathlib import Path
 from typing import Any
+
+from bench.command import Command, finish, tell
 
 PARTS = ("scan", "designs", "order", "selectivity", "windows", "index", "latency", "simulated")
 
 
-def parser() -> argparse.ArgumentParser:
-    parse = argparse.ArgumentParser(prog="dovetail bench sliding", description=__doc__)
-    add = parse.add_argument
-    add("--only", choices=PARTS, action="append", help="some parts alone; may be given again")
-    add("--windows", default="14,16,18", help="of `designs`, as powers of two (default: %(default)s)")
-    add("--cores", default="1,2", help="of `designs` (default: %(default)s)")
-    add("--design", action="append", help="some designs alone; may be given again")
-    add("--index-window", type=int, default=21, help="of `index`, a power of two (default: %(default)s)")
-    add("--seconds", type=float, default=2.0, help="of each run (default: %(default)s)")
-    add("--repeat", type=int, default=3, help="of scans and costs; medians are shown (default: %(default)s)")
-    add("--costs", type=Path, help="a file for the costs measured: dovetail simulate --costs FILE takes it")
-    add("--out", type=Path, help="a folder for plots, as SVG (default: none is drawn)")
-    add("--json", action="store_true", help="one JSON document on standard output instead of the tables")
-    return parse
+def command() -> Command:
+    made = Command("sliding", __doc__)
+    made.parts(PARTS)
+    made.number("--index-window", 21, "window of `index`, a power of two")
+    made.number("--seconds", 2.0, "length of each run")
+    made.number("--repeat", 3, "scans and measurements of costs, of which the median counts")
+    add = made.add_argument
+    add("--windows", default="14,16,18", help="windows of `designs`, as powers of two (default: 14,16,18)")
+    add("--cores", default="1,2", help="cores of `designs` (default: 1,2)")
+    add("--design", action="append", help="one design alone; can be repeated")
+    add("--costs", type=Path, help="write the measured costs here: dovetail simulate --costs FILE reads them")
+    add("--out", type=Path, help="draw plots, as SVG, into this folder")
+    return made
 
 
 def main(argv: list[str]) -> int:
-    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
     from bench import sliding_report
     from bench.sliding_parts import Asked, equal_pairs, part
 
-    parse = parser()
-    args = parse.parse_args(argv)
+    args = command().parse_args(argv)
     asked = Asked(
         [1 << int(power) for power in args.windows.split(",")],
         [int(cores) for cores in args.cores.split(",")],
@@ -53,7 +49,7 @@ def main(argv: list[str]) -> int:
     right = equal_pairs(asked)
     found: dict[str, Any] = {"equal": right}
     for name in args.only or PARTS:
-        print(f"sliding: {name} ...", file=sys.stderr, flush=True)
+        tell(f"sliding: {name} ...")
         found[name] = part(name, asked)
         if not args.json:
             sliding_report.show(name, found[name])
@@ -62,8 +58,5 @@ def main(argv: list[str]) -> int:
 
         args.out.mkdir(parents=True, exist_ok=True)
         draw(found, args.out)
-    if args.json:
-        print(json.dumps(found, indent=1))
-    else:
-        sliding_report.show("equal", right)
+    finish(args.json, found, lambda: sliding_report.show("equal", right))
     return 0 if right["same"] else 1

@@ -1,4 +1,4 @@
-"""Theta joins: rows per second with one task and with two on the same work, by index and by scan, and end to
+"""Theta joins: rows a second with one task and with two on the same work, by index and by scan, and end to
 end on Spark.
 
 The work is a window of rows a side and as many new ones as asked for, with the papers' band of 10 either
@@ -10,8 +10,6 @@ Both numbers of tasks must find the same pairs, and as many as DuckDB.
 
 from __future__ import annotations
 
-import argparse
-import json
 import shutil
 import tempfile
 from dataclasses import replace
@@ -24,6 +22,7 @@ import pyarrow as pa
 
 from bench import theta_spark
 from bench import theta_work as work
+from bench.command import Command, finish
 from bench.recovery_tasks import side_by_side
 from dovetail.log.category import Category
 
@@ -31,17 +30,16 @@ MASK = (1 << 64) - 1
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="dovetail bench theta", description=__doc__)
-    parser.add_argument("--window", type=int, default=400_000, help="rows a side that are seen")
-    parser.add_argument("--rows", type=int, default=100_000, help="new rows a side, by index; 0: not")
-    parser.add_argument("--step-rows", type=int, default=1_000, help="new rows a side in a small step")
-    parser.add_argument("--steps", type=int, default=50, help="small steps; 0: none")
-    parser.add_argument("--scan-rows", type=int, default=1_000, help="new rows a side, by scan; 0: no scan")
-    parser.add_argument("--spark-rows", type=int, default=300_000, help="rows a side on Spark; 0: no Spark")
-    parser.add_argument("--repeat", type=int, default=3, help="runs of each; medians are shown")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    given = parser.parse_args(argv)
+    command = Command("theta", __doc__)
+    command.number("--window", 400_000, "rows per side in the window")
+    command.count("--rows", 100_000, "new rows per side, by index; 0 leaves it out")
+    command.number("--step-rows", 1_000, "new rows per side in a small step")
+    command.count("--steps", 50, "small steps; 0 leaves them out")
+    command.count("--scan-rows", 1_000, "new rows per side, by scan; 0 leaves it out")
+    command.count("--spark-rows", 300_000, "rows per side on Spark; 0 leaves it out")
+    command.number("--repeat", 3, "runs of each, of which the median counts")
+    command.count("--seed", 1, "random seed")
+    given = command.parse_args(argv)
     found = []
     loads = {
         "index": work.Load(given.window, given.rows, 1),
@@ -53,12 +51,9 @@ def main(argv: list[str]) -> int:
             found.append(measure(path, load, given.repeat, given.seed))
     if given.spark_rows:
         found.append(theta_spark.measure(given.spark_rows, given.repeat, given.seed))
-    if given.json:
-        print(json.dumps({"window": given.window, "paths": found}))
-    else:
-        print(f"windows of {given.window:,} rows a side, medians of {given.repeat} runs")
-        for one in found:
-            print(line(one))
+    heading = f"windows of {given.window:,} rows per side, medians of {given.repeat} runs"
+    document = {"window": given.window, "paths": found}
+    finish(given.json, document, lambda: print(heading, *map(line, found), sep="\n"))
     return 0 if all(one["right"] for one in found) else 1
 
 
@@ -67,11 +62,11 @@ def line(one: dict[str, Any]) -> str:
     rates, alone = one["rows_per_s"], "cpu_ratio" in one
     return "   ".join(
         [
-            f"{one['path']:<6} {one['rows']:>9,} new rows a side"
+            f"{one['path']:<6} {one['rows']:>9,} new rows per side"
             + (f", {one['steps']} steps" if alone else ""),
             f"{one['pairs']:>9,} pairs",
             f"one task {rates['1']:>11,.0f} rows/s",
-            *([f"{one['rows_per_cpu_s']:,.0f} a CPU second"] if alone else []),
+            *([f"{one['rows_per_cpu_s']:,.0f} per CPU second"] if alone else []),
             f"two tasks {rates['2']:>11,.0f} rows/s",
             f"ratio {one['ratio']:.2f}" + (f", by CPU {one['cpu_ratio']:.2f}" if alone else ""),
             "as DuckDB" if one["right"] else "WRONG",
@@ -120,7 +115,11 @@ def measure(path: str, load: work.Load, repeat: int, seed: int) -> dict[str, Any
 
 def reference(home: Path, load: work.Load) -> int:
     """How many pairs there are. In a step left rows enter before the right ones, which see them."""
-    database = duckdb.connect()
+    with duckdb.connect() as database:
+        return _counted(database, home, load)
+
+
+def _counted(database: duckdb.DuckDBPyConnection, home: Path, load: work.Load) -> int:
     for name in ("left", "right"):
         category = Category.open(str(home), name)
         infos = [info for commit in category.commits(0, len(load.commits)) for info in commit.segments]
@@ -146,9 +145,3 @@ def reference(home: Path, load: work.Load) -> int:
             OR (r.id >= {first} AND l.id < {entered} AND l.id >= {entered} - {window}))"""
     ).fetchall()
     return int(counted[0][0])
-
-
-if __name__ == "__main__":
-    import sys
-
-    raise SystemExit(main(sys.argv[1:]))

@@ -116,12 +116,11 @@ def _reference(data: Path) -> int:
     which, and in those around it, a left row looks."""
     square = f"CAST(x // {NEAR} AS INT) AS at_x, CAST(y // {NEAR} AS INT) AS at_y"
     around = "unnest([at_x - 1, at_x, at_x + 1]) AS at_x"
-    counted = duckdb.execute(
-        f"""WITH l AS (SELECT x, y, {square} FROM '{data}/lefts/*.parquet'),
+    sql = f"""WITH l AS (SELECT x, y, {square} FROM '{data}/lefts/*.parquet'),
             r AS (SELECT x, y, {square} FROM '{data}/rights/*.parquet'),
             wide AS (SELECT x, y, at_y, {around} FROM l),
             around AS (SELECT x, y, at_x, unnest([at_y - 1, at_y, at_y + 1]) AS at_y FROM wide)
         SELECT count(*) FROM around JOIN r USING (at_x, at_y)
         WHERE (around.x - r.x) * (around.x - r.x) + (around.y - r.y) * (around.y - r.y) <= {NEAR * NEAR}"""
-    ).fetchall()
-    return int(counted[0][0])
+    with duckdb.connect() as database:
+        return int(database.execute(sql).fetchall()[0][0])

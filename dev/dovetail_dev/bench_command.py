@@ -69,6 +69,6 @@ def load(folder: Path, name: str) -> ModuleType:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
-    sys.path.insert(0, str(folder))
+    sys.path.insert(0, str(folder.parent))  # a benchmark imports its parts as `bench.part`
     spec.loader.exec_module(module)
     return module

@@ -126,9 +126,9 @@ def planned(on: str):
         for item in view.query.selects:
             if item.output_name.startswith("_on_"):
                 sql = re.sub(r"`", '"', pql_sql(_bare(item.unalias())))
-                db = duckdb.connect()
-                db.register("side", rows)
-                made = db.sql(f"SELECT {sql} AS made FROM side").to_arrow_table()["made"]
+                with duckdb.connect() as db:
+                    db.register("side", rows)
+                    made = db.sql(f"SELECT {sql} AS made FROM side").to_arrow_table()["made"]
                 columns[item.output_name] = comparable(made.combine_chunks())
         looked.append(Looked(np.zeros(ROWS, np.int64), columns))
     return theta, looked
@@ -142,11 +142,11 @@ def _bare(node: exp.Expr) -> exp.Expr:
 
 
 def expected(on: str, unless_nan: str) -> set[tuple[int, int]]:
-    db = duckdb.connect()
-    for name, rows in (("lefts", LEFT), ("rights", RIGHT)):
-        db.register(name, rows.append_column("id", pa.array(range(ROWS))))
     sql = on.replace("INTERVAL 5 SECOND", "INTERVAL '5 seconds'")
-    return set(db.sql(f"SELECT l.id, r.id FROM lefts l, rights r WHERE ({sql}) {unless_nan}").fetchall())
+    with duckdb.connect() as db:
+        for name, rows in (("lefts", LEFT), ("rights", RIGHT)):
+            db.register(name, rows.append_column("id", pa.array(range(ROWS))))
+        return set(db.sql(f"SELECT l.id, r.id FROM lefts l, rights r WHERE ({sql}) {unless_nan}").fetchall())
 
 
 @pytest.mark.parametrize("compiled_from", [0, 1 << 40], ids=["compiled", "by columns"])

@@ -1,32 +1,67 @@
-"""The batch join by DuckDB, and the comparison of what came out with it: as multisets, row for row."""
+"""The batch join by DuckDB, and a comparison of the output with it: as multisets, row for row."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 
-def database(**tables: pa.Table | Sequence[str]) -> duckdb.DuckDBPyConnection:
+class Database:
+    """A DuckDB that ends with its test: `conftest.py` closes it.
+
+    Whoever keeps an error keeps its traceback, the frames of the test on it, and their variables. Spark's
+    gateway keeps errors until the process ends. So tests hold this object, which lets go of DuckDB's when it
+    is closed, and no module names DuckDB: otherwise the run would end in DuckDB's list of objects leaked.
+    """
+
+    def __init__(self) -> None:
+        import duckdb
+
+        self._connection = duckdb.connect(config={"threads": 2})
+        _open.append(self)
+
+    def execute(self, sql: str) -> Any:
+        return self._connection.execute(sql)
+
+    def register(self, name: str, rows: pa.Table) -> None:
+        self._connection.register(name, rows)
+
+    def unregister(self, name: str) -> None:
+        self._connection.unregister(name)
+
+    def close(self) -> None:
+        self._connection.close()
+        del self._connection
+
+
+_open: list[Database] = []
+
+
+def close_all() -> None:
+    while _open:
+        _open.pop().close()
+
+
+def database(**tables: pa.Table | Sequence[str]) -> Database:
     """Tables by name: Arrow tables, or lists of Parquet files."""
-    connection = duckdb.connect(config={"threads": 2})
+    made = Database()
     for name, content in tables.items():
-        add(connection, name, content)
-    return connection
+        add(made, name, content)
+    return made
 
 
-def add(connection: duckdb.DuckDBPyConnection, name: str, content: pa.Table | Sequence[str]) -> None:
+def add(database: Database, name: str, content: pa.Table | Sequence[str]) -> None:
     if not isinstance(content, pa.Table):
         content = pa.concat_tables([pq.ParquetFile(file).read() for file in content])
-    connection.register(f"{name}_given", _without_zones(content))
-    connection.execute(f"CREATE TABLE {name} AS FROM {name}_given")
+    database.register(f"{name}_given", _without_zones(content))
+    database.execute(f"CREATE TABLE {name} AS FROM {name}_given")
 
 
 def _without_zones(table: pa.Table) -> pa.Table:
-    """All times are UTC; DuckDB reckons with zones only where its ICU extension can be had."""
+    """All times are UTC; DuckDB needs its ICU extension, which may be missing, to compute with zones."""
     naive = [
         pa.field(field.name, pa.timestamp("us")) if pa.types.is_timestamp(field.type) else field
         for field in table.schema
@@ -34,19 +69,19 @@ def _without_zones(table: pa.Table) -> pa.Table:
     return table.cast(pa.schema(naive))
 
 
-def differences(connection: duckdb.DuckDBPyConnection, found: str, expected: str) -> Mapping[str, Any]:
+def differences(database: Database, found: str, expected: str) -> Mapping[str, Any]:
     """Rows too many and rows missing, with a few of each; empty if both queries give the same rows."""
-    told: dict[str, Any] = {}
+    differing: dict[str, Any] = {}
     for what, one, other in (("too many", found, expected), ("missing", expected, found)):
         sql = f"({one}) EXCEPT ALL ({other})"
-        count = connection.execute(f"SELECT count(*) FROM ({sql})").fetchall()[0][0]
-        if count:
-            told[what] = count, connection.execute(f"{sql} LIMIT 3").fetchall()
-    return told
+        rows = count(database, sql)
+        if rows:
+            differing[what] = rows, database.execute(f"{sql} LIMIT 3").fetchall()
+    return differing
 
 
-def count(connection: duckdb.DuckDBPyConnection, query: str) -> int:
-    return int(connection.execute(f"SELECT count(*) FROM ({query})").fetchall()[0][0])
+def count(database: Database, query: str) -> int:
+    return int(database.execute(f"SELECT count(*) FROM ({query})").fetchall()[0][0])
 
 
 def join_sql(how: str, select: str, on: str, left: str = "l", right: str = "r") -> str:

@@ -1,4 +1,4 @@
-"""One Spark session for the tier; every test has a home and an index directory of its own."""
+"""One Spark session for all tests of a process; every test has a home and an index directory of its own."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from spark import batch
 from spark.application import Application
 
 if TYPE_CHECKING:
@@ -30,3 +31,9 @@ def application(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyP
     index.mkdir()
     monkeypatch.setenv("DOVETAIL_INDEX_DIR", str(index))
     return Application(tmp_path, spark)
+
+
+@pytest.fixture(autouse=True)
+def _databases_end_with_their_test() -> Iterator[None]:
+    yield
+    batch.close_all()

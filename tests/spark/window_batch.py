@@ -5,14 +5,12 @@ Windows are of a minute, hopping ones every 25 seconds; sessions have a gap of 5
 
 from __future__ import annotations
 
-import duckdb
-
-from spark.batch import join_sql
+from spark.batch import Database, join_sql
 
 SECOND = 1_000_000
 
 
-def windowed(db: duckdb.DuckDBPyConnection) -> None:
+def windowed(db: Database) -> None:
     """Both sides once for every window of each row, as `l_tumbling` and so on; rows without a key or a time
     once."""
     for side in "lr":

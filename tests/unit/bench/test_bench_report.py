@@ -11,6 +11,7 @@ import pytest
 from bench import interval
 from bench.child import Order, dataset_from_json, dataset_to_json
 from bench.dovetail_run import query
+from bench.measure import Figures
 from bench.reference import Counts
 from bench.report import Outcome, Report
 from bench.workload import Dataset, Workload, generate
@@ -39,18 +40,8 @@ KEYS = {
 
 
 def outcome(system: str, rows_per_s: float, counts: Counts = EXPECTED) -> Outcome:
-    return Outcome(
-        system=system,
-        elapsed_s=200 / rows_per_s,
-        rows_per_s=rows_per_s,
-        cpu_s=1.0,
-        cold_start_s=3.0,
-        peak_rss_bytes=1_000,
-        state_rows=10,
-        state_bytes=320,
-        counts=counts,
-        details={},
-    )
+    figures = Figures(200 / rows_per_s, 200, counts.matched, counts.unmatched, None, 10, 320)
+    return Outcome(system, figures, cpu_s=1.0, cold_start_s=3.0, peak_rss_bytes=1_000)
 
 
 REPORT = Report(
@@ -75,6 +66,10 @@ def test_the_json_has_the_promised_keys_and_is_json() -> None:
     assert set(said) >= KEYS
     assert set(said["systems"]) == {"dovetail", "spark"}
     assert len(said["systems"]["spark"]) == 3
+    assert set(said["systems"]["spark"][0]) == {
+        *("elapsed_s", "rows_per_s", "cpu_s", "cold_start_s", "peak_rss_bytes", "state_rows", "state_bytes"),
+        *("state_bytes_per_row", "matched", "unmatched", "details"),
+    }
 
 
 def test_figures_are_medians_and_the_ratio_is_theirs() -> None:

@@ -41,7 +41,13 @@ def rows(seed: int) -> list[tuple[Any, ...]]:
 
 def results(program: Program, left: list[Any], right: list[Any]) -> dict[str, Counter[str]]:
     """The rows of every table of the program that has a user's name."""
-    database = duckdb.connect()
+    with duckdb.connect() as database:
+        return _results(program, left, right, database)
+
+
+def _results(
+    program: Program, left: list[Any], right: list[Any], database: duckdb.DuckDBPyConnection
+) -> dict[str, Counter[str]]:
     written: dict[str, str] = {}
     found = {}
     for statement in program:
@@ -62,7 +68,6 @@ def results(program: Program, left: list[Any], right: list[Any]) -> dict[str, Co
             if statement.name in ("o", "p"):
                 selected = database.execute(f'SELECT * FROM "{statement.name}"').fetchall()
                 found[statement.name] = Counter(map(str, selected))
-    database.close()
     return found
 
 
