@@ -57,15 +57,15 @@ def _made(part: str, args: argparse.Namespace, size: object, work: Path) -> obje
     from bench.recovery_replay import replay
     from bench.recovery_snapshots import snapshots
 
-    def told(line: str) -> None:
+    def say(line: str) -> None:
         tell(f"{part.replace('_', ' ')}: {line} ...")
 
     if part == "replay":
-        return replay(size, work, args.repeat, told)
+        return replay(size, work, args.repeat, say)
     if part == "snapshots":
-        return snapshots(args.step_rows, 10, args.seed, work, told)
+        return snapshots(args.step_rows, 10, args.seed, work, say)
     if part == "figure_11":
-        return figure_11(Plan(size, args.rate, args.calm, args.after), work, told)
+        return figure_11(Plan(size, args.rate, args.calm, args.after), work, say)
     from bench.recovery_restart import restart
 
-    return restart(size, args.spark_rows, work, told)
+    return restart(size, args.spark_rows, work, say)

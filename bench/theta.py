@@ -1,4 +1,4 @@
-"""Theta joins: rows a second with one task and with two on the same work, by index and by scan, and end to
+"""Theta joins: rows per second with one task and with two on the same work, by index and by scan, and end to
 end on Spark.
 
 The work is a window of rows a side and as many new ones as asked for, with the papers' band of 10 either
