@@ -7,7 +7,7 @@ whether the step runs for the first time, is run again, or is one of those that 
 from __future__ import annotations
 
 from dovetail.joins.emitted import Emitted
-from dovetail.joins.kind import LiveState, StepInput, Totals
+from dovetail.joins.kind import LiveState, StepInput, Totals, counted_once
 from dovetail.joins.kinds import verbs_of
 
 
@@ -15,7 +15,8 @@ def advance(at: LiveState, given: StepInput) -> tuple[Emitted, Totals]:
     """Takes the state over the step; returns what came out, and the running totals after it: with what is
     held now, and the most that was."""
     emitted, totals = verbs_of(given.config.join_kind).advance(at, given)
-    totals = totals | {"open_rows": at.state.left_rows, "retained_rows": at.state.right_rows}
+    open_rows, retained_rows = counted_once(given, at.state)
+    totals = totals | {"open_rows": open_rows, "retained_rows": retained_rows}
     totals["peak_rows"] = max(totals.get("peak_rows", 0), emitted.peak_rows)
     totals["peak_index_bytes"] = max(totals.get("peak_index_bytes", 0), index_bytes(at))
     return emitted, totals

@@ -54,7 +54,7 @@ from dovetail.kernels.ring import BLOCK_ROWS, ENTRY, Ring
 from dovetail.log import document
 from dovetail.log.homes.filesystem import shown
 from dovetail.model.join_kind import JoinKind, kind_to_json
-from dovetail.model.share import Side
+from dovetail.model.share import SIDES, Side
 
 KIND, VERSION = "dovetail.index", 5
 _TMPFS = Path("/dev/shm")
@@ -93,6 +93,7 @@ class _Header(NamedTuple):
     generation: int
     rings: dict[str, _RingFile]
     halvings: int
+    lows: tuple[int, int]  # of the sample
     totals: dict[str, int]
     runs: dict[str, list[run_files.RunFile]]
 
@@ -101,7 +102,8 @@ class _Header(NamedTuple):
         """Raises KeyError, TypeError or ValueError for what `save` cannot have written."""
         files = {side: _RingFile(*body["rings"][side]) for side in RINGS}
         names = [re.fullmatch(rf"{side}-\d+-[0-9a-f]{{32}}\.ring", file.name) for side, file in files.items()]
-        whole = [body["generation"], body["halvings"], *(file.capacity for file in files.values())]
+        lows = tuple(body["lows"])
+        whole = [body["generation"], body["halvings"], *lows, *(file.capacity for file in files.values())]
         whole += [*(number for file in files.values() for number in file.says), *body["totals"].values()]
         sound = (
             body["boot"] == _boot_id()
@@ -110,6 +112,7 @@ class _Header(NamedTuple):
             and all(file.capacity > 0 and file.capacity % BLOCK_ROWS == 0 for file in files.values())
             and all(type(file.with_best) is bool for file in files.values())
             and 0 <= body["halvings"] <= _MOST_HALVINGS
+            and len(lows) == len(SIDES)
         )
         if not sound:
             raise ValueError("not a header of this host")
@@ -119,6 +122,7 @@ class _Header(NamedTuple):
             body["generation"],
             files,
             body["halvings"],
+            (lows[0], lows[1]),
             body["totals"],
             run_files.checked(body["runs"]),
         )
@@ -160,7 +164,7 @@ class LiveIndex:
         self._generation = header.generation
         self._runs.update(run_files.load(self.directory, header.runs))
         state = JoinState(self.join_kind.spec, buffers["left"], buffers["right"], times)
-        sample = Sample(buffers["sampled_left"], buffers["sampled_right"], header.halvings)
+        sample = Sample(buffers["sampled_left"], buffers["sampled_right"], header.halvings, *header.lows)
         return LiveState(state, sample, header.totals, self._runs)
 
     def fresh(self, times: Times) -> LiveState:
@@ -180,6 +184,7 @@ class LiveIndex:
             "generation": self._generation,
             "rings": {side: [*file, _says(self._rings[side])] for side, file in self._files.items()},
             "halvings": sample.halvings,
+            "lows": [sample.left_low, sample.right_low],
             "totals": totals,
             "runs": run_files.save(self.directory, self._runs),
         }

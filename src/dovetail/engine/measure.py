@@ -96,7 +96,7 @@ class JoinMeasure:
 
 
 def match_rate(totals: Totals) -> float | None:
-    settled = totals.get("left_in", 0) - totals.get("open_rows", 0)
+    settled = totals.get("left_in", 0) - totals.get("open_rows", 0) - totals.get("left_split", 0)
     if settled <= 0 or "left_matched" not in totals:  # of a left row in several tasks, none can tell
         return None
     return min(1.0, totals["left_matched"] / settled)

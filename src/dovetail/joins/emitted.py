@@ -26,6 +26,7 @@ class Counts(NamedTuple):
     left_alone: int
     right_alone: int
     left_matched: int  # left rows that waited no longer after this step, and had a partner
+    left_split: int  # left rows that waited no longer, of which no single task knows whether they had one
     left_late: int  # behind their own stream's time when they came
     right_late: int
     left_void: int  # null key
@@ -45,6 +46,8 @@ class Copies(NamedTuple):
 
     left: AreCopies | None
     right: AreCopies | None
+    split: AreCopies | None = None
+    """Left rows whose partners are spread over the tasks: no task can tell whether they have one."""
 
 
 NO_COPIES = Copies(None, None)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from dovetail.joins.buffer import Buffer, Held
 from dovetail.joins.emitted import Copies, Emitted, Int64s
 from dovetail.joins.question import Answer, Question
-from dovetail.joins.rows.arrivals import arrivals, buckets_of, copied_rows, mine
+from dovetail.joins.rows.arrivals import arrivals, buckets_of, copied_rows, mine, split_rows
 from dovetail.joins.rows.gather import Rows, same_keys
 from dovetail.joins.sample import Sample
 from dovetail.joins.snapshot import Snapshot
@@ -75,8 +75,12 @@ class StepInput(NamedTuple):
     @property
     def copies(self) -> Copies:
         """Rows of hot keys that another task counts."""
-        left = copied_rows(self.share, "left", self.left.buckets)
-        return Copies(left, copied_rows(self.share, "right", self.right.buckets))
+        left, right = self.left.buckets, self.right.buckets
+        return Copies(
+            copied_rows(self.share, "left", left),
+            copied_rows(self.share, "right", right),
+            split_rows(self.share, left),
+        )
 
     def new(self, side: Side, share: Share | None = None) -> Arrivals:
         """The new rows of a side that are a task's."""
@@ -145,6 +149,18 @@ def nobody() -> Held:
 
 def add_totals(first: Totals, second: Totals) -> Totals:
     return {name: first.get(name, 0) + second.get(name, 0) for name in {**first, **second}}
+
+
+def counted_once(given: StepInput, state: JoinState) -> tuple[int, int]:
+    """Rows held on each side, without copies of rows that another task counts."""
+    counts = []
+    for (_, buffer), copies in zip(buffers(state), given.copies[:2], strict=True):
+        copied = 0
+        if copies is not None:
+            tags = np.unique(np.array([key.tag for key in given.share.hot], np.uint32))
+            copied = int(np.count_nonzero(copies(buffer.held_at(buffer.crowded(tags, 0)[0]))))
+        counts.append(buffer.rows - copied)
+    return counts[0], counts[1]
 
 
 def counted_totals(at: LiveState, emitted: Emitted, *, left_matched: bool = True) -> Totals:

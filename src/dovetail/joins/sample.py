@@ -1,15 +1,22 @@
 """A second, wider look at a sample of the keys: what the join misses, and what another window would find.
 
-Law: the sample sees a pair that the join could have seen only later rows or a wider window for; what it
-counts, times `weight`, estimates the whole stream.
+Law: while the sample holds all rows, every pair inside the window whose rows have both come was found by the
+join or is counted as missed. After that, so is every pair of sampled keys whose rows come no later than rows
+have lately come; times `weight`, that estimates the whole stream, and `missed_variance` says how far off it
+may be.
 
 Idea. Some keys, chosen by bits of their hash that nothing else uses, are joined once more beside the join,
 with bounds that reach twice the window's length further on either side, and only to be counted: where the
-right row lay, from the left one's point of view (a histogram), and whether the join itself could see the
-pair. Rows stay in the sample longer than in the join, so a right row that comes after its left row was closed
-still meets it here: such a pair is **missed**. Before the sample grows past a limit, every other of its keys
-is dropped and the weight doubles; when it has become small, keys are let in again. So small joins are looked
-at as a whole, and large ones cost little more.
+right row was, from the left one's point of view (a histogram, for advice on the bounds), and whether the join
+itself could see the pair. A pair inside the window that it could not see is **missed**: one of its rows came
+after stream time had closed or evicted the other.
+
+Stream time must not decide what the sample keeps, for it may be what is wrong: one row dated far ahead, or an
+idle stream that was only slow, carries it past rows that are still to come. So a row stays until the other
+side's rows themselves have moved on: until the earliest of its recent arrivals (`left_low`, `right_low`, all
+but the lowest hundredth) are past the row's reach. Nor does a row leave while there is room (`ROOMY_ROWS`).
+Before the sample grows past a limit, half of its keys are dropped and the weight doubles; when it has become
+small, keys are let in again. So small joins are looked at as a whole, and large ones cost little more.
 
 Published relative: section 6.5 of the Facebook paper exports how near matches are to the bounds. That tells
 that a window is too wide, but not what a wider one would gain.
@@ -25,7 +32,7 @@ from numpy.typing import NDArray
 
 from dovetail.joins.buffer import Allocate, Buffer, Held, in_memory
 from dovetail.joins.state import open_bound, probe_bound
-from dovetail.joins.streams import Arrivals, Times, minus
+from dovetail.joins.streams import ENDED, NEVER, Arrivals, Times, minus
 from dovetail.kernels.ring import tag_of
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.match_offsets import MatchOffsets
@@ -34,6 +41,8 @@ from dovetail.model.time_codes import FIRST_TIME
 Int64s = NDArray[np.int64]
 MOST_ROWS = 1 << 16
 FEW_ROWS = MOST_ROWS // 16
+ROOMY_ROWS = 2_000
+"""Of a side: while it has no more, none has to leave."""
 _FIRST_BIT = 16
 """Bits of the hash below this choose the bucket, those from 32 on are the tag."""
 
@@ -43,6 +52,7 @@ class Seen(NamedTuple):
 
     offsets: Int64s
     missed: int
+    missed_variance: int  # of `missed`; 0 while all keys are sampled
 
 
 @dataclass
@@ -52,6 +62,8 @@ class Sample:
     left: Buffer
     right: Buffer
     halvings: int = 0
+    left_low: int = NEVER  # how far back rows of each side still come, as event times
+    right_low: int = NEVER
 
     @classmethod
     def empty(cls, allocate: Allocate = in_memory) -> Sample:
@@ -85,14 +97,48 @@ def look(
         ]
     )
     inside = (offsets >= -spec.before_us) & (offsets <= spec.after_us)
-    weight = sample.weight
-    told = Seen(weight * scale.counted(offsets), weight * int(np.count_nonzero(inside & ~seen)))
+    # What a join with the wider bounds would have seen: pairs lost to lateness are no gain of a wider window.
+    wider = np.concatenate(
+        [
+            np.isin(found, new_slots) | (found_times >= minus(before.left, scale.before_us)),
+            waiting_times >= minus(before.right, scale.after_us),
+        ]
+    )
+    weight, missed = sample.weight, inside & ~seen
+    by_key = np.unique(np.concatenate([new_left.tag[mine], new_right.tag[came]])[missed], return_counts=True)[
+        1
+    ]
+    told = Seen(
+        weight * scale.counted(offsets[wider]),
+        weight * int(by_key.sum()),
+        weight * (weight - 1) * int((by_key * by_key).sum()),
+    )
     sample.left.insert(new_left)
-    sample.left.expire(minus(until.right, scale.after_us))
-    sample.right.expire(minus(until.left, scale.before_us))
+    sample.left_low = _low(sample.left_low, new_left.time)
+    sample.right_low = _low(sample.right_low, new_right.time)
+    for buffer, bound in (
+        (sample.left, _passed(until.right, sample.right_low, scale.after_us)),
+        (sample.right, _passed(until.left, sample.left_low, scale.before_us)),
+    ):
+        if buffer.rows > ROOMY_ROWS:
+            buffer.expire(bound)
     if sample.halvings and _expected(sample, len(left.row) + len(right.row)) < FEW_ROWS:
         sample.halvings -= 1
     return told
+
+
+def _low(low: int, times: Int64s) -> int:
+    """How far back rows come, after some more of them: down at once, up by halves, and never for the lowest
+    hundredth, among which may be a row of any date."""
+    if not len(times):
+        return low
+    recent = int(np.partition(times, len(times) // 100)[len(times) // 100])
+    return recent if low == NEVER or recent < low else low + (recent - low) // 2
+
+
+def _passed(time: int, low: int, reach_us: int) -> int:
+    """No row that is still expected can reach one before this."""
+    return ENDED if time == ENDED else minus(min(time, low), reach_us)
 
 
 def _expected(sample: Sample, new_rows: int) -> int:

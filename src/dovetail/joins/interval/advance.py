@@ -26,7 +26,9 @@ def advance(at: LiveState, given: StepInput) -> tuple[Emitted, Totals]:
     )
     seen = look(at.sample, config.spec, new_left, new_right, before, state.times)
     totals = counted_totals(at, emitted)
-    totals = add_totals(totals, {"missed": seen.missed, **labelled(seen.offsets)})
+    totals = add_totals(
+        totals, {"missed": seen.missed, "missed_variance": seen.missed_variance, **labelled(seen.offsets)}
+    )
     for rows, side, capped in zip((given.left, given.right), SIDES, emitted.capped, strict=True):
         totals = pruned(add_totals(totals, counted(rows, config.keys, side, capped)))
     return emitted, totals

@@ -88,9 +88,11 @@ def step(
     lone_right, right_capped = _evict(state, new_right, void_right, key_labels)
 
     own_left, own_right = counted(new_left, copies.left), counted(new_right, copies.right)
-    matched = decision.done
+    matched, split = decision.done, 0
     if not done_at_match(spec):
-        matched = int(np.count_nonzero(counted(closing, copies.left).matched))
+        closed = counted(closing, copies.left)
+        decided = counted(closed, copies.split)
+        matched, split = int(np.count_nonzero(decided.matched)), len(closed.row) - len(decided.row)
     counts = Counts(
         left_in=len(own_left.row) + len(void_left),
         right_in=len(own_right.row) + len(void_right),
@@ -98,6 +100,7 @@ def step(
         left_alone=len(lone_left),
         right_alone=len(lone_right),
         left_matched=matched,
+        left_split=split,
         left_late=int(np.count_nonzero(own_left.time < before.left)),
         right_late=int(np.count_nonzero(own_right.time < before.right)),
         left_void=int(np.count_nonzero(left.time == NULL_KEY)),

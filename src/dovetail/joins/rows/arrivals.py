@@ -56,8 +56,10 @@ def copied_rows(share: Share, side: Side, buckets: Callable[[Int64s], Int64s]) -
     """Which rows of a side are copies here, of hot keys: another task counts them. `buckets` knows those of
     rows by their numbers."""
     keys = [key for key in share.hot if key.dealt != side and not share.is_home(key)]
-    if not keys:
-        return None
+    return _with_keys(share, keys, buckets) if keys else None
+
+
+def _with_keys(share: Share, keys: Sequence[HotKey], buckets: Callable[[Int64s], Int64s]) -> AreCopies:
     tags = np.array([key.tag for key in keys], np.uint32)
 
     def copies(held: Held) -> NDArray[np.bool_]:
@@ -68,6 +70,13 @@ def copied_rows(share: Share, side: Side, buckets: Callable[[Int64s], Int64s]) -
         return chosen
 
     return copies
+
+
+def split_rows(share: Share, buckets: Callable[[Int64s], Int64s]) -> AreCopies | None:
+    """Which left rows meet only some of their partners in each task: those of keys whose right rows are
+    shared out among tasks."""
+    keys = [key for key in share.hot if key.dealt == "right"]
+    return _with_keys(share, keys, buckets) if keys else None
 
 
 def _has(share: Share, key: HotKey, tags: NDArray[np.uint32], buckets: Int64s) -> NDArray[np.bool_]:

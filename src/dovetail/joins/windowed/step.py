@@ -148,6 +148,7 @@ def step(state: JoinState, left: Arrivals, right: Arrivals, until: Times, means:
         left_alone=len(lone_left),
         right_alone=len(lone_right),
         left_matched=closed.matched,
+        left_split=0,
         left_late=int(np.count_nonzero(late_left if own_left is new_left else _late(window, own_left, was))),
         right_late=int(
             np.count_nonzero(late_right if own_right is new_right else _late(window, own_right, was))
