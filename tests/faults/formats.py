@@ -204,7 +204,9 @@ FORMATS = {
     "owner": Format(("index/*/home",), specimen.use_owner, repaired=True),
 }
 
-NEVER_READ = {"metrics": "written for others: nothing of ours reads metrics.json or metrics.prom"}
+NEVER_READ = {
+    "metrics": "written for others; of ours, only its age is looked at, and whatever does not read has none"
+}
 
 READERS: dict[str, tuple[str, ...] | str] = {
     "log/blocks.py": ("segment",),
@@ -237,10 +239,12 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "simulate/costs_file.py": "costs that people give the simulator",
     "log/ingest/json_lines.py": "input of people: unreadable rows are kept aside",
     "model/join_config.py": "an option that the driver hands to its own tasks, in no file",
-    "service/cli/bench.py": "sources of the benchmarks",
+    "service/applications.py": "how old the figures of an application are; whatever does not read has no age",
+    "service/cli/pql_file.py": "a query of people",
+    "service/cli/show.py": "result files of an application, which belong to people",
+    "service/memory.py": "what the system says of processes",
+    "service/torture/dataframes.py": "what the torture wrote for a program of its own a moment before",
     "service/cli/demo.py": "a query that the demo has written a moment before",
-    "service/cli/check_plan.py": "a query of people",
-    "service/cli/run.py": "a query of people",
     "service/torture/processes.py": "what the system tells of processes",
     "service/torture/quick_case.py": "a file that it tears, and the last words of a process",
     "service/torture/quick_join.py": "the output of the join under torture, and offsets as Spark keeps them",
