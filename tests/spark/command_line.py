@@ -37,12 +37,12 @@ def assert_no_trace(text: str) -> None:
         assert sign not in text, text
 
 
-def assert_told(done: subprocess.CompletedProcess[str], *words: str) -> None:
+def assert_reported(done: subprocess.CompletedProcess[str], *words: str) -> None:
     """One clear error with place and remedy, status 1, and no trace of Python's or Java's."""
     assert done.returncode == 1, done.stdout + done.stderr
     assert_no_trace(done.stdout + done.stderr)
     assert done.stderr.count("error: ") == 1, done.stderr
-    told = done.stderr[done.stderr.index("error: ") :]
+    said = done.stderr[done.stderr.index("error: ") :]
     for word in (*words, "where:"):
-        assert word in told, told
-    assert "hint:" in told or "expected:" in told, told
+        assert word in said, said
+    assert "hint:" in said or "expected:" in said, said

@@ -1,4 +1,4 @@
-"""The real command, running in the background until it is told to stop."""
+"""The real command, running in the background until it is asked to stop."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ def running(
     *arguments: str, folder: Path, more: Mapping[str, str] | None = None
 ) -> Iterator[subprocess.Popen[bytes]]:
     """`dovetail ARGUMENTS`; stopped as a person stops it, and then it must have ended well."""
-    with open(folder / "told", "wb") as told:
+    with open(folder / "said", "wb") as said:
         process = subprocess.Popen(
             command(*arguments),
             cwd=folder,
             env=environment() | dict(more or {}),
-            stdout=told,
+            stdout=said,
             stderr=subprocess.STDOUT,
         )
     try:
         yield process
         process.send_signal(signal.SIGTERM)
         status = process.wait(240)
-        text = (folder / "told").read_text()
+        text = (folder / "said").read_text()
         assert status == 0, text
         assert_no_trace(text)
     finally:

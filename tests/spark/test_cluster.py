@@ -92,5 +92,5 @@ def second_copies(cluster: Standalone) -> int:
 
 
 def _alive(process: subprocess.Popen[bytes], folder: Path) -> bool:
-    assert process.poll() is None, (folder / "told").read_text()
+    assert process.poll() is None, (folder / "said").read_text()
     return True

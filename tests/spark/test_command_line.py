@@ -11,7 +11,7 @@ from pathlib import Path
 
 from dovetail.service.committed_files import committed_files
 from spark.batch import count, database, differences, join_sql
-from spark.command_line import assert_no_trace, assert_told, command, environment, run
+from spark.command_line import assert_no_trace, assert_reported, command, environment, run
 from spark.events import events, write_files
 
 ROWS = 4000
@@ -47,7 +47,7 @@ def test_the_life_of_an_application(tmp_path: Path) -> None:
     whole = segment.read_bytes()
     segment.write_bytes(whole[: len(whole) // 2])
     damaged = run("run", "app.pql", "--drain", folder=tmp_path)
-    assert_told(damaged, segment.name, "hint:")
+    assert_reported(damaged, segment.name, "hint:")
     segment.write_bytes(whole)
 
     with subprocess.Popen(
@@ -72,7 +72,7 @@ def test_the_life_of_an_application(tmp_path: Path) -> None:
         reader.start()
         try:
             assert joining.wait(200), lines
-            assert_told(run("run", "app.pql", folder=tmp_path), "running already", "stop the other run")
+            assert_reported(run("run", "app.pql", folder=tmp_path), "running already", "stop the other run")
         finally:
             stream.send_signal(signal.SIGTERM)
             reader.join(120)
@@ -99,9 +99,9 @@ def test_console_output_and_an_error_as_json(tmp_path: Path) -> None:
     segment.write_bytes(whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :])
     damaged = run("run", "app.pql", "--drain", "--json", folder=tmp_path)
     assert damaged.returncode == 1
-    told = json.loads(damaged.stdout)["error"]
-    assert segment.name in told["where"]
-    assert told["hint"]
+    said = json.loads(damaged.stdout)["error"]
+    assert segment.name in said["where"]
+    assert said["hint"]
     assert_no_trace(damaged.stderr)
 
     segment.write_bytes(whole)

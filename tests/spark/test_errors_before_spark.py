@@ -1,4 +1,4 @@
-"""What is wrong with the query, the home or the inputs, and can be seen without Spark, is told at once."""
+"""What is wrong with the query, the home or the inputs is reported at once if it shows without Spark."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from spark.command_line import assert_told, run
+from spark.command_line import assert_reported, run
 from spark.events import events, write_files
 
 PQL = """
@@ -44,15 +44,15 @@ def test_an_error_in_the_query_or_its_inputs(
 ) -> None:
     (folder / "empty").mkdir()
     (folder / "app.pql").write_text(PQL.replace(*change))
-    assert_told(run("run", "app.pql", "--drain", folder=folder), *words)
+    assert_reported(run("run", "app.pql", "--drain", folder=folder), *words)
 
 
 def test_files_and_homes_that_cannot_be_used(folder: Path) -> None:
-    assert_told(run("run", "nowhere.pql", folder=folder), "nowhere.pql")
+    assert_reported(run("run", "nowhere.pql", folder=folder), "nowhere.pql")
     (folder / "file").write_text("not a directory")
-    assert_told(run("run", "app.pql", "--home", "file", folder=folder), "home", str(folder / "file"))
+    assert_reported(run("run", "app.pql", "--home", "file", folder=folder), "home", str(folder / "file"))
     (folder / "l" / "part-00000.parquet").write_bytes(b"PAR1 this is not Parquet")
-    assert_told(run("run", "app.pql", "--drain", folder=folder), "part-00000.parquet", "Parquet")
+    assert_reported(run("run", "app.pql", "--drain", folder=folder), "part-00000.parquet", "Parquet")
 
 
 def test_an_error_as_json(folder: Path) -> None:

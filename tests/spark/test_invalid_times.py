@@ -51,9 +51,9 @@ def test_one_row_dated_next_year_changes_nothing_for_the_others(application: App
     assert join.late_rows == 0
     for side, name in (("left", "l"), ("right", "r")):
         aside = application.category(f"app.pairs.{side}.invalid").to_pydict()
-        told = dict(zip(aside["_reason"], aside["_event_time"], strict=True))
-        assert told["the time is too far ahead of the clock"].year > 2025
-        assert told["the time is older than the horizon"] is not None
+        said = dict(zip(aside["_reason"], aside["_event_time"], strict=True))
+        assert said["the time is too far ahead of the clock"].year > 2025
+        assert said["the time is older than the horizon"] is not None
         nothing = tables[name].filter(
             pa.compute.field("k").is_valid() & pa.compute.field("eventtime").is_null()
         )

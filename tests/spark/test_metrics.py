@@ -48,15 +48,15 @@ def test_files_and_status(application: Application, capsys: pytest.CaptureFixtur
         write_files(table, application.folder / name, 5)
     (join,) = application.run(PQL, "available-now").joins
     folder = application.folder / "home/apps/app"
-    told = json.loads((folder / "metrics.json").read_text())["joins"][0]
-    assert told["totals"]["pairs"] == join.matches > 0
-    assert told["match_rate"] == join.match_rate
-    assert (told["left"]["rows"], told["left"]["backlog_rows"]) == (ROWS, 0)
-    assert told["left"]["held_rows"] == join.open_rows
-    assert told["left"]["frequent"][0]["key"] == ["7"]
-    assert told["left"]["frequent"][0]["share"] == pytest.approx(0.3, abs=0.02)
-    assert told["right"]["accuracy"] > 0.9
-    assert told["match_distance_us"]["after"]["p99"] <= 300_000_000
+    said = json.loads((folder / "metrics.json").read_text())["joins"][0]
+    assert said["totals"]["pairs"] == join.matches > 0
+    assert said["match_rate"] == join.match_rate
+    assert (said["left"]["rows"], said["left"]["backlog_rows"]) == (ROWS, 0)
+    assert said["left"]["held_rows"] == join.open_rows
+    assert said["left"]["frequent"][0]["key"] == ["7"]
+    assert said["left"]["frequent"][0]["share"] == pytest.approx(0.3, abs=0.02)
+    assert said["right"]["accuracy"] > 0.9
+    assert said["match_distance_us"]["after"]["p99"] <= 300_000_000
     found = samples((folder / "metrics.prom").read_text())
     assert found["dovetail_join_matches_total", "pairs"] == join.matches
     assert found["dovetail_stream_rows_total", "pairs", "right"] == ROWS

@@ -1,5 +1,5 @@
-"""A sink that fails, or a run that dies between writing and committing: told, and on the next start every row
-is there once."""
+"""A sink that fails, or a run that dies between writing and committing: it is reported, and after the next
+start every row is there once."""
 
 from __future__ import annotations
 
@@ -78,9 +78,9 @@ def test_a_folder_that_is_in_the_way_and_files_that_no_commit_names(application:
     aside = out.rename(application.folder / "aside")
     out.write_text("in the way")
     feed(application, 1)
-    with pytest.raises(DovetailError) as told:
+    with pytest.raises(DovetailError) as said:
         application.run(PARQUET, "available-now")
-    assert "org.apache" not in str(told.value)
+    assert "org.apache" not in str(said.value)
     out.unlink()
     aside.rename(out)
     application.run(PARQUET)

@@ -69,9 +69,9 @@ def test_a_cap_holds_few_rows_of_a_key_and_counts_the_others(application: Applic
         write_files(table, application.folder / name, 8)
     (join,) = application.run(PQL % ("left", ", left_cap = 20, right_cap = 50")).joins
     assert join.capped_rows > 0
-    told = measured(application.home, "app").joins[0].measure
-    assert list(told.left.capped_keys) == list(told.right.capped_keys) == ["7"]
-    assert told.left.capped_keys["7"] + told.right.capped_keys["7"] == join.capped_rows
+    said = measured(application.home, "app").joins[0].measure
+    assert list(said.left.capped_keys) == list(said.right.capped_keys) == ["7"]
+    assert said.left.capped_keys["7"] + said.right.capped_keys["7"] == join.capped_rows
     assert last_offset(application)["hot"] == []
     db = database(**tables, found=application.files("out"))
     assert count(db, "SELECT DISTINCT l FROM found") == ROWS, "every left row comes out"

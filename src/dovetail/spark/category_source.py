@@ -10,7 +10,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from dovetail.spark.failures import told
+from dovetail.spark.failures import packs_errors
 from dovetail.spark.hang_up import QuietReader
 
 if TYPE_CHECKING:
@@ -52,18 +52,18 @@ class CategoryReader(QuietReader, SupportsTriggerAvailableNow):
 
         return Category.open(self.home, self.category_name)
 
-    @told
+    @packs_errors
     def initialOffset(self) -> dict[str, Any]:
         return {"version": 1, "commit": self._category().first_commit()}
 
-    @told
+    @packs_errors
     def prepareForTriggerAvailableNow(self) -> None:
         self._stop_at = self._category().next_commit()
 
     def getDefaultReadLimit(self) -> ReadLimit:
         return ReadAllAvailable()
 
-    @told
+    @packs_errors
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         category = self._category()
         stop = self._stop_at
@@ -75,7 +75,7 @@ class CategoryReader(QuietReader, SupportsTriggerAvailableNow):
             end += 1
         return {"version": 1, "commit": end}
 
-    @told
+    @packs_errors
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Whole segments, dealt out to the tasks by size, neighbours together."""
         commits = self._category().commits(start["commit"], end["commit"])
@@ -95,7 +95,7 @@ class CategoryReader(QuietReader, SupportsTriggerAvailableNow):
             filled += rows
         return [CommitRange(tuple(group)) for group in groups]
 
-    @told
+    @packs_errors
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
@@ -108,6 +108,6 @@ class CategoryReader(QuietReader, SupportsTriggerAvailableNow):
             table = pa.Table.from_batches([segment.batch]).select(wanted.names).cast(wanted)
             yield from table.to_batches(max_chunksize=65_536)
 
-    @told
+    @packs_errors
     def commit(self, end: dict[str, Any]) -> None:
         self._category().set_reader(self.reader, end["commit"], application=self.application)

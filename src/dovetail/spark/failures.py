@@ -1,8 +1,8 @@
 """Law: an error raised anywhere, in a worker or on the driver, reaches the user as the error it was.
 
-Spark carries exceptions of Python workers as text. `told` puts a `DovetailError` into that text in a form
-that `failure_of` finds again. Spark's own errors become one sentence with the place; the rest is there with
-DOVETAIL_DEBUG.
+Spark carries exceptions of Python workers as text. `packs_errors` puts a `DovetailError` into that text, and
+`failure_of` finds it again. Spark's own errors become one sentence with the place. DOVETAIL_DEBUG shows the
+rest.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class TaskError(Exception):
     """A DovetailError on its way through Spark."""
 
 
-def told(function: F) -> F:
+def packs_errors(function: F) -> F:
     """Let a function that Spark calls in a Python process raise DovetailErrors that arrive."""
     if inspect.isgeneratorfunction(function):
 

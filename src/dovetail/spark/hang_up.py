@@ -67,7 +67,7 @@ def hung_up(error: BaseException) -> bool:
 
 
 @contextmanager
-def loss_told(log: Path | None) -> Iterator[None]:
+def loss_named(log: Path | None) -> Iterator[None]:
     """Around a run: if Spark is gone, raise that and not what the run failed with, and drop the traces that
     Py4J logs for each call that found it gone."""
     logging.getLogger().addFilter(_no_trace)

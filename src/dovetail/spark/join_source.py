@@ -23,7 +23,7 @@ from dovetail.engine.gates import look_at, wait_at
 from dovetail.engine.planner import JoinPlanner
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import JoinOffset
-from dovetail.spark.failures import told
+from dovetail.spark.failures import packs_errors
 from dovetail.spark.hang_up import QuietReader
 
 if TYPE_CHECKING:
@@ -57,11 +57,11 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
 
     # --- driver ---
 
-    @told
+    @packs_errors
     def initialOffset(self) -> dict[str, Any]:
         return self._planner.first().to_json()
 
-    @told
+    @packs_errors
     def prepareForTriggerAvailableNow(self) -> None:
         """What is there now is all that this run will see."""
         self._planner.there_now()  # what opening a category imports is imported before the wait
@@ -71,7 +71,7 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
     def getDefaultReadLimit(self) -> ReadLimit:
         return ReadAllAvailable()
 
-    @told
+    @packs_errors
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         look_at(self.config.gate)
         begin = JoinOffset.from_json(start)
@@ -85,13 +85,13 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
         begin, stop = (JoinOffset.from_json(offset).slim().to_json() for offset in (start, end))
         return [BucketGroup(task, begin, stop) for task in range(end["tasks"])]
 
-    @told
+    @packs_errors
     def commit(self, end: dict[str, Any]) -> None:
         self._planner.retain(JoinOffset.from_json(end))
 
     # --- task ---
 
-    @told
+    @packs_errors
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         from dovetail.engine.join_step import run_step
         from dovetail.spark.arrow_types import arrow_schema

@@ -29,7 +29,7 @@ from dovetail.slicing.direct import DirectSlice, parts
 from dovetail.slicing.parquet_files import RowGroup, row_groups
 from dovetail.slicing.placement import HASH, TIME, Placement
 from dovetail.spark.arrow_types import arrow_schema
-from dovetail.spark.failures import told
+from dovetail.spark.failures import packs_errors
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -99,7 +99,7 @@ class WriteRows:
     category: str
     placement: Placement
 
-    @told
+    @packs_errors
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
@@ -116,7 +116,7 @@ class WriteFiles:
 
     short: DirectSlice
 
-    @told
+    @packs_errors
     def __call__(self, parts: Iterable[list[RowGroup]]) -> Iterator[str]:
         yield self.short.write(group for part in parts for group in part).to_json()
 

@@ -37,7 +37,7 @@ def test_durations() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "said"),
     [
         ({"percentile": 120}, "percentile"),
         ({"stream_time": "percentile", "percentile": 120}, "from 0 to 100"),
@@ -52,14 +52,14 @@ def test_durations() -> None:
         ({"max_delay": datetime.timedelta(days=4000)}, "longer than ten years"),
     ],
 )
-def test_bad_settings_are_refused_with_what_is_allowed(options: Options, told: str) -> None:
+def test_bad_settings_are_refused_with_what_is_allowed(options: Options, said: str) -> None:
     with pytest.raises(PlanError) as refused:
         resolved(options)
-    assert told in str(refused.value)
+    assert said in str(refused.value)
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "said"),
     [
         ({"match": "one"}, "`match` applies only to joins without WITHIN"),
         ({"left_cap": 3}, "`left_cap` applies only"),
@@ -68,10 +68,10 @@ def test_bad_settings_are_refused_with_what_is_allowed(options: Options, told: s
         ({"emit": "early"}, '"auto" | "lazy" | "eager"'),
     ],
 )
-def test_windows_do_not_go_together_with_everything(options: Options, told: str) -> None:
+def test_windows_do_not_go_together_with_everything(options: Options, said: str) -> None:
     with pytest.raises(PlanError) as refused:
         resolved(options, "tumbling")
-    assert told in str(refused.value)
+    assert said in str(refused.value)
 
 
 def test_options_of_windows_are_taken_with_windows() -> None:

@@ -1,11 +1,11 @@
-"""Which failures are told, and which are tried again."""
+"""Which failures are reported, and which are tried again."""
 
 from __future__ import annotations
 
 import pytest
 
 from dovetail.errors import CorruptFile, InputError, RunError
-from dovetail.spark.failures import TaskError, failure_of, is_transient, told
+from dovetail.spark.failures import TaskError, failure_of, is_transient, packs_errors
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_a_worker_that_died_is_named() -> None:
 
 
 def test_an_error_crosses_spark_as_itself() -> None:
-    @told
+    @packs_errors
     def task() -> None:
         raise CorruptFile("bad bytes", where="there", expected="good ones", hint="mend them")
 
@@ -47,7 +47,7 @@ def test_an_error_crosses_spark_as_itself() -> None:
 
 
 def test_a_generator_too() -> None:
-    @told
+    @packs_errors
     def rows() -> object:
         yield 1
         raise InputError("no more")

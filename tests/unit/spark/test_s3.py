@@ -1,4 +1,4 @@
-"""What Spark is told about S3: where it is, with which jars, and nothing where there is no need."""
+"""What Spark learns about S3: where it is, with which jars, and nothing where there is no need."""
 
 from __future__ import annotations
 

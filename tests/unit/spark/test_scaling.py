@@ -38,8 +38,8 @@ def test_a_step_is_planned_for_as_many_tasks_as_were_asked_for(tmp_path: Path) -
     assert seen == [(2, 2), (4, 4), (3, 3), (2, 2)]
     assert [record.tasks for record in read_records(config)] == [2, 4, 3, 2]
     ask(config, 4)
-    told = measure(config, now_us=0)
-    assert (told.tasks, told.tasks_asked, told.tasks_from) == (2, 4, "command")
+    said = measure(config, now_us=0)
+    assert (said.tasks, said.tasks_asked, said.tasks_from) == (2, 4, "command")
 
 
 def test_a_damaged_number_does_not_stop_the_join(tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ def run_application(
     from dovetail.plan.claim import claimed
     from dovetail.service.metrics_reporter import Reporter
     from dovetail.service.snapshots import Follower
-    from dovetail.spark.hang_up import jvm_ended, loss_told
+    from dovetail.spark.hang_up import jvm_ended, loss_named
     from dovetail.spark.runner import Run
     from dovetail.spark.s3 import s3_settings
     from dovetail.spark.session import open_session
@@ -127,7 +127,7 @@ def run_application(
         stopped = stop or threading.Event()
         run = Run(session, plan, home, mode, index, stopped, watch, held, started_s=began)
         try:
-            with loss_told(log), reporter:
+            with loss_named(log), reporter:
                 run.execute()
             return follower.summary(run, reporter.last)
         finally:
