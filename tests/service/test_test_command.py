@@ -12,8 +12,8 @@ from dovetail.service.cli import main as cli
 from dovetail_dev import test_command
 from dovetail_dev.test_command import NOTHING_RAN, TIERS, count, run_tiers
 
-LINT, PURE, LAWS, FAULTS, SPARK, SEARCH = TIERS
-USUAL = TIERS[:-1]
+LINT, PURE, LAWS, FAULTS, SPARK, FULL, SEARCH = TIERS
+USUAL = [tier for tier in TIERS if tier.usual]
 Runner = Callable[[Sequence[str], Path, Mapping[str, str]], int]
 
 
@@ -110,22 +110,24 @@ def test_arguments_after_the_dashes_are_pytests(monkeypatch: pytest.MonkeyPatch)
     assert asked == [([LAWS, PURE], ["-k", "one or two", "--list"])]
 
 
-def test_a_search_runs_when_it_is_named_and_looks_further(
+def test_long_tiers_run_when_they_are_named_and_look_further(
     checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[object] = []
     monkeypatch.setattr(
         test_command, "run_tiers", lambda tiers, root, extra: asked.append([t.name for t in tiers]) or 0
     )
-    for arguments in ([], ["search"]):
+    for arguments in ([], ["full", "search"]):
         with pytest.raises(SystemExit):
             cli.main(["test", *arguments])
-    assert asked == [["lint", "pure", "laws", "faults", "spark"], ["search"]]
+    assert asked == [["lint", "pure", "laws", "faults", "spark"], ["full", "search"]]
 
     given: list[Mapping[str, str]] = []
     run_tiers([LAWS, SEARCH], checkout, [], lambda command, root, environment: given.append(environment) or 1)
-    run_tiers([SEARCH], checkout, [], lambda command, root, environment: given.append(environment) or 1)
-    assert given == [{}, {"HYPOTHESIS_PROFILE": "thorough", "FUZZ_MUTANTS": "100000"}]
+    for tier in (FULL, SEARCH):
+        run_tiers([tier], checkout, [], lambda command, root, environment: given.append(environment) or 1)
+    thorough = {"HYPOTHESIS_PROFILE": "thorough"}
+    assert given == [{}, thorough, {**thorough, "FUZZ_MUTANTS": "100000"}]
 
 
 def test_outside_a_checkout_there_are_no_commands_for_developers(tmp_path: Path) -> None:
