@@ -45,6 +45,10 @@ def close_all() -> None:
         _open.pop().close()
 
 
+ON = "l.k = r.k AND r.eventtime BETWEEN l.eventtime - INTERVAL 2 MINUTE AND l.eventtime + INTERVAL 3 MINUTE"
+"""The window of most joins here: two minutes before a left row, three after it."""
+
+
 def database(**tables: pa.Table | Sequence[str]) -> Database:
     """Tables by name: Arrow tables, or lists of Parquet files."""
     made = Database()

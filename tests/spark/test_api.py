@@ -14,14 +14,13 @@ from dovetail.errors import PlanError
 from dovetail.service.committed_files import committed_files
 from laws.effort import THOROUGH
 from spark.application import Application
-from spark.batch import count, database, differences, join_sql
+from spark.batch import ON, count, database, differences, join_sql
 from spark.events import events, write_files
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 ROWS = 3000
-ON = "l.k = r.k AND r.eventtime BETWEEN l.eventtime - INTERVAL 2 MINUTE AND l.eventtime + INTERVAL 3 MINUTE"
 PAIRS = ("inner", "left", "right", "full")
 HOWS = (*PAIRS, "semi", "anti") if THOROUGH else ("inner", "full", "anti")
 RIGHT = ("eventtime_right", "id_right", "v_right")

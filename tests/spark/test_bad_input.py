@@ -12,11 +12,10 @@ import pytest
 from dovetail.errors import CorruptFile, DovetailError, InputError, PlanError, StateError, UnknownVersion
 from dovetail.log import document
 from spark.application import Application
-from spark.batch import database, differences, join_sql
+from spark.batch import ON, database, differences, join_sql
 from spark.events import events, write_files
 
 ROWS = 4000
-ON = "l.k = r.k AND r.eventtime BETWEEN l.eventtime - INTERVAL 2 MINUTE AND l.eventtime + INTERVAL 3 MINUTE"
 EXPECTED = join_sql("full", "l.id, r.id, r.v", ON)
 PQL = """
     CREATE APPLICATION app;

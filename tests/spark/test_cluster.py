@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from spark.application import committed_files
-from spark.batch import count, database, differences, join_sql
+from spark.batch import ON, count, database, differences, join_sql
 from spark.command_line import assert_no_trace, run
 from spark.events import events, write_files
 from spark.running import running
@@ -28,7 +28,6 @@ PQL = """
         AND r.eventtime BETWEEN l.eventtime - INTERVAL '2 minutes' AND l.eventtime + INTERVAL '3 minutes';
     CREATE TABLE t AS SELECT * FROM pairs STORAGE PARQUET(path = "{here}/out");
 """
-ON = "l.k = r.k AND r.eventtime BETWEEN l.eventtime - INTERVAL 2 MINUTE AND l.eventtime + INTERVAL 3 MINUTE"
 SPECULATIVE = ("--set", "spark.speculation=true", "--set", "spark.speculation.task.duration.threshold=1s")
 
 

@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 
 from dovetail.service.committed_files import committed_files
-from spark.batch import count, database, differences, join_sql
+from spark.batch import ON, count, database, differences, join_sql
 from spark.command_line import assert_no_trace, assert_reported, command, environment, run
 from spark.events import events, write_files
 
@@ -23,7 +23,6 @@ PQL = """
         AND r.eventtime BETWEEN l.eventtime - INTERVAL '2 minutes' AND l.eventtime + INTERVAL '3 minutes';
     CREATE TABLE t AS SELECT * FROM pairs STORAGE PARQUET(path = "out");
 """
-ON = "l.k = r.k AND r.eventtime BETWEEN l.eventtime - INTERVAL 2 MINUTE AND l.eventtime + INTERVAL 3 MINUTE"
 
 
 def feed(folder: Path, part: int) -> None:

@@ -10,12 +10,11 @@ from dovetail.log.commit import Packing
 from dovetail.log.ingest.append import append_file
 from dovetail.log.ingest.files import find_files
 from spark.application import Application
-from spark.batch import count, database, differences, join_sql
+from spark.batch import ON, count, database, differences, join_sql
 from spark.events import events, write_files
 from wide_rows import wide_rows
 
 ROWS = 4000
-ON = "l.k = r.k AND r.eventtime BETWEEN l.eventtime - INTERVAL 2 MINUTE AND l.eventtime + INTERVAL 3 MINUTE"
 SELECT = "l.id AS l_id, l.url AS l_url, l.agent AS l_agent, r.id AS r_id, r.url AS r_url, r.score AS r_score"
 HEAD = """
     CREATE APPLICATION wide;

@@ -10,11 +10,10 @@ import pyarrow as pa
 import pytest
 
 from spark.application import Application
-from spark.batch import database, differences, join_sql
+from spark.batch import ON, database, differences, join_sql
 from spark.events import SECOND_US, events, write_files
 
 ROWS = 4_000
-ON = "l.k = r.k AND r.eventtime BETWEEN l.eventtime - INTERVAL 2 MINUTE AND l.eventtime + INTERVAL 3 MINUTE"
 PQL = """
     CREATE APPLICATION app;
     CREATE INPUT TABLE l (eventtime, k, id) FROM FILES("{here}/l", format = "parquet");

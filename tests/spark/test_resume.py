@@ -14,11 +14,10 @@ from dovetail.log.ingest.append import append_file
 from dovetail.log.ingest.files import find_files
 from dovetail.service.run_snapshot import RunSnapshot
 from spark.application import Application
-from spark.batch import add, count, database, differences, join_sql
+from spark.batch import ON, add, count, database, differences, join_sql
 from spark.events import events, write_files
 
 ROWS = 30_000
-ON = "l.k = r.k AND r.eventtime BETWEEN l.eventtime - INTERVAL 2 MINUTE AND l.eventtime + INTERVAL 3 MINUTE"
 PQL = """
     CREATE APPLICATION several_runs;
     CREATE INPUT TABLE l (eventtime, k, id, v)

@@ -24,7 +24,7 @@ from dovetail.model.interval import IntervalSpec
 from oracle import batch_join
 from s3 import BUCKET, S3, s3_server
 from spark.application import committed_files
-from spark.batch import count, database, differences, join_sql
+from spark.batch import ON, count, database, differences, join_sql
 from spark.command_line import assert_no_trace, command, environment
 from spark.events import events
 from spark.standalone import SETTINGS, standalone_cluster
@@ -120,7 +120,6 @@ PQL = f"""
         AND r.eventtime BETWEEN l.eventtime - INTERVAL '2 minutes' AND l.eventtime + INTERVAL '3 minutes';
     CREATE TABLE t AS SELECT * FROM pairs STORAGE PARQUET(path = "s3://{BUCKET}/out");
 """
-ON = "l.k = r.k AND r.eventtime BETWEEN l.eventtime - INTERVAL 2 MINUTE AND l.eventtime + INTERVAL 3 MINUTE"
 ROWS = 3000
 
 

@@ -14,12 +14,11 @@ from dovetail.log.category import Category
 from dovetail.service.committed_files import committed_files
 from dovetail.slicing import sides
 from spark.application import Application
-from spark.batch import database, differences, join_sql
+from spark.batch import ON, database, differences, join_sql
 from spark.events import events, write_files
 
 ROWS = 2000
 LEFT, RIGHT = events(ROWS, 200, 61), events(ROWS, 200, 62)
-ON = "l.k = r.k AND r.eventtime BETWEEN l.eventtime - INTERVAL 2 MINUTE AND l.eventtime + INTERVAL 3 MINUTE"
 EXPECTED = join_sql("left", "l.id, r.id", ON)
 PQL = """
     CREATE APPLICATION app;

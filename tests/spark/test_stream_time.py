@@ -9,11 +9,10 @@ from itertools import pairwise
 from dovetail.engine.step_log import StepLog
 from dovetail.service.run_snapshot import JoinSnapshot, RunSnapshot
 from spark.application import Application
-from spark.batch import count, database, differences, join_sql
+from spark.batch import ON, count, database, differences, join_sql
 from spark.events import events, write_files
 
 ROWS = 20_000
-ON = "l.k = r.k AND r.eventtime BETWEEN l.eventtime - INTERVAL 2 MINUTE AND l.eventtime + INTERVAL 3 MINUTE"
 PQL = """
     CREATE APPLICATION app;
     CREATE INPUT TABLE l (eventtime, k, id)

@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from dovetail.errors import RunError
-from dovetail.service.metrics import measured, to_prometheus
+from dovetail.service.metrics import measured
+from dovetail.service.prometheus import to_prometheus
 from spark.application import Application
 from spark.events import START_US
 from spark.test_formats import text_lines, write_lines
