@@ -8,7 +8,7 @@ import pytest
 
 from dovetail.engine.live_index import index_root
 from dovetail.service.cli.run import _index_dir
-from dovetail.spark.session import cluster_settings, is_cluster
+from dovetail.spark.session import cluster_settings, is_cluster, retrying
 
 PATH = "spark.executorEnv.PYTHONPATH"
 
@@ -48,3 +48,18 @@ def test_each_host_of_a_cluster_decides_where_its_indexes_lie_unless_the_run_was
     assert index_root("/of/all") == Path("/of/all")
     monkeypatch.delenv("DOVETAIL_INDEX_DIR")
     assert index_root(None).name.startswith("dovetail-")
+
+
+@pytest.mark.parametrize(
+    ("master", "tried"),
+    [
+        ("local", "local[1,4]"),
+        ("local[*]", "local[*,4]"),
+        ("local[2]", "local[2,4]"),
+        ("local[2,1]", "local[2,1]"),
+        ("local-cluster[2,1,1024]", "local-cluster[2,1,1024]"),
+        ("spark://head:7077", "spark://head:7077"),
+    ],
+)
+def test_a_local_master_tries_a_task_again(master: str, tried: str) -> None:
+    assert retrying(master) == tried
