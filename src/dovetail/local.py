@@ -1,0 +1,190 @@
+"""A whole application in this process, without Spark or Java: for tests and notebooks.
+
+    import dovetail.local
+
+    tables = dovetail.local.run("clicks.pql", home="/data/dovetail")
+    tables["clicked"].to_pandas()
+
+The joins are the product's own: the same planner, coordinator and steps, over a log in a temporary home, with
+every window closed at the end. The inputs are only read: categories of `home` commit by commit, Parquet files
+one by one, as if they came in that order.
+
+What Spark evaluates is not evaluated here. A query that only picks and renames columns before and after its
+joins runs whole; for others `raw=True` gives the rows of each join, before what follows it.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dovetail.errors import InputError, PlanError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from dovetail.engine.planner import HostClock
+    from dovetail.log.category import Category
+    from dovetail.plan.physical import CategoryOutput, InputTable, JoinStage, Plan, Stage
+
+
+def run(
+    app: str | Path,
+    home: str | Path | None = None,
+    *,
+    raw: bool = False,
+    tasks: int = 1,
+    clock: HostClock | None = None,
+) -> dict[str, pa.Table]:
+    """Join all there is, and return what comes out: the rows of a join that feeds one table by the name of
+    its view, those of any other table by its own.
+
+    `app` is PQL text, or the path of a file with it. `raw`: the rows of each join, with the columns it takes
+    from both sides, whatever the query computes from them.
+    """
+    from dovetail.engine.planner import HOST_CLOCK
+    from dovetail.pql.compile import compile_pql
+
+    text, name = _text(app)
+    plan = compile_pql(text, name=name)
+    with tempfile.TemporaryDirectory(prefix="dovetail-local-") as work:
+        return _Run(plan, str(home or "."), work, raw, tasks, clock or HOST_CLOCK).tables()
+
+
+class _Run:
+    def __init__(self, plan: Plan, home: str, work: str, raw: bool, tasks: int, clock: HostClock) -> None:
+        self.plan, self.home, self.work = plan, home, work
+        self.raw, self.tasks, self.clock = raw, tasks, clock
+
+    def tables(self) -> dict[str, pa.Table]:
+        import pyarrow as pa
+
+        from dovetail.engine.copying import settle
+        from dovetail.plan.physical import CategoryOutput, JoinStage
+
+        made: dict[str, pa.Table] = {}
+        try:
+            for stage in self.plan.stages:
+                if isinstance(stage, JoinStage):
+                    joined = self._joined(stage)
+                    if self.raw:
+                        made[stage.name] = joined
+                        continue
+                    rows = [self._renamed(stage, joined)]
+                else:
+                    rows = [self._renamed(stage, part) for part in self._read(*stage.inputs)]
+                if isinstance(stage.output, CategoryOutput):
+                    self._write(stage.output, rows)
+                else:
+                    made[stage.name] = pa.concat_tables(rows)
+        finally:
+            settle()  # snapshots that are still being copied into the temporary home
+        return made
+
+    def _joined(self, stage: JoinStage) -> pa.Table:
+        import pyarrow as pa
+
+        from dovetail.engine.driver import JoinDriver
+        from dovetail.plan.configure import join_config
+
+        config = join_config(
+            self.plan, stage, self.work, tasks=self.tasks, index_dir=f"{self.work}/index", drain=True
+        )
+        driver = JoinDriver(config, self.clock)
+        return pa.Table.from_batches(driver.drain(), driver.schema)
+
+    def _write(self, output: CategoryOutput, tables: list[pa.Table]) -> None:
+        """One commit for each of the tables."""
+        import pyarrow as pa
+
+        from dovetail.log.category import Category
+        from dovetail.model.validity import Validity
+        from dovetail.slicing.placement import HASH, TIME
+        from dovetail.slicing.sides import write_side
+        from dovetail.slicing.write_rows import bucket_of, sliced_batch, time_of
+
+        category: Category | None = None
+        for rows in tables:
+            if output.time is None:
+                batches = rows.combine_chunks().to_batches()
+                schema = rows.schema
+            else:
+                kept = [field for field in rows.schema if field.name != output.time]
+                hashed = [pa.field(HASH, pa.int64(), False)] if output.keys else []
+                schema = pa.schema([*hashed, pa.field(TIME, pa.int64(), False), *kept])
+                columns = [(field.name, field.name) for field in kept]
+                batches = [sliced_batch(rows, columns, output.keys, output.time, schema)]
+            if category is None:
+                category = Category.create(self.work, output.category, schema, buckets=output.buckets)
+            if output.time is None:
+                infos = category.write_segments(batches, bucket_of(None, category.buckets), time_of(None))
+            else:
+                infos = list(write_side(category, batches, Validity()).segments)
+            category.append(infos)
+        if category is None:
+            raise InputError(
+                "an input has no rows, and so no types",
+                where=f"category {output.category}",
+                expected="at least one commit or file",
+            )
+
+    def _read(self, table: InputTable) -> Iterator[pa.Table]:
+        import pyarrow.parquet as pq
+
+        from dovetail.log.category import Category
+        from dovetail.plan.physical import ScribeSource
+        from dovetail.slicing.input_files import input_files, local_path
+
+        if isinstance(table.source, ScribeSource):
+            inside = any(_written(stage) == table.source.category for stage in self.plan.stages)
+            yield from _commits(Category.open(self.work if inside else self.home, table.source.category))
+        elif table.source.format == "parquet":
+            for file in input_files(table.source.path, table.source.format):
+                yield pq.read_table(local_path(file))
+        else:
+            raise _needs_spark(table.name, f"{table.source.format} files")
+
+    def _renamed(self, stage: Stage, rows: pa.Table) -> pa.Table:
+        from dovetail.plan.projection import plain_projection
+
+        found = plain_projection(stage)
+        if found is None:
+            raise _needs_spark(stage.name, "an expression, a filter or an aggregate")
+        return rows.select(list(found.values())).rename_columns(list(found))
+
+
+def _commits(category: Category) -> Iterator[pa.Table]:
+    import numpy as np
+    import pyarrow as pa
+
+    from dovetail.joins.rows.gather import Rows
+
+    for number in range(category.first_commit(), category.next_commit()):
+        commit = category.commit(number)
+        rows = Rows(category, number, number + 1)
+        batch = rows.at(rows.places(np.arange(commit.first_row, commit.first_row + commit.rows)))
+        yield pa.table([batch.take(name) for name in category.schema.names], category.schema)
+
+
+def _written(stage: Stage) -> str | None:
+    from dovetail.plan.build import written_category
+
+    return written_category(stage)
+
+
+def _text(app: str | Path) -> tuple[str, str]:
+    """PQL text and what to call it in errors. A name without a statement in it is a path."""
+    if isinstance(app, Path) or ";" not in app:
+        return Path(app).read_text(encoding="utf-8-sig"), str(app)
+    return app, "<string>"
+
+
+def _needs_spark(name: str, what: str) -> PlanError:
+    return PlanError(
+        f"{what} needs Spark",
+        where=f"stage {name}",
+        expected="columns that are picked and renamed, from categories or Parquet files",
+        hint="`dovetail run` evaluates everything; raw=True gives the joined rows as they leave the join",
+    )

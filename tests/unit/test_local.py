@@ -1,0 +1,109 @@
+"""`dovetail.local.run`: whole applications in this process, without Java."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import dovetail.local
+from dovetail.errors import PlanError
+from dovetail.log.category import Category
+from dovetail.slicing.write_rows import bucket_of, time_of
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+INPUTS = """CREATE APPLICATION app;
+CREATE INPUT TABLE l (t TIMESTAMP, k BIGINT, x BIGINT) FROM SCRIBE("l");
+CREATE INPUT TABLE r (t TIMESTAMP, k BIGINT, y BIGINT) FROM {right};
+CREATE VIEW pairs AS SELECT l.k AS k, l.x AS x, r.y AS y FROM l {how} JOIN r ON {on};
+CREATE TABLE result AS SELECT k, x, {out} FROM pairs STORAGE NOOP;
+"""
+INTERVAL = "l.k = r.k AND r.t BETWEEN l.t - INTERVAL '10 seconds' AND l.t + INTERVAL '10 seconds'"
+WITHIN = "l.k = r.k WITHIN TUMBLING '1 minute'"
+NEAR = "abs(l.x - r.y) <= 1 AND r.t BETWEEN l.t - INTERVAL '10 seconds' AND l.t + INTERVAL '10 seconds'"
+
+
+def query(on: str = INTERVAL, how: str = "LEFT", right: str = 'SCRIBE("r")', out: str = "y") -> str:
+    return INPUTS.format(on=on, how=how, right=right, out=out)
+
+
+def rows(value: str, *given: tuple[int, int, int]) -> pa.Table:
+    """Seconds, key, value."""
+    return pa.table(
+        {
+            "t": pa.array([START + timedelta(seconds=s) for s, _, _ in given], pa.timestamp("us", "UTC")),
+            "k": pa.array([key for _, key, _ in given], pa.int64()),
+            value: pa.array([one for _, _, one in given], pa.int64()),
+        }
+    )
+
+
+LEFT = rows("x", (0, 1, 10), (30, 2, 20), (40, 3, 30))
+RIGHT = rows("y", (5, 1, 11), (55, 2, 21), (39, 3, 31))
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    for name, table in (("l", LEFT), ("r", RIGHT)):
+        category = Category.create(str(tmp_path), name, table.schema, buckets=1)
+        for at in range(table.num_rows):  # a commit for every row
+            batches = table.slice(at, 1).combine_chunks().to_batches()
+            category.append(category.write_segments(batches, bucket_of(None, 1), time_of("t")))
+    return tmp_path
+
+
+def found(tables: dict[str, pa.Table]) -> list[tuple[int | None, ...]]:
+    return sorted(tuple(row.values()) for row in tables["pairs"].to_pylist())
+
+
+@pytest.mark.parametrize("tasks", [1, 3])
+def test_an_interval_join(home: Path, tasks: int) -> None:
+    assert found(dovetail.local.run(query(), home, tasks=tasks)) == [(1, 10, 11), (2, 20, None), (3, 30, 31)]
+
+
+def test_a_join_within_windows(home: Path) -> None:
+    assert found(dovetail.local.run(query(WITHIN), home)) == [(1, 10, 11), (2, 20, 21), (3, 30, 31)]
+
+
+def test_a_theta_join(home: Path) -> None:
+    assert found(dovetail.local.run(query(NEAR, "INNER"), home)) == [(1, 10, 11), (3, 30, 31)]
+
+
+def test_parquet_files(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "files").mkdir()
+    pq.write_table(RIGHT, tmp_path / "files/r.parquet")
+    source = f'FILES("{tmp_path}/files", format = "parquet")'
+    assert found(dovetail.local.run(query(right=source), home)) == [(1, 10, 11), (2, 20, None), (3, 30, 31)]
+
+
+def test_a_file_of_pql_and_the_log_stays_as_it_was(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "app.pql").write_text(query())
+    before = sorted(path for path in home.rglob("*"))
+    assert len(found(dovetail.local.run(tmp_path / "app.pql", home))) == 3
+    assert sorted(path for path in home.rglob("*")) == before
+
+
+def test_what_needs_spark_is_named_and_raw_rows_are_given(home: Path) -> None:
+    with pytest.raises(PlanError, match="needs Spark") as caught:
+        dovetail.local.run(query(out="y + 1 AS y"), home)
+    assert "raw=True" in str(caught.value)
+    raw = dovetail.local.run(query(out="y + 1 AS y"), home, raw=True)["pairs"]
+    assert sorted(raw.column("y").to_pylist(), key=str) == [11, 31, None]
+
+
+def test_no_java_is_needed(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "app.pql").write_text(query())
+    code = "import sys, dovetail.local; dovetail.local.run(*sys.argv[1:]); print('pyspark' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "app.pql"), str(home)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PATH": ""},
+    )
+    assert done.stdout == "False\n"
