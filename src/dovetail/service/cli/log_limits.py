@@ -9,7 +9,6 @@ from typing import Any
 from dovetail.errors import InputError
 from dovetail.log.category import Category
 from dovetail.log.limits import is_set, role_of
-from dovetail.plan.interval_literal import NotAnInterval, text_us, words
 
 _UNITS = {"": 1, "B": 1} | {
     f"{letter}{suffix}": base**power
@@ -23,6 +22,8 @@ def age_us(text: str) -> int | None:
     """`7 days`, or `none`."""
     if text.strip().lower() == "none":
         return None
+    from dovetail.plan.interval_literal import NotAnInterval, text_us  # sqlglot: only who asks pays
+
     try:
         found = text_us(text)
     except NotAnInterval as error:
@@ -66,6 +67,8 @@ def retention_facts(category: Category) -> dict[str, Any]:
 
 
 def retention_words(category: Category) -> str:
+    from dovetail.plan.interval_literal import words
+
     limits = category.limits()
     parts = [f"at most {words(limits.age_us)} old"] if limits.age_us is not None else []
     parts += [f"at most {size_words(limits.size_bytes)}"] if limits.size_bytes is not None else []
