@@ -34,10 +34,8 @@ NOT_YET = {
     "ARCHITECTURE.md",
     "src/dovetail/engine",
     "src/dovetail/joins",
-    "src/dovetail/log",
     "src/dovetail/service",
     "src/dovetail/sliding",
-    "src/dovetail/spark",
     "tests",
 }
 
