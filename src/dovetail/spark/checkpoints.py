@@ -1,12 +1,11 @@
 """Where Spark keeps the progress of queries, and how it writes it.
 
-For each batch of each query Spark writes two small files: what the batch is to cover, and that it is done. By
-default it does so through Hadoop's FileContext, which on a local disk starts about twenty processes a file
-(`chmod`, `readlink`): 40 ms that every batch waits for, twice. Through Hadoop's FileSystem the same file,
-written under another name, renamed and with the same checksum file beside it, takes a quarter of that. It
-does not refuse to replace a file, which is what keeps two runs of one query apart elsewhere; here an
-application is held by one run at a time (`application.py`). On S3, where neither way can refuse, it asks the
-server less.
+For each batch of each query Spark writes two small files: what the batch covers, and that it is done. By
+default it uses Hadoop's FileContext, which on a local disk starts about twenty processes per file (`chmod`,
+`readlink`): every batch waits 40 ms for that, twice. Hadoop's FileSystem writes the same file under another
+name, renames it and puts the same checksum file beside it in a quarter of the time. It does not refuse to
+replace a file, which elsewhere keeps two runs of one query apart. Here one run at a time holds an application
+(`engine/hold.py`). On S3, where neither way can refuse, FileSystem sends fewer requests.
 """
 
 from __future__ import annotations

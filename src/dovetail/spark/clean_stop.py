@@ -1,7 +1,7 @@
-"""A run that stops cleanly leaves nothing on its hosts that the home has not.
+"""Law: when a run stops cleanly, the home has everything that its hosts have.
 
-Where a host is lost without a clean stop, the last steps are run again: so what cannot be copied here is no
-error, only more to do at the next start.
+After a host is lost without a clean stop, the last steps run again. So a copy that fails here is no error: it
+only means more work at the next start.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dovetail.errors import DovetailError
 from dovetail.model.join_config import JoinConfig
 
 CALLS_A_CORE = 2
-"""Tasks go where there is room: some more than there are cores, so that every host gets one."""
+"""Spark places tasks where there is room. More tasks than cores make sure that every host gets one."""
 
 
 def copy_snapshots(spark: SparkSession, joins: Sequence[JoinConfig]) -> None:

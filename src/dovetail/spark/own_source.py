@@ -1,9 +1,9 @@
 """Law: no two queries share a registered data source.
 
 Spark keeps one function object for each registered Python data source, with a map of environment variables in
-it. It changes that map when it starts a process for one query, and serializes it with the tasks of another:
-read back, such a task fails (OptionalDataException). So every stage registers its source under a name of its
-own.
+it. It changes that map when it starts a process for one query, and serializes it with the tasks of another.
+Such a task fails when it is read back (OptionalDataException). So every stage registers its source under its
+own name.
 """
 
 from __future__ import annotations

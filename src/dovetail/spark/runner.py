@@ -31,12 +31,12 @@ from dovetail.spark.failures import failure_of
 from dovetail.spark.starting import Mode, start
 
 WATCH_S = 0.2
-"""Between two looks at all queries, each of which is asked several things: more often would take a share of a
-core for as long as a run lasts. What a run waits for wakes it at once."""
+"""Between two looks at all queries. Each look makes several calls per query, so looking more often would cost
+a share of a core for as long as a run lasts. What a run waits for wakes it at once."""
 STARTING_S = 0.05
 STARTING_AT_ONCE = os.cpu_count() or 1
-"""A query of a Python source starts a process, and Spark gives it up if it is not there within ten seconds:
-many at once on few cores would be too slow for that."""
+"""A query of a Python source starts a process. Spark gives it up after ten seconds, and many processes that
+start at once on few cores would take longer."""
 
 
 @dataclass
@@ -173,7 +173,7 @@ class Run:
         """For a moment, or until one of the queries that must end does: the next wave waits for it."""
         running = next((query for query in queries if query.isActive), None)
         if running is not None:
-            with suppress(StreamingQueryException):  # `_check` tells it
+            with suppress(StreamingQueryException):  # `_check` raises it
                 running.awaitTermination(WATCH_S)  # type: ignore[arg-type]  # fractions are fine
 
     def _check(self) -> None:

@@ -62,8 +62,8 @@ LOCAL_JVM = (
     "-XX:Tier4BackEdgeThreshold=400000",
     "-XX:+UseParallelGC",
 )
-"""On a local master the JVM shares the cores with the join. Its optimizing compiler takes seconds of them in
-the first minute, for code that mostly plans and hands batches on: so it waits until code is ten times
+"""On a local master the JVM shares the cores with the join. In the first minute its optimizing compiler takes
+seconds of them, for code that mostly plans and passes batches on. So it waits until code is ten times
 hotter."""
 
 _PATH = "spark.executorEnv.PYTHONPATH"
@@ -159,8 +159,8 @@ def _own_interrupt() -> Iterator[None]:
 
 
 def _start_jvm(conf: SparkConf, log: Path | None) -> None:
-    """As PySpark does it, with a place for the JVM's stderr, which is no reading for a terminal, and a share
-    in what holds the application."""
+    """As PySpark does it, except that the JVM's stderr goes to a file and the JVM inherits the lock on the
+    application."""
     if log is None:
         return
     log.parent.mkdir(parents=True, exist_ok=True)

@@ -36,7 +36,7 @@ POLL = "200 milliseconds"
 SHARDED_BUCKETS = 64
 
 Failures = dict[str, DovetailError]
-"""Errors raised on the driver inside a micro-batch, by stage: Spark would only hand their text on."""
+"""Errors raised on the driver inside a micro-batch, by stage: Spark passes only their text on."""
 
 
 def start(
@@ -50,7 +50,7 @@ def start(
         category = make_category(rows, home, rejects_category(application, table), 1, "auto", "rejects")
         name = f"{built.name}.rejects.{table}"
         append = partial(append_batch, category=category, producer=name, placement=Placement(None, None))
-        writer = rows.writeStream.foreachBatch(_telling(append, built.name, failures))
+        writer = rows.writeStream.foreachBatch(_reporting(append, built.name, failures))
         queries.append(_query(writer, Checkpoint(home, application, name), name, mode))
     return queries
 
@@ -98,12 +98,12 @@ def _writer(
         case NoopSink():
             return rows.writeStream.format("noop")
     append = appender(built, category, producer, placement, checkpoint)
-    return rows.writeStream.foreachBatch(_telling(append, built.name, failures))
+    return rows.writeStream.foreachBatch(_reporting(append, built.name, failures))
 
 
-def _telling(append: Append, stage: str, failures: Failures) -> Append:
-    """Keep the error itself, and give Spark a short one: it hands only a text on, and searches that of a
-    query that is being stopped with an expression that recurses for each character."""
+def _reporting(append: Append, stage: str, failures: Failures) -> Append:
+    """Keep the error itself and give Spark a short one. Spark passes only a text on. When a query is being
+    stopped, it searches that text with an expression that recurses for each character."""
 
     def run(rows: DataFrame, batch: int) -> None:
         try:
@@ -114,7 +114,7 @@ def _telling(append: Append, stage: str, failures: Failures) -> Append:
             if interrupted(error):
                 raise TaskError(INTERRUPTED) from None
             if hung_up(error):
-                return  # there is nobody left to tell
+                return  # nobody is left to report to
             failures[stage] = failure_of(error, stage)
             raise TaskError(failures[stage].what) from None
 
