@@ -117,7 +117,7 @@ def planned(on: str):
     program = parse(PROGRAM.format(on=on))
     for rule in RULES:
         program = rule(program)
-    (theta,) = [join.theta for join in build(program).joins]
+    (theta,) = [join.join_kind.theta for join in build(program).joins]  # type: ignore[union-attr]
     looked = []
     for side, rows in (("left", LEFT), ("right", RIGHT)):
         view = program.get(f"v_{side}_rows")

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from dovetail.joins.theta.compiled import kind_of, pairs_kernel, words
 from dovetail.joins.theta.condition import holds
-from dovetail.joins.theta.source import Unsupported, can_compile, operands_of
 from dovetail.model.share import SIDES
 from dovetail.model.theta import Constant, Operand, Operation
+from dovetail.predicates.source import Unsupported, can_compile, operands_of
 from laws.effort import examples
 from laws.theta_trees import KINDS, REAL, WHOLE, columns, conditions
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from typing import Any, cast
 
+import numpy as np
 from llvmlite import ir
+from numba import config
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
@@ -47,6 +50,22 @@ def _copy(typing: Any, target: Any, source: Any, count: Any) -> Any:
     return types.void(target, source, count), generate
 
 
+def _as_python() -> tuple[Any, ...]:
+    """For kernels that run as Python: words of 64 bits, and a function in place of its address."""
+
+    def at(address: int, like: Any) -> Any:
+        kind = ctypes.c_double if isinstance(like, float | np.floating) else ctypes.c_int64
+        return kind.from_address(int(address))
+
+    def load_word(address: int, like: Any) -> Any:
+        return type(like)(at(address, like).value)
+
+    def store_word(address: int, value: Any) -> None:
+        at(address, value).value = value
+
+    return load_word, store_word, lambda function, arguments: function(*arguments)
+
+
 load = cast("Callable[[Any, Any], Any]", intrinsic(_load))
 """`load(address, like)`: the value of the type of `like` at an address."""
 
@@ -58,3 +77,6 @@ store = cast("Callable[[Any, Any], None]", intrinsic(_store))
 
 call = cast("Callable[[Any, Any], int]", intrinsic(_call))
 """`call(function, (a, b, ...))`: the function at an address, of 64-bit words to one."""
+
+if getattr(config, "DISABLE_JIT", 0):
+    load, store, call = _as_python()

@@ -1,4 +1,4 @@
-"""A sliding-window join as data: windows by count or time, a predicate of ranges and a rest, and an order."""
+"""A sliding-window join, as data: windows by count or by time, the predicate, the order of results."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dovetail.errors import SettingError
+from dovetail.model.theta import Band, Expression
 
 Design = Literal["kang", "cell", "handshake", "low_latency_handshake", "split"]
 """The published design that divides the work among cores: see `sliding/`."""
+
+MOST_ROWS = 2**61
+"""No window, and no number of rows, is larger."""
 
 Access = Literal["auto", "scan", "cells", "runs"]
 """How a core finds the rows in a box: it scans all rows, looks into the cells of a grid or hash, or searches
@@ -36,39 +40,19 @@ class Window:
                 hint="Window(rows=1_000_000) or Window(time=600_000_000)",
             )
         size = self.rows if self.rows is not None else self.time
-        if size is None or size < 0:
+        if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size <= MOST_ROWS:
             raise SettingError(
-                "a window cannot have a negative size",
+                f"a window cannot be {size!r} long",
                 where=f"rows={self.rows}, time={self.time}",
-                expected="0 or more",
+                expected=f"a whole number from 0 to {MOST_ROWS}",
                 hint="a window of 0 rows matches nothing; one of time 0 matches rows of the same instant",
             )
 
 
 @dataclass(frozen=True)
-class Range:
-    """`right + low <= left <= right + high`. None: no bound. Open: the bound itself is excluded."""
-
-    left: str
-    right: str
-    low: float | int | None
-    high: float | int | None
-    low_open: bool = False
-    high_open: bool = False
-
-    @property
-    def equality(self) -> bool:
-        return self.low == 0 and self.high == 0 and not (self.low_open or self.high_open)
-
-    @property
-    def band(self) -> bool:
-        """Both ends are bounded, and not to a single value."""
-        return self.low is not None and self.high is not None and self.low < self.high
-
-
-@dataclass(frozen=True)
 class Predicate:
-    """All ranges hold, and so does the rest: a Python expression over `left.column` and `right.column`."""
+    """All conditions must hold. The bands among them also find candidates: each bounds one left column by one
+    right column."""
 
-    ranges: tuple[Range, ...] = ()
-    rest: str | None = None
+    bands: tuple[Band, ...] = ()
+    rest: tuple[Expression, ...] = ()

@@ -1,4 +1,4 @@
-"""Batches as people have them (Arrow tables and record batches, dictionaries of NumPy arrays or of single
+"""Batches as users have them (Arrow tables and record batches, mappings of names to NumPy arrays or to single
 values), as columns."""
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ Batch = Any
 Schema = Any
 """A `pyarrow.Schema`, or names with types."""
 
+_COLUMNS = (np.ndarray, list, pa.Array, pa.ChunkedArray)
+
 
 def as_record_batch(batch: Batch, schema: pa.Schema, side: str) -> pa.RecordBatch:
     """The batch with exactly the columns of the schema, in its order and types."""
     if isinstance(batch, pa.Table):
-        batch = pa.RecordBatch.from_arrays(
-            [column.combine_chunks() for column in batch.columns], schema=batch.schema
-        )
+        batch = pa.RecordBatch.from_arrays([_whole(column) for column in batch.columns], schema=batch.schema)
     if isinstance(batch, Mapping):
         batch = _from_mapping(batch, schema, side)
     if not isinstance(batch, pa.RecordBatch):
@@ -33,16 +33,16 @@ def as_record_batch(batch: Batch, schema: pa.Schema, side: str) -> pa.RecordBatc
             f"a batch cannot be a {type(batch).__name__}",
             where=f"pushed to the {side} stream",
             expected="a pyarrow RecordBatch or Table, or a mapping of names to arrays",
-            hint="a pandas frame becomes one by pa.RecordBatch.from_pandas(frame)",
+            hint="convert a pandas frame with pa.RecordBatch.from_pandas(frame)",
         )
-    missing = [name for name in schema.names if name not in batch.schema.names]
-    if missing:
-        raise InputError(
-            f"a batch has no column {', '.join(missing)}",
-            where=f"pushed to the {side} stream, with {', '.join(batch.schema.names) or 'no column'}",
-            expected=", ".join(schema.names),
-            hint="every batch needs the columns that the join was made with",
-        )
+    for name in schema.names:
+        if (times := batch.schema.names.count(name)) != 1:
+            raise InputError(
+                f"a batch has {'no column' if not times else f'{times} columns'} {name}",
+                where=f"pushed to the {side} stream, with {', '.join(batch.schema.names) or 'no column'}",
+                expected=f"each of {', '.join(schema.names)} once",
+                hint="every batch needs the columns that the join was made with",
+            )
     chosen = batch.select(schema.names)
     if chosen.schema.equals(schema):
         return chosen
@@ -51,69 +51,83 @@ def as_record_batch(batch: Batch, schema: pa.Schema, side: str) -> pa.RecordBatc
             [column.cast(field.type) for column, field in zip(chosen.columns, schema, strict=True)],
             schema=schema,
         )
-    except pa.ArrowInvalid as error:
+    except pa.ArrowException as error:
         raise InputError(
-            f"a batch does not fit the stream's types: {error}",
+            f"a batch does not fit the types of the stream: {error}",
             where=f"pushed to the {side} stream",
             expected=str(schema).replace("\n", ", "),
-            hint="cast it before",
+            hint="cast the columns before the push",
         ) from error
 
 
 def _from_mapping(batch: Mapping[str, Any], schema: pa.Schema, side: str) -> pa.RecordBatch:
     arrays, names = [], []
     for name, values in batch.items():
-        whole = values if isinstance(values, np.ndarray | list | pa.Array) else [values]
         field = schema.field(name) if name in schema.names else None
-        try:
-            arrays.append(pa.array(whole, field.type if field is not None else None))
-        except (pa.ArrowInvalid, pa.ArrowTypeError, ValueError, OverflowError) as error:
-            raise InputError(
-                f"column {name} cannot be read: {error}",
-                where=f"pushed to the {side} stream",
-                expected=str(field.type) if field is not None else "an array",
-                hint="one value a row, all of one type",
-            ) from error
+        column = values if isinstance(values, _COLUMNS) else [values]
+        arrays.append(_array(column, None if field is None else field.type, name, side))
         names.append(name)
     try:
         return pa.RecordBatch.from_arrays(arrays, names=names)
-    except (pa.ArrowInvalid, ValueError) as error:
+    except (pa.ArrowException, ValueError) as error:
         lengths = ", ".join(f"{name}: {len(array)}" for name, array in zip(names, arrays, strict=True))
         raise InputError(
             "the columns of a batch are of unlike length",
             where=f"pushed to the {side} stream ({lengths})",
-            expected="one value a row in each",
-            hint="look how the columns were made",
+            expected="one value per row in each column",
+            hint="check how the columns were made",
         ) from error
 
 
-def is_single(batch: Batch) -> bool:
-    """Whether it is one row, as a mapping of names to values."""
-    return isinstance(batch, Mapping) and not any(
-        isinstance(value, np.ndarray | list | pa.Array) for value in batch.values()
-    )
+def _whole(column: Any) -> Any:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
-def single_columns(
-    row: Mapping[str, Any], names: list[str], dtypes: dict[str, np.dtype[Any]], side: str
-) -> tuple[dict[str, npt.NDArray[np.generic]], npt.NDArray[np.bool_] | None]:
-    """Some columns of one row, and whether any is null."""
-    columns: dict[str, npt.NDArray[np.generic]] = {}
-    null = False
-    for name in names:
-        value = row.get(name)
-        null |= value is None
+def _array(values: Any, kind: pa.DataType | None, name: str, side: str) -> pa.Array:
+    try:
+        if kind is not None and isinstance(values, list) and pa.types.is_floating(pa.infer_type(values)):
+            return pa.array(values).cast(kind)  # as pa.array makes integers of floats, it cuts them off
+        return _whole(pa.array(_whole(values), kind))
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise InputError(
+            f"column {name} cannot be read: {error}",
+            where=f"pushed to the {side} stream",
+            expected=str(kind) if kind is not None else "an array",
+            hint="one value per row, all of one type",
+        ) from error
+
+
+def is_single(batch: Batch, schema: pa.Schema) -> bool:
+    """Whether it is one row, as a mapping of names to values. A list in a column of lists is a value, if any
+    other column says that this is a row."""
+    if not isinstance(batch, Mapping):
+        return False
+    nested = {name for name in schema.names if pa.types.is_nested(schema.field(name).type)}
+    flat = [value for name, value in batch.items() if name not in nested]
+    return not any(isinstance(value, _COLUMNS) for value in flat or batch.values())
+
+
+def single_row(row: Mapping[str, Any], schema: pa.Schema, side: str) -> dict[str, pa.Array]:
+    """One row as columns of one value. What the row does not name is null."""
+    columns = {}
+    for field in schema:
+        value = row.get(field.name)
         try:
-            with np.errstate(over="ignore"):  # beyond float32 lies infinity, as for Arrow
-                columns[name] = np.array([0 if value is None else value], dtypes[name])
-        except (TypeError, ValueError, OverflowError) as error:
+            if value is not None and pa.types.is_floating(field.type):
+                value = float(value)  # Arrow refuses integers that a float32 does not hold exactly
+            elif isinstance(value, float | np.floating):
+                if not value.is_integer():
+                    raise ValueError("Arrow would cut it off")
+                value = int(value)
+            columns[field.name] = pa.array([value], field.type)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             raise InputError(
-                f"column {name} cannot be {value!r}",
+                f"column {field.name} cannot be {value!r}",
                 where=f"pushed to the {side} stream",
-                expected=str(dtypes[name]),
-                hint="one value of the stream's type",
+                expected=str(field.type),
+                hint="one value of the type that the join was made with",
             ) from error
-    return columns, np.ones(1, np.bool_) if null else None
+    return columns
 
 
 def as_numbers(column: pa.Array) -> tuple[npt.NDArray[np.generic], npt.NDArray[np.bool_] | None]:
@@ -131,7 +145,7 @@ def _zero(of: pa.DataType) -> object:
 
 
 def dtypes_of(schema: pa.Schema) -> dict[str, np.dtype[Any]]:
-    """What predicates may look at, and what each is as numbers; others are there as objects."""
+    """The type of each column as numbers; what a predicate cannot read is `object`."""
     found: dict[str, np.dtype[Any]] = {}
     for field in schema:
         if pa.types.is_temporal(field.type):
@@ -144,20 +158,48 @@ def dtypes_of(schema: pa.Schema) -> dict[str, np.dtype[Any]]:
     return found
 
 
-def as_schema(given: Schema) -> pa.Schema:
-    if isinstance(given, pa.Schema):
-        return given
+def as_schema(given: Schema, side: str) -> pa.Schema:
     try:
-        return pa.schema(
-            [
-                (name, kind if isinstance(kind, pa.DataType) else pa.from_numpy_dtype(np.dtype(kind)))
-                for name, kind in given.items()
-            ]
+        schema = (
+            given
+            if isinstance(given, pa.Schema)
+            else pa.schema(
+                [
+                    (name, kind if isinstance(kind, pa.DataType) else pa.from_numpy_dtype(np.dtype(kind)))
+                    for name, kind in given.items()
+                ]
+            )
         )
-    except (TypeError, pa.ArrowException) as error:
+    except (TypeError, ValueError, AttributeError, pa.ArrowException) as error:
         raise SettingError(
             f"a schema cannot be read: {error}",
-            where=str(given),
+            where=f"{side}={given}",
             expected="a pyarrow schema, or names with types",
             hint='{"x": "int32", "y": "float32", "z": pa.string()}',
         ) from error
+    twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
+    if twice:
+        raise SettingError(
+            f"two columns of the {side} stream are called {', '.join(twice)}",
+            where=side,
+            expected="names that differ",
+            hint="rename one of them",
+        )
+    return schema
+
+
+def result_names(left: pa.Schema, right: pa.Schema) -> list[str]:
+    """The columns of results: those of the left stream, then those of the right one."""
+    names = [
+        *left.names,
+        *(name if name not in left.names else f"right_{name}" for name in right.names),
+    ]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise SettingError(
+            f"two columns of the results would be called {', '.join(twice)}",
+            where="left and right",
+            expected="names that still differ when `right_` is put before those that both streams have",
+            hint="rename one of them in its schema",
+        )
+    return names

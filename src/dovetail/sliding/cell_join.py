@@ -37,6 +37,7 @@ from dovetail.sliding.kernels.layout import PAIR_WORDS
 from dovetail.sliding.kernels.partition import LINE, Plan
 from dovetail.sliding.kernels.probe import probe_room
 from dovetail.sliding.kernels.subwindow import SCAN, SubWindow, move, sub_window
+from dovetail.sliding.release import Stage, taken_from
 from dovetail.sliding.stepping import FIRST_FOUND, SteppedCore, quiet
 from dovetail.sliding.topology import Job, Messages, Part, Topology
 
@@ -108,7 +109,6 @@ class Worker(SteppedCore):
             self._out,
             self._plan,
             self._rules,
-            self._encoding.ranges,
             self._encoding.residual,
             self._probe,
             self._state,
@@ -165,3 +165,7 @@ class CellJoin(Topology):
 
     def settled(self) -> bool:
         return quiet([self._inlet, self._tasks, self._results], self.cores)
+
+    def flow(self) -> list[Stage]:
+        """The coordinator takes rows from its inbox when the workers have written all their results."""
+        return [taken_from(self._inlet), taken_from(self._results), taken_from(self._outlet)]

@@ -13,6 +13,7 @@ from dovetail.sliding.chain_ends import SIDES, ChainEnds
 from dovetail.sliding.collector import Collector
 from dovetail.sliding.kernels.channel import Channel, bank, of_bank, take_rows
 from dovetail.sliding.kernels.layout import PAIR_WORDS
+from dovetail.sliding.release import Stage, taken_from, when
 from dovetail.sliding.stepping import quiet
 from dovetail.sliding.topology import Job, Messages, Part, Topology
 
@@ -51,3 +52,21 @@ class Chain(Topology):
         if self.ends.pending:
             return False
         return quiet([self._to_right, self._to_left, self._results], [*self.cores])
+
+    def flow(self) -> list[Stage]:
+        """Each core sends a row on before it takes it, and notes the pairs before it takes the next."""
+        cores = range(self._to_right.slots.shape[0])
+        return [
+            when(lambda: not self.ends.pending),
+            *(taken_from(of_bank(self._to_right, core)) for core in cores),
+            *(taken_from(of_bank(self._to_left, core)) for core in reversed(cores)),
+            *self._idle_once(),
+            *self._way_out(),
+        ]
+
+    def _idle_once(self) -> list[Stage]:
+        """Of a row that a core has taken, some pairs may still be in the core's own hands."""
+        return [when(lambda core=core: not core.busy) for core in self.cores]  # type: ignore[misc]
+
+    def _way_out(self) -> list[Stage]:
+        return [taken_from(self._results), taken_from(self._outlet)]

@@ -27,7 +27,7 @@ class JoinCore(SteppedCore):
         self.number = number
         self.inbox, self.out_r, self.out_s = inbox, out_r, out_s
         self._encoding, self._rules = job.encoding, job.rules
-        self._ranges, self._residual = job.encoding.ranges, job.encoding.residual
+        self._residual = job.encoding.residual
         dimensions, kind = self._encoding.layout.dimensions, self._encoding.key_kind
         self.core = Core(
             self._window(job, job.left.rows),
@@ -52,7 +52,6 @@ class JoinCore(SteppedCore):
             self.out_r,
             self.out_s,
             self._rules,
-            self._ranges,
             self._residual,
         )
 
@@ -67,7 +66,14 @@ class JoinCore(SteppedCore):
             wider = probe_room(2 * len(core.probe.found), layout.dimensions, self._encoding.key_kind)
             self.core = core._replace(probe=wider)
             return
-        if what == kernels.NEEDS_WINDOW_R:
+        if what == kernels.NEEDS_PASS:
+            wide = 4 * core.pass_r.found.shape[1]
+            layout, kind = self._encoding.layout, self._encoding.key_kind
+            self.core = core._replace(
+                pass_r=make_pass(layout.dimensions, kind, wide),
+                pass_s=make_pass(layout.dimensions, kind, wide),
+            )
+        elif what == kernels.NEEDS_WINDOW_R:
             self.core = core._replace(r=self._larger(core.r))
         else:
             self.core = core._replace(s=self._larger(core.s))

@@ -1,5 +1,5 @@
-"""The driver: gives rows their numbers and tells each what came before it. Streams may interleave in any way;
-the order in which rows are handed over here is the order of arrival that the windows go by."""
+"""The driver: gives rows their numbers and writes into each what came before it. Streams may interleave in
+any way; windows go by the order in which rows are handed over here."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ import numpy as np
 import numpy.typing as npt
 
 from dovetail.errors import InputError
+from dovetail.model.sliding import MOST_ROWS
 from dovetail.sliding.kernels.encode import number_rows, put_first_by_rows
 from dovetail.sliding.kernels.join_core import CLOSE_BLOCK
 from dovetail.sliding.kernels.layout import FIRST, KIND, ROW, SEEN
 from dovetail.sliding.topology import Job, Messages
 
 Times = npt.NDArray[np.int64]
+LEAST_TIME = -(2**63) + MOST_ROWS
+"""What a window reaches back to is still a time."""
 
 
 class Driver:
@@ -38,17 +41,19 @@ class Driver:
         """Fill in what the driver knows of these rows, which come in this order."""
         if not len(times):
             return
+        if times[0] < LEAST_TIME:
+            raise InputError(
+                f"the time {times[0]} is too far back",
+                where="the first row",
+                expected=f"{LEAST_TIME} or later",
+                hint="use a coarser unit",
+            )
         back = number_rows(
             messages, times, self._rows, self._since_star, self.every if self._ordered else 0, self.time
         )
         if back >= 0:
             before = times[back - 1] if back else self.time
-            raise InputError(
-                "time goes back",
-                where=f"row {back} of the batch, at {times[back]} after {before}",
-                expected="rows in the order of their times, over both streams",
-                hint="sort before pushing; for streams out of order use the interval join on Spark",
-            )
+            raise _goes_back(f"row {back} of the batch", times[back], before)
         self.time = int(times[-1])
         if self._wants_first:
             self._put_first(messages, times)
@@ -76,11 +81,23 @@ class Driver:
             self._times[side], self._times_from[side] = known[gone:], self._times_from[side] + gone
 
 
-def interleaved(
-    left: tuple[Messages, npt.NDArray[np.int64]], right: tuple[Messages, npt.NDArray[np.int64]]
-) -> tuple[Messages, npt.NDArray[np.int64]]:
-    """Rows of both streams in the order of their times, left first where those are the same."""
+def interleaved(left: tuple[Messages, Times], right: tuple[Messages, Times]) -> tuple[Messages, Times]:
+    """Rows of both streams in the order of their times, left first where those are the same. Each stream
+    keeps its own order, by which the payload knows its rows: so it must be sorted already."""
+    for side, (_, times) in (("left", left), ("right", right)):
+        back = np.flatnonzero(times[1:] < times[:-1])
+        if len(back):
+            raise _goes_back(f"row {back[0] + 1} of the {side} batch", times[back[0] + 1], times[back[0]])
     messages = np.concatenate([left[0], right[0]])
     times = np.concatenate([left[1], right[1]])
-    order = np.lexsort((messages[:, KIND], times))  # stable: rows of one stream keep their order
+    order = np.argsort(times, kind="stable")
     return messages[order], times[order]
+
+
+def _goes_back(where: str, time: int, before: int) -> InputError:
+    return InputError(
+        "time goes back",
+        where=f"{where}, at {time} after {before}",
+        expected="rows in the order of their times, over both streams",
+        hint="sort before pushing; for streams out of order use the interval join on Spark",
+    )

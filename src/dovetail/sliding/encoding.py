@@ -1,13 +1,15 @@
 """Rows as messages: how the columns of a predicate become keys, boxes, cells and values.
 
-Law: two rows whose text predicate holds are each in the other's box and cell range; a pair that boxes, ranges
-and rest let through is one for which it holds. A row with a null or NaN where the predicate looks is *blank*:
-it meets nobody.
+Law: two rows for which the predicate holds are each in the other's box and range of cells: boxes find
+candidates, and the conditions as they are written decide. Only boxes over whole numbers that cannot leave
+64 bits are exact, and need no second look. A row with a null or NaN where the predicate looks is *blank*: it
+meets nobody.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -15,16 +17,18 @@ import numpy as np
 import numpy.typing as npt
 
 from dovetail.errors import InputError, SettingError
-from dovetail.model.sliding import Access, Predicate, Range
-from dovetail.sliding.expression import columns_of
+from dovetail.model.sliding import Access, Predicate
+from dovetail.model.theta import Band, operands_in
+from dovetail.predicates.bands import has_double, largest_safe, whole_bound
+from dovetail.predicates.source import Operands
 from dovetail.sliding.kernels import layout as words
-from dovetail.sliding.kernels import residual
 from dovetail.sliding.kernels.encode import NO_CELL, put_floats, put_integers
-from dovetail.sliding.kernels.probe import Ranges
 from dovetail.sliding.kernels.subwindow import CELLS, RUNS, SCAN
+from dovetail.sliding.written import residual_of
 
 Columns = dict[str, npt.NDArray[np.generic]]
 _NARROW = 1e-3
+_MOST = 2**63 - 1
 _MOST_BANDS = 2  # of a grid; each doubles the cells that a probe looks into, or more
 _LIKE: dict[int, npt.NDArray[Any]] = {32: np.empty(0, np.float32), 64: np.empty(0, np.float64)}
 _ACCESS = {"scan": SCAN, "cells": CELLS, "runs": RUNS}
@@ -32,37 +36,65 @@ _ACCESS = {"scan": SCAN, "cells": CELLS, "runs": RUNS}
 
 @dataclass(frozen=True)
 class _Dimension:
-    range: Range
+    """A band, and how its numbers become keys. `exact`: the box decides; if not, the conditions as written
+    do."""
+
+    band: Band
     integer: bool
     bits: int  # of its key
+    exact: bool
+
+    def column(self, side: str) -> str:
+        return (self.band.left if side == "left" else self.band.right)[0].column
 
     @property
-    def low(self) -> float | int | None:
-        low = self.range.low
-        if not self.integer or low is None:
-            return low
-        whole = int(np.ceil(low))
-        return whole + 1 if self.range.low_open and whole == low else whole
+    def equality(self) -> bool:
+        return self._width == 0 and self.band.low is not None and Fraction(self.band.low.value) == 0
 
     @property
-    def high(self) -> float | int | None:
-        high = self.range.high
-        if not self.integer or high is None:
-            return high
-        whole = int(np.floor(high))
-        return whole - 1 if self.range.high_open and whole == high else whole
+    def two_sided(self) -> bool:
+        """Both ends are bounded, and not to a single value."""
+        return self._width is not None and self._width > 0
+
+    @cached_property
+    def _width(self) -> Fraction | None:
+        low, high = self.band.low, self.band.high
+        if low is None or high is None:
+            return None
+        width = Fraction(high.value) - Fraction(low.value)
+        return None if width == 0 and (low.strict or high.strict) else width
+
+    def bounds(self, side: str) -> tuple[int | float | None, int | float | None]:
+        """What is added to a value of that side to get the lowest and highest of the other's."""
+        low: int | float | None
+        high: int | float | None
+        if self.integer:  # beyond 64 bits a bound says nothing, or nearly nothing
+            low, high = whole_bound(self.band.low, up=True), whole_bound(self.band.high, up=False)
+            low = None if low is None or low < -_MOST else min(low, _MOST)
+            high = None if high is None or high > _MOST else max(high, -_MOST)
+        else:
+            low, high = (
+                None if bound is None else float(Fraction(bound.value))
+                for bound in (self.band.low, self.band.high)
+            )
+        if side == "left":  # right is between left - high and left - low
+            return None if high is None else -high, None if low is None else -low
+        return low, high
+
+    @property
+    def scale(self) -> float:
+        """The size of the constants that the conditions add: what rounding may cost goes by it."""
+        bounds = [bound for bound in (self.band.low, self.band.high) if bound is not None]
+        return max(float(Fraction(bound.scale)) for bound in bounds)
 
     @property
     def cell_width(self) -> float:
         """A cell is as wide as the band, so that a box reaches into two or three of them. Whole numbers that
-        must be equal are their own cells (0); floating-point ones lie in cells that are narrow, if they are
-        of the size that people use."""
-        one = self.range
-        if one.low is None or one.high is None:
-            return 0.0
-        if one.equality:
+        must be equal are their own cells (0); cells of floats that must be equal are narrow, for numbers of
+        the usual size."""
+        if self._width is None or self.equality:
             return 0.0 if self.integer else _NARROW
-        return float(one.high) - float(one.low)
+        return float(self._width)
 
 
 class Encoding:
@@ -77,10 +109,13 @@ class Encoding:
     ) -> None:
         self.predicate = predicate
         self._dtypes = {"left": left, "right": right}
-        self.dimensions = tuple(self._dimension(one) for one in predicate.ranges)
-        self.rest_columns = columns_of(predicate.rest) if predicate.rest else []
-        for column in self.rest_columns:
-            self._dtype(column.side, column.name)
+        self.dimensions = tuple(map(self._dimension, predicate.bands))
+        self.written = (
+            *(spelled for one in self.dimensions if not one.exact for spelled in one.band.spelled),
+            *predicate.rest,
+        )
+        """Conditions that are checked as they are written, of the candidates that boxes leave."""
+        self.operands = self._operands()
         self.key_kind: type[np.unsignedinteger] = (
             np.uint32 if all(dimension.bits == 32 for dimension in self.dimensions) else np.uint64
         )
@@ -107,90 +142,84 @@ class Encoding:
             )
         return dtype
 
-    def _dimension(self, one: Range) -> _Dimension:
-        kinds = [self._dtype("left", one.left), self._dtype("right", one.right)]
-        bounds = [bound for bound in (one.low, one.high) if bound is not None]
+    def _dimension(self, band: Band) -> _Dimension:
+        kinds = [self._dtype("left", band.left[0].column), self._dtype("right", band.right[0].column)]
         small = all(kind.itemsize < 4 or kind in (np.int32, np.float32) for kind in kinds)
-        if all(kind.kind in "iub" for kind in kinds):
-            return _Dimension(one, True, 32 if small else 64)
-        same = all(kind.kind == "f" for kind in kinds) and all(abs(bound) < 1e30 for bound in bounds)
-        return _Dimension(one, False, 32 if small and same else 64)
+        if all(kind.kind in "iub" for kind in kinds) and not has_double(band):
+            most = largest_safe(band)
+            safe = most is None or (all(kind.itemsize < 8 for kind in kinds) and most >= 2**32)
+            return _Dimension(band, True, 32 if small else 64, safe)
+        floats = all(kind.kind == "f" for kind in kinds)
+        near = all(abs(Fraction(b.value)) < 10**30 for b in (band.low, band.high) if b is not None)
+        return _Dimension(band, False, 32 if small and floats and near else 64, False)
+
+    def _operands(self) -> Operands:
+        """The columns that the written conditions read, in the order in which they travel."""
+        found = dict.fromkeys(operand for condition in self.written for operand in operands_in(condition))
+        return tuple(
+            (operand, "double" if self._dtype(operand.side, operand.column).kind == "f" else "int")
+            for operand in found
+        )
 
     @cached_property
     def grid(self) -> tuple[_Dimension, ...]:
         """The dimensions that a cell is made of: equalities, and the first bands."""
         if self.access != CELLS:
             return ()
-        equal = [dimension for dimension in self.dimensions if dimension.range.equality]
-        bands = [dimension for dimension in self.dimensions if dimension.range.band]
+        equal = [dimension for dimension in self.dimensions if dimension.equality]
+        bands = [dimension for dimension in self.dimensions if dimension.two_sided]
         return (*equal, *bands[:_MOST_BANDS])
 
     def _access(self, asked: Access) -> int:
-        indexable = any(one.equality or one.band for one in self.predicate.ranges)
+        indexable = any(one.equality or one.two_sided for one in self.dimensions)
+        if asked != "auto" and asked not in _ACCESS:
+            raise SettingError(
+                f"there is no access {asked!r}",
+                where="access",
+                expected=f"auto, {', '.join(_ACCESS)}",
+                hint="leave it out",
+            )
         if asked == "cells" and not indexable:
             raise SettingError(
                 "cells need an equality or a band",
                 where=f"access = {asked!r}",
                 expected="a range with both ends",
-                hint="leave access to itself, or take runs or scan",
+                hint="leave access out, or take runs or scan",
             )
-        if asked == "runs" and not self.predicate.ranges:
+        if asked == "runs" and not self.dimensions:
             raise SettingError(
                 "sorted runs need a range",
                 where=f"access = {asked!r}",
                 expected="a comparison of a left with a right column",
-                hint="leave access to itself, or take scan",
+                hint="leave access out, or take scan",
             )
         if asked != "auto":
             return _ACCESS[asked]
         if indexable:
             return CELLS
-        return RUNS if self.predicate.ranges else SCAN
+        return RUNS if self.dimensions else SCAN
 
     def values(self, side: str) -> list[tuple[str, str]]:
-        """The columns that travel as values, and as what: those of floating-point ranges first."""
-        ranged = [
-            (one.range.left if side == "left" else one.range.right, "f8")
-            for one in self.dimensions
-            if not one.integer
+        """The columns that travel as values, and as what."""
+        return [
+            (operand.column, "f8" if kind == "double" else "i8")
+            for operand, kind in self.operands
+            if operand.side == side
         ]
-        rest = [
-            (column.name, "f8" if self._dtype(side, column.name).kind == "f" else "i8")
-            for column in self.rest_columns
-            if column.side == side
-        ]
-        return [*ranged, *rest]
 
     def columns(self, side: str) -> list[str]:
-        """The columns of that side that the predicate looks at."""
-        ranged = [one.left if side == "left" else one.right for one in self.predicate.ranges]
-        return list(dict.fromkeys([*ranged, *[c.name for c in self.rest_columns if c.side == side]]))
+        """The columns of that side that the predicate reads."""
+        ranged = [one.column(side) for one in self.dimensions]
+        return list(dict.fromkeys([*ranged, *(name for name, _ in self.values(side))]))
 
     @cached_property
-    def ranges(self) -> Ranges:
-        floats = [one.range for one in self.dimensions if not one.integer]
-        return Ranges(
-            np.array([-np.inf if one.low is None else one.low for one in floats], np.float64),
-            np.array([np.inf if one.high is None else one.high for one in floats], np.float64),
-            np.array([one.low_open for one in floats], np.bool_),
-            np.array([one.high_open for one in floats], np.bool_),
-        )
-
-    @cached_property
-    def residual(self) -> int:
-        """The address of what checks the rest; 0 if there is none."""
-        if self.predicate.rest is None:
+    def residual(self) -> Any:
+        """The address of what checks the written conditions; 0 if there are none."""
+        if not self.written:
             return 0
-        floats = sum(not one.integer for one in self.dimensions)
-        columns = []
-        for side in ("left", "right"):
-            of_side = [column for column in self.rest_columns if column.side == side]
-            kinds = self.values(side)[floats:]
-            columns += [
-                (side, column.name, kind, floats + n)
-                for n, (column, (_, kind)) in enumerate(zip(of_side, kinds, strict=True))
-            ]
-        return residual.compiled(self.predicate.rest, tuple(columns)).address
+        sides = [operand.side for operand, _ in self.operands]
+        places = tuple(sides[:number].count(side) for number, side in enumerate(sides))
+        return residual_of(self.written, self.operands, places).address
 
     def messages(
         self, side: str, columns: Columns, nulls: npt.NDArray[np.bool_] | None, rows: int
@@ -198,6 +227,8 @@ class Encoding:
         """Messages with all but row number, time and what was seen before: that is the driver's to say."""
         made = np.zeros((rows, self.layout.words), np.int64)
         made[:, words.KIND] = words.R if side == "left" else words.S
+        for name in self.columns(side):
+            _check_bits(columns[name], side, name)
         if nulls is not None:
             made[nulls, words.FLAGS] = words.BLANK
         for number, dimension in enumerate(self.dimensions):
@@ -214,10 +245,8 @@ class Encoding:
     def _put_dimension(
         self, made: npt.NDArray[np.int64], side: str, number: int, dimension: _Dimension, columns: Columns
     ) -> None:
-        name = dimension.range.left if side == "left" else dimension.range.right
-        low, high = dimension.low, dimension.high
-        if side == "left":  # right lies between left - high and left - low
-            low, high = (None if high is None else -high), (None if low is None else -low)
+        name = dimension.column(side)
+        low, high = dimension.bounds(side)
         layout = self.layout
         cell = self.grid.index(dimension) if dimension in self.grid else None
         at = (
@@ -233,7 +262,7 @@ class Encoding:
         if dimension.integer:
             put_integers(
                 made,
-                _whole(columns[name], side, name),
+                np.ascontiguousarray(columns[name], np.int64),
                 at,
                 (low is not None, high is not None),
                 int(low or 0),
@@ -248,17 +277,17 @@ class Encoding:
                 at,
                 -np.inf if low is None else float(low),
                 np.inf if high is None else float(high),
+                dimension.scale,
                 _LIKE[dimension.bits],
                 dimension.cell_width,
             )
 
 
-def _whole(values: npt.NDArray[np.generic], side: str, name: str) -> npt.NDArray[np.int64]:
-    if values.dtype == np.uint64 and values.size and values.max() > np.iinfo(np.int64).max:
+def _check_bits(values: npt.NDArray[np.generic], side: str, name: str) -> None:
+    if values.dtype == np.uint64 and values.size and (most := int(values.max())) > _MOST:
         raise InputError(
             f"{side}.{name} has a value beyond 63 bits",
-            where=f"{values.max()}",
-            expected="at most 9223372036854775807",
-            hint="subtract a constant, or send it as a floating-point number",
+            where=f"{most}",
+            expected=f"at most {_MOST}: predicates compute with signed numbers of 64 bits",
+            hint="subtract a constant, or send it as a float",
         )
-    return np.ascontiguousarray(values, np.int64)

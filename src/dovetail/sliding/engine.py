@@ -13,12 +13,13 @@
 
 Whoever pushes or reads also moves messages through the network of the design; only the cores have threads. A
 single core has none unless `threads` says so: it works while rows are pushed, and nobody waits for a thread
-to wake up. A push waits while the cores are behind, and takes results out meanwhile; if they are never read
-it says so instead of filling the memory.
+to wake up. A push waits while the cores are behind, and takes results out meanwhile. If nobody reads them, it
+raises an error before they fill the memory.
 """
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -40,13 +41,13 @@ from dovetail.sliding.batches import (
     as_schema,
     dtypes_of,
     is_single,
-    single_columns,
+    result_names,
+    single_row,
 )
 from dovetail.sliding.designs import DESIGNS
 from dovetail.sliding.driver import Driver, interleaved
 from dovetail.sliding.encoding import Encoding
 from dovetail.sliding.expression import parsed
-from dovetail.sliding.kernels.join_core import MOST_CORES
 from dovetail.sliding.kernels.layout import (
     PAIR_FOUND,
     PAIR_IN,
@@ -63,18 +64,23 @@ from dovetail.sliding.kernels.layout import (
 from dovetail.sliding.kernels.stamp import cycles_per_us, now
 from dovetail.sliding.payload import Payload
 from dovetail.sliding.precision import Precision
+from dovetail.sliding.release import Trace
 from dovetail.sliding.room import Room
+from dovetail.sliding.settings import check_design, check_most_pending, check_punctuation, check_windows
 from dovetail.sliding.split_join import SplitJoin
 from dovetail.sliding.threads import CoreThreads
 from dovetail.sliding.topology import Job, Messages, Topology
 
+log = logging.getLogger(__name__)
 MOST_PENDING = 50_000_000  # pairs that nobody has read
 _STEP = 1024
 _READ_PAIRS = 65_536
 _SPINS = 50
 _NAP_S = 20e-6
 _RATE_S = 0.05
-_NO_TIME = np.zeros(1, np.int64)
+_RELEASE_ROWS = 1024
+"""Rows that come between two looks at which payload can go."""
+_NEVER = int(np.iinfo(np.int64).max)
 
 
 @dataclass(frozen=True)
@@ -109,27 +115,18 @@ class SlidingJoin:
         threads: bool | None = None,
         most_pending: int = MOST_PENDING,
     ) -> None:
-        self.schemas = {"left": as_schema(left), "right": as_schema(right)}
-        self._check(design, cores, order, every, group)
-        left_window, right_window = left_window or window, right_window or window
-        if left_window is None or right_window is None:
-            raise SettingError(
-                "a sliding-window join needs a window",
-                where="window",
-                expected="window=Window(...), or left_window and right_window",
-                hint="Window(rows=1_000_000) or Window(time=600)",
-            )
+        self.schemas = {"left": as_schema(left, "left"), "right": as_schema(right, "right")}
+        self._names = result_names(*self.schemas.values())
+        check_design(design, cores, order)
+        check_punctuation(order, every, group, hold_rows_per_s)
+        check_most_pending(most_pending)
+        left_window, right_window = check_windows(
+            left_window or window, right_window or window, time, self.schemas
+        )
         self._time = time
-        if (left_window.time, right_window.time) != (None, None) and time is None:
-            raise SettingError(
-                "a window by time needs to know which column is the time",
-                where="time",
-                expected="the name of a column that both streams have",
-                hint='time="t", in the unit of the window',
-            )
         predicate = parsed(on) if isinstance(on, str) else on
-        self._dtypes = {side: dtypes_of(schema) for side, schema in self.schemas.items()}
-        self.encoding = Encoding(predicate, self._dtypes["left"], self._dtypes["right"], access)
+        dtypes = {side: dtypes_of(schema) for side, schema in self.schemas.items()}
+        self.encoding = Encoding(predicate, dtypes["left"], dtypes["right"], access)
         self.job = Job(self.encoding, left_window, right_window, cores, order, group, timed)
         self.topology: Topology = DESIGNS[design](self.job)
         self._driver = Driver(self.job, self.topology.wants_first)
@@ -138,47 +135,21 @@ class SlidingJoin:
         self._payload = {side: Payload(schema) for side, schema in self.schemas.items()}
         self._pending: list[Messages] = []
         self._pending_pairs = 0
+        self._pending_from = np.full(2, _NEVER)  # the oldest left and right rows that unread pairs name
+        self._trace: Trace | None = None
+        self._since_trace = 0
         self._room = Room(self.job.inbox_rows)
         self._unsent: Messages | None = None
         self._most_pending = most_pending
         self._buffer = np.empty((_READ_PAIRS, PAIR_WORDS), np.int64)
         self._rate_began, self._rate_rows, self._rate_waited = _clock(), 0, False
         self.lost: dict[int, int] = {}
+        """Of each core that is gone: how many rows it held or was about to get."""
+        self.failures: dict[int, BaseException] = {}
+        """Of each core that failed: why."""
         with_threads = cores > 1 if threads is None else threads
-        self._threads = CoreThreads(self.topology.cores) if with_threads else None
+        self._threads = CoreThreads(self.topology.cores, self.failures) if with_threads else None
         self._closed = False
-
-    @staticmethod
-    def _check(design: str, cores: int, order: str, every: int, group: int) -> None:
-        if design not in DESIGNS:
-            raise SettingError(
-                f"there is no design {design!r}",
-                where="design",
-                expected=", ".join(DESIGNS),
-                hint="split is the fastest",
-            )
-        most = 1 if design == "kang" else MOST_CORES
-        if not 1 <= cores <= most:
-            raise SettingError(
-                f"{design} cannot have {cores} cores",
-                where="cores",
-                expected=f"1 to {most}" if most > 1 else "1",
-                hint="as many as the machine has to spare",
-            )
-        if order not in ("none", "outer", "inner") or (order != "none" and design not in ("kang", "split")):
-            raise SettingError(
-                f"results of {design} cannot be ordered: {order}",
-                where="order",
-                expected="none, outer or inner, with split",
-                hint='design="split"',
-            )
-        if every < 1 or group < 1 or (every > 1 and order == "inner"):
-            raise SettingError(
-                "every and group count rows from 1, and order inner punctuates every row",
-                where=f"every={every}, group={group}, order={order!r}",
-                expected="1 or more; every = 1 with inner",
-                hint="every=100 with order outer punctuates each 100 rows",
-            )
 
     # --- rows in ---
 
@@ -200,52 +171,56 @@ class SlidingJoin:
                 expected="one batch a call, or a join with time=...",
                 hint="push them one after the other in the order of arrival",
             )
-        if len(given) == 1 and is_single(given[0][1]):
+        if len(given) == 1 and is_single(given[0][1], self.schemas[given[0][0]]):
             self._push_row(*given[0])
             return
         batches = [(side, as_record_batch(batch, self.schemas[side], side)) for side, batch in given]
-        made = [self._messages(side, batch) for side, batch in batches]
+        made = [
+            self._messages(side, dict(zip(batch.schema.names, batch.columns, strict=True)), batch.num_rows)
+            for side, batch in batches
+        ]
         if not made:
             return
         messages, times = made[0] if len(made) == 1 else interleaved(*made)
         self._driver.number(messages, times)
-        for side, batch in batches:
-            self._payload[side].add(batch)
+        for (side, batch), (_, of_side) in zip(batches, made, strict=True):
+            self._payload[side].add(batch, int(of_side[-1]) if len(of_side) else 0)
         self._send(messages)
 
     def _push_row(self, side: str, row: Mapping[str, Any]) -> None:
-        """One row, without the way through Arrow: it is made part of a batch when a result needs it."""
-        columns, blank = single_columns(row, self.encoding.columns(side), self._dtypes[side], side)
-        messages = self.encoding.messages(side, columns, blank, 1)
-        times: npt.NDArray[Any] = _NO_TIME
-        if self._time is not None:
-            times = single_columns(row, [self._time], {self._time: np.dtype(np.int64)}, side)[0][self._time]
+        """One row. It becomes part of a batch when a result needs it."""
+        columns = single_row(row, self.schemas[side], side)
+        messages, times = self._messages(side, columns, 1)
         self._driver.number(messages, times)
-        self._payload[side].add_row(dict(row))
+        self._payload[side].add_row(columns, int(times[0]))
         self._send(messages)
 
-    def _messages(self, side: str, batch: pa.RecordBatch) -> tuple[Messages, npt.NDArray[np.int64]]:
+    def _messages(
+        self, side: str, given: Mapping[str, pa.Array], rows: int
+    ) -> tuple[Messages, npt.NDArray[np.int64]]:
         columns: dict[str, npt.NDArray[np.generic]] = {}
         nulls: npt.NDArray[np.bool_] | None = None
         for name in self.encoding.columns(side):
-            columns[name], of_column = as_numbers(batch.column(name))
+            columns[name], of_column = as_numbers(given[name])
             if of_column is not None:
                 nulls = of_column if nulls is None else nulls | of_column
-        messages = self.encoding.messages(side, columns, nulls, batch.num_rows)
+        messages = self.encoding.messages(side, columns, nulls, rows)
         if self._time is None:
-            return messages, np.zeros(batch.num_rows, np.int64)
-        times, no_time = as_numbers(batch.column(self._time))
-        if no_time is not None or times.dtype.kind not in "iu":
+            return messages, np.zeros(rows, np.int64)
+        times, no_time = as_numbers(given[self._time])
+        whole = times.astype(np.int64)
+        if no_time is not None or (times.dtype == np.uint64 and (whole < 0).any()):
             raise InputError(
                 f"the time of a row must be a whole number or a timestamp: {self._time}",
                 where=f"pushed to the {side} stream",
-                expected="no nulls, integers or timestamps",
+                expected=f"no nulls, and at most {_NEVER}",
                 hint="leave such rows out",
             )
-        return messages, times.astype(np.int64)
+        return messages, whole
 
-    def _send(self, messages: Messages) -> None:
+    def _send(self, messages: Messages, most_pending: int | None = None) -> None:
         """What is left when results must be read first is kept, and sent before anything else."""
+        most_pending = self._most_pending if most_pending is None else most_pending
         if self.job.timed:
             messages[:, STAMP] = now()
         if self._unsent is not None:
@@ -256,13 +231,16 @@ class SlidingJoin:
             sent = self.topology.offer(messages, first)
             first += sent
             self._room.rows += sent
-            if self._pending_pairs > self._most_pending:
+            if self._pending_pairs > most_pending:
                 self._unsent = messages[first:]
                 self._refuse_more()
             if first < len(messages) and not (self._threads is None and (sent or moved)):
                 self._rate_waited = True
                 time.sleep(self._room.nap_s())
         self._move()
+        self._since_trace += len(messages)
+        if self._since_trace >= _RELEASE_ROWS or self._trace is not None:
+            self._let_go()
         self._adapt(len(messages))
 
     def _refuse_more(self) -> None:
@@ -294,16 +272,27 @@ class SlidingJoin:
         for part in self.topology.network:
             moved |= part.step(_STEP)
         if self._threads is None:
-            for core in self.topology.cores:
-                moved |= core.step(_STEP)
-        else:
+            moved |= self._step_cores()
+        if len(self.failures) > len(self.lost):
             self._look_after()
         while (taken := self.topology.take_pairs(self._buffer)) > 0:
             moved = True
             self._pending.append(self._buffer[:taken].copy())
             self._pending_pairs += taken
+            oldest = self._pending[-1][:, [PAIR_R, PAIR_S]].min(axis=0)
+            self._pending_from = np.minimum(self._pending_from, oldest)
             if taken < len(self._buffer):
                 break
+        return moved
+
+    def _step_cores(self) -> bool:
+        moved = False
+        for number, core in enumerate(self.topology.cores):
+            if number not in self.lost:
+                try:
+                    moved |= core.step(_STEP)
+                except Exception as error:
+                    self.failures[number] = error
         return moved
 
     @staticmethod
@@ -314,8 +303,7 @@ class SlidingJoin:
     # --- cores that fail ---
 
     def _look_after(self) -> None:
-        assert self._threads is not None
-        for number, error in list(self._threads.failed.items()):
+        for number, error in list(self.failures.items()):
             if number in self.lost:
                 continue
             if not isinstance(self.topology, SplitJoin):
@@ -325,11 +313,14 @@ class SlidingJoin:
                     expected="cores that live as long as the join",
                     hint="with the design split the others go on",
                 ) from error
-            self.lose(number)
+            rows = self.lose(number)
+            log.error(
+                "core %d of a sliding-window join has failed; %d rows are lost", number, rows, exc_info=error
+            )
 
     def lose(self, core: int) -> int:
-        """Go on without a core. Its part of the windows is gone; how many rows that is, is returned and kept
-        in `lost`."""
+        """Go on without a core. Its part of the windows is gone, and so are the rows on their way to it that
+        it was to keep: their number is returned, and kept in `lost`."""
         if not isinstance(self.topology, SplitJoin):
             raise SettingError(
                 "only SplitJoin can go on without a core",
@@ -337,18 +328,28 @@ class SlidingJoin:
                 expected="design = split",
                 hint="cores of other designs need each other",
             )
-        if self._threads is not None and core not in self._threads.failed:
+        if core not in range(len(self.topology.cores)):
+            raise SettingError(
+                f"there is no core {core!r}",
+                where="lose",
+                expected=f"0 to {len(self.topology.cores) - 1}",
+                hint="cores are counted from 0",
+            )
+        if core in self.lost:
+            return self.lost[core]
+        if self._threads is not None:
             self._threads.stop_one(core)
         self.lost[core] = self.topology.lose(core)
         members = self.topology.members()
         if members is None:
             self._closed = True
+            cause = self.failures.get(core)
             raise RunError(
-                "all cores have failed",
+                "all cores have failed" + (f", the last one with: {cause}" if cause is not None else ""),
                 where="SplitJoin",
                 expected="one core that lives",
-                hint="make the join anew",
-            )
+                hint="start a new join",
+            ) from cause
         while not self.topology.offer(members, 0):
             self._move()
         return self.lost[core]
@@ -389,58 +390,84 @@ class SlidingJoin:
     def punctuated(self) -> Iterator[pa.Table | Punctuation]:
         """What is out by now, in order, with the punctuations between."""
         taken = self._taken()
-        stars = np.flatnonzero(taken[:, PAIR_KIND] >= STAR_R)
+        found: list[pa.Table | Punctuation] = []  # whole: what comes later may let go of payload
         begin = 0
-        for star in stars.tolist():
+        for star in np.flatnonzero(taken[:, PAIR_KIND] >= STAR_R).tolist():
             if star > begin:
-                yield self._table(taken[begin:star])
+                found.append(self._table(taken[begin:star]))
             side = "right" if taken[star, PAIR_KIND] == STAR_R + S else "left"
-            yield Punctuation(side, int(taken[star, PAIR_ORDER]))
+            found.append(Punctuation(side, int(taken[star, PAIR_ORDER])))
             begin = star + 1
         if begin < len(taken):
-            yield self._table(taken[begin:])
+            found.append(self._table(taken[begin:]))
+        return iter(found)
 
     def _taken(self) -> Messages:
         self._move()
         taken = np.concatenate([*self._pending, np.empty((0, PAIR_WORDS), np.int64)])
         self._pending, self._pending_pairs = [], 0
+        self._pending_from[:] = _NEVER
         return taken
 
     def _table(self, taken: Messages) -> pa.Table:
         taken = taken[taken[:, PAIR_KIND] < STAR_R]
         left = self._payload["left"].gather(taken[:, PAIR_R])
         right = self._payload["right"].gather(taken[:, PAIR_S])
-        names = [
-            *left.schema.names,
-            *[name if name not in left.schema.names else f"right_{name}" for name in right.schema.names],
-        ]
-        return pa.Table.from_arrays([*left.columns, *right.columns], names=names)
+        return pa.Table.from_arrays([*left.columns, *right.columns], names=self._names)
 
     def flush(self) -> None:
-        """Wait until everything pushed so far has been worked off. Then rows that no result can name are let
-        go."""
-        self._send(np.empty((0, self.encoding.layout.words), np.int64))
+        """Wait until everything pushed so far has been worked off."""
+        self._flush(self._most_pending)
+
+    def _flush(self, most_pending: int) -> None:
+        self._send(np.empty((0, self.encoding.layout.words), np.int64), most_pending)
         closing = self._driver.close_block(self.encoding.layout.words)
         while closing is not None and not self.topology.offer(closing, 0):
             self._move()
         idle = 0
         while not self.topology.settled():
             idle = 0 if self._move() else idle + 1
-            if self._pending_pairs > self._most_pending:
+            if self._pending_pairs > most_pending:
                 self._refuse_more()
             if idle:
                 self._wait(idle)
         self._move()
-        if not self._pending:
-            self._forget()
+        self._let_go()
 
-    def _forget(self) -> None:
-        for side, window in (("left", self.job.left), ("right", self.job.right)):
+    # --- payload that nobody can ask for any more ---
+
+    @property
+    def held_rows(self) -> dict[str, int]:
+        """Rows of each stream that are kept for results to come."""
+        return {side: payload.held for side, payload in self._payload.items()}
+
+    def _let_go(self) -> None:
+        """Follow a trace, or start one; when it is through, let go of what had left its window before it."""
+        if self._trace is None:
+            self._trace, self._since_trace = Trace(self.topology.flow(), self._left_windows()), 0
+        if self._trace.through():
+            before, self._trace = self._trace.carries, None
+            for payload, left_window, unread in zip(
+                self._payload.values(), before, self._pending_from.tolist(), strict=True
+            ):
+                payload.forget(min(left_window, unread))
+
+    def _left_windows(self) -> list[int]:
+        """Of each stream: no row that comes from now on can meet one with a smaller number than this."""
+        found = []
+        for number, (payload, window) in enumerate(
+            zip(self._payload.values(), (self.job.left, self.job.right), strict=True)
+        ):
             if window.rows is not None:
-                self._payload[side].forget(self._payload[side].rows - window.rows)
+                first = self._driver.rows[number] - window.rows
+            else:
+                assert window.time is not None
+                first = payload.first_since(self._driver.time - window.time)
+            found.append(min(first, self.topology.kept_from(number)))
+        return found
 
     def finish(self) -> pa.Table:
-        """No more rows: the rest of the results. The join is closed."""
+        """No more rows: the rest of the results, however many. The join is closed."""
         self.settle()
         rest = self.results()
         self.close()
@@ -448,12 +475,13 @@ class SlidingJoin:
 
     def settle(self) -> None:
         """Have all pairs meet that should; nothing may be pushed after it."""
+        self._send(np.empty((0, self.encoding.layout.words), np.int64), _NEVER)
         idle = 0
         while not self.topology.finish():
             idle = 0 if self._move() else idle + 1
             if idle:
                 self._wait(idle)
-        self.flush()
+        self._flush(_NEVER)
 
     def close(self) -> None:
         if not self._closed and self._threads is not None:

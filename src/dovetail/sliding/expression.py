@@ -1,22 +1,26 @@
-"""A predicate from its text: comparisons that bound one left column by one right column become ranges, the
-rest stays text.
+"""A predicate from its text: a Python expression over `left.column` and `right.column`, such as
+`abs(left.x - right.a) <= 10 and left.y > right.b`.
 
-The text is a Python expression over `left.column` and `right.column`: `abs(left.x - right.a) <= 10 and left.y
-> right.b`. Law: ranges and rest together are true for exactly the pairs for which the text is. A comparison
-becomes a range if it can be written as `left - right` between constants, in whatever spelling: sums,
-differences, `abs`, chains, either order.
+Law: the conditions are all true for exactly the pairs for which the text is, as Python computes it but for
+this: whole numbers have 64 bits, whole numbers beside floats are floats, and what cannot be computed (a sum
+that leaves 64 bits, a division by zero) is null, and then nothing that needs it is true. Theta joins have the
+same rule.
 """
 
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
-from typing import NamedTuple
+import operator
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from dovetail.errors import SettingError
-from dovetail.model.sliding import Predicate, Range
+from dovetail.model.sliding import Predicate
+from dovetail.model.theta import Band, Constant, Expression, Operand, Operation, Term
+from dovetail.predicates.bands import FoundBand, Trees, bands_in
 
-_FUNCTIONS = {"abs", "min", "max", "sqrt", "floor", "ceil", "exp", "log", "sin", "cos"}
+_ONE = ("abs", "sqrt", "floor", "ceil", "exp", "log", "sin", "cos")
+_FUNCTIONS = {*_ONE, "min", "max"}
 _KNOWN = ", ".join(sorted(_FUNCTIONS))
 _NODES = (
     ast.Expression,
@@ -52,51 +56,52 @@ _NODES = (
     ast.Load,
     ast.Constant,
 )
-Number = float | int
-
-
-class Column(NamedTuple):
-    side: str  # left or right
-    name: str
-
-
-@dataclass(frozen=True)
-class _Sum:
-    """Columns, each so many times, and a constant."""
-
-    columns: dict[Column, Number]
-    constant: Number
-
-    def plus(self, other: _Sum, times: Number) -> _Sum:
-        columns = dict(self.columns)
-        for column, factor in other.columns.items():
-            columns[column] = columns.get(column, 0) + times * factor
-        return _Sum({c: f for c, f in columns.items() if f != 0}, self.constant + times * other.constant)
+_COMPARISONS: dict[type[ast.cmpop], str] = {
+    ast.Eq: "=",
+    ast.NotEq: "<>",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+}
+_BITS: dict[type[ast.operator], tuple[str, str]] = {  # of numbers, and of what is true or false
+    ast.BitAnd: ("&", "and"),
+    ast.BitOr: ("|", "or"),
+    ast.BitXor: ("^", "<>"),
+}
+_ARITHMETIC: dict[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]] = {
+    ast.Add: ("+", operator.add),
+    ast.Sub: ("-", operator.sub),
+    ast.Mult: ("*", operator.mul),
+    ast.Div: ("/", operator.truediv),
+    ast.FloorDiv: ("//", operator.floordiv),
+    ast.Mod: ("mod", operator.mod),
+    ast.Pow: ("**", operator.pow),
+}
+_MOST, _MOST_POWER = 2**63 - 1, 1024
+_ZERO, _ONE_MORE = Constant("int", "0"), Constant("int", "1")
 
 
 def parsed(text: str) -> Predicate:
-    """Ranges over the same two columns are made one where both bound it."""
     tree = _tree(text)
-    ranges: dict[tuple[str, str], Range] = {}
-    rest: list[str] = []
-    for part in _conjuncts(tree.body):
-        found = _ranges(part)
-        if found is None:
-            rest.append(ast.unparse(part))
-            continue
-        for one in found:
-            key = (one.left, one.right)
-            ranges[key] = _both(ranges[key], one) if key in ranges else one
-    return Predicate(tuple(ranges.values()), " and ".join(f"({part})" for part in rest) or None)
+    reader = _Reader(text)
+    conditions = [reader.truth(part) for part in _conjuncts(tree.body)]
+    found, rest = bands_in(conditions, Trees())
+    simple = [band for band in found if _of_two_columns(band)]
+    others = [node for band in found if band not in simple for node in band.spelled]
+    return Predicate(tuple(map(_band, simple)), tuple(dict.fromkeys([*rest, *others])))
 
 
-def columns_of(text: str) -> list[Column]:
-    """The columns an expression looks at, in the order in which they come."""
-    seen: dict[Column, None] = {}
-    for node in ast.walk(_tree(text)):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            seen[Column(node.value.id, node.attr)] = None
-    return sorted(seen)
+def _of_two_columns(band: FoundBand[Expression]) -> bool:
+    return [sign for sign, _ in (*band.left, *band.right)] == [1, 1]
+
+
+def _band(band: FoundBand[Expression]) -> Band:
+    left, right = (
+        tuple(Term(sign, term.column) for sign, term in terms if isinstance(term, Operand))
+        for terms in (band.left, band.right)
+    )
+    return Band(left, right, band.low, band.high, band.spelled)
 
 
 def _tree(text: str) -> ast.Expression:
@@ -111,6 +116,10 @@ def _tree(text: str) -> ast.Expression:
             name = node.func.id if isinstance(node.func, ast.Name) else ast.unparse(node.func)
             if name not in _FUNCTIONS or node.keywords:
                 raise _refused(f"{name} is no function here", text, _column(node))
+            if name in _ONE and len(node.args) != 1:
+                raise _refused(f"{name} takes 1 argument", text, _column(node))
+            if name not in _ONE and len(node.args) < 2:
+                raise _refused(f"{name} takes 2 arguments or more", text, _column(node))
         if isinstance(node, ast.Name) and node.id not in _FUNCTIONS | {"left", "right"}:
             raise _refused(f"{node.id} is neither left nor right", text, _column(node))
         if isinstance(node, ast.Attribute) and not (
@@ -141,83 +150,121 @@ def _conjuncts(node: ast.expr) -> list[ast.expr]:
         return [part for value in node.values for part in _conjuncts(value)]
     if isinstance(node, ast.Compare) and len(node.ops) > 1:
         operands = [node.left, *node.comparators]
-        return [
-            ast.Compare(operands[i], [operator], [operands[i + 1]]) for i, operator in enumerate(node.ops)
-        ]
+        return [ast.Compare(operands[n], [sign], [operands[n + 1]]) for n, sign in enumerate(node.ops)]
     return [node]
 
 
-def _ranges(node: ast.expr) -> list[Range] | None:
-    if not isinstance(node, ast.Compare):
-        return None
-    small, operator, large = node.left, node.ops[0], node.comparators[0]
-    if isinstance(operator, ast.Gt | ast.GtE):
-        small, large = large, small
-    strict = isinstance(operator, ast.Lt | ast.Gt)
-    if isinstance(operator, ast.Eq):
-        below, above = _at_most(small, large, False), _at_most(large, small, False)
-        return None if below is None or above is None else [_both(below, above)]
-    if not isinstance(operator, ast.Lt | ast.LtE | ast.Gt | ast.GtE):
-        return None
-    if isinstance(small, ast.Call) and isinstance(small.func, ast.Name) and small.func.id == "abs":
-        inner = small.args[0]
-        below = _at_most(inner, large, strict)
-        above = _at_most(ast.UnaryOp(ast.USub(), inner), large, strict)
-        return None if below is None or above is None else [_both(below, above)]
-    one = _at_most(small, large, strict)
-    return None if one is None else [one]
-
-
-def _at_most(small: ast.expr, large: ast.expr, strict: bool) -> Range | None:
-    """`small <= large` as a range, if it is one: that is, `difference <= 0` with one column of each side."""
-    left_sum, right_sum = _sum(small), _sum(large)
-    if left_sum is None or right_sum is None:
-        return None
-    difference = left_sum.plus(right_sum, -1)
-    lefts = [c for c in difference.columns if c.side == "left"]
-    rights = [c for c in difference.columns if c.side == "right"]
-    if len(lefts) != 1 or len(rights) != 1 or len(difference.columns) != 2:
-        return None
-    factor = difference.columns[lefts[0]]
-    if factor not in (1, -1) or difference.columns[rights[0]] != -factor:
-        return None
-    if factor == 1:  # left - right + c <= 0
-        return Range(lefts[0].name, rights[0].name, None, -difference.constant, high_open=strict)
-    return Range(lefts[0].name, rights[0].name, difference.constant, None, low_open=strict)
-
-
-def _sum(node: ast.expr) -> _Sum | None:
+def _is_truth(node: ast.expr) -> bool:
+    """Whether it is true or false, and no number."""
     match node:
-        case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
-            return _Sum({}, value)
-        case ast.Attribute(value=ast.Name(id=side), attr=name):
-            return _Sum({Column(side, name): 1}, 0)
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            inner = _sum(operand)
-            return None if inner is None else _Sum({}, 0).plus(inner, -1)
-        case ast.UnaryOp(op=ast.UAdd(), operand=operand):
-            return _sum(operand)
-        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as operator, right=right):
-            first, second = _sum(left), _sum(right)
-            if first is None or second is None:
-                return None
-            return first.plus(second, 1 if isinstance(operator, ast.Add) else -1)
-        case ast.BinOp(left=left, op=ast.Mult(), right=right):
-            first, second = _sum(left), _sum(right)
-            if first is None or second is None or (first.columns and second.columns):
-                return None
-            times, factor = (second, first.constant) if not first.columns else (first, second.constant)
-            return _Sum({}, 0).plus(times, factor)
-    return None
+        case ast.Compare() | ast.UnaryOp(op=ast.Not()):
+            return True
+        case ast.BoolOp(values=parts):
+            return all(map(_is_truth, parts))
+        case ast.IfExp(body=first, orelse=second):
+            return _is_truth(first) and _is_truth(second)
+        case ast.BinOp(op=ast.BitAnd() | ast.BitOr() | ast.BitXor(), left=first, right=second):
+            return _is_truth(first) and _is_truth(second)
+    return isinstance(node, ast.Constant) and isinstance(node.value, bool)
 
 
-def _both(one: Range, other: Range) -> Range:
-    low, low_open = one.low, one.low_open
-    if other.low is not None and (low is None or other.low > low or (other.low == low and other.low_open)):
-        low, low_open = other.low, other.low_open
-    high, high_open = one.high, one.high_open
-    if other.high is not None and (
-        high is None or other.high < high or (other.high == high and other.high_open)
-    ):
-        high, high_open = other.high, other.high_open
-    return Range(one.left, one.right, low, high, low_open, high_open)
+class _Reader:
+    """Python's tree as ours. Where Python takes a number for true or false, or the other way round, ours says
+    so."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def truth(self, node: ast.expr) -> Expression:
+        match node:
+            case ast.Constant(value=bool() as value):
+                return Constant("boolean", str(value).lower())
+            case ast.BoolOp(op=joined, values=values):
+                return _folded("and" if isinstance(joined, ast.And) else "or", map(self.truth, values))
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return Operation("not", (self.truth(operand),))
+            case ast.Compare():
+                return _folded("and", [self._compared(part) for part in _conjuncts(node)])
+            case ast.IfExp(test=test, body=first, orelse=second):
+                return Operation("case", (self.truth(test), self.truth(first), self.truth(second)))
+            case ast.BinOp(left=first, op=sign, right=second) if _is_truth(node):
+                return Operation(_BITS[type(sign)][1], (self.truth(first), self.truth(second)))
+        return Operation("<>", (self.number(node), _ZERO))
+
+    def _compared(self, node: ast.expr) -> Expression:
+        assert isinstance(node, ast.Compare)
+        sides = self.number(node.left), self.number(node.comparators[0])
+        return Operation(_COMPARISONS[type(node.ops[0])], sides)
+
+    def number(self, node: ast.expr) -> Expression:
+        if _is_truth(node):
+            return Operation("case", (self.truth(node), _ONE_MORE, _ZERO))
+        match node:
+            case ast.Constant(value=int() | float() as value):
+                return self._constant(value, node)
+            case ast.Attribute(value=ast.Name(id="left"), attr=name):
+                return Operand("left", name)
+            case ast.Attribute(attr=name):
+                return Operand("right", name)
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                inner = self.number(operand)
+                if isinstance(inner, Constant):
+                    return self._constant(-_value(inner), node)
+                return Operation("neg", (inner,))
+            case ast.UnaryOp(operand=operand):
+                return self.number(operand)
+            case ast.BinOp(left=first, op=sign, right=second):
+                return self._computed(node, sign, self.number(first), self.number(second))
+            case ast.Call(func=ast.Name(id=name), args=arguments):
+                return _folded(name, map(self.number, arguments))
+            case ast.IfExp(test=test, body=first, orelse=second):
+                return Operation("case", (self.truth(test), self.number(first), self.number(second)))
+            case ast.BoolOp(op=joined, values=[*earlier, last]):  # the first that decides is the value
+                chosen = self.number(last)
+                for part in reversed(earlier):
+                    one, holds = self.number(part), self.truth(part)
+                    both = (chosen, one) if isinstance(joined, ast.And) else (one, chosen)
+                    chosen = Operation("case", (holds, *both))
+                return chosen
+        raise _refused(f"{ast.unparse(node)} is no number", self._text, _column(node))
+
+    def _computed(
+        self, node: ast.expr, sign: ast.operator, first: Expression, second: Expression
+    ) -> Expression:
+        if type(sign) in _BITS:
+            for side in (first, second):
+                if isinstance(side, Constant) and side.type == "double":
+                    raise _refused("bits are those of whole numbers", self._text, _column(node))
+            return Operation(_BITS[type(sign)][0], (first, second))
+        name, compute = _ARITHMETIC[type(sign)]
+        if not (isinstance(first, Constant) and isinstance(second, Constant)):
+            return Operation(name, (first, second))
+        one, other = _value(first), _value(second)
+        try:
+            if name == "**" and abs(other) > _MOST_POWER:
+                raise OverflowError
+            return self._constant(compute(one, other), node)
+        except (ArithmeticError, TypeError) as error:
+            what = f"{ast.unparse(node)} cannot be computed in 64 bits"
+            raise _refused(what, self._text, _column(node)) from error
+
+    def _constant(self, value: float | int, node: ast.expr) -> Constant:
+        if isinstance(value, float):
+            return Constant("double", repr(value))
+        if not isinstance(value, int) or abs(value) > _MOST:
+            raise _refused(f"{ast.unparse(node)} does not fit 64 bits", self._text, _column(node))
+        return Constant("int", str(int(value)))
+
+
+def _folded(name: str, arguments: Iterable[Expression]) -> Expression:
+    """An operation of one argument, or of two from the left on."""
+    first, *others = arguments
+    if name in _ONE:
+        return Operation(name, (first,))
+    for other in others:
+        first = Operation(name, (first, other))
+    return first
+
+
+def _value(constant: Constant) -> float | int:
+    return float(constant.text) if constant.type == "double" else int(constant.text)

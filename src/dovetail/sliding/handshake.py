@@ -31,6 +31,7 @@ Cost
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any, ClassVar
 
 import numpy as np
@@ -42,10 +43,11 @@ from dovetail.sliding.core_part import capacity_for
 from dovetail.sliding.kernels import handshake as kernels
 from dovetail.sliding.kernels.handshake import LINE, Core, Join, Links
 from dovetail.sliding.kernels.join_core import NEEDS_WINDOW_R
-from dovetail.sliding.kernels.layout import R
+from dovetail.sliding.kernels.layout import KIND, ROW, R
 from dovetail.sliding.kernels.meeting import Kept, kept
 from dovetail.sliding.kernels.subwindow import SCAN
-from dovetail.sliding.topology import Job
+from dovetail.sliding.release import Stage, taken_from
+from dovetail.sliding.topology import Job, Messages
 
 BASIC_BLOCK_ROWS = 128  # as the earlier version of the paper has it
 
@@ -77,7 +79,11 @@ class Handshake(Chain):
         rules = job.rules if block_rows == 1 else job.rules._replace(access=SCAN)
         self._sizes = np.zeros(2 * job.cores * LINE, np.int64)
         self._gone = np.zeros(2 * LINE, np.int64)
-        join = Join(rules, job.encoding.ranges, job.encoding.residual, block_rows)
+        # Of each side, after each offer: how many rows had entered the chain (blank ones do not), and the
+        # number of the next row.
+        self._entered: list[deque[tuple[int, int]]] = [deque() for _ in SIDES]
+        self._kept_from = [0 for _ in SIDES]
+        join = Join(rules, job.encoding.residual, block_rows)
         capacity = max(first_capacity or capacity_for(0), 2 * block_rows)
         self.cores: list[HandshakeCore] = [
             HandshakeCore(job, number, Links(*self.links_of(number), self._sizes, self._gone), join, capacity)
@@ -97,3 +103,25 @@ class Handshake(Chain):
 
     def finish(self) -> bool:
         return self.ends.end()
+
+    def offer(self, messages: Messages, first: int) -> int:
+        taken = super().offer(messages, first)
+        for side in SIDES:
+            rows = messages[first : first + taken]
+            rows = rows[rows[:, KIND] == side, ROW]
+            if len(rows):
+                self._entered[side].append((self.ends.entered(side), int(rows[-1]) + 1))
+        return taken
+
+    def kept_from(self, side: int) -> int:
+        """Rows leave the chain in the order in which they entered it, by the end core."""
+        entered, gone = self._entered[side], int(self._gone[side * LINE])
+        while entered and entered[0][0] <= gone:
+            self._kept_from[side] = entered.popleft()[1]
+        return self._kept_from[side]
+
+    def flow(self) -> list[Stage]:
+        """A core has sent a row's pairs out before it sends the row on or lets it go. But of an S row that
+        has left the chain, the last copy may still wait for its acknowledgement, and meet R rows that are
+        ahead of that in the same channel: those channels come first."""
+        return [taken_from(self._to_right), *self._idle_once(), *self._way_out()]

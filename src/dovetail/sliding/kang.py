@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from dovetail.sliding.core_part import JoinCore
 from dovetail.sliding.kernels.channel import send_rows, take_rows
+from dovetail.sliding.release import Stage, taken_from
 from dovetail.sliding.topology import Job, Messages, Part, Topology, empty
 
 
@@ -38,3 +39,6 @@ class Kang(Topology):
 
     def settled(self) -> bool:
         return empty(self._inbox)
+
+    def flow(self) -> list[Stage]:
+        return [taken_from(self._inbox), taken_from(self._outbox)]

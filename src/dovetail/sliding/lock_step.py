@@ -170,7 +170,6 @@ def _rows(encoding: Encoding, messages: Messages) -> Rows:
         at_r,
         at_s,
         encoding.layout,
-        encoding.ranges,
         encoding.residual,
     )
 

@@ -47,7 +47,7 @@ class RelayCore(ChainCore):
 
     def __init__(self, job: Job, number: int, links: Links) -> None:
         encoding = job.encoding
-        super().__init__(job, number, links, Join(job.rules, encoding.ranges, encoding.residual))
+        super().__init__(job, number, links, Join(job.rules, encoding.residual))
         self._access = encoding.access
         self.core = Core(
             self._kept(job.left.rows, job.cores),

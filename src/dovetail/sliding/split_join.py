@@ -35,9 +35,19 @@ import numpy as np
 
 from dovetail.sliding.core_part import JoinCore
 from dovetail.sliding.kernels import network as kernels
-from dovetail.sliding.kernels.channel import Bank, Channel, bank, close, of_bank, send_rows, take_rows
-from dovetail.sliding.kernels.join_core import MEMBERS
-from dovetail.sliding.kernels.layout import KIND, PAIR_WORDS, ROW, R, S
+from dovetail.sliding.kernels.channel import (
+    Bank,
+    Channel,
+    bank,
+    close,
+    of_bank,
+    send_rows,
+    take_rows,
+    unread,
+)
+from dovetail.sliding.kernels.join_core import ALIVE, MEMBERS, MOST_CORES, PHASE, RANK, SENDING
+from dovetail.sliding.kernels.layout import BLANK, FLAGS, KIND, PAIR_WORDS, ROW, R, S
+from dovetail.sliding.release import Stage, taken_from
 from dovetail.sliding.topology import Job, Messages, Part, Topology, empty
 
 _ORDERS = {"none": kernels.NONE, "outer": kernels.OUTER, "inner": kernels.INNER}
@@ -85,8 +95,11 @@ class SplitJoin(Topology):
         self.network: list[Part] = []
         self._outlet = job.outbox()
         self._between: list[Bank] = []
+        self._tree: list[Bank] = []
+        self._ways: list[list[Channel]]  # of each core: the channels from the driver to its inbox
         if job.cores == 1:  # nothing to distribute, nothing to merge
             self._inlet = job.inbox()
+            self._ways = [[self._inlet]]
             self.cores = [JoinCore(job, 0, self._inlet, self._outlet, self._outlet)]
             return
         self._inlet, inboxes = self._distribution(fan_out)
@@ -109,6 +122,7 @@ class SplitJoin(Topology):
         job = self._job
         inlet = job.inbox()
         level, sources = 1, [inlet]
+        self._ways = [[inlet]]
         widths = []
         while level < job.cores:
             level = min(level * fan_out, job.cores)
@@ -118,7 +132,14 @@ class SplitJoin(Topology):
             bounds = [round(n * width / len(sources)) for n in range(len(sources) + 1)]
             for source, first, last in zip(sources, bounds, bounds[1:], strict=False):
                 self.network.append(_Distributor(source, children, first, last, self._words))
+            ways = [
+                way
+                for way, first, last in zip(self._ways, bounds, bounds[1:], strict=False)
+                for _ in range(first, last)
+            ]
             sources = [of_bank(children, child) for child in range(width)]
+            self._ways = [[*way, source] for way, source in zip(ways, sources, strict=True)]
+            self._tree.append(children)
         return inlet, children
 
     def _gathering(self, fan_in: int) -> None:
@@ -158,18 +179,40 @@ class SplitJoin(Topology):
             return False
         return all(empty(of_bank(of, n)) for of in self._between for n in range(of.slots.shape[0]))
 
+    def flow(self) -> list[Stage]:
+        """A core takes a row from its inbox when all its pairs are out."""
+        ways: list[Channel | Bank] = [self._inlet, *self._tree, *self._between, self._outlet]
+        return [taken_from(of) for of in ways]
+
     def lose(self, number: int) -> int:
-        """Core `number` has failed: the others go on without it. The rows that are lost with it."""
+        """Core `number` has failed and its thread has ended: the others go on without it. The rows that are
+        lost with it: those it held, and those under way that it was to keep."""
         if number not in self._alive:
             return 0
         self._alive.remove(number)
-        lost = int(self.cores[number].rows_held)
+        lost = int(self.cores[number].rows_held) + self._due(number)
         close(self.cores[number].inbox)
         self._dead[number] = 1
         for below, above in self._levels:  # a merger whose inputs are all dead is as good as dead
             for merger in range(len(above)):
                 above[merger] = below[merger * self._fan_in : (merger + 1) * self._fan_in].all()
         return lost
+
+    def _due(self, number: int) -> int:
+        """The other cores deal these rows by the members they know of, and leave them to this one: the
+        message that takes it out comes after them."""
+        state = self.cores[number].core.state
+        alive, rank, due = int(state[ALIVE]), int(state[RANK]), 0
+        under_way = [row for way in reversed(self._ways[number]) for row in unread(way)]
+        if under_way and state[PHASE] == SENDING:  # stored already, its pairs not all sent
+            del under_way[0]
+        for row in under_way:
+            if row[KIND] == MEMBERS:
+                living = [core for core in range(MOST_CORES) if (int(row[ROW]) >> core) & 1]
+                alive, rank = len(living), living.index(number) if number in living else -1
+            elif row[KIND] in (R, S) and not row[FLAGS] & BLANK:
+                due += int(row[ROW]) % alive == rank
+        return due
 
     def members(self) -> Messages | None:
         """The message that tells the cores who is left, to be sent before the next row; None if nobody is."""

@@ -9,12 +9,12 @@ import numpy as np
 
 
 class CoreThreads:
-    """Runs the cores of a design until they are stopped. A core that raises is noted in `failed`, and its
-    thread ends."""
+    """Runs the cores of a design until they are stopped. When a core raises, the error goes into `failed` and
+    its thread ends."""
 
-    def __init__(self, cores: list[Any]) -> None:
+    def __init__(self, cores: list[Any], failed: dict[int, BaseException]) -> None:
         self._stops = [np.zeros(8, np.int64) for _ in cores]
-        self.failed: dict[int, BaseException] = {}
+        self._failed = failed
         self._threads = [
             threading.Thread(
                 target=self._run, args=(number, core), name=f"dovetail-core-{number}", daemon=True
@@ -30,7 +30,7 @@ class CoreThreads:
             while not stop[0]:
                 core.run(stop)
         except BaseException as error:
-            self.failed[number] = error
+            self._failed[number] = error
 
     def stop_one(self, number: int) -> None:
         self._stops[number][0] = 1

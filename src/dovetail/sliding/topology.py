@@ -18,8 +18,10 @@ from dovetail.model.sliding import Order, Window
 from dovetail.sliding.encoding import Encoding
 from dovetail.sliding.kernels import channel as channels
 from dovetail.sliding.kernels.channel import Channel
+from dovetail.sliding.kernels.ends import ALL_ROWS
 from dovetail.sliding.kernels.join_core import Rules
 from dovetail.sliding.kernels.layout import PAIR_WORDS
+from dovetail.sliding.release import Stage
 
 Messages = npt.NDArray[np.int64]
 INBOX_ROWS = 1024
@@ -96,6 +98,15 @@ class Topology(ABC):
     def settled(self) -> bool:
         """Whether all that was offered has been worked off, but for results that are out. Nobody is offering
         meanwhile."""
+
+    @abstractmethod
+    def flow(self) -> list[Stage]:
+        """The stages that a row and its results pass, in order (`sliding/release.py`)."""
+
+    def kept_from(self, side: int) -> int:
+        """No row of that side with a smaller number is in the design; where windows alone decide, a number
+        that no row has."""
+        return ALL_ROWS
 
     def finish(self) -> bool:
         """No more rows come: have every pair meet that should. Called again until it returns True."""

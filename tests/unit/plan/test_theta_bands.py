@@ -55,7 +55,7 @@ def said(on: str) -> list[str]:
     ],
 )
 def test_one_band_in_many_spellings(on: str) -> None:
-    from dovetail.joins.theta.layout import whole_bound
+    from dovetail.predicates.bands import whole_bound
 
     (band,) = theta(on).bands
     low, high = whole_bound(band.low, up=True), whole_bound(band.high, up=False)

@@ -341,8 +341,7 @@ def test_a_predicate_that_divides_by_zero_is_false_there() -> None:
         join.push(right={"a": 1, "b": 0.0, "t": 0})
         join.push(left={"x": np.array([0, 5, 50]), "y": np.zeros(3), "t": np.zeros(3, int)})
         join.settle()
-        # 10 / 0 is infinity, which is more than 1; 0 / 0 below is no number, for which nothing holds
-        assert sorted(map(tuple, join.pairs().tolist())) == [(0, 0), (1, 0)]
+        assert join.pairs().tolist() == [[1, 0]]
     with join_of(
         "left.x / left.x >= right.a or left.x / left.x < right.a", (("rows", 9), ("rows", 9))
     ) as join:

@@ -1,6 +1,6 @@
 """Conditions in machine code, and columns as it reads them: 64-bit words.
 
-`theta_source.py` has what a condition means; here is what surrounds it.
+`predicates/source.py` has what a condition means; here is what surrounds it.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dovetail.joins.theta.kernels.condition import Pairs, compiled, source_of
-from dovetail.joins.theta.source import Kind, Operands, Writer
 from dovetail.model.share import Side
 from dovetail.model.theta import Expression
+from dovetail.predicates.source import Kind, Operands, Writer
 
 
 class Words(NamedTuple):
@@ -29,7 +29,7 @@ class Words(NamedTuple):
 
 
 def kind_of(type_: pa.DataType) -> Kind | None:
-    """What a column is to the compiler, as conditions see it (`theta_condition.comparable`)."""
+    """What a column is to the compiler, as conditions see it (`condition.comparable`)."""
     if pa.types.is_int64(type_):
         return "int"
     if pa.types.is_float64(type_):

@@ -8,9 +8,9 @@ Whole numbers are exact. Of other numbers the index only finds candidates, by bo
 wide for what rounding may do; the condition as it was written decides. A row whose value in a band is null
 or NaN has no place on the number line and matches nothing.
 
-A sum of whole numbers may leave 64 bits. Rows of which one does have no place either, but may match: a run of
-such rows, and probes among which there is one, are *loose*. They meet all within the time window, and the
-conditions as written decide.
+Whole numbers near the ends of 64 bits may leave them when a condition adds to them. An index cannot know in
+which order it does. A run with such a row, and probes among which there is one, are *loose*: they meet all
+rows within the time window, and the conditions as written decide.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ from numpy.typing import NDArray
 
 from dovetail.joins.theta.compiled import kind_of
 from dovetail.joins.theta.condition import Columns
-from dovetail.joins.theta.kernels.band import ordered_bits
-from dovetail.joins.theta.source import Kinds, Operands, can_compile, operands_of
 from dovetail.model.share import Side
 from dovetail.model.theta import Band, Bound, Expression, Term, Theta
+from dovetail.predicates.bands import DOUBLE_DOUBT, SINGLE_DOUBT, has_double, largest_safe, whole_bound
+from dovetail.predicates.kernels.order import all_moved, ordered_bits
+from dovetail.predicates.source import Kinds, Operands, can_compile, operands_of
 
 Int64s = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -40,8 +41,6 @@ Reach = tuple[int, int]
 Types = Mapping[Side, Mapping[str, pa.DataType]]
 
 LOWEST, HIGHEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
-DOUBLE_DOUBT, SINGLE_DOUBT = 2.0**-49, 2.0**-20
-"""Of a number's size: more than rounding, in any spelling of a band, can be off."""
 
 
 def other(side: Side) -> Side:
@@ -107,7 +106,7 @@ class Layout:
         found = []
         for band in self.theta.bands:
             kinds = [self.types[side][term.column] for side in self.types for term in band.terms(side)]
-            if all(map(pa.types.is_int64, kinds)):
+            if all(map(pa.types.is_int64, kinds)) and not has_double(band):
                 found.append((band, True))
             elif len(kinds) == 2 and all(map(_is_number, kinds)):  # longer sums may cancel out to anything
                 found.append((band, False))
@@ -154,7 +153,7 @@ class Layout:
         values, flags, loose = [rows.time] if self.reach is not None else [], [], False
         for band, whole in self.bands:
             terms = band.terms(self.stored)
-            made = _whole_sum(terms, rows.columns) if whole else _real_bits(terms[0], rows.columns)
+            made = _whole_sum(band, terms, rows.columns) if whole else _real_bits(terms[0], rows.columns)
             if made is None:
                 loose, made = True, (np.zeros(len(rows), np.int64), None)
             values.append(made[0])
@@ -167,7 +166,7 @@ class Layout:
         lows, highs, flags, loose = [], [], [], False
         if self.reach is not None:
             before, after = self.reach if self.probing == "left" else self.reach[::-1]
-            lows, highs = [_plus(probes.time, -before)], [_plus(probes.time, after)]
+            lows, highs = [all_moved(probes.time, -before)], [all_moved(probes.time, after)]
         for band, whole in self.bands:
             terms = band.terms(self.probing)
             made = (
@@ -197,14 +196,17 @@ class Layout:
     def _whole_bounds(
         self, band: Band, terms: tuple[Term, ...], probes: Looked
     ) -> tuple[Int64s, Int64s, Flags | None] | None:
-        mine = _whole_sum(terms, probes.columns)
+        mine = _whole_sum(band, terms, probes.columns)
         low, high = whole_bound(band.low, up=True), whole_bound(band.high, up=False)
         if mine is None or max(abs(low or 0), abs(high or 0)) > HIGHEST:
             return None
         if self.probing == "left":  # low <= mine - theirs <= high
             low, high = None if high is None else -high, None if low is None else -low
-        lows = np.full(len(probes), LOWEST) if low is None else _plus(mine[0], low)
-        highs = np.full(len(probes), HIGHEST) if high is None else _plus(mine[0], high)
+        lows = np.full(len(probes), LOWEST) if low is None else all_moved(mine[0], low)
+        highs = np.full(len(probes), HIGHEST) if high is None else all_moved(mine[0], high)
+        # Bounds stop at the ends of 64 bits. Where all of a range is beyond one, it is empty and not the end.
+        beyond = (mine[0] > HIGHEST - max(low or 0, 0)) | (mine[0] < LOWEST - min(high or 0, 0))
+        lows[beyond], highs[beyond] = HIGHEST, LOWEST
         return lows, highs, mine[1]
 
     def _rough_bounds(
@@ -237,11 +239,11 @@ def _is_number(kind: pa.DataType) -> bool:
     return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind))
 
 
-def _whole_sum(terms: tuple[Term, ...], columns: Columns) -> tuple[Int64s, Flags | None] | None:
-    """None: one may leave 64 bits."""
+def _whole_sum(band: Band, terms: tuple[Term, ...], columns: Columns) -> tuple[Int64s, Flags | None] | None:
+    """None: a row has a number with which a condition of the band may leave 64 bits."""
     total: Int64s | None = None
     valid: Flags | None = None
-    simple = len(terms) == 1 and terms[0].sign > 0
+    most = largest_safe(band)
     for term in terms:
         column = columns[term.column]
         if column.null_count:
@@ -249,24 +251,13 @@ def _whole_sum(terms: tuple[Term, ...], columns: Columns) -> tuple[Int64s, Flags
             valid = there if valid is None else valid & there
             column = column.fill_null(0)
         values = column.to_numpy()
-        if not simple and len(values):
-            most = HIGHEST // (2 * len(terms))
+        if most is not None and len(values):
             if values.min() < -most or values.max() > most:
                 return None
             values = values * term.sign
         total = values if total is None else total + values
     assert total is not None
     return total, valid
-
-
-def whole_bound(bound: Bound | None, *, up: bool) -> int | None:
-    """The nearest whole number that a whole difference may be: bounds need not be whole."""
-    if bound is None:
-        return None
-    value = Fraction(bound.value)
-    if up:
-        return math.floor(value) + 1 if bound.strict else math.ceil(value)
-    return math.ceil(value) - 1 if bound.strict else math.floor(value)
 
 
 def _edge(own: NDArray[np.float64], bound: Bound, sign: int, doubt: float) -> NDArray[np.float64]:
@@ -285,14 +276,3 @@ def _real(column: pa.Array, sign: int) -> tuple[NDArray[np.float64], Flags]:
     values = column.cast(pa.float64(), safe=False).fill_null(math.nan).to_numpy(zero_copy_only=False) * sign
     there = ~np.isnan(values)
     return np.where(there, values, 0.0), there
-
-
-def _plus(values: Int64s, distance: int) -> Int64s:
-    """A sum that stops at the ends of 64 bits."""
-    with np.errstate(over="ignore"):
-        moved: Int64s = values + np.int64(distance)
-    if distance > 0:
-        moved[moved < values] = HIGHEST
-    else:
-        moved[moved > values] = LOWEST
-    return moved

@@ -10,13 +10,13 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from dovetail.joins.theta.source import Kind, can_compile
 from dovetail.model.share import Side
 from dovetail.model.theta import OPERATIONS, Constant, Expression, Operand, Operation
 from dovetail.plan.functions import arguments, function_name
 from dovetail.plan.interval_literal import NotAnInterval, interval_us
 from dovetail.plan.tree import column, side_of, terms_of
 from dovetail.plan.types import INTEGERS, TIMES, Environment, family, head, is_timestamp, type_of
+from dovetail.predicates.source import Kind, can_compile
 
 _BINARY: dict[type[exp.Expr], str] = {
     exp.And: "and",

@@ -142,3 +142,9 @@ def take_rows(of: Channel, rows: npt.NDArray[np.int64]) -> int:
             rows[ahead, word] = slot[word]
     take(of, taken)
     return taken
+
+
+def unread(of: Channel) -> list[npt.NDArray[np.int64]]:
+    """The messages that wait, oldest first. For a channel whose receiver has stopped."""
+    mask = of.slots.shape[0] - 1
+    return [of.slots[at & mask] for at in range(int(of.marks[TAKEN]), int(of.marks[SENT]))]

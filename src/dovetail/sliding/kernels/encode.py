@@ -12,14 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from dovetail.kernels.flags import kernel
+from dovetail.predicates.bands import DOUBLE_DOUBT
+from dovetail.predicates.kernels.order import LEAST, MOST, in_order, moved
 from dovetail.sliding.kernels.layout import BLANK, FIRST, FLAGS, KIND, ROW, SEEN, STAR, TIME, R
 
 Messages = npt.NDArray[np.int64]
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-_LEAST, _MOST = -(2**63), 2**63 - 1
-_ROUNDING = 1e-15  # more than four times what a sum of two doubles may be off, relative to the larger
 _FARTHEST_CELL = 2.0**61
 NO_CELL = -1
 
@@ -28,16 +28,6 @@ NO_CELL = -1
 def cell_of(value: float, width: float) -> int:
     cell = np.floor(value / width)
     return int(min(max(cell, -_FARTHEST_CELL), _FARTHEST_CELL))
-
-
-@kernel
-def _moved(value: int, by: int) -> tuple[int, int]:
-    """The sum, and 1 or -1 if it is above or below what 64 bits hold."""
-    if by > 0 and value > _MOST - by:
-        return _MOST, 1
-    if by < 0 and value < _LEAST - by:
-        return _LEAST, -1
-    return value + by, 0
 
 
 @kernel
@@ -55,11 +45,11 @@ def put_integers(
     there are none). A cell width of 0: every value is a cell."""
     least, most = -(1 << (bits - 1)), (1 << (bits - 1)) - 1
     if bits == 64:
-        least, most = _LEAST, _MOST
+        least, most = LEAST, MOST
     for row in range(values.shape[0]):
         value = values[row]
-        lowest, low_beyond = _moved(value, low) if bounded[0] else (least, 0)
-        highest, high_beyond = _moved(value, high) if bounded[1] else (most, 0)
+        lowest, low_beyond = moved(value, low) if bounded[0] else (least, 0)
+        highest, high_beyond = moved(value, high) if bounded[1] else (most, 0)
         if low_beyond > 0 or high_beyond < 0 or lowest > most or highest < least or lowest > highest:
             made[row, FLAGS] |= BLANK
             continue
@@ -68,8 +58,8 @@ def put_integers(
             made[row, at[0]] = value - least
             made[row, at[1]] = lowest - least
         else:
-            made[row, at[0]] = value ^ _LEAST
-            made[row, at[1]] = lowest ^ _LEAST
+            made[row, at[0]] = value ^ LEAST
+            made[row, at[1]] = lowest ^ LEAST
         made[row, at[2]] = highest - lowest  # wraps as unsigned numbers do
         if at[3] != NO_CELL:
             if cell_width == 0.0:
@@ -87,24 +77,21 @@ def put_floats(
     at: tuple[int, int, int, int, int, int],
     low: float,
     high: float,
+    scale: float,
     like: npt.NDArray[np.floating],
     cell_width: float,
 ) -> None:
-    """The same for floating-point numbers of the kind of `like`; bounds may be infinite."""
+    """The same for floating-point numbers of the kind of `like`; bounds may be infinite. `scale`: the size of
+    the constants that the conditions add."""
     kind = like.dtype.type
     rows = values.shape[0]
     points, lows, highs = np.empty(rows, like.dtype), np.empty(rows, like.dtype), np.empty(rows, like.dtype)
-    reach = 0.0
-    if np.isfinite(low):
-        reach = max(reach, abs(low))
-    if np.isfinite(high):
-        reach = max(reach, abs(high))
     for row in range(rows):
         value = values[row]
         if np.isnan(value):
             made[row, FLAGS] |= BLANK
             value = 0.0
-        slack = _ROUNDING * max(abs(value), reach) if np.isfinite(value) else 0.0
+        slack = DOUBLE_DOUBT * (abs(value) + scale) if np.isfinite(value) else 0.0
         lowest, highest = (value + low) - slack, (value + high) + slack
         if np.isnan(lowest):  # inf - inf bounds nothing
             lowest = -np.inf
@@ -118,37 +105,33 @@ def put_floats(
             made[row, at[4]] = cell_of(min(lowest, float(lows[row])), cell_width)
             made[row, at[5]] = cell_of(max(highest, float(highs[row])), cell_width)
     if like.itemsize == 4:
-        _put_keys(made, at, points.view(np.uint32), lows.view(np.uint32), highs.view(np.uint32))
+        _put_keys(made, at, points.view(np.int32), lows.view(np.int32), highs.view(np.int32))
     else:
-        _put_keys(made, at, points.view(np.uint64), lows.view(np.uint64), highs.view(np.uint64))
+        _put_keys(made, at, points.view(np.int64), lows.view(np.int64), highs.view(np.int64))
 
 
 @kernel
 def _put_keys(
     made: Messages,
     at: tuple[int, int, int, int, int, int],
-    points: npt.NDArray[np.unsignedinteger],
-    lows: npt.NDArray[np.unsignedinteger],
-    highs: npt.NDArray[np.unsignedinteger],
+    points: npt.NDArray[np.signedinteger],
+    lows: npt.NDArray[np.signedinteger],
+    highs: npt.NDArray[np.signedinteger],
 ) -> None:
     """From the bits of floats: a box one step wider on each side than its rounded bounds."""
-    kind = points.dtype.type
-    top, most = kind(1) << kind(8 * points.itemsize - 1), ~kind(0)
+    shift = 8 * points.itemsize - 1
+    least = np.int64(LEAST) >> (63 - shift)
+    most = ~least
     for row in range(points.shape[0]):
-        lowest, highest = _in_order(lows[row], top), _in_order(highs[row], top)
-        if lowest > 0:
-            lowest = kind(lowest - kind(1))
+        lowest = in_order(np.int64(lows[row]), shift, most)
+        highest = in_order(np.int64(highs[row]), shift, most)
+        if lowest > least:
+            lowest -= 1
         if highest < most:
-            highest = kind(highest + kind(1))
-        made[row, at[0]] = np.int64(_in_order(points[row], top))
-        made[row, at[1]] = np.int64(lowest)
-        made[row, at[2]] = np.int64(kind(highest - lowest))
-
-
-@kernel
-def _in_order(bits, top):  # type: ignore[no-untyped-def]
-    """Bits of a float as an unsigned number in the order of the floats."""
-    return ~bits if bits & top else bits | top
+            highest += 1
+        made[row, at[0]] = in_order(np.int64(points[row]), shift, most) - least  # unsigned: from 0 on
+        made[row, at[1]] = lowest - least
+        made[row, at[2]] = highest - lowest
 
 
 @kernel

@@ -33,7 +33,7 @@ ENDS_WORDS = 16
 
 GATHERING, SEND_R, SEND_S, EXPIRE_S, EXPIRE_R = 0, 1, 2, 3, 4
 ALL_ROWS = 2**62
-_BEFORE_ALL = -(2**62)
+_BEFORE_ALL = -(2**63)
 
 
 class Ends(NamedTuple):

@@ -38,7 +38,7 @@ from dovetail.sliding.kernels.join_core import (
 from dovetail.sliding.kernels.layout import KIND, ROW, TIME, WHOLE
 from dovetail.sliding.kernels.meeting import Kept, keep, note, tell
 from dovetail.sliding.kernels.patience import FOR_LONG, pause
-from dovetail.sliding.kernels.probe import Probe, Ranges, meets
+from dovetail.sliding.kernels.probe import Probe, meets
 from dovetail.sliding.kernels.subwindow import (
     BEGIN,
     SCAN,
@@ -80,7 +80,6 @@ class Links(NamedTuple):
 
 class Join(NamedTuple):
     rules: Rules
-    ranges: Ranges
     residual: int
 
 
@@ -245,7 +244,7 @@ def _meet(
     rules = join.rules
     if rules.timed:
         state[TAKEN_AT] = cycles()
-    found = meets(other.window, row, row[KIND], rules.layout, access, join.ranges, join.residual, probe)
+    found = meets(other.window, row, row[KIND], rules.layout, access, join.residual, probe)
     if found < 0:
         return -1
     state[COMPARED] += size(other.window)

@@ -35,7 +35,7 @@ from dovetail.sliding.kernels.layout import KIND, ROW, TIME, WHOLE, R, S
 from dovetail.sliding.kernels.meeting import Kept, keep, note, tell
 from dovetail.sliding.kernels.merge_blocks import merge_block
 from dovetail.sliding.kernels.patience import FOR_LONG, pause
-from dovetail.sliding.kernels.probe import Probe, Ranges, meets
+from dovetail.sliding.kernels.probe import Probe, meets
 from dovetail.sliding.kernels.subwindow import BEGIN, END, Words, size
 
 # A core's state.
@@ -78,7 +78,6 @@ class Join(NamedTuple):
     """What is the same for all cores. `block_rows`: 1, or rows travel in sorted blocks of at most so many."""
 
     rules: Rules
-    ranges: Ranges
     residual: int
     block_rows: int
 
@@ -264,7 +263,7 @@ def _meet(probe: Probe, meetings: Words, state: Words, item: Words, other: Kept,
     at = 0
     if join.block_rows == 1:
         row = item[:words]
-        found = meets(other.window, row, side, rules.layout, rules.access, join.ranges, join.residual, probe)
+        found = meets(other.window, row, side, rules.layout, rules.access, join.residual, probe)
         if found < 0:
             return False
         at = note(other, row, probe, found, WHOLE, meetings, 0)
@@ -278,7 +277,6 @@ def _meet(probe: Probe, meetings: Words, state: Words, item: Words, other: Kept,
                 item,
                 rows,
                 rules.layout,
-                join.ranges,
                 join.residual,
                 probe,
                 meetings,

@@ -41,7 +41,7 @@ from dovetail.sliding.kernels.layout import (
     S,
 )
 from dovetail.sliding.kernels.patience import FOR_LONG, pause
-from dovetail.sliding.kernels.probe import Probe, Ranges, meets, narrowed
+from dovetail.sliding.kernels.probe import Probe, meets, narrowed
 from dovetail.sliding.kernels.subwindow import (
     BEGIN,
     SCAN,
@@ -57,6 +57,7 @@ from dovetail.sliding.kernels.together import Pass, candidates_together
 
 # What a step came to.
 IDLE, WORKED, BLOCKED, NEEDS_ROOM, NEEDS_WINDOW_R, NEEDS_WINDOW_S = 0, 1, 2, 3, 4, 5
+NEEDS_PASS = 7
 
 # A core's state.
 PHASE, FOUND, SENT_OUT, NEXT_GROUP, LAST_GROUP = 0, 1, 2, 3, 4
@@ -116,7 +117,6 @@ def work(
     out_r: Channel,
     out_s: Channel,
     rules: Rules,
-    ranges: Ranges,
     residual: int,
     budget: int,
     stop: Words,
@@ -126,7 +126,7 @@ def work(
     idle = 0
     while load(stop, 0) == 0:
         rows = budget if budget != FOR_LONG else STEP_ROWS
-        came_to = _step(core, inbox, out_r, out_s, rules, ranges, residual, rows)
+        came_to = _step(core, inbox, out_r, out_s, rules, residual, rows)
         if budget != FOR_LONG or came_to >= NEEDS_ROOM:
             return came_to
         idle = 0 if came_to == WORKED else idle + 1
@@ -142,7 +142,6 @@ def _step(
     out_r: Channel,
     out_s: Channel,
     rules: Rules,
-    ranges: Ranges,
     residual: int,
     budget: int,
 ) -> int:
@@ -164,7 +163,7 @@ def _step(
                 take(inbox, 1)
                 worked = True
                 continue
-            came_to = _process(core, row, inbox, rules, ranges, residual)
+            came_to = _process(core, row, inbox, rules, residual)
             if came_to != WORKED:
                 return came_to
         row = message(inbox, 0)
@@ -204,7 +203,7 @@ def _close_block(row: Words, out_r: Channel, out_s: Channel) -> bool:
 
 
 @inner_borrowing_kernel
-def _process(core: Core, row: Words, inbox: Channel, rules: Rules, ranges: Ranges, residual: int) -> int:
+def _process(core: Core, row: Words, inbox: Channel, rules: Rules, residual: int) -> int:
     """Expire, probe, store: all or nothing, so that it can be tried again with more room."""
     state, side = core.state, row[KIND]
     if rules.timed:
@@ -222,11 +221,11 @@ def _process(core: Core, row: Words, inbox: Channel, rules: Rules, ranges: Range
             made = core.pass_r if side == R else core.pass_s
             count = candidates_together(other, row, inbox, rules.layout, made, core.probe)
             if count > 0:
-                count = narrowed(other, row, side, rules.layout, ranges, residual, core.probe, count)
+                count = narrowed(other, row, side, rules.layout, residual, core.probe, count)
         if count == -2:
-            count = meets(other, row, side, rules.layout, rules.access, ranges, residual, core.probe)
+            count = meets(other, row, side, rules.layout, rules.access, residual, core.probe)
         if count < 0:
-            return NEEDS_ROOM
+            return NEEDS_ROOM if count == -1 else NEEDS_PASS
         state[COMPARED] += size(other)
         if rules.group:
             sort_positions(core.probe.found, count)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dovetail.kernels.flags import inner_borrowing_kernel
 from dovetail.sliding.kernels.layout import KIND, WHOLE, Layout
 from dovetail.sliding.kernels.meeting import Kept, note
-from dovetail.sliding.kernels.probe import Probe, Ranges, narrowed, take_box
+from dovetail.sliding.kernels.probe import Probe, narrowed, take_box
 from dovetail.sliding.kernels.scan import inside
 from dovetail.sliding.kernels.subwindow import Words
 
@@ -23,7 +23,6 @@ def merge_block(
     block: Words,
     block_rows: int,
     layout: Layout,
-    ranges: Ranges,
     residual: int,
     probe: Probe,
     meetings: Words,
@@ -50,7 +49,7 @@ def merge_block(
                 probe.found[found] = position + place
                 found += 1
         if found:
-            found = narrowed(window, message, message[KIND], layout, ranges, residual, probe, found)
+            found = narrowed(window, message, message[KIND], layout, residual, probe, found)
             at = note(of, message, probe, found, WHOLE, meetings, at)
             if at < 0:
                 return at

@@ -56,7 +56,7 @@ from dovetail.sliding.kernels.layout import (
     S,
 )
 from dovetail.sliding.kernels.patience import FOR_LONG, pause
-from dovetail.sliding.kernels.probe import Probe, Ranges, narrowed, take_box
+from dovetail.sliding.kernels.probe import Probe, narrowed, take_box
 from dovetail.sliding.kernels.subwindow import (
     BEGIN,
     END,
@@ -228,7 +228,6 @@ def _work(
     out: Channel,
     plan: Plan,
     rules: Rules,
-    ranges: Ranges,
     residual: int,
     probe: Probe,
     state: Words,
@@ -246,7 +245,7 @@ def _work(
         if not state[SCANNED]:
             if rules.timed:
                 state[TAKEN_AT] = cycles()
-            found = _scan(other, task, rules, ranges, residual, probe)
+            found = _scan(other, task, rules, residual, probe)
             if found < 0:
                 return NEEDS_ROOM
             state[COMPARED] += task[rules.layout.words + TASK_END] - task[rules.layout.words + TASK_BEGIN]
@@ -261,14 +260,14 @@ def _work(
 
 
 @inner_borrowing_kernel
-def _scan(other: SubWindow, task: Words, rules: Rules, ranges: Ranges, residual: int, probe: Probe) -> int:
+def _scan(other: SubWindow, task: Words, rules: Rules, residual: int, probe: Probe) -> int:
     layout = rules.layout
     take_box(task, layout, probe.low, probe.width)
     begin, end = task[layout.words + TASK_BEGIN], task[layout.words + TASK_END]
     found = scan_positions(other, begin, end, probe.low, probe.width, probe.found, 0)
     if found <= 0:
         return found
-    return narrowed(other, task, task[KIND], layout, ranges, residual, probe, found)
+    return narrowed(other, task, task[KIND], layout, residual, probe, found)
 
 
 @inner_borrowing_kernel
@@ -302,7 +301,6 @@ def run_worker(
     out: Channel,
     plan: Plan,
     rules: Rules,
-    ranges: Ranges,
     residual: int,
     probe: Probe,
     state: Words,
@@ -313,7 +311,7 @@ def run_worker(
     idle = 0
     while True:
         tasks = budget if budget != FOR_LONG else STEP_ROWS
-        came_to = _work(r, s, inbox, out, plan, rules, ranges, residual, probe, state, tasks)
+        came_to = _work(r, s, inbox, out, plan, rules, residual, probe, state, tasks)
         if budget != FOR_LONG or came_to >= NEEDS_ROOM:
             return came_to
         idle = 0 if came_to == WORKED else idle + 1

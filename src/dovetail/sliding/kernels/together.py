@@ -22,7 +22,7 @@ from dovetail.sliding.kernels.subwindow import BEGIN, END, SubWindow, Words, sca
 
 LEAST = 3  # rows that make a pass for four worth it
 _AHEAD = 16
-FOUND_ROWS = 512
+FIRST_FOUND = 512
 COUNT, SCANNED_TO, ROWS_AT, COUNTS_AT = 0, 1, 2, 2 + TOGETHER
 
 
@@ -35,10 +35,11 @@ class Pass(NamedTuple):
     width: Keys
 
 
-def make_pass(dimensions: int, kind: type[np.unsignedinteger]) -> Pass:
+def make_pass(dimensions: int, kind: type[np.unsignedinteger], found: int = FIRST_FOUND) -> Pass:
+    """With room for so many rows that each of the four may find."""
     return Pass(
         np.zeros(2 + 2 * TOGETHER, np.int64),
-        np.empty((TOGETHER, FOUND_ROWS), np.int64),
+        np.empty((TOGETHER, found), np.int64),
         np.empty((TOGETHER, dimensions), kind),
         np.empty((TOGETHER, dimensions), kind),
     )
@@ -108,12 +109,16 @@ def found_together(window: SubWindow, row: Words, made: Pass, probe: Probe, layo
 def candidates_together(
     window: SubWindow, row: Words, inbox: Channel, layout: Layout, made: Pass, probe: Probe
 ) -> int:
-    """Candidates by a pass, an old one or one made now; -2 if too few rows wait for one."""
+    """Candidates by a pass, an old one or one made now; -2 if too few rows wait for one, -3 if the pass needs
+    more room. Then the caller makes room and comes back: a pass given up would cost more than none at all,
+    for each of the four."""
     count = found_together(window, row, made, probe, layout)
     if count != -2:
         return count
     rows = look_ahead(inbox, row[KIND], made, layout)
-    if rows < LEAST or not scan_together(window, made, rows):
+    if rows < LEAST:
         made.state[COUNT] = 0
         return -2
+    if not scan_together(window, made, rows):
+        return -3
     return found_together(window, row, made, probe, layout)

@@ -1,7 +1,7 @@
 """Law: of the pairs (probe, position) with `starts <= position < stops`, exactly those come out for which
 every dimension's value lies between the probe's bounds, both included.
 
-All numbers are int64: floating-point ones are made so by `ordered_bits`, which keeps their order. So one
+All numbers are int64: floating-point ones become so by `ordered_bits`, which keeps their order. So one
 machine code serves every mix of types.
 
 The rows looked at lie sorted by one dimension, of which `starts` and `stops` are the result of a search; the
@@ -19,13 +19,6 @@ from dovetail.kernels.flags import kernel
 Int64s = NDArray[np.int64]
 BLOCK = 1024
 """Rows that are looked at together: their flags stay near. A multiple of eight."""
-
-
-def ordered_bits(values: NDArray[np.float64]) -> Int64s:
-    """Whole numbers in the order of these, which are no NaN; 0.0 and -0.0 are one."""
-    bits = (values + 0.0).view(np.int64)
-    ordered: Int64s = bits ^ ((bits >> 63) & np.int64(0x7FFFFFFFFFFFFFFF))
-    return ordered
 
 
 @kernel

@@ -1,5 +1,5 @@
 """A condition as lines for the compiler: numbers, booleans and times, with the meaning that
-`theta_condition.py` gives them.
+`joins/theta/condition.py` gives them.
 
 Law: for every pair the compiled condition holds if and only if the one evaluated by columns does.
 
@@ -18,7 +18,7 @@ import functools
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 from dovetail.model.share import Side
 from dovetail.model.theta import Constant, Expression, Operand, operands_in
@@ -37,7 +37,7 @@ class Unsupported(Exception):
     """The condition is evaluated by columns."""
 
 
-class _Value(NamedTuple):
+class Value(NamedTuple):
     """A value of a node: the name of it, and of whether it is there; None: it always is."""
 
     kind: Kind
@@ -78,14 +78,17 @@ def _can_compile(condition: Expression, operands: Operands) -> bool:
 
 
 class Writer:
-    """Lines that evaluate conditions for one pair."""
+    """Lines that evaluate conditions for one pair: each column of the operands has a name there, `c0`, `c1`
+    and so on, and whether it has a value (if `nullable`) another, `t0`, `t1`."""
+
+    functions: ClassVar[dict[str, Callable[..., Value]]]
 
     def __init__(self, operands: Operands, nullable: bool) -> None:
         self.lines: list[str] = []
         self.constants: list[tuple[str, int | float]] = []
         self._operands = {operand: (number, kind) for number, (operand, kind) in enumerate(operands)}
         self._nullable = nullable
-        self._known: dict[Expression, _Value] = {}
+        self._known: dict[Expression, Value] = {}
 
     def conjunction(self, conditions: tuple[Expression, ...]) -> str:
         verdicts = []
@@ -96,38 +99,38 @@ class Writer:
             verdicts.append(self._all(value.there, value.code))
         return self._all(*verdicts) or "True"
 
-    def value(self, node: Expression) -> _Value:
+    def value(self, node: Expression) -> Value:
         if node not in self._known:
             self._known[node] = self._made(node)
         return self._known[node]
 
-    def _made(self, node: Expression) -> _Value:
+    def _made(self, node: Expression) -> Value:
         if isinstance(node, Operand):
             number, kind = self._operands[node]
             there = f"t{number}" if self._nullable else None
             code = {"float": f"np.float32(c{number})", "bool": f"(c{number} != 0)"}.get(kind, f"c{number}")
-            return _Value(kind, self._name(code), there)
+            return Value(kind, self._name(code), there)
         if isinstance(node, Constant):
             return self._constant(node)
         arguments = [self.value(argument) for argument in node.arguments]
         if node.name in _COMPARISONS:
             return self._compared(node.name, *arguments)
-        if node.name not in _FUNCTIONS:
+        if node.name not in self.functions:
             raise Unsupported(node.name)
-        return _FUNCTIONS[node.name](self, *arguments)
+        return self.functions[node.name](self, *arguments)
 
-    def _constant(self, node: Constant) -> _Value:
+    def _constant(self, node: Constant) -> Value:
         match node.type:
             case "int" if abs(int(node.text)) <= _MOST:
-                return _Value("int", self._named(int(node.text)))
+                return Value("int", self._named(int(node.text)))
             case "double":
-                return _Value("double", self._named(float(node.text)))
+                return Value("double", self._named(float(node.text)))
             case "boolean":
-                return _Value("bool", "True" if node.text == "true" else "False")
+                return Value("bool", "True" if node.text == "true" else "False")
             case "decimal":
-                return _Value("decimal", node.text)
+                return Value("decimal", node.text)
             case "null":
-                return _Value("null", "", "False")
+                return Value("null", "", "False")
         raise Unsupported(node.type)
 
     def _name(self, code: str) -> str:
@@ -149,27 +152,27 @@ class Writer:
             return None
         return asked[0] if len(asked) == 1 else self._name(" & ".join(f"({flag})" for flag in asked))
 
-    def _is(self, kind: Kind, code: str, *there: str | None) -> _Value:
-        return _Value(kind, self._name(code), self._all(*there))
+    def _is(self, kind: Kind, code: str, *there: str | None) -> Value:
+        return Value(kind, self._name(code), self._all(*there))
 
-    def _as(self, value: _Value, kind: Kind) -> _Value:
+    def _as(self, value: Value, kind: Kind) -> Value:
         if value.kind == kind:
             return value
         if value.kind == "null":
-            return _Value(kind, "False" if kind == "bool" else self._zero(kind), "False")
+            return Value(kind, "False" if kind == "bool" else self._zero(kind), "False")
         if value.kind == "decimal" and kind == "double":
-            return _Value("double", self._named(float(Fraction(value.code))))
+            return Value("double", self._named(float(Fraction(value.code))))
         if value.kind in ("int", "float", "double") and kind in ("float", "double"):
-            return _Value(kind, self._name(f"np.{_NUMPY[kind]}({value.code})"), value.there)
+            return Value(kind, self._name(f"np.{_NUMPY[kind]}({value.code})"), value.there)
         raise Unsupported(f"{value.kind} as {kind}")
 
     def _zero(self, kind: Kind) -> str:
         return self._name(f"np.{_NUMPY[kind]}(0)")
 
-    def _real(self, value: _Value) -> _Value:
+    def _real(self, value: Value) -> Value:
         return self._as(value, "double")
 
-    def _alike(self, *values: _Value) -> list[_Value]:
+    def _alike(self, *values: Value) -> list[Value]:
         """In the type that Spark compares them in."""
         kinds = [value.kind for value in values]
         if any(kind in ("double", "float") for kind in kinds):
@@ -180,10 +183,10 @@ class Writer:
             raise Unsupported(" with ".join(kinds))
         return [self._as(value, typed[0]) for value in values]
 
-    def _nothing(self, kind: Kind) -> _Value:
-        return self._as(_Value("null", "", "False"), kind)
+    def _nothing(self, kind: Kind) -> Value:
+        return self._as(Value("null", "", "False"), kind)
 
-    def _compared(self, name: str, first: _Value, second: _Value) -> _Value:
+    def _compared(self, name: str, first: Value, second: Value) -> Value:
         if "null" in (first.kind, second.kind):
             return self._nothing("bool")
         if first.kind == "decimal" and second.kind == "int":
@@ -196,40 +199,43 @@ class Writer:
         if first.kind in ("int", "bool"):
             sign = {"=": "==", "<>": "!="}.get(name, name)
             return self._is("bool", f"{a} {sign} {b}", first.there, second.there)
-        code = {
-            "=": f"real_equal({a}, {b})",
-            "<>": f"not real_equal({a}, {b})",
-            "<": f"real_less({a}, {b})",
-            "<=": f"not real_less({b}, {a})",
-            ">": f"real_less({b}, {a})",
-            ">=": f"not real_less({a}, {b})",
-        }[name]
-        return self._is("bool", code, first.there, second.there)
+        return self._is("bool", self.real_compared(name, a, b), first.there, second.there)
 
-    def _with_fraction(self, name: str, first: _Value, second: Fraction) -> _Value:
+    def real_compared(self, name: str, first: str, second: str) -> str:
+        """NaN equals itself and is larger than any other number."""
+        return {
+            "=": f"real_equal({first}, {second})",
+            "<>": f"not real_equal({first}, {second})",
+            "<": f"real_less({first}, {second})",
+            "<=": f"not real_less({second}, {first})",
+            ">": f"real_less({second}, {first})",
+            ">=": f"not real_less({first}, {second})",
+        }[name]
+
+    def _with_fraction(self, name: str, first: Value, second: Fraction) -> Value:
         below = math.floor(second)
         if abs(below) >= _MOST:
             raise Unsupported("a decimal beyond 64 bits")
         if below == second:
-            return self._compared(name, first, _Value("int", self._named(below)))
+            return self._compared(name, first, Value("int", self._named(below)))
         if name in ("=", "<>"):
             return self._is("bool", "True" if name == "<>" else "False", first.there)
         name, edge = ("<=", below) if name in ("<", "<=") else (">=", below + 1)
-        return self._compared(name, first, _Value("int", self._named(edge)))
+        return self._compared(name, first, Value("int", self._named(edge)))
 
-    def and_(self, first: _Value, second: _Value) -> _Value:
+    def and_(self, first: Value, second: Value) -> Value:
         return self._kleene(first, second, "&", "not ")
 
-    def or_(self, first: _Value, second: _Value) -> _Value:
+    def or_(self, first: Value, second: Value) -> Value:
         return self._kleene(first, second, "|", "")
 
-    def _kleene(self, first: _Value, second: _Value, sign: str, deciding: str) -> _Value:
+    def _kleene(self, first: Value, second: Value, sign: str, deciding: str) -> Value:
         """Null, unless what is there decides."""
         if first.kind != "bool" or second.kind != "bool":
             raise Unsupported(sign)
         code = self._name(f"{first.code} {sign} {second.code}")
         if first.there is None and second.there is None:
-            return _Value("bool", code)
+            return Value("bool", code)
         there, too = first.there or "True", second.there or "True"
         decided = [f"({flag} & ({deciding}{value.code}))" for flag, value in ((there, first), (too, second))]
         known = self._name(f"({there} & {too}) | {' | '.join(decided)}")
@@ -237,23 +243,23 @@ class Writer:
             code = self._name(f"({first.code} | (not {there})) & ({second.code} | (not {too}))")
         else:
             code = self._name(f"({first.code} & {there}) | ({second.code} & {too})")
-        return _Value("bool", code, known)
+        return Value("bool", code, known)
 
-    def not_(self, value: _Value) -> _Value:
+    def not_(self, value: Value) -> Value:
         if value.kind != "bool":
             raise Unsupported("not")
         return self._is("bool", f"not {value.code}", value.there)
 
-    def null_safe_equal(self, first: _Value, second: _Value) -> _Value:
+    def null_safe_equal(self, first: Value, second: Value) -> Value:
         same = self._compared("=", first, second)
         none, nothing = self.is_null(first), self.is_null(second)
         equal = self._all(same.code, same.there)
         return self._is("bool", f"({none.code} & {nothing.code}) | {equal}")
 
-    def is_null(self, value: _Value) -> _Value:
+    def is_null(self, value: Value) -> Value:
         return self._is("bool", "False" if value.there is None else f"not {value.there}")
 
-    def arithmetic(self, first: _Value, second: _Value, sign: str) -> _Value:
+    def arithmetic(self, first: Value, second: Value, sign: str) -> Value:
         if "null" in (first.kind, second.kind):
             return self._nothing("int")
         if sign == "*" and "decimal" in (first.kind, second.kind):
@@ -271,9 +277,9 @@ class Writer:
                 "*": f"fits(np.float64({a}) * np.float64({b}), {result})",
             }
             there = self._all(there, self._name(fits[sign]))
-        return _Value(first.kind, result, there)
+        return Value(first.kind, result, there)
 
-    def divided(self, first: _Value, second: _Value) -> _Value:
+    def divided(self, first: Value, second: Value) -> Value:
         if "null" in (first.kind, second.kind):
             return self._nothing("double")
         first, second = self._real(first), self._real(second)
@@ -281,7 +287,7 @@ class Writer:
         by = self._name(f"pick({there}, {second.code}, np.float64(1))")
         return self._is("double", f"{first.code} / {by}", first.there, second.there, there)
 
-    def modulo(self, first: _Value, second: _Value) -> _Value:
+    def modulo(self, first: Value, second: Value) -> Value:
         if "null" in (first.kind, second.kind):
             return self._nothing("int")
         if "decimal" in (first.kind, second.kind):
@@ -294,12 +300,12 @@ class Writer:
         by = self._name(f"pick({there}, {second.code}, np.{_NUMPY[first.kind]}(1))")
         return self._is(first.kind, f"{function}({first.code}, {by})", first.there, second.there, there)
 
-    def negative(self, value: _Value) -> _Value:
+    def negative(self, value: Value) -> Value:
         if value.kind == "decimal":
-            return _Value("decimal", str(-Fraction(value.code)))
-        return self.arithmetic(_Value("int", self._named(0)), value, "-")
+            return Value("decimal", str(-Fraction(value.code)))
+        return self.arithmetic(Value("int", self._named(0)), value, "-")
 
-    def absolute(self, value: _Value) -> _Value:
+    def absolute(self, value: Value) -> Value:
         if value.kind == "int":
             there = self._name(f"{value.code} != {self._named(-_MOST - 1)}")
             return self._is("int", f"abs({value.code})", value.there, there)
@@ -307,18 +313,18 @@ class Writer:
             raise Unsupported("abs")
         return self._is(value.kind, f"abs({value.code})", value.there)
 
-    def root(self, value: _Value) -> _Value:
+    def root(self, value: Value) -> Value:
         value = self._real(value)
         return self._is("double", f"np.sqrt({value.code})", value.there)
 
-    def power(self, first: _Value, second: _Value) -> _Value:
+    def power(self, first: Value, second: Value) -> Value:
         """Of two. Others are a library's affair, and not the same in all."""
         if dict(self.constants).get(second.code) != 2:
             raise Unsupported("power")
         first = self._real(first)
         return self._is("double", f"{first.code} * {first.code}", first.there)
 
-    def rounded(self, value: _Value, function: str) -> _Value:
+    def rounded(self, value: Value, function: str) -> Value:
         if value.kind == "int":
             return value
         value = self._real(value)
@@ -326,13 +332,13 @@ class Writer:
         there = self._name(f"abs({near}) < SURELY_FITS")
         return self._is("int", f"whole({near})", value.there, there)
 
-    def coalesce(self, *values: _Value) -> _Value:
+    def coalesce(self, *values: Value) -> Value:
         first, *others = self._alike(*values)
         for other in others:
             first = self._chosen(self.is_null(first).code, other, first)
         return first
 
-    def least(self, *values: _Value, name: str) -> _Value:
+    def least(self, *values: Value, name: str) -> Value:
         best = values[0]
         for value in values[1:]:
             better = self._compared(name, value, best)
@@ -341,7 +347,7 @@ class Writer:
             best = self._chosen(self._name(taken), *self._alike(value, best))
         return best
 
-    def case(self, *values: _Value) -> _Value:
+    def case(self, *values: Value) -> Value:
         result = values[-1]
         for at in range(len(values) - 3, -1, -2):
             if values[at].kind != "bool":
@@ -351,17 +357,17 @@ class Writer:
             result = self._chosen(chosen, *self._alike(values[at + 1], result))
         return result
 
-    def _chosen(self, flag: str, first: _Value, second: _Value) -> _Value:
+    def _chosen(self, flag: str, first: Value, second: Value) -> Value:
         """The first where the flag says so, else the second; both are of one kind."""
         code = self._name(f"pick({flag}, {first.code}, {second.code})")
         if first.there is None and second.there is None:
-            return _Value(first.kind, code)
+            return Value(first.kind, code)
         there = self._name(f"pick({flag}, {first.there or 'True'}, {second.there or 'True'})")
-        return _Value(first.kind, code, there)
+        return Value(first.kind, code, there)
 
 
 _NUMPY = {"int": "int64", "float": "float32", "double": "float64"}
-_FUNCTIONS: dict[str, Callable[..., _Value]] = {
+Writer.functions = {
     "and": Writer.and_,
     "or": Writer.or_,
     "not": Writer.not_,
