@@ -45,8 +45,11 @@ def close_all() -> None:
         _open.pop().close()
 
 
-ON = "l.k = r.k AND r.eventtime BETWEEN l.eventtime - INTERVAL 2 MINUTE AND l.eventtime + INTERVAL 3 MINUTE"
-"""The window of most joins here: two minutes before a left row, three after it."""
+ON = (
+    "l.k = r.k AND r.eventtime BETWEEN "
+    "l.eventtime - INTERVAL '2 minutes' AND l.eventtime + INTERVAL '3 minutes'"
+)
+"""The condition of most tests, in PQL and in DuckDB's SQL."""
 
 
 def database(**tables: pa.Table | Sequence[str]) -> Database:

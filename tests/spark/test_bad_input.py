@@ -14,17 +14,13 @@ from dovetail.log import document
 from spark.application import Application
 from spark.batch import ON, database, differences, join_sql
 from spark.events import events, write_files
+from spark.pairs import pairs
 
 ROWS = 4000
 EXPECTED = join_sql("full", "l.id, r.id, r.v", ON)
-PQL = """
-    CREATE APPLICATION app;
-    CREATE INPUT TABLE l (eventtime, k, id, v) FROM FILES("{here}/in puts/l", format = "parquet");
-    CREATE INPUT TABLE r (eventtime, k, id, v) FROM FILES("{here}/in puts/r", format = "parquet");
-    CREATE VIEW pairs AS SELECT l.id AS l, r.id AS r, r.v AS v FROM l FULL JOIN r ON l.k = r.k
-        AND r.eventtime BETWEEN l.eventtime - INTERVAL '2 minutes' AND l.eventtime + INTERVAL '3 minutes';
-    CREATE TABLE t AS SELECT * FROM pairs STORAGE PARQUET(path = "{here}/out");
-"""
+PQL = pairs(
+    "FULL", columns="eventtime, k, id, v", select="l.id AS l, r.id AS r, r.v AS v", folder="{here}/in puts"
+)
 COMPUTED = PQL.replace("FROM l FULL JOIN r", "FROM l FULL JOIN some_r AS r").replace(
     "CREATE VIEW pairs", "CREATE VIEW some_r AS SELECT * FROM r WHERE id + 1 > 0;\n    CREATE VIEW pairs"
 )

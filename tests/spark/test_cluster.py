@@ -16,18 +16,12 @@ from spark.application import committed_files
 from spark.batch import ON, count, database, differences, join_sql
 from spark.command_line import assert_no_trace, run
 from spark.events import events, write_files
+from spark.pairs import pairs
 from spark.running import running
 from spark.standalone import SETTINGS, Standalone, standalone_cluster, until
 
 ROWS, PARTS = 6000, 4
-PQL = """
-    CREATE APPLICATION app;
-    CREATE INPUT TABLE l (eventtime, k, id) FROM FILES("{here}/l", format = "parquet");
-    CREATE INPUT TABLE r (eventtime, k, id) FROM FILES("{here}/r", format = "parquet");
-    CREATE VIEW pairs AS SELECT l.id AS l, r.id AS r FROM l FULL JOIN r ON l.k = r.k
-        AND r.eventtime BETWEEN l.eventtime - INTERVAL '2 minutes' AND l.eventtime + INTERVAL '3 minutes';
-    CREATE TABLE t AS SELECT * FROM pairs STORAGE PARQUET(path = "{here}/out");
-"""
+PQL = pairs("FULL")
 SPECULATIVE = ("--set", "spark.speculation=true", "--set", "spark.speculation.task.duration.threshold=1s")
 
 

@@ -12,18 +12,10 @@ from laws.effort import THOROUGH
 from spark.application import Application
 from spark.batch import ON, database, differences, join_sql
 from spark.events import events, write_files
+from spark.pairs import pairs
 
 ROWS = 10_000
-PQL = """
-    CREATE APPLICATION app;
-    CREATE INPUT TABLE l (eventtime, k, id)
-        FROM FILES("{here}/l", format = "parquet", maxFilesPerTrigger = "2");
-    CREATE INPUT TABLE r (eventtime, k, id) FROM FILES("{here}/r", format = "parquet");
-    CREATE VIEW pairs AS SELECT l.id AS l, r.id AS r FROM l LEFT JOIN r ON l.k = r.k
-        AND r.eventtime BETWEEN l.eventtime - INTERVAL '2 minutes' AND l.eventtime + INTERVAL '3 minutes'
-        WITH (pacing = "%s", idle_timeout = INTERVAL '2 seconds');
-    CREATE TABLE t AS SELECT * FROM pairs STORAGE PARQUET(path = "{here}/out");
-"""
+PQL = pairs("LEFT", "pacing = \"%s\", idle_timeout = INTERVAL '2 seconds'", left_files=2)
 
 
 @pytest.mark.parametrize("pacing", ["on", "off"] if THOROUGH else ["on"])

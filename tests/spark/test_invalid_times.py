@@ -12,17 +12,10 @@ import pytest
 from spark.application import Application
 from spark.batch import ON, database, differences, join_sql
 from spark.events import SECOND_US, events, write_files
+from spark.pairs import pairs
 
 ROWS = 4_000
-PQL = """
-    CREATE APPLICATION app;
-    CREATE INPUT TABLE l (eventtime, k, id) FROM FILES("{here}/l", format = "parquet");
-    CREATE INPUT TABLE r (eventtime, k, id) FROM FILES("{here}/r", format = "parquet");
-    CREATE VIEW pairs AS SELECT l.id AS l, r.id AS r FROM l LEFT JOIN r ON l.k = %s
-        AND r.eventtime BETWEEN l.eventtime - INTERVAL '2 minutes' AND l.eventtime + INTERVAL '3 minutes'
-        WITH (horizon = INTERVAL '30 days', tasks = 2);
-    CREATE TABLE t AS SELECT * FROM pairs STORAGE PARQUET(path = "{here}/out");
-"""
+PQL = pairs("LEFT", "horizon = INTERVAL '30 days', tasks = 2", on=ON.replace("r.k", "%s", 1))
 
 
 def dated(table: pa.Table, days: float) -> pa.Table:

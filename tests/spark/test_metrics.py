@@ -17,18 +17,11 @@ from dovetail.service.cli.run import run_application
 from dovetail.service.run_snapshot import RunSnapshot
 from spark.application import Application
 from spark.events import events, write_files
+from spark.pairs import pairs
 from spark.test_skew import skewed
 
 ROWS = 20_000
-PQL = """
-    CREATE APPLICATION app;
-    CREATE INPUT TABLE l (eventtime, k, id) FROM FILES("{here}/l", format = "parquet");
-    CREATE INPUT TABLE r (eventtime, k, id) FROM FILES("{here}/r", format = "parquet");
-    CREATE VIEW pairs AS SELECT l.id AS l, r.id AS r FROM l LEFT JOIN r ON l.k = r.k
-        AND r.eventtime BETWEEN l.eventtime - INTERVAL '2 minutes' AND l.eventtime + INTERVAL '3 minutes'
-        WITH (stream_time = "percentile", sample_rows = 500);
-    CREATE TABLE t AS SELECT * FROM pairs STORAGE NOOP;
-"""
+PQL = pairs("LEFT", 'stream_time = "percentile", sample_rows = 500', storage="NOOP")
 Samples = dict[tuple[str, ...], float]
 
 

@@ -16,18 +16,12 @@ from dovetail.slicing import sides
 from spark.application import Application
 from spark.batch import ON, database, differences, join_sql
 from spark.events import events, write_files
+from spark.pairs import pairs
 
 ROWS = 2000
 LEFT, RIGHT = events(ROWS, 200, 61), events(ROWS, 200, 62)
 EXPECTED = join_sql("left", "l.id, r.id", ON)
-PQL = """
-    CREATE APPLICATION app;
-    CREATE INPUT TABLE l (eventtime, k, id) FROM FILES("{here}/l", format = "parquet");
-    CREATE INPUT TABLE r (eventtime, k, id) FROM FILES("{here}/r", format = "parquet");
-    CREATE VIEW pairs AS SELECT l.id AS l, r.id AS r FROM l LEFT JOIN r ON l.k = r.k
-        AND r.eventtime BETWEEN l.eventtime - INTERVAL '2 minutes' AND l.eventtime + INTERVAL '3 minutes';
-    CREATE TABLE t AS SELECT * FROM pairs STORAGE %s;
-"""
+PQL = pairs("LEFT", storage="%s")
 PARQUET = PQL % 'PARQUET(path = "{here}/out")'
 LOG = PQL % 'SCRIBE(category = "out")'
 

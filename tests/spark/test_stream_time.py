@@ -11,19 +11,15 @@ from dovetail.service.run_snapshot import JoinSnapshot, RunSnapshot
 from spark.application import Application
 from spark.batch import ON, count, database, differences, join_sql
 from spark.events import events, write_files
+from spark.pairs import pairs
 
 ROWS = 20_000
-PQL = """
-    CREATE APPLICATION app;
-    CREATE INPUT TABLE l (eventtime, k, id)
-        FROM FILES("{here}/l", format = "parquet", maxFilesPerTrigger = "1");
-    CREATE INPUT TABLE r (eventtime, k, id)
-        FROM FILES("{here}/r", format = "parquet", maxFilesPerTrigger = "1");
-    CREATE VIEW pairs AS SELECT l.id AS l, r.id AS r FROM l FULL JOIN r ON l.k = r.k
-        AND r.eventtime BETWEEN l.eventtime - INTERVAL '2 minutes' AND l.eventtime + INTERVAL '3 minutes'
-        WITH (stream_time = "percentile", percentile = 0, sample_rows = 500, ascending = 2);
-    CREATE TABLE t AS SELECT * FROM pairs STORAGE PARQUET(path = "{here}/out");
-"""
+PQL = pairs(
+    "FULL",
+    'stream_time = "percentile", percentile = 0, sample_rows = 500, ascending = 2',
+    left_files=1,
+    right_files=1,
+)
 
 
 def test_estimated_time(application: Application) -> None:

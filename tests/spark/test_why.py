@@ -17,19 +17,16 @@ from dovetail.service.cli import main as cli
 from spark.application import Application
 from spark.batch import database
 from spark.events import events, write_files
+from spark.pairs import pairs
 
 ROWS, KEYS, ASKED = 3000, 300, 25
-PQL = """
-    CREATE APPLICATION app;
-    CREATE INPUT TABLE l (eventtime, k, id)
-        FROM FILES("{here}/l", format = "parquet", maxFilesPerTrigger = "1");
-    CREATE INPUT TABLE r (eventtime, k, id)
-        FROM FILES("{here}/r", format = "parquet", maxFilesPerTrigger = "1");
-    CREATE VIEW pairs AS SELECT l.k AS k, l.id AS l, r.id AS r FROM l LEFT JOIN r ON l.k = r.k
-        AND r.eventtime BETWEEN l.eventtime - INTERVAL '2 minutes' AND l.eventtime + INTERVAL '3 minutes'
-        WITH (max_delay = INTERVAL '10 seconds', max_step_rows = 600, history = INTERVAL '0 seconds');
-    CREATE TABLE t AS SELECT * FROM pairs STORAGE PARQUET(path = "{here}/out");
-"""
+PQL = pairs(
+    "LEFT",
+    "max_delay = INTERVAL '10 seconds', max_step_rows = 600, history = INTERVAL '0 seconds'",
+    select="l.k AS k, l.id AS l, r.id AS r",
+    left_files=1,
+    right_files=1,
+)
 
 
 def late(table: pa.Table, seed: int) -> pa.Table:
