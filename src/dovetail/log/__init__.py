@@ -3,7 +3,9 @@
 <home>/log/<category>/category.json          schema, number of buckets, identity
                       commits/<20 digits>.json   one atomic step; what no commit names does not exist
                       segments/*.arrow           rows, grouped by bucket
+                      bundles/*.jsonl, packs/*   older commits and their small segments, many in one file
                       dictionaries/*.json        what the payload of wide rows was compressed with
                       rejected/*.jsonl           rows that could not be read, kept aside
                       readers/*.json, first.json how far back readers need the log; where it begins
+                      retention.json             how long rows stay, if somebody has set it
 """

@@ -190,7 +190,9 @@ def _retain(category: Category, now_us: int, *, after_reading: bool) -> int:
             history.record_bounds(category, old._replace(first=first))
     new = old._replace(first=first)
     _delete_below(category, old, new)
-    with suppress(CorruptFile):  # readers report it; to put files together is no reason to stop
+    # Readers report what cannot be read. A file may also be gone because another process, on a store without
+    # locks, has compacted the same commits. Neither is a reason to stop: the next run looks again.
+    with suppress(CorruptFile, FileNotFoundError):
         compaction.compact(category, new)
     return new.first - old.first
 
