@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.plan.statements import CreateTable
 from dovetail.pql.compile import compile_pql
 from dovetail.pql.ends import ARGUMENTS, FORMATS
 from dovetail.pql.parser import parse
@@ -41,13 +40,3 @@ def test_the_windows_compile(window: str) -> None:
 def test_the_grammar_names_every_storage_and_format() -> None:
     for word in (*ARGUMENTS, *(f'"{name}"' for name in FORMATS)):
         assert word in PAGE
-
-
-@pytest.mark.parametrize("kind", ARGUMENTS)
-def test_every_storage_parses(kind: str) -> None:
-    arguments = {"category": 'category = "c"', "path": 'path = "/p"'}
-    given = ", ".join(arguments[name] for name in ARGUMENTS[kind] if name in arguments)
-    program = parse(f"CREATE APPLICATION app; CREATE TABLE o AS SELECT a FROM t STORAGE {kind}({given});")
-    (table,) = program.statements
-    assert isinstance(table, CreateTable)
-    assert table.storage.kind == kind
