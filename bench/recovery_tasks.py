@@ -25,9 +25,9 @@ from dovetail.engine.join_step import run_step
 from dovetail.engine.snapshot_files import SnapshotFiles
 from dovetail.engine.store import StateStore
 from dovetail.engine.warm import warm
-from dovetail.joins.kind import LiveState
 from dovetail.joins.rows.arrivals import HASH, TIME
 from dovetail.joins.snapshot import Snapshot
+from dovetail.joins.step_input import LiveState
 from dovetail.log.category import Category
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import JoinOffset

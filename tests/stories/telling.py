@@ -24,7 +24,7 @@ from streams import Row, Step
 
 INFINITY = float("inf")
 Play = Callable[[Step], Sequence[tuple[Any, ...]]]
-"""Gives a step to a join; returns row numbers, left and right, and the bounds of the window if there is one."""
+"""Gives a step to a join; returns row numbers, left and right, and the bounds of a window if there are."""
 
 
 class Line(NamedTuple):

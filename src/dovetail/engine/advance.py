@@ -7,8 +7,9 @@ whether the step runs for the first time, is run again, or is one of those that 
 from __future__ import annotations
 
 from dovetail.joins.emitted import Emitted
-from dovetail.joins.kind import LiveState, StepInput, Totals, counted_once
+from dovetail.joins.kind import counted_once
 from dovetail.joins.kinds import verbs_of
+from dovetail.joins.step_input import LiveState, StepInput, Totals
 
 
 def advance(at: LiveState, given: StepInput) -> tuple[Emitted, Totals]:

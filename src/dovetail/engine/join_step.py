@@ -22,9 +22,9 @@ from dovetail.engine.index_trouble import index_trouble
 from dovetail.engine.live_index import index_root
 from dovetail.engine.store import StateStore
 from dovetail.joins.emitted import Emitted
-from dovetail.joins.kind import StepInput
 from dovetail.joins.rows.gather import Batch, Rows
 from dovetail.joins.rows.pieces import Int64s, Places
+from dovetail.joins.step_input import StepInput
 from dovetail.joins.streams import NEVER, Times
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import JoinOffset

@@ -44,9 +44,9 @@ from dovetail.crash_points import crash_point
 from dovetail.engine import run_files
 from dovetail.errors import DovetailError, StateError
 from dovetail.joins.buffer import Buffer
-from dovetail.joins.kind import LiveState
 from dovetail.joins.sample import Sample
 from dovetail.joins.state import JoinState
+from dovetail.joins.step_input import LiveState
 from dovetail.joins.streams import Times
 from dovetail.joins.theta.runs import Run
 from dovetail.kernels import ring as rings

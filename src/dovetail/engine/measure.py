@@ -13,8 +13,9 @@ from dovetail.engine.asked_tasks import Origin, asked
 from dovetail.engine.snapshot_files import SnapshotFiles
 from dovetail.engine.step_log import StepLog
 from dovetail.joins.interval.capped_keys import worst
-from dovetail.joins.kind import Totals, add_totals
+from dovetail.joins.kind import add_totals
 from dovetail.joins.rebuild_progress import Replaying, replaying
+from dovetail.joins.step_input import Totals
 from dovetail.log.category import Category
 from dovetail.log.commit import Commit
 from dovetail.model.frequent_key import FrequentKey, most_frequent

@@ -27,8 +27,9 @@ from dovetail.engine.regrouping import dealt_totals
 from dovetail.engine.snapshot_files import SnapshotFiles
 from dovetail.errors import CorruptFile, StateError, UnknownVersion
 from dovetail.joins.buffer import Held
-from dovetail.joins.kind import LiveState, Saved, StepInput, Totals, add_totals, buckets_at, buffers
+from dovetail.joins.kind import Saved, add_totals, buckets_at, buffers
 from dovetail.joins.kinds import verbs_of
+from dovetail.joins.step_input import LiveState, StepInput, Totals
 from dovetail.joins.streams import Times
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import JoinOffset

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dovetail.joins.emitted import Emitted
 from dovetail.joins.interval.capped_keys import counted, pruned
 from dovetail.joins.interval.step import step
-from dovetail.joins.kind import LiveState, StepInput, Totals, add_totals, counted_totals
+from dovetail.joins.kind import add_totals, counted_totals
 from dovetail.joins.rows.gather import key_hashes
 from dovetail.joins.sample import look
+from dovetail.joins.step_input import LiveState, StepInput, Totals
 from dovetail.model.match_offsets import labelled
 from dovetail.model.share import SIDES
 

@@ -11,11 +11,12 @@ import numpy as np
 
 from dovetail.joins.caps import beyond
 from dovetail.joins.emitted import NONE
-from dovetail.joins.kind import Saved, Totals, Wanted
+from dovetail.joins.kind import Saved, Wanted
 from dovetail.joins.read_back import read_since
 from dovetail.joins.rows.gather import Rows, key_hashes
 from dovetail.joins.snapshot import Snapshot
 from dovetail.joins.state import JoinState, retain_bound
+from dovetail.joins.step_input import Totals
 from dovetail.log.category import Category
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import JoinOffset

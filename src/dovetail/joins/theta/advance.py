@@ -11,8 +11,9 @@ from __future__ import annotations
 import pyarrow as pa
 
 from dovetail.joins.emitted import Emitted
-from dovetail.joins.kind import LiveState, StepInput, Totals, counted_totals
+from dovetail.joins.kind import counted_totals
 from dovetail.joins.rows.gather import Rows
+from dovetail.joins.step_input import LiveState, StepInput, Totals
 from dovetail.joins.streams import Int64s
 from dovetail.joins.theta.condition import comparable
 from dovetail.joins.theta.step import Means, Turn, step

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from dovetail.joins.buffer import Buffer
 from dovetail.joins.emitted import NONE
-from dovetail.joins.kind import Saved, Totals, Wanted, nobody
+from dovetail.joins.kind import Saved, Wanted, nobody
 from dovetail.joins.read_back import read_last_rows, read_since
 from dovetail.joins.snapshot import Snapshot
 from dovetail.joins.state import JoinState, open_bound, retain_bound
+from dovetail.joins.step_input import Totals
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.join_kind import ThetaJoin
 from dovetail.model.offset import JoinOffset

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 
 from dovetail.joins.emitted import Emitted
-from dovetail.joins.kind import LiveState, StepInput, Totals, add_totals, counted_totals
+from dovetail.joins.kind import add_totals, counted_totals
 from dovetail.joins.rows.gather import key_numbers
+from dovetail.joins.step_input import LiveState, StepInput, Totals
 from dovetail.joins.windowed.step import Closing, Means, step
 from dovetail.model.join_kind import WindowedJoin
 

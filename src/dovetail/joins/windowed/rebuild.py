@@ -9,10 +9,11 @@ that has left: their snapshots have the rows of both sides.
 from __future__ import annotations
 
 from dovetail.joins.emitted import NONE
-from dovetail.joins.kind import Saved, Totals, Wanted, buffers, nobody
+from dovetail.joins.kind import Saved, Wanted, buffers, nobody
 from dovetail.joins.read_back import read_since
 from dovetail.joins.snapshot import Snapshot
 from dovetail.joins.state import JoinState
+from dovetail.joins.step_input import Totals
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.join_kind import WindowedJoin
 from dovetail.model.share import Share
