@@ -125,8 +125,8 @@ def test_tasks_change_while_it_runs_and_no_row_does(
     with pytest.raises(SystemExit):
         cli.main(["status", "app", "--home", application.home])
     said = capsys.readouterr().out
-    assert "5 tasks, as asked for by dovetail scale" in said
-    assert "2 tasks, as asked for by the query's option tasks" in said
+    assert "5 tasks (set by dovetail scale)" in said
+    assert "2 tasks (set by the query's option tasks)" in said
 
     db = database(**tables, lefts=application.files("lefts"), fulls=application.files("fulls"))
     expected = join_sql("left", "l.id, r.id", ON)

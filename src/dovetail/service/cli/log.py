@@ -29,6 +29,7 @@ from dovetail.service.cli.log_limits import (
 from dovetail.service.cli.log_output import (
     RowFormat,
     category_facts,
+    many,
     print_categories,
     print_json,
     row_printer,
@@ -150,16 +151,10 @@ def _report(name: str, done: list[Appended], as_json: bool) -> None:
     if as_json:
         print_json({"category": name, "commits": commits, "rows": rows, "rejected": rejected})
         return
-    typer.echo(
-        f"{name}: {_many(rows, 'row')} of {_many(len(done), 'file')} in {_many(len(commits), 'commit')}"
-    )
+    typer.echo(f"{name}: {many(rows, 'row')} of {many(len(done), 'file')} in {many(len(commits), 'commit')}")
     if rejected:
         sample = next(result.sample for result in done if result.sample)
-        typer.echo(f"set aside as unreadable: {_many(rejected, 'row')}; the first: {sample}", err=True)
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+        typer.echo(f"set aside as unreadable: {many(rejected, 'row')}; the first: {sample}", err=True)
 
 
 @app.command()
@@ -251,7 +246,7 @@ def trim(name: CategoryName, home: Home = None, as_json: AsJson = False) -> None
             }
         )
         return
-    typer.echo(f"{name}: {_many(commits, 'commit')} and {_many(orphans, 'orphaned file')} deleted")
+    typer.echo(f"{name}: {many(commits, 'commit')} and {many(orphans, 'orphaned file')} deleted")
     if not readers:
         typer.echo(f"no reader holds anything back, so the limits decide: {retention_words(category)}")
     for line in reader_lines(category, only_gone=True):

@@ -49,6 +49,10 @@ def print_json(value: Any) -> None:
     sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
 
 
+def many(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def category_facts(category: Category) -> dict[str, Any]:
     """The facts that `ls` prints about a category."""
     commits = category.commits(category.first_commit(), category.next_commit())
@@ -85,9 +89,8 @@ def print_categories(facts: list[dict[str, Any]], console: Console) -> None:
 def _category_lines(fact: dict[str, Any]) -> Iterator[str]:
     rejected = f" ({fact['rejected']:,} rejected)" if fact["rejected"] else ""
     ratio = "" if fact["ratio"] is None else f", compressed {fact['ratio']:.1f} to 1"
-    yield (
-        f"{fact['rows']:,} rows{rejected} in {fact['commits']:,} commits, {units.size(fact['bytes'])}{ratio}"
-    )
+    rows, commits = many(fact["rows"], "row"), many(fact["commits"], "commit")
+    yield f"{rows}{rejected} in {commits}, {units.size(fact['bytes'])}{ratio}"
     if fact["first_event_time"] is not None:
         yield f"event times {fact['first_event_time']} to {fact['last_event_time']}"
     yield ", ".join(f"{name} {kind}" for name, kind in fact["columns"].items())

@@ -21,10 +21,9 @@ def read_pql(file: Path) -> str:
         return file.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         near = sorted(str(path) for path in Path(file.parent).glob("*.pql")) if file.parent.is_dir() else []
-        raise InputError(
-            f"there is no file {file}", hint=f"there are {', '.join(near[:8])}" if near else None
-        ) from None
+        what, hint = "the PQL file does not exist", f"there are {', '.join(near[:8])}" if near else None
     except UnicodeDecodeError as error:
-        raise InputError(f"{file} is not text in UTF-8", where=f"byte {error.start}") from None
+        what, hint = "the PQL file is not text in UTF-8", f"byte {error.start} cannot be decoded"
     except OSError as error:
-        raise InputError(f"{file} cannot be read: {error.strerror}") from None
+        what, hint = f"the PQL file cannot be read: {error.strerror}", None
+    raise InputError(what, where=str(file), expected="a text file with a PQL program", hint=hint)
