@@ -68,7 +68,10 @@ def narrow(left: NDArray[Any], right: NDArray[Any], crew: Crew) -> NarrowKeys:
 
 
 def _unsigned(keys: NDArray[Any]) -> UInt32s:
-    return np.ascontiguousarray(keys).view(np.uint32)
+    """Arrays that Arrow owns are read-only. Numba would compile every kernel once more for these, which costs
+    far more than a copy."""
+    whole = np.ascontiguousarray(keys)
+    return (whole if whole.flags.writeable else whole.copy()).view(np.uint32)
 
 
 def key_span(crew: Crew, left: NDArray[Any], right: NDArray[Any]) -> tuple[int, int]:
