@@ -1,4 +1,4 @@
-"""A case: one join, the faults it met, and what came of it."""
+"""A case: one join, the faults it met, and its outcome."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ class Fault(NamedTuple):
 
 @dataclass
 class Case:
-    """The `number`-th case of a seed. Its seed says all that will be done, but for the clock's part."""
+    """Case `number` of a seed. The two decide all that happens in it, except what depends on the clock."""
 
     seed: int
     number: int
     folder: Path
     what: str = ""
     faults: list[Fault] = field(default_factory=list)
-    wrong: str | None = None  # what is wrong with the outcome; None: as it must be
+    wrong: str | None = None  # what is wrong with the output; None: nothing
     runs_on: str = "files"  # or "Spark"
     join: str = "interval"  # the kind of join
 
     @property
     def name(self) -> str:
-        """What everything in this case is drawn from."""
+        """The seed of every random choice in this case."""
         return f"{self.seed}/{self.number}"
 
     @property
@@ -40,4 +40,4 @@ class Case:
 
 
 class Broken(Exception):
-    """A case has failed, with what is to be told of it."""
+    """A case has failed; the message says how."""

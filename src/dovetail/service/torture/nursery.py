@@ -1,6 +1,6 @@
-"""Processes that need not import anything: forked from one that has, as Spark's daemon forks its workers.
+"""Processes that need not import anything, because they are forked from one that has, as Spark's workers are.
 
-A join of a second would else take three. The server they come from is multiprocessing's, which has no
+Otherwise a join of one second would take three. The server they come from is multiprocessing's, which has no
 threads; importing this module, which it does before the first fork, loads the kernels.
 """
 
@@ -25,7 +25,7 @@ warm()
 def start(
     target: Callable[..., None], arguments: tuple[Any, ...], environment: Mapping[str, str], log: Path
 ) -> BaseProcess:
-    """Run a function in a process of its own, what it says in a file."""
+    """Run a function in a process of its own, with its errors in a file."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__])
     process = context.Process(target=_run, args=(target, arguments, dict(environment), str(log)), daemon=True)

@@ -1,4 +1,4 @@
-"""What a join must give, from the definition alone: a scan over all pairs of rows.
+"""The result of a join from its definition alone: a scan over all pairs of rows.
 
 Law: it imports nothing of the product, nor shares a line with it. `tests/oracle.py` and its neighbours are
 fuller sisters, which know streams and steps; here only the end counts, when both streams are over.
@@ -69,8 +69,8 @@ def within(before: int, after: int, fits: Fits) -> Matches:
 
 
 def among_last(turns: Iterable[Turn], left_rows: int, right_rows: int, fits: Fits) -> Matches:
-    """Keys that fit, and when the later row enters the other is among the last so many of its side. Times
-    have no say."""
+    """Keys that fit; and when the later row enters, the other is among the last N rows of its side. Times do
+    not matter."""
     left_in = right_in = 0
     before: dict[tuple[str, int], tuple[int, int]] = {}  # how many of both sides were in when a row entered
     for side, rows in turns:
@@ -103,7 +103,7 @@ def _rank(l: Row, r: Row, pick: str) -> tuple[int, ...]:
 
 
 def difference(found: Iterable[Result], wanted: Counter[Result]) -> str | None:
-    """What is wrong with a result, in a sentence; None if it is as it must be."""
+    """What is wrong with a result, in a sentence; None if it is right."""
     counted = Counter(found)
     if counted == wanted:
         return None

@@ -1,4 +1,4 @@
-"""A case without Spark: a join that is killed one to four times, loses things in between, and goes on."""
+"""A case without Spark: kill a join one to four times, let it lose things in between, and start it again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dovetail.service.torture.oracle import difference
 PATIENCE_S = 120.0
 LONGEST_S = 1.0
 PASSINGS = (1, 2, 3, 5, 8)
-"""At the how-manieth passing of a point a process dies: some come once, others at every step."""
+"""A process dies when it passes a point for the N-th time: it comes to some once, to others at every step."""
 
 
 def run_quick(case: Case) -> None:

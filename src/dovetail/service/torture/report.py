@@ -1,4 +1,4 @@
-"""The tables of faults and of joins, tried and survived, for a terminal, for programs and for the docs."""
+"""Tables of the faults and joins tried and survived: for a terminal, for programs and for the docs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Line(NamedTuple):
 
 
 def lines(cases: Sequence[Case]) -> list[Line]:
-    """One for each kind and point. A fault is survived if the output of its case is as it must be."""
+    """One for each kind and point. A fault is survived if the output of its case is right."""
     tried = Counter(fault for case in cases for fault in case.faults)
     survived = Counter(fault for case in cases if case.wrong is None for fault in case.faults)
     return [Line(fault, count, survived[fault]) for fault, count in sorted(tried.items())]
@@ -33,7 +33,7 @@ class JoinLine(NamedTuple):
 
 
 def join_lines(cases: Sequence[Case]) -> list[JoinLine]:
-    """One for each kind of join. It is survived if its output is as it must be."""
+    """One for each kind of join. A join survives if its output is right."""
     tried = Counter((case.runs_on, case.join) for case in cases)
     survived = Counter((case.runs_on, case.join) for case in cases if case.wrong is None)
     kills: Counter[tuple[str, str]] = Counter()

@@ -1,7 +1,7 @@
-"""A case on Spark: an application that runs and is fed while its processes are killed, one or all.
+"""A case on Spark: kill processes of an application, one or all, while it runs and rows arrive.
 
-What survives goes on; what does not is started again, and must have ended with a word, not with a trace. In
-the end the application is drained, and its sink is compared with the oracle.
+What survives goes on. The case starts the rest again; it must have ended with an error message, not with a
+trace. At the end the case drains the application and compares its sink with the oracle.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FAULTS = {
     "all": 6,
     "SIGTERM": 5,
 }
-"""What is done, and how often of a hundred."""
+"""The faults, and how often each is drawn, out of a hundred."""
 _FATAL, _ALL = ("driver", "JVM", "all"), "driver, JVM and workers"
 _NO_WAY_TO_END = ("Traceback", "internal error", "Exception in thread", "Py4J")
 
@@ -49,7 +49,7 @@ def run_spark(case: Case, turn: str, kinds: Sequence[str] | None = None) -> None
     sink = rng.choice(("parquet", "parquet", "log"))
     drawn = rng.choices(list(FAULTS), list(FAULTS.values()), k=rng.randint(7, 11))
     faults = drawn if kinds is None else kinds
-    parts = 2 * len(faults) + 2  # each fault finds work, and so does each start after one
+    parts = 2 * len(faults) + 2  # work for each fault, and for each start after one
     workload = Workload.on_spark(case.name, turn, ROWS_A_PART * parts)
     if workload.mode.dataframes:
         sink = "parquet"
@@ -68,8 +68,8 @@ def run_spark(case: Case, turn: str, kinds: Sequence[str] | None = None) -> None
 
 
 def wrong_in(application: SparkApplication, workload: Workload) -> str | None:
-    """Which commits of two streams enter first is Spark's affair; where rows are counted the result depends
-    on it. There the oracle is told in which order they entered, which must be one of all rows, each once."""
+    """Spark decides which commits of two streams enter first, and where a window counts rows, the result
+    depends on it. There the oracle gets the order in which they entered, which must have every row once."""
     turns: list[Turn] = []
     if workload.mode.kind == "theta by rows":
         turns = application.turns()
@@ -101,7 +101,7 @@ class _Torture:
         self._workload = workload
         self._parts = parts
         self._fed = 0
-        self._wounded = False  # the run that is there may yet end of an earlier fault
+        self._wounded = False  # this run may still end because of an earlier fault
 
     def feed(self) -> None:
         left, right = (
@@ -120,7 +120,7 @@ class _Torture:
             raise Broken(f"a run ended before its first step, saying: {self.application.said()[-600:]}")
 
     def fault(self, kind: str) -> None:
-        """Do it while there is work, and go on when the work is done; started again if need be."""
+        """Do it while there is work, start the application again if it has ended, and wait for a step."""
         before = self.application.steps_done()
         if kind == "crash point":
             self._crash(self._rng.choice(points.named(points.on_spark(self._workload.mode.dataframes))))
@@ -181,7 +181,7 @@ class _Torture:
         try:
             self._until(lambda: self._ended() or not orders.exists(), "", ORDER_S)
         except Broken:
-            orders.unlink(missing_ok=True)  # nobody has passed
+            orders.unlink(missing_ok=True)  # no process has passed the point
             return
         if not orders.exists():
             self._done("at a crash point", point)
@@ -219,7 +219,7 @@ class _Torture:
             time.sleep(LOOK_S)
 
     def _check_end(self, *, clean: bool) -> None:
-        """A process that was not killed itself ends with 0, or with 1 and a word on what happened."""
+        """A process that was not killed itself ends with 0, or with 1 and a message."""
         process = self.application.process
         text = self.application.said()
         fine = (0,) if clean and not self._wounded else (0, 1, -signal.SIGKILL)
