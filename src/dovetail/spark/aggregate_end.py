@@ -35,7 +35,7 @@ def with_watermark(
     spark: SparkSession, rows: DataFrame, watermark: Watermark, home: str, application: str, stage: str
 ) -> DataFrame:
     """The rows with the watermark on their time column, ready to be ended by `write_end_row`."""
-    folder = _folder(application, stage)
+    folder = ends_folder(application, stage)
     open_store(home).make_folder(folder)
     ends = spark.readStream.schema(f"{_END} timestamp").parquet(f"{spark_uri(home)}/{folder}")
     nothing = [
@@ -55,7 +55,7 @@ def write_end_row(home: str, application: str, stage: str, end_us: int) -> None:
     table = pa.table({_END: pa.array([time], pa.timestamp("us", "UTC"))})
     file = pa.BufferOutputStream()
     pq.write_table(table, file)
-    path = f"{_folder(application, stage)}/end-{end_us}.parquet"
+    path = f"{ends_folder(application, stage)}/end-{end_us}.parquet"
     open_store(home).replace(path, file.getvalue().to_pybytes())
 
 
@@ -98,10 +98,10 @@ def _noted_us(home: str, application: str, stage: str) -> int | None:
 
 def _ended_us(home: str, application: str, stage: str) -> int:
     """The time of the last end row, 0 if there is none."""
-    entries = open_store(home).files(_folder(application, stage))
+    entries = open_store(home).files(ends_folder(application, stage))
     ends = [re.fullmatch(r"end-(\d+)\.parquet", entry.name) for entry in entries]
     return max((int(end[1]) for end in ends if end), default=0)
 
 
-def _folder(application: str, stage: str) -> str:
+def ends_folder(application: str, stage: str) -> str:
     return f"apps/{application}/ends/{stage}"
