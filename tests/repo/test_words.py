@@ -35,7 +35,6 @@ NOT_YET = {
     "src/dovetail/engine",
     "src/dovetail/joins",
     "src/dovetail/service",
-    "src/dovetail/sliding",
     "tests",
 }
 

@@ -123,7 +123,7 @@ class Worker(SteppedCore):
 
     @property
     def busy(self) -> bool:
-        return False  # its task stays in the inbox until all is told
+        return False  # its task stays in the inbox until all its pairs are out
 
     @property
     def rows_held(self) -> int:

@@ -1,5 +1,5 @@
-"""What the cores of both handshake joins have in common: rows of two windows, meetings that are yet to be
-told, and links to their neighbours."""
+"""What the cores of both handshake joins have in common: rows of two windows, meetings that are not sent out
+yet, and links to their neighbours."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class ChainCore(SteppedCore):
     @property
     def busy(self) -> bool:
         state = self.core.state
-        return bool(state[self.words.TOLD] < state[self.words.FOUND])
+        return bool(state[self.words.SENT_OUT] < state[self.words.FOUND])
 
     @property
     def rows_held(self) -> int:

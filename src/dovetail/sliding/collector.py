@@ -1,5 +1,5 @@
-"""Results of all cores into one channel, in turn and in no promised order: the linear collector of the
-handshake papers."""
+"""Results of several channels into one, in turn: the linear collector of the handshake papers, and the
+combiner of SplitJoin. Results of one channel keep their order; between channels there is none."""
 
 from __future__ import annotations
 

@@ -461,8 +461,7 @@ class SlidingJoin:
             if window.rows is not None:
                 first = self._driver.rows[number] - window.rows
             else:
-                assert window.time is not None
-                first = payload.first_since(self._driver.time - window.time)
+                first = payload.first_since(self._driver.time - (window.time or 0))
             found.append(min(first, self.topology.kept_from(number)))
         return found
 

@@ -16,8 +16,7 @@ Differs
     - Segments differ by one register where the window cannot be divided, so that a row leaves its window
       exactly in time.
     - When the streams end, bubbles shift R past S, so that all pairs come out.
-    - Where the throttle is raised rows wait, unless told to be discarded or to have results dropped, as A.3
-      has it.
+    - Where the throttle is raised rows wait, unless the chip is set to discard them or to drop results (A.3).
 Law
     Over count windows the pairs of Kang's procedure, unless rows are discarded or results dropped: those are
     counted. While nothing throttles, a row every max(ceil(W_R/n), ceil(W_S/n)) cycles (A.5).

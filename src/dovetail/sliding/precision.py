@@ -18,8 +18,7 @@ class Precision:
     every: int = 1
 
     def observed(self, rows_per_s: float, waited: bool) -> int:
-        """After a stretch of pushing at so many rows a second; `waited`: the join, not the input, set the
-        rate."""
+        """After pushing at this rate for a while. `waited`: the join, not the input, set the rate."""
         if waited and rows_per_s < self.target_rows_per_s:
             self.every = min(self.every * 2, MOST_ROWS)
         elif not waited or rows_per_s > _SPARE * self.target_rows_per_s:

@@ -21,7 +21,7 @@ Differs
       any row, and all
       cores change together. That is what lets it adapt (`Precision`).
     - A core that fails is taken out of the round robin by a message in the stream itself; its sub-window is
-      lost, and told.
+      lost, and the loss is counted.
 Law
     With any number of cores it puts out the pairs of Kang's procedure. `outer`: results of a row come before
     those of later rows of its stream; `inner`: and of one row, by the age of the partner.
@@ -33,6 +33,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dovetail.sliding.collector import Collector
 from dovetail.sliding.core_part import JoinCore
 from dovetail.sliding.kernels import network as kernels
 from dovetail.sliding.kernels.channel import (
@@ -73,15 +74,6 @@ class _Merger:
         return bool(
             kernels.merge(self.inputs, *self._span, self._out, self._order, self._state, self._dead, budget)
         )
-
-
-class _Combiner:
-    def __init__(self, inputs: Bank, out: Channel) -> None:
-        self.inputs, self._out = inputs, out
-        self._state = np.zeros(kernels.PASSED_AT, np.int64)
-
-    def step(self, budget: int) -> bool:
-        return bool(kernels.combine(self.inputs, self._out, self._state, budget))
 
 
 class SplitJoin(Topology):
@@ -163,7 +155,7 @@ class SplitJoin(Topology):
                 self._levels.append((dead, above))
                 inputs, dead = outs, above
         self._between.append(ends)
-        self.network.append(_Combiner(ends, self._outlet))
+        self.network.append(Collector(ends, self._outlet))
 
     def offer(self, messages: Messages, first: int) -> int:
         return int(send_rows(self._inlet, messages, first))

@@ -69,7 +69,7 @@ class Part(Protocol):
     """Something that can be stepped."""
 
     def step(self, budget: int) -> bool:
-        """Do at most so much; whether anything was done."""
+        """Do at most `budget` units of work; whether anything was done."""
 
 
 class CorePart(Part, Protocol):

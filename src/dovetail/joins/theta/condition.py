@@ -1,7 +1,7 @@
 """A condition over pairs of rows, evaluated by whole columns: Arrow's functions with Spark's meaning.
 
 Law: for every pair the answer is Spark's, with two exceptions that keep one odd row from stopping a stream.
-Whole numbers are reckoned in 64 bits, whatever their type; and what cannot be reckoned (a division by zero, a
+Whole numbers have 64 bits, whatever their type; and what cannot be computed (a division by zero, a
 sum that leaves 64 bits) is null, where Spark would raise an error. A condition that is null does not hold.
 
 NaN equals itself and is larger than any other number, as Spark has it. Times are whole numbers here,
@@ -164,8 +164,8 @@ def _arithmetic(plain: Callable[[Any, Any], Any], name: str) -> Callable[[Any, A
 
 
 def _fits(rough: Any, result: Any) -> Any:
-    """Whether whole results are the true ones, told by the same in floating point. What leaves 64 bits by a
-    little comes back with the other sign."""
+    """Whether whole results are the true ones, going by the same in floating point. What leaves 64 bits
+    by a little comes back with the other sign."""
     size, signs = pc.abs(rough), pc.equal(pc.less(result, 0), pc.less(rough, 0.0))
     return pc.or_(pc.less(size, _SAFE), pc.and_(pc.less(size, _BEYOND), signs))
 

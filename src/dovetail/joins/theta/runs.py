@@ -29,7 +29,7 @@ Int64s = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 SAMPLE = 512
 SLACK_ROWS = 4096
-"""So many rows that are gone may always stay."""
+"""This many rows that are gone may always stay."""
 
 
 @dataclass
@@ -172,7 +172,7 @@ class Runs:
         self.runs[:] = [run for run in kept if len(run)]
 
     def suit(self, bounds: Bounds) -> None:
-        """Sort large runs anew by the dimension that leaves these probes far fewer candidates."""
+        """Sort large runs again, by the dimension that leaves these probes far fewer candidates."""
         if self.layout.dimensions < 2 or bounds.loose:
             return
         for number, run in enumerate(self.runs):

@@ -2,6 +2,10 @@
 come after all before them, and ways to wait.
 
 On x86 both compile to plain moves; what they forbid is that the compiler moves other loads and stores across.
+
+Why acquire and release are enough: every shared word has one writer, and every reader only needs to see what
+that writer stored before it. No two words are ever compared with each other across threads, so no order among
+stores of different writers is needed, and no fence.
 """
 
 from __future__ import annotations
@@ -94,4 +98,4 @@ else:
 give_way = cast("Callable[[], int]", types.ExternalFunction("sched_yield", types.int32()))
 """Let another thread have the processor."""
 doze_us = cast("Callable[[int], int]", types.ExternalFunction("usleep", types.int32(types.uint32)))
-"""Sleep for so many microseconds; the kernel makes it about fifty more."""
+"""Sleep for a number of microseconds; the kernel adds about fifty."""

@@ -2,9 +2,14 @@
 
 Law: messages come out whole, once, and in the order in which they went in.
 
-The sender alone moves SENT, the receiver alone TAKEN. Each lies on a cache line of its own, with the sender's
+The sender alone moves SENT, the receiver alone TAKEN. Each has a cache line of its own, with the sender's
 last look at TAKEN beside SENT (and the other way round): while there is room, a side touches no line that the
 other writes, but for the messages themselves.
+
+Why it is safe. A message is filled before SENT is stored (release), and read after SENT is loaded (acquire):
+the receiver sees it whole. A slot is filled again only after TAKEN is loaded (acquire), which the receiver
+stored (release) after its last read of that slot: nobody reads a message that is being overwritten. A look at
+the other's mark that is too old only shows less room, or fewer messages, than there are.
 """
 
 from __future__ import annotations
@@ -59,7 +64,7 @@ def room(to: Channel) -> int:
     """How many messages can be sent now, at least: the receiver is asked only when there seems to be none."""
     capacity = to.slots.shape[0]
     free = capacity - (to.marks[SENT] - to.marks[SENT_SEES])
-    if free > 1:
+    if free > 1:  # our own words only: TAKEN can only have grown since, so there is at least this room
         return free
     to.marks[SENT_SEES] = load(to.marks, TAKEN)
     return capacity - (to.marks[SENT] - to.marks[SENT_SEES])
@@ -79,6 +84,7 @@ def slot_to_fill(to: Channel, ahead: int) -> npt.NDArray[np.int64]:
 
 @inner_borrowing_kernel
 def send(to: Channel, messages: int) -> None:
+    # After the messages themselves: a release store, or the receiver could read slots half filled.
     store(to.marks, SENT, to.marks[SENT] + messages)
 
 
@@ -106,6 +112,7 @@ def message(of: Channel, ahead: int) -> npt.NDArray[np.int64]:
 
 @inner_borrowing_kernel
 def take(of: Channel, messages: int) -> None:
+    # After the last read of these slots: from here on the sender may fill them again.
     store(of.marks, TAKEN, of.marks[TAKEN] + messages)
 
 

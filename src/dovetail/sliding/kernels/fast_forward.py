@@ -55,7 +55,7 @@ NEEDS_FLIGHT = 6
 NUMBER, CORES = 0, 1
 TURN = 2  # which side to look at next
 SENT_ON = 3  # whether the row at hand has been sent on already
-FOUND, TOLD = 4, 5
+FOUND, SENT_OUT = 4, 5
 PASSED = 6  # R rows that have been here: all below this number
 TAKEN_AT, COMPARED = 7, 8
 STATE_WORDS = 16
@@ -106,8 +106,8 @@ def _step(core: Core, links: Links, join: Join, budget: int) -> int:
 
 @inner_borrowing_kernel
 def _tell(meetings: Words, state: Words, out: Channel, timed: bool) -> bool:
-    state[TOLD] = tell(meetings, state[TOLD], state[FOUND], out, state[TAKEN_AT], timed)
-    return state[TOLD] == state[FOUND]
+    state[SENT_OUT] = tell(meetings, state[SENT_OUT], state[FOUND], out, state[TAKEN_AT], timed)
+    return state[SENT_OUT] == state[FOUND]
 
 
 @inner_borrowing_kernel
@@ -160,7 +160,7 @@ def _process_r(core: Core, row: Words, join: Join) -> int:
         at = _meet(core.probe, core.meetings, state, core.flight, row, WHOLE, SCAN, at, join)
     if at < 0:
         return NEEDS_ROOM
-    state[FOUND], state[TOLD] = at, 0
+    state[FOUND], state[SENT_OUT] = at, 0
     state[PASSED] = row[ROW] + 1
     if home == state[NUMBER]:
         keep(core.r, row, join.rules.layout)
@@ -222,7 +222,7 @@ def _process_s(core: Core, row: Words, join: Join) -> int:
     at = _meet(core.probe, core.meetings, state, core.r, row, passed, join.rules.access, 0, join)
     if at < 0:
         return NEEDS_ROOM
-    state[FOUND], state[TOLD] = at, 0
+    state[FOUND], state[SENT_OUT] = at, 0
     if home == state[NUMBER]:
         keep(core.s, row, join.rules.layout)
     return WORKED

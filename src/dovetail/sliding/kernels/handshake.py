@@ -41,7 +41,7 @@ from dovetail.sliding.kernels.subwindow import BEGIN, END, Words, size
 # A core's state.
 NUMBER, CORES = 0, 1
 TURN = 2  # the deed to begin with
-FOUND, TOLD = 3, 4  # meetings written down, and how many of them are out
+FOUND, SENT_OUT = 3, 4  # meetings written down, and how many of them are out
 FORWARDED = 5  # the first position of S that has not been sent on
 OLDEST_ROW, OLDEST_TIME = 6, 8  # at the ends, of each side: what is older than either has expired
 TAKEN_AT, COMPARED = 10, 11
@@ -75,7 +75,8 @@ class Links(NamedTuple):
 
 
 class Join(NamedTuple):
-    """What is the same for all cores. `block_rows`: 1, or rows travel in sorted blocks of at most so many."""
+    """What is the same for all cores. `block_rows`: 1, or the most rows of a sorted block in which rows
+    travel."""
 
     rules: Rules
     residual: int
@@ -90,7 +91,7 @@ def _step(core: Core, links: Links, join: Join, budget: int) -> int:
         came_to = _act(core, links, join, core.state[TURN])
         if came_to >= NEEDS_ROOM:
             return came_to
-        if core.state[TOLD] < core.state[FOUND]:
+        if core.state[SENT_OUT] < core.state[FOUND]:
             return WORKED if worked else BLOCKED
         core.state[TURN] = (core.state[TURN] + 1) % DEEDS
         if came_to == WORKED:
@@ -103,13 +104,13 @@ def _step(core: Core, links: Links, join: Join, budget: int) -> int:
 
 @inner_borrowing_kernel
 def _act(core: Core, links: Links, join: Join, deed: int) -> int:
-    """Do one deed, if it can be done, and tell what was found; what it came to. Until that is told nothing
-    else is done."""
+    """Do one deed, if it can be done, and send out what was found; what it came to. Until that is out,
+    nothing else is done."""
     state = core.state
-    if state[TOLD] < state[FOUND]:
-        before = state[TOLD]
+    if state[SENT_OUT] < state[FOUND]:
+        before = state[SENT_OUT]
         _tell(core.meetings, state, links.out, join.rules.timed)
-        return WORKED if state[TOLD] > before else BLOCKED
+        return WORKED if state[SENT_OUT] > before else BLOCKED
     if deed == FROM_LEFT:
         came_to = _from_left(core, links, join)
     elif deed == FROM_RIGHT:
@@ -128,7 +129,7 @@ def _act(core: Core, links: Links, join: Join, deed: int) -> int:
 
 @inner_borrowing_kernel
 def _tell(meetings: Words, state: Words, out: Channel, timed: bool) -> None:
-    state[TOLD] = tell(meetings, state[TOLD], state[FOUND], out, state[TAKEN_AT], timed)
+    state[SENT_OUT] = tell(meetings, state[SENT_OUT], state[FOUND], out, state[TAKEN_AT], timed)
 
 
 @inner_borrowing_kernel
@@ -287,7 +288,7 @@ def _meet(probe: Probe, meetings: Words, state: Words, item: Words, other: Kept,
     if at < 0:
         return False
     state[COMPARED] += rows * size(other.window)
-    state[FOUND], state[TOLD] = at, 0
+    state[FOUND], state[SENT_OUT] = at, 0
     return True
 
 

@@ -1,5 +1,5 @@
 """Rows that meet somewhere on their way, maybe long after they came: whether the pair counts, and how it is
-told.
+sent out.
 
 Law: whenever `r` and `s` stand face to face, what their messages say of the moment of their arrival decides:
 if `s` came first, `r` must have been able to see it (`s.row >= r.first`), and the other way round. So designs

@@ -82,7 +82,7 @@ COORDINATOR_WORDS = 8
 GATHERING, DEALING, AWAITING = 0, 1, 2
 
 # A worker's state.
-FOUND, TOLD, SCANNED, TAKEN_AT, COMPARED, KNOWN_WINDOWS, NUMBER = 0, 1, 2, 3, 4, 5, 6
+FOUND, SENT_OUT, SCANNED, TAKEN_AT, COMPARED, KNOWN_WINDOWS, NUMBER = 0, 1, 2, 3, 4, 5, 6
 WORKER_WORDS = 8
 
 LINE = 8
@@ -249,7 +249,7 @@ def _work(
             if found < 0:
                 return NEEDS_ROOM
             state[COMPARED] += task[rules.layout.words + TASK_END] - task[rules.layout.words + TASK_BEGIN]
-            state[FOUND], state[TOLD], state[SCANNED] = found, 0, 1
+            state[FOUND], state[SENT_OUT], state[SCANNED] = found, 0, 1
         if not _tell(other, task, out, rules, probe, state):
             return WORKED if worked else BLOCKED
         state[SCANNED] = 0
@@ -274,10 +274,10 @@ def _scan(other: SubWindow, task: Words, rules: Rules, residual: int, probe: Pro
 def _tell(other: SubWindow, task: Words, out: Channel, rules: Rules, probe: Probe, state: Words) -> bool:
     """Send what was found as far as there is room; whether all is out."""
     mask = other.rows.shape[0] - 1
-    while state[TOLD] < state[FOUND]:
+    while state[SENT_OUT] < state[FOUND]:
         if room(out) == 0:
             return False
-        met = other.rows[probe.found[state[TOLD]] & mask]
+        met = other.rows[probe.found[state[SENT_OUT]] & mask]
         pair = slot_to_fill(out, 0)
         pair[PAIR_KIND] = task[KIND]
         pair[PAIR_R] = task[ROW] if task[KIND] == R else met
@@ -289,7 +289,7 @@ def _tell(other: SubWindow, task: Words, out: Channel, rules: Rules, probe: Prob
             pair[PAIR_TAKEN] = state[TAKEN_AT]
             pair[PAIR_FOUND] = cycles()
         send(out, 1)
-        state[TOLD] += 1
+        state[SENT_OUT] += 1
     return True
 
 

@@ -99,6 +99,8 @@ def insert(window: SubWindow, message: Words, layout: Layout) -> None:
     if window.heads.shape[0]:
         window.hashes[slot] = cell_hash(message, layout.cells_at, layout.grid)
         _link(window, position, slot)
+    # Nobody else reads this window while its core inserts, so END needs no release store: a window has one
+    # thread. Where workers share one (`partition.py`), they read it only after a message that follows this.
     window.marks[END] = position + 1
     if window.order.shape[0] and (position + 1) % RUN_ROWS == 0:
         _sort_run(window, slot + 1 - RUN_ROWS)
@@ -229,6 +231,8 @@ def _walk(
             chains[different] = chain
             prefetch(window.heads, chain)
             different += 1
+    # A chain leads to ever older positions, and a slot is used again only for a newer one. So a link to a
+    # position before BEGIN ends the chain, whatever is in that slot now.
     begin, count, open_chains = window.marks[BEGIN], 0, 0
     for number in range(different):
         position = window.heads[chains[number]]

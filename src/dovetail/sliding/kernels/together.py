@@ -36,7 +36,7 @@ class Pass(NamedTuple):
 
 
 def make_pass(dimensions: int, kind: type[np.unsignedinteger], found: int = FIRST_FOUND) -> Pass:
-    """With room for so many rows that each of the four may find."""
+    """`found`: how many rows each of the four may find."""
     return Pass(
         np.zeros(2 + 2 * TOGETHER, np.int64),
         np.empty((TOGETHER, found), np.int64),
