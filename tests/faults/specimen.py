@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from dovetail.engine import asked_tasks, live_index, run_files
+from dovetail.engine import asked_tasks, live_index
 from dovetail.engine.copying import settle
 from dovetail.engine.join_step import run_step
 from dovetail.engine.measure import measure
@@ -216,8 +216,7 @@ def forget() -> None:
         cache.clear()
     history._NEXT.clear()
     history._SPANS.clear()
-    live_index._attached.clear()
-    run_files._mapped.clear()
+    live_index.unmap_all()
 
 
 # --- what readers do ---

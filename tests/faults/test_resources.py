@@ -41,7 +41,7 @@ def small_disk(folder: Path, kilobytes: int) -> Iterator[Path]:
     try:
         yield folder
     finally:
-        live_index._attached.clear()  # mapped files would keep it busy
+        live_index.unmap_all()  # mapped files would keep it busy
         subprocess.run(["umount", "-l", str(folder)], check=True)
 
 

@@ -71,7 +71,7 @@ def test_steps_of_a_join_over_a_home_on_s3(s3: S3, tmp_path: Path) -> None:
     for start, end in offsets(join, [2, 3]):
         if rng.random() < 0.5:
             shutil.rmtree(tmp_path / "index", ignore_errors=True)
-            live_index._attached.clear()
+            live_index.unmap_all()
         found += joined(join, start, end)
     assert Counter(found) == Counter(batch_join(left, right, 120, 90, "full")), f"seed {seed}"
 

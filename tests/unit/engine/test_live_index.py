@@ -72,7 +72,7 @@ def test_a_ring_that_was_changed_is_found_by_who_maps_it_anew(tmp_path: Path) ->
     directory = tmp_path / "0-of-1"
     saved(directory, "v", [1, 2, 3])
     path = ring_file(directory)
-    live_index._attached.clear()
+    live_index.unmap_all()
     data = bytearray(path.read_bytes())
     data[data.rindex((2 << 1).to_bytes(8, "little"))] ^= 1  # row 2 has matched
     path.write_bytes(bytes(data))

@@ -30,7 +30,7 @@ SPECS = [
 
 def forget_index(index: Path) -> None:
     shutil.rmtree(index, ignore_errors=True)
-    live_index._attached.clear()
+    live_index.unmap_all()
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda s: f"{s.how}-{s.match}-{s.pick}")

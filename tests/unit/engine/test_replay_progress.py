@@ -129,7 +129,7 @@ def test_a_rebuild_tells_and_measures_show_it(tmp_path: Path, monkeypatch: pytes
         driven.append("right", *((f"k{n}", n) for n in range(start, start + 10)))
     driven.step()
     shutil.rmtree(tmp_path / "index")
-    live_index._attached.clear()
+    live_index.unmap_all()
     driven.append("left", ("k7", 9))
     join, seen = driven.config, []
     real = read_back.arrivals_in
