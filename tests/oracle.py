@@ -84,8 +84,9 @@ def streaming_join(steps, before, after, how, match="all", pick="first"):
 
 
 def capped_join(steps, before, after, how, match, pick, left_cap, right_cap):
-    """As `streaming_join`, with at most so many rows of a key held on a side: beyond it the one with the
-    smallest time, of those the smallest id, goes as if its time had come. Also how many went so, by side."""
+    """As `streaming_join`, with at most `left_cap` and `right_cap` rows of a key held on each side. Beyond
+    that the row with the smallest time, then the smallest id, leaves as if its time had come. Also how many
+    left that way, by side."""
     waiting, held, taken, emitted, capped = [], [], set(), [], [0, 0]
     seen_until = NEVER
     for lefts, rights, (left_time, right_time) in steps:

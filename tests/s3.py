@@ -46,7 +46,7 @@ class S3:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What leads a program there that is only told s3://bucket/path."""
+        """What a program needs to find s3://bucket/path here."""
         return {**CREDENTIALS, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self.port}"}
 
 

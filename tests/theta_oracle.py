@@ -59,7 +59,8 @@ def timed_join(steps, holds, before, after, how, match="all", pick="first"):
 
 
 def counted_join(steps, holds, left_rows, right_rows, how, match="all"):
-    """The rows that each step emits, where a row sees the last so many rows of the other side."""
+    """The rows that each step emits, where a row sees the last `left_rows` or `right_rows` of the other
+    side."""
     emitted = [[] for _ in steps]
     entered = []  # (step, side, row), in the order of entering
     for n, (turns, _) in enumerate(steps):

@@ -1,7 +1,7 @@
 """Conditions of theta joins, from PQL to pairs, against DuckDB: spellings of bands, and what is none, over
 nulls, infinities, NaN, zeros of both signs, decimals, times and texts; probed from either side.
 
-A row whose value in a band is NaN matches nothing: there DuckDB is told to leave it out. Everywhere else
+A row whose value in a band is NaN matches nothing: the query for DuckDB leaves it out. Everywhere else
 NaN means what it means to Spark and DuckDB.
 """
 

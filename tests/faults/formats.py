@@ -190,7 +190,7 @@ FORMATS = {
         ("home/apps/app/state/view/replay/*.json",), specimen.use_replay, _document, repaired=True
     ),
     "application": Format(("home/apps/*/application.json",), specimen.use_application, _document),
-    # Which offset is whose is told by the file's name, which only Spark sees.
+    # Only the file's name says which offset it is, and only Spark sees that name.
     "offset": Format(("home/sink/offsets/[56].json",), specimen.use_index, _offset, partners="none"),
     "checkpoint": Format(
         ("home/apps/spark/*/*/offsets/[0-9]*", "home/apps/spark/*/*/sources/0/[0-9]*"),
@@ -254,7 +254,7 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "spark/failures.py": "an error that crosses the JVM, in no file, and what the system says of memory",
     "engine/gates.py": "one word, for the time of one run; whatever is not `open` ends it",
     "slicing/sides.py": "what tasks tell the driver, in no file",
-    "spark/worker_python.py": "compared with what it ought to be, and written anew",
+    "spark/worker_python.py": "compared with what it ought to be, and written again",
     "joins/rows/literals.py": "a key that somebody asks for",
 }
 """Modules that read files or JSON: of which kinds, or why that is nothing we wrote for later."""

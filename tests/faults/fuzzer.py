@@ -126,8 +126,8 @@ def main(seed: int, first: int, count: int, kinds: list[str]) -> None:
                 say(tried=n, kind=kind, how=how, outcome=outcome, seconds=time.monotonic() - began)
             except Wrong as wrong:
                 cause = wrong.__cause__
-                told = "" if cause is None or isinstance(cause, DovetailError) else _traceback(cause)
-                say(tried=n, kind=kind, outcome="WRONG", why=f"{wrong}\n{told}")
+                trace = "" if cause is None or isinstance(cause, DovetailError) else _traceback(cause)
+                say(tried=n, kind=kind, outcome="WRONG", why=f"{wrong}\n{trace}")
 
 
 def _traceback(error: BaseException) -> str:

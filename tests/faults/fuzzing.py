@@ -1,5 +1,5 @@
-"""The fuzzer in processes of its own: one that crashes or hangs is seen, told by its mutant, and started anew
-behind it."""
+"""The fuzzer in processes of its own. If one crashes or hangs, the mutant that did it is reported, and a new
+process goes on after it."""
 
 from __future__ import annotations
 

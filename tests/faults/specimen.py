@@ -292,7 +292,7 @@ def use_local_snapshots(made: Specimen) -> Any:
 
 
 def use_tasks(made: Specimen) -> Any:
-    """What is not obeyed is told, and changes nothing."""
+    """A number that is ignored is reported, and changes nothing."""
     found = asked_tasks.asked(made.join, TASKS)
     if found.trouble is not None:
         assert found.tasks == TASKS

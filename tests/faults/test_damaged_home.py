@@ -35,7 +35,7 @@ FILES = {
     "ring": "index/*/*/*.ring",
 }
 REPAIRED = {"reader", "record", "header", "ring", "snapshot", "local snapshot"}
-"""What is made anew: a run with such a file damaged goes on as if nothing had been."""
+"""Files that are made again: if one is damaged, a run goes on as if nothing had happened."""
 TASKS = 2
 HOMES = int(os.environ.get("DAMAGED_HOMES", "36"))
 
@@ -86,19 +86,19 @@ def test_the_right_rows_or_none(tmp_path: Path, seed: int, monkeypatch: pytest.M
         shutil.copytree(kept, home)
         files = sorted(home.glob(FILES[kind]))
         path, damage = rng.choice(files), rng.choice(DAMAGES)
-        told = f"seed {seed}, home {number}: {path.relative_to(home)} ({damage.__name__})"
+        which = f"seed {seed}, home {number}: {path.relative_to(home)} ({damage.__name__})"
         path.write_bytes(damage(path.read_bytes(), rng.choice(files).read_bytes(), rng))
         if kind == "snapshot" and rng.random() < 0.7:  # elsewhere: no live index, no local snapshots there
             shutil.rmtree(home / "index")
         error = started_again(home, seed)
         found = Counter(quick_join.put_out(home))
         if error is None:
-            assert found == expected, told
+            assert found == expected, which
         else:
-            assert kind not in REPAIRED, f"{told}: {error}"
-            assert path.name in (error.where or ""), f"{told}: {error}"
-            assert error.hint, told
-            assert found <= expected, told
+            assert kind not in REPAIRED, f"{which}: {error}"
+            assert path.name in (error.where or ""), f"{which}: {error}"
+            assert error.hint, which
+            assert found <= expected, which
         seen[kind, "right" if error is None else "refused"] += 1
     for (kind, outcome), times in sorted(seen.items()):
         print(f"{kind:10} {outcome:8} {times}")

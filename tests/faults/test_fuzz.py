@@ -45,13 +45,13 @@ def test_every_module_that_reads_is_known() -> None:
 def test_the_right_answer_or_a_documented_error(shard: int) -> None:
     count = MUTANTS // SHARDS
     report = fuzzed(SEED, shard * count, count)
-    told = Counter((one["kind"], one["outcome"]) for one in report.outcomes)
-    for (kind, outcome), times in sorted(told.items()):
+    tallied = Counter((one["kind"], one["outcome"]) for one in report.outcomes)
+    for (kind, outcome), times in sorted(tallied.items()):
         print(f"{kind:12} {outcome:16} {times}")
     assert not report.wrong, f"seed {SEED}: " + "\n".join(report.wrong)
     assert len(report.outcomes) == count
-    assert {kind for kind, _ in told} == set(FORMATS)
-    assert sum(times for (_, outcome), times in told.items() if outcome == "CorruptFile") > count // 4
+    assert {kind for kind, _ in tallied} == set(FORMATS)
+    assert sum(times for (_, outcome), times in tallied.items() if outcome == "CorruptFile") > count // 4
 
 
 @pytest.mark.parametrize(

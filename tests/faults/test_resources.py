@@ -1,4 +1,5 @@
-"""What a machine runs out of: told clearly, and once there is enough again the join goes on, exactly."""
+"""When a machine runs out of something, the error says so; once there is enough again, the join goes on
+exactly."""
 
 from __future__ import annotations
 
@@ -49,10 +50,10 @@ def small_disk(folder: Path, kilobytes: int) -> Iterator[Path]:
 def test_a_home_on_a_disk_that_fills_up(tmp_path: Path, kilobytes: int) -> None:
     with small_disk(tmp_path / "disk", kilobytes) as disk:
         home = disk / "home"
-        with pytest.raises(HomeError, match="No space left") as told:
+        with pytest.raises(HomeError, match="No space left") as raised:
             quick_join.run(home, tmp_path / "index", SEED)
-        assert told.value.where
-        assert "not full" in str(told.value.hint)
+        assert raised.value.where
+        assert "not full" in str(raised.value.hint)
         subprocess.run(["mount", "-o", "remount,size=64m", str(disk)], check=True)
         assert_goes_on(home, tmp_path / "index")
 
@@ -84,10 +85,10 @@ def test_a_home_without_room_for_the_nth_write(
 
 def test_an_index_on_a_memory_disk_that_is_full(tmp_path: Path) -> None:
     with small_disk(tmp_path / "memory", 100) as memory:
-        with pytest.raises(StateError) as told:
+        with pytest.raises(StateError) as raised:
             quick_join.run(tmp_path / "home", memory / "index", SEED)
-        assert "DOVETAIL_INDEX_DIR" in str(told.value.hint)
-        assert str(memory) in str(told.value.where)
+        assert "DOVETAIL_INDEX_DIR" in str(raised.value.hint)
+        assert str(memory) in str(raised.value.where)
         assert_goes_on(tmp_path / "home", tmp_path / "elsewhere")
 
 
@@ -111,9 +112,9 @@ def test_an_index_that_finds_no_room_when_it_grows(tmp_path: Path, monkeypatch: 
 
 def test_an_index_directory_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(StateError, match="cannot be written") as told:
+    with pytest.raises(StateError, match="cannot be written") as raised:
         quick_join.run(tmp_path / "home", tmp_path / "file" / "index", SEED)
-    assert "DOVETAIL_INDEX_DIR" in str(told.value.hint)
+    assert "DOVETAIL_INDEX_DIR" in str(raised.value.hint)
     assert_goes_on(tmp_path / "home", tmp_path / "index")
 
 

@@ -34,7 +34,7 @@ def test_every_mode_of_every_kind_of_join_is_drawn() -> None:
 
 
 def test_what_a_seed_means_stays() -> None:
-    """The order of draws is part of what a seed means: a case that failed is had again by a later release."""
+    """The order of draws is part of what a seed means: a later release can repeat a case that failed."""
     drawn = [str(Workload.of(f"1/{number}", 3).mode) for number in range(5)]
     assert drawn == ["session, full", "theta by rows, left, near", "left, nearest", "full", "hopping, inner"]
     made = Workload.of("1/0", 3)
@@ -57,9 +57,9 @@ def test_a_wrong_result_is_noticed_kept_and_can_be_replayed(
     with pytest.raises(SystemExit) as ended:
         cli.main(["torture", "--seed", "7", "--case", "1", "--home", str(tmp_path)])
     assert ended.value.code == 1
-    told = capsys.readouterr().err
-    assert "1 rows lost, 0 twice, 0 wrong" in told
-    assert "dovetail torture --seed 7 --case 1" in told
+    printed = capsys.readouterr().err
+    assert "1 rows lost, 0 twice, 0 wrong" in printed
+    assert "dovetail torture --seed 7 --case 1" in printed
     assert (tmp_path / "7-1" / "home").exists() or list((tmp_path / "7-1").glob("home-*"))
 
 
@@ -77,7 +77,7 @@ def _cannot(*_: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "told"),
+    ("found", "wrong"),
     [
         ([(1, 2), (3, None)], None),
         ([(1, 2)], "1 rows lost, 0 twice, 0 wrong; lost [(3, None)], too many []"),
@@ -85,8 +85,8 @@ def _cannot(*_: object) -> None:
         ([(1, 2), (3, 2)], "1 rows lost, 0 twice, 1 wrong; lost [(3, None)], too many [(3, 2)]"),
     ],
 )
-def test_what_is_wrong_is_said(found: list[tuple[int, int | None]], told: str | None) -> None:
-    assert difference(found, Counter([(1, 2), (3, None)])) == told
+def test_what_is_wrong_is_said(found: list[tuple[int, int | None]], wrong: str | None) -> None:
+    assert difference(found, Counter([(1, 2), (3, None)])) == wrong
 
 
 def test_the_table_counts_by_kind_and_point() -> None:
@@ -107,10 +107,12 @@ def test_the_table_counts_by_kind_and_point() -> None:
     assert "| files | SIGKILL | at any time | 2 | 2 |" in text
     assert "| files | interval | 1 | 1 | 2 |" in text
     assert "all outputs equal to the oracle's." in text
-    told = json.loads(json.dumps(report.to_json([fine, wrong])))
-    assert told["kills"] == 3
-    assert told["kinds"] == [{"runs_on": "files", "join": "interval", "tried": 2, "survived": 1, "kills": 3}]
-    assert told["failed"] == [{"seed": 1, "case": 1, "what": "2 rows lost", "folder": "b"}]
+    as_json = json.loads(json.dumps(report.to_json([fine, wrong])))
+    assert as_json["kills"] == 3
+    assert as_json["kinds"] == [
+        {"runs_on": "files", "join": "interval", "tried": 2, "survived": 1, "kills": 3}
+    ]
+    assert as_json["failed"] == [{"seed": 1, "case": 1, "what": "2 rows lost", "folder": "b"}]
 
 
 class Ran:

@@ -47,7 +47,7 @@ OUTPUT = pa.schema([("left_id", pa.int64()), ("right_id", pa.int64())])
 
 
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-"""So many small files are synced that a disk would take minutes."""
+"""In memory: with this number of small synced files a disk would take minutes."""
 
 
 @contextlib.contextmanager

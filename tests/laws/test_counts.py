@@ -14,7 +14,7 @@ from streams import MODES, wild_schedules, windows
 def test_counts(steps, window):
     for mode in MODES:
         join = IntervalStep(window, mode, HASHINGS[0])
-        matched, told = matched_by(steps, window, mode), 0
+        matched, so_far = matched_by(steps, window, mode), 0
         before = (NEVER, NEVER)
         for n, step in enumerate(steps):
             rows = join.step(step)
@@ -23,8 +23,8 @@ def test_counts(steps, window):
             assert counts.pairs == sum(None not in row for row in rows)
             assert counts.left_alone == sum(row[1] is None for row in rows)
             assert counts.right_alone == sum(row[0] is None for row in rows)
-            told += counts.left_matched
-            assert told == sum(at <= n for at in matched), (mode, n)
+            so_far += counts.left_matched
+            assert so_far == sum(at <= n for at in matched), (mode, n)
             usable = [[row for row in side if None not in row] for side in step[:2]]
             late = tuple(sum(row.time < before[side] for row in usable[side]) for side in (0, 1))
             assert (counts.left_late, counts.right_late) == late

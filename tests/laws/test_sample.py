@@ -29,8 +29,8 @@ def test_found_and_missed_make_up_what_the_sample_saw(steps, window):
         before = join.state.times
         found += len(join.step(new))
         sides = join._arrivals(new.left), join._arrivals(new.right)
-        told = look(sample, join.state.spec, *sides, before, join.state.times)
-        missed, seen = missed + told.missed, seen + told.offsets
+        looked = look(sample, join.state.spec, *sides, before, join.state.times)
+        missed, seen = missed + looked.missed, seen + looked.offsets
     rows = [[row for new in steps for row in new[side]] for side in (0, 1)]
     assert found + missed == len(oracle.batch_join(*rows, *window, *ALL))
     scale = MatchOffsets.of(join.state.spec)
@@ -78,10 +78,10 @@ def test_a_small_sample_estimates_the_whole(rows, monkeypatch):
             sides.append(Arrivals(hashes, times, np.arange(start, start + 1000)))
         before = state.times
         found += step(state, *sides, Times(start, start)).counts.pairs
-        told = look(sample, spec, *sides, before, state.times)
-        missed += told.missed
-        inside += told.offsets[BEYOND : BEYOND + INSIDE].sum()
-        beyond += told.offsets[BEYOND + INSIDE :].sum()
+        looked = look(sample, spec, *sides, before, state.times)
+        missed += looked.missed
+        inside += looked.offsets[BEYOND : BEYOND + INSIDE].sum()
+        beyond += looked.offsets[BEYOND + INSIDE :].sum()
         monkeypatch.setattr(sampling, "MOST_ROWS", 1 << 40)
         exact = look(whole, spec, *sides, before, state.times)
         truth += exact.missed, exact.offsets[BEYOND + INSIDE :].sum()

@@ -96,8 +96,8 @@ class Tasks:
     def parts(
         self, turns: list[tuple[str, tuple[Row, ...]]], until: tuple[float, float], forgetting: bool = False
     ) -> list[list]:
-        """What each task puts out, in its order: pairs, then lone left rows. `forgetting`: the index of what
-        it holds has to be made anew."""
+        """What each task puts out, in its order: pairs, then lone left rows. `forgetting`: the index of its
+        rows has to be made again."""
         rows = {side: [row for turn, rows in turns if turn == side for row in rows] for side in SIDES}
         for side in SIDES:
             self.values[side].update((row.id, row.key) for row in rows[side])

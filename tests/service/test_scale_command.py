@@ -101,9 +101,9 @@ def test_a_damaged_file_is_told_and_replaced(home: str, capsys: pytest.CaptureFi
     file = Path(home) / "apps/app/state/view/tasks.json"
     file.write_bytes(file.read_bytes()[:-3])
     assert run("--home", home) == 0
-    told = capsys.readouterr().out
-    assert "1 task (the number set by dovetail scale cannot be read)" in told
-    assert str(file) in told.replace("\n", "")
+    printed = capsys.readouterr().out
+    assert "1 task (the number set by dovetail scale cannot be read)" in printed
+    assert str(file) in printed.replace("\n", "")
     assert "view" not in shown(capsys, home), "the JSON has its trouble"
     assert shown(capsys, home, "--tasks", "9", "--join", "view") == {"view": (1, 9, "command")}
 
@@ -117,9 +117,9 @@ def test_damaged_records_of_steps_do_not_hinder(home: str, capsys: pytest.Captur
 @pytest.mark.parametrize("said", ["0", "65", "-1", "many", "2.5", "", " 2", "²", "08", "9" * 5000])
 def test_numbers_that_are_refused(home: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--home", home, f"--tasks={said}") == cli.EXIT_ERROR
-    told = capsys.readouterr().err
-    assert "cannot run in" in told
-    assert "expected: 1 to 64, or auto" in told
+    printed = capsys.readouterr().err
+    assert "cannot run in" in printed
+    assert "expected: 1 to 64, or auto" in printed
     assert shown(capsys, home)["other"] == (None, 3, "option")
 
 
@@ -128,10 +128,10 @@ def test_no_more_tasks_than_buckets_and_none_is_changed_alone(
 ) -> None:
     home = started(tmp_path, buckets=64, other_buckets=7)
     assert run("--home", home, "--tasks", "8") == cli.EXIT_ERROR
-    told = capsys.readouterr().err
-    assert "join other" in told
-    assert "expected: 1 to 7, or auto" in told
-    assert "the join has 7" in told
+    printed = capsys.readouterr().err
+    assert "join other" in printed
+    assert "expected: 1 to 7, or auto" in printed
+    assert "the join has 7" in printed
     assert shown(capsys, home)["view"] == (1, None, "cores")
     assert shown(capsys, home, "--tasks", "8", "--join", "view")["view"] == (1, 8, "command")
     assert shown(capsys, home, "--tasks", "7")["other"] == (None, 7, "command")
@@ -139,10 +139,10 @@ def test_no_more_tasks_than_buckets_and_none_is_changed_alone(
 
 def test_names_that_are_refused(home: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--home", home, "--tasks", "2", "--join", "vew") == cli.EXIT_ERROR
-    told = capsys.readouterr().err
-    assert "there is no join vew" in told
-    assert "one of: view, other" in told
-    assert "did you mean `view`?" in told
+    printed = capsys.readouterr().err
+    assert "there is no join vew" in printed
+    assert "one of: view, other" in printed
+    assert "did you mean `view`?" in printed
     with pytest.raises(SystemExit) as ended:
         cli.main(["scale", "ap", "--tasks", "2", "--home", home])
     assert ended.value.code == cli.EXIT_ERROR

@@ -55,4 +55,4 @@ def test_every_setting_is_told_apart() -> None:
 
 def test_the_reference_page_is_current() -> None:
     page = checkout_root() / "docs/reference/settings.md"
-    assert page.read_text() == to_markdown(), "write it anew: dovetail settings --markdown"
+    assert page.read_text() == to_markdown(), "write it again: dovetail settings --markdown"

@@ -157,9 +157,9 @@ def test_a_join_without_an_equality(theta: str, capsys: pytest.CaptureFixture[st
     assert row["miss"]["reason"] == "condition_fails"
     assert row["failing"][1] == {"condition": "l.x - coalesce(r.a, 0) <= 2", "rows": 1}
     assert run("app", "--key", "1", "--home", theta) == cli.EXIT_ERROR
-    told = " ".join(capsys.readouterr().err.split())
-    assert "a join without an equality has no keys to ask for" in told
-    assert "--row with the number of a left row, or --time" in told
+    printed = " ".join(capsys.readouterr().err.split())
+    assert "a join without an equality has no keys to ask for" in printed
+    assert "--row with the number of a left row, or --time" in printed
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ def schedule(seed: int, seconds: float = 600, rows: float = 150, paced: bool | N
     down_s = rng.uniform(0, seconds)
     down = ((int(down_s * SECOND), int((down_s + rng.uniform(0, seconds)) * SECOND)),)
     until_us = max(last_us, down[0][1]) + 2 * idle_us + 2
-    # How long a stream that never begins has been silent is counted anew after a restart: it would not end.
+    # A restart resets how long a stream that never begins has been silent: the run would not end.
     restarts = float(rng.choice([0, 0.05])) if all(map(len, sides)) else 0.0
     return Schedule(*sides, spec, pace, until_us, down if rng.random() < 0.3 else (), restarts)
 

@@ -24,7 +24,7 @@ HOUR_S, ROWS_A_SECOND, STEP_S, DELAY_S = 3600, 100, 10, 5
 
 @dataclass(frozen=True)
 class Streams:
-    """A hundred left rows a second for an hour, each with a right row of its own key some time later."""
+    """100 left rows per second for an hour, each with a right row of its own key some time later."""
 
     left: NDArray[np.int64]
     right: NDArray[np.int64]

@@ -118,7 +118,7 @@ STREAMS: dict[str, Delays] = {
 def follow(
     delays: Delays, spec: EstimateSpec, seed: int, seconds: int = 3000
 ) -> tuple[float, list[Estimate]]:
-    """A stream of a thousand rows a second, a commit each second: the true accuracy, and every estimate."""
+    """A stream of 1,000 rows per second, with a commit each second: the true accuracy, and every estimate."""
     rng = np.random.default_rng(seed)
     estimate, history = Estimate(), []
     held = met = 0
@@ -149,9 +149,9 @@ def test_accuracy(name: str, percentile: float) -> None:
 
 @pytest.mark.parametrize("memory_us", [0, EstimateSpec().memory_us])
 def test_what_comes_seldom_is_remembered(memory_us: int) -> None:
-    """A tenth of the rows is uploaded every ten minutes, in a stream of a thousand rows a second: the last
-    windows have forgotten it by then, the memory has not. The first upload is late in any case, as nothing
-    could tell."""
+    """In a stream of 1,000 rows per second, a tenth of the rows is uploaded every ten minutes. The last
+    windows have forgotten the upload by the next one, the memory has not. The first upload is late in any
+    case, as nothing announced it."""
 
     def delays(rng: np.random.Generator, n: int, now: float) -> NDArray[np.float64]:
         return rng.uniform(0, 600, n) if now % 600 < 60 else rng.exponential(2, n)

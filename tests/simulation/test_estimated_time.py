@@ -36,7 +36,7 @@ PROCESSES: dict[str, tuple[Delays, Delays]] = {
 
 
 class Stream:
-    """A thousand rows a second, in commits of a second, ordered by arrival."""
+    """1,000 rows per second, a commit each second, ordered by arrival."""
 
     def __init__(self, seed: int, delays: Delays, seconds: int) -> None:
         rng = np.random.default_rng(seed)

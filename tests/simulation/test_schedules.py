@@ -131,8 +131,8 @@ def test_a_restart_changes_nothing(chunk: int) -> None:
         first_us = max(log.written_us[0] if len(log) else 2**62 for log in (drawn.left, drawn.right))
         if drawn.pace.pacing and first_us > drawn.pace.pacing.idle_timeout_us:
             return  # how long a stream that has not begun was silent is counted from the start
-        anew, plain = drawn.run(restarts=0.3).steps, drawn.run(restarts=0).steps
-        assert [offset.to_json() for offset in anew] == [offset.to_json() for offset in plain]
+        restarted, plain = drawn.run(restarts=0.3).steps, drawn.run(restarts=0).steps
+        assert [offset.to_json() for offset in restarted] == [offset.to_json() for offset in plain]
 
     hold(seeds(chunk, 0.2), laws)
 

@@ -19,7 +19,7 @@ PQL = pairs("LEFT", "horizon = INTERVAL '30 days', tasks = 2", on=ON.replace("r.
 
 
 def dated(table: pa.Table, days: float) -> pa.Table:
-    """A row with a key that all would match, so many days from now."""
+    """A row with a key that all would match, `days` from now."""
     when = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=days)
     row = {"eventtime": [when], "k": [1], "id": [ROWS + int(days)], "v": [0]}
     return pa.table(row, schema=table.schema)

@@ -70,7 +70,7 @@ def test_runs_go_on_where_the_last_one_stopped(application: Application) -> None
     assert differences(db, "FROM pairs_again", "FROM pairs") == {}
     assert differences(db, "FROM nearest_again", "FROM nearest") == {}
 
-    # After the end, rows of another time begin anew: those before are over, whatever their dates.
+    # After the end the streams begin again: what came before is over, whatever its dates.
     day = pa.scalar(-86_400_000_000, pa.duration("us"))
     before = {
         name: table.set_column(0, "eventtime", pc.add(table["eventtime"], day)).slice(0, ROWS // 4)

@@ -69,7 +69,7 @@ class Running:
             write_files(table.slice(low, high - low), self.application.folder / name, 1, first=part)
 
     def taken(self, rows: int) -> list[JoinMeasure]:
-        """The joins, as soon as they have worked off so many rows of each stream."""
+        """The joins, as soon as they have taken `rows` rows of each stream."""
         found: list[JoinMeasure] = []
         deadline = time.monotonic() + WAIT_S
         while time.monotonic() < deadline:

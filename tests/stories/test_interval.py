@@ -1,4 +1,4 @@
-"""The interval join, told in stories: equal keys, right times from 3 before to 3 after the left one."""
+"""The interval join, in stories: equal keys, right times from 3 before to 3 after the left one."""
 
 from __future__ import annotations
 

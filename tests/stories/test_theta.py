@@ -1,4 +1,4 @@
-"""Joins by a condition, told in stories. A row is `value:time`; values at most 1 apart match."""
+"""Joins by a condition, in stories. A row is `value:time`; values at most 1 apart match."""
 
 from __future__ import annotations
 

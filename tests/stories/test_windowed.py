@@ -1,4 +1,4 @@
-"""Joins within windows, told in stories: windows of length 10, hopping every 5; sessions with a gap of 5."""
+"""Joins within windows, in stories: windows of length 10, hopping every 5; sessions with a gap of 5."""
 
 from __future__ import annotations
 

@@ -1,11 +1,12 @@
-"""Law: a join has as many tasks as was asked for last; who asks changes no row, and cannot stop the join.
+"""Law: a join has the number of tasks that was asked for last. Asking changes no row and cannot stop the
+join.
 
-`dovetail scale` leaves the number in the home, in `<state>/tasks.json`; the coordinator reads it whenever it
-plans, and the number goes into the offset of the step: so a step that is planned again is planned the same,
-whatever has been asked for meanwhile. No file is the usual case: then the query's option `tasks` holds, and
-without that the number of Spark's cores.
+`dovetail scale` writes the number to `<state>/tasks.json` in the home. The coordinator reads it whenever it
+plans, and puts it into the offset of the step. So a step that is planned again gets the same number, whatever
+has been asked for since. Usually there is no file: then the query's option `tasks` holds, or else the number
+of Spark's cores.
 
-A file that cannot be read is told and not obeyed: the join keeps the number that it has. Any other number
+A file that cannot be read is reported and ignored: the join keeps the number that it has. Any other number
 would move all of its state because of one bad bit.
 """
 

@@ -1,5 +1,10 @@
-"""Files that are copied to a home behind the back of those who wrote them, one after another, by one thread
-of this process. A copy that fails is not tried again: whoever needs the file must be able to do without."""
+"""Copies files to a home in the background: one thread of this process, one file after another.
+
+A copy that fails is not tried again, and nobody hears of it. That is safe only for files that their reader
+can replace. Snapshots are such files: before each step the coordinator lists what the home really has
+(`home_snapshots.py`) and starts the recovery path there. A copy that never arrived makes that path a step
+longer. It can make no row disappear, because the log keeps every commit that the path reads.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +17,7 @@ from dovetail.errors import DovetailError
 from dovetail.log.homes.filesystem import Store
 
 _MOST_WAITING = 16
-"""Then the sender waits: a home that slow would only fall further behind."""
+"""With this many files waiting, `send` blocks: a home that slow would only fall further behind."""
 
 
 class _Copier:
@@ -26,22 +31,24 @@ class _Copier:
             try:
                 store.replace(path, data)
             except (DovetailError, OSError):
-                pass  # its folder may be gone with the home; a home that is full is told when somebody waits
+                # The home may be deleted by now. A home that is full reports it to a step that waits for its
+                # copy, and steps begin to wait when the recovery path gets long (`LONG_WAY`).
+                pass
             finally:
                 self.queue.task_done()
 
 
 @functools.cache
 def _copier(process: int) -> _Copier:
-    """One for each process: a thread does not live on in a fork."""
+    """One per process: threads do not survive a fork."""
     return _Copier()
 
 
 def send(store: Store, path: str, data: bytes) -> None:
-    """Have a file written, soon."""
+    """Write a file in the background."""
     _copier(os.getpid()).queue.put((store, path, data))
 
 
 def settle() -> None:
-    """Wait until all that was sent is written, or could not be."""
+    """Wait until every file that was sent is written, or has failed."""
     _copier(os.getpid()).queue.join()

@@ -23,7 +23,7 @@ class HomeSnapshots:
         self._folder = config.state_path
 
     def whole_in_home(self) -> dict[str, list[str]]:
-        """Versions of which the home has the snapshots of all tasks, oldest first, with the files' names."""
+        """Versions with the snapshots of all tasks in the home, oldest first, and the names of the files."""
         found: dict[tuple[str, int], list[str]] = {}
         for entry in self._home.files(self._folder):
             if match := NAME.fullmatch(entry.name):
@@ -31,12 +31,12 @@ class HomeSnapshots:
         return {version: names for (version, tasks), names in sorted(found.items()) if len(names) == tasks}
 
     def remembering(self, start: JoinOffset, end: JoinOffset) -> JoinOffset:
-        """`end`, planned from `start`, with the way to it from what the home has now."""
+        """`end`, planned from `start`, with its recovery path from what the home has now."""
         whole = self.whole_in_home()
         return end.remembering(start, lambda step: step.version in whole)
 
     def drop(self, *, before: int) -> None:
-        """Remove from the home what belongs to earlier steps."""
+        """Delete the snapshots of earlier steps from the home."""
         for entry in self._home.files(self._folder):
             if (match := NAME.fullmatch(entry.name)) and int(match[2]) < before:
                 self._home.delete(f"{self._folder}/{entry.name}")

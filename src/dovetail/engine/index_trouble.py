@@ -1,5 +1,5 @@
-"""Errors of the system about a live index, as errors for people: an index is a cache, and its place is a
-choice."""
+"""Turns the system's errors about a live index into ours. An index can be rebuilt, and may be put
+elsewhere."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from dovetail.errors import StateError
 
 @contextmanager
 def index_trouble(root: Path) -> Iterator[None]:
-    """Tell of an index directory that cannot be used. Trouble with the home is told by the home's store: what
-    names no file, such as a full disk, is the index's."""
+    """Report an index directory that cannot be used. The home's store reports its own trouble; an error that
+    names no file, such as a full disk, is about the index."""
     try:
         yield
     except OSError as error:
@@ -23,5 +23,5 @@ def index_trouble(root: Path) -> Iterator[None]:
             f"the join index cannot be written: {error.strerror or error}",
             where=str(error.filename or root),
             expected="a local directory with room, that this user may write",
-            hint="free it, or set DOVETAIL_INDEX_DIR to another: the index is built anew, no row is lost",
+            hint="free space, or set DOVETAIL_INDEX_DIR: the index is rebuilt, no row is lost",
         ) from error

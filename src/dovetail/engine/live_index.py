@@ -1,25 +1,25 @@
-"""Law: a live index is used only at the version it says it has, and as it was saved; in every other case it
+"""Law: a live index is used only at the version that its header names, and only as it was saved. Otherwise it
 is rebuilt from snapshots and the log.
 
-Spark's Python workers are not sticky: a bucket group lands now in this process, now in that one. So the rings
-lie in files that all processes of a host map. `header.json` names the files and the state's version. It is
-taken away when a step begins and written when the step is done: a crash in between leaves no header, and that
-means rebuild.
+Spark's Python workers are not sticky: a bucket group may run in another process at every step. So the rings
+are in files that all processes of a host map. `header.json` names the files and the state's version. A step
+removes the header before it changes anything, and writes a new one when it is done. A crash in between leaves
+no header, and that means rebuild.
 
-The files are memory that happens to have a name: they are not synced. The header carries the boot id of the
-host, so that an index which lived through a crash of the machine is not trusted.
+The files are memory that happens to have a name: they are not synced. A crash of a process leaves them whole,
+because the kernel keeps the pages. A crash of the machine may not, so the header carries the host's boot id,
+and an index from before the last boot is not trusted.
 
-What is promised of damage. The header is a document with a checksum, and repeats what each ring says of
-itself: where it begins and ends, how many rows it holds, and their fingerprint, which the kernels keep up to
-date with every row that comes or goes (`kernels/fingerprint.py`). A process that maps a ring which it has not
-mapped before looks at all of it once: whether the rows give the fingerprint, and whether every link is sound
-(`kernels.ring.intact`). So what happened to a file before a process came to it - bits flipped, ranges zeroed
-or moved, a file cut, swapped or of another time - is found by that process, and the index is rebuilt. Of a
-ring that a process has mapped already, it checks at every step that the file is the same, has its size, and
-says of itself what the header says; rows that change beneath its feet are to it as its own memory is, and are
-found by the next process. The runs of a theta join are files of their own (`run_files.py`), which the header
-names: without one of them both sides are indexed anew, and the rings are used. Nothing in a file makes a
-process that attaches it crash or hang.
+Damage. The header has a checksum, and repeats what each ring records about itself: where it begins and ends,
+how many rows it holds, and their fingerprint, which the kernels update with every row that comes or goes
+(`kernels/fingerprint.py`). A process that maps a ring for the first time reads all of it once: do the rows
+give the fingerprint, is every link sound (`kernels.ring.intact`)? So it finds whatever happened to the file
+before (flipped bits, zeroed or moved ranges, a file that is cut, swapped or outdated), and the index is
+rebuilt. For a ring that it has mapped already it checks at every step that the file is the same one, has its
+size, and agrees with the header. Rows that change while they are mapped are like errors in its own memory;
+the next process finds them. The sorted runs of a theta join are in files of their own (`run_files.py`), which
+the header names. If one of them is missing, both sides are indexed again from the rings. Nothing in a file
+can make a process that attaches it crash or hang.
 """
 
 from __future__ import annotations
@@ -65,12 +65,12 @@ _MOST_HALVINGS = 16  # of the sample: its bits of the hash
 
 
 class _RingFile(NamedTuple):
-    """A ring as the header tells of it. `says` is what the ring tells of itself: its first fields."""
+    """A ring as the header describes it. `meta` is the ring's own description: its first fields."""
 
     name: str
     capacity: int
     with_best: bool
-    says: tuple[int, ...]
+    meta: tuple[int, ...]
 
 
 class _Mapped(NamedTuple):
@@ -82,11 +82,11 @@ class _Mapped(NamedTuple):
 
 
 _attached: dict[str, _Mapped] = {}
-"""Rings this process has mapped, by ring directory and side: mapping anew would fault every page in again."""
+"""Rings this process has mapped, by directory and side: mapping one again would fault in all of its pages."""
 
 
 class _Header(NamedTuple):
-    """What `header.json` says, checked: a header that is none of this host and release is not one."""
+    """What `header.json` says, checked. One of another host or release does not count as a header."""
 
     state: str
     join_kind: Any
@@ -104,7 +104,7 @@ class _Header(NamedTuple):
         names = [re.fullmatch(rf"{side}-\d+-[0-9a-f]{{32}}\.ring", file.name) for side, file in files.items()]
         lows = tuple(body["lows"])
         whole = [body["generation"], body["halvings"], *lows, *(file.capacity for file in files.values())]
-        whole += [*(number for file in files.values() for number in file.says), *body["totals"].values()]
+        whole += [*(number for file in files.values() for number in file.meta), *body["totals"].values()]
         sound = (
             body["boot"] == _boot_id()
             and all(names)
@@ -149,6 +149,8 @@ class LiveIndex:
 
     def attach(self, version: str, times: Times) -> LiveState | None:
         """The state at that version with its running totals, or None. From here on the index is dirty."""
+        # The header goes first, whether it fits or not: the step changes the rings in place, and from the
+        # first changed row on they are at no version. Only `save` may declare them to be at one again.
         header = self._take_header()
         if header is None or header.state != version or header.join_kind != kind_to_json(self.join_kind):
             self._forget()
@@ -168,7 +170,7 @@ class LiveIndex:
         return LiveState(state, sample, header.totals, self._runs)
 
     def fresh(self, times: Times) -> LiveState:
-        """An empty state with its rings in this index. What was there before is gone from here on."""
+        """An empty state with its rings in this index. It replaces whatever was there."""
         self._take_header()
         self._forget()
         state = JoinState.empty(self.join_kind.spec, self.allocate)
@@ -182,7 +184,7 @@ class LiveIndex:
             "state": version,
             "join_kind": kind_to_json(self.join_kind),
             "generation": self._generation,
-            "rings": {side: [*file, _says(self._rings[side])] for side, file in self._files.items()},
+            "rings": {side: [*file, _meta(self._rings[side])] for side, file in self._files.items()},
             "halvings": sample.halvings,
             "lows": [sample.left_low, sample.right_low],
             "totals": totals,
@@ -191,22 +193,28 @@ class LiveIndex:
         with tempfile.NamedTemporaryFile("wb", dir=self.directory, delete=False) as temporary:
             temporary.write(document.encode(KIND, VERSION, body))
         crash_point("index", "whole")
+        # From this rename on the index is the state of the new version. All that the header names is in
+        # place: the rings are changed in memory that every process sees, the runs were written above.
         os.replace(temporary.name, self.directory / "header.json")
         crash_point("index", "named")
+        # Rings that were replaced go only now. A process that still has one mapped keeps its pages, and will
+        # not mistake a new file for it: no name is used twice.
         kept = {name for name, _, _ in self._files.values()}
         for file in self.directory.glob("*.ring"):
             if file.name not in kept:
                 file.unlink(missing_ok=True)
 
     def allocate(self, side: str, capacity: int, with_best: bool) -> Ring:
-        """A new file of that size; the one it replaces goes when the step is saved."""
+        """A new file of that size. The one that it replaces is deleted when the step is saved."""
         self._generation += 1
         name = f"{side}-{self._generation}-{uuid.uuid4().hex}.ring"  # never twice: others may have it mapped
         path = self.directory / name
         size = _layout(capacity, with_best)[-1]
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
         try:
-            # Reserve the blocks now: writing into a mapped hole of a full disk would kill the process.
+            # Reserve the blocks now. A file that is only given its size has holes, and the disk (or tmpfs) is
+            # asked for a block when a kernel first writes there. If it is full by then, the write has no
+            # error to return: the process gets SIGBUS. Here it is an OSError, before any row has moved.
             os.posix_fallocate(descriptor, 0, size)
         except OSError as error:
             path.unlink(missing_ok=True)
@@ -230,8 +238,10 @@ class LiveIndex:
         """The ring in a file as it was saved, or None."""
         known = _attached.get(f"{self.directory}/{side}")
         ring = self._map(side, file.name, file.capacity, file.with_best)
-        if ring is None or _says(ring) != list(file.says):
+        if ring is None or _meta(ring) != list(file.meta):
             return None
+        # A full check reads every row, so a process makes it once per ring. Afterwards only steps of this
+        # index change the ring, and each of them updates the fingerprint that was just compared.
         new = known is None or known.ring is not ring
         return None if new and not rings.intact(ring) else ring
 
@@ -243,8 +253,12 @@ class LiveIndex:
         except OSError:
             return None
         if found.st_size != offsets[-1]:
-            return None  # to touch what is mapped beyond a file's end would kill the process
+            # Touching mapped pages beyond a file's end raises SIGBUS, which Python cannot catch. Nothing
+            # of ours changes the size after this look: ring files get it when they are made, are never
+            # truncated, and keep it when they are unlinked while mapped.
+            return None
         cached = _attached.get(f"{self.directory}/{side}")
+        # The inode too: a file that was put in place of ours under its name is not the one we have mapped.
         if cached is not None and cached[:2] == (name, found.st_ino):
             return cached.ring
         memory = np.memmap(path, np.uint8, "r+")
@@ -264,11 +278,11 @@ class LiveIndex:
             data = path.read_bytes()
         except FileNotFoundError:
             return None
-        finally:
+        finally:  # also if it could not be read: what is unreadable now must not be believed later
             path.unlink(missing_ok=True)
             crash_point("index", "deleted")
         try:
-            body = document.decode(data, KIND, VERSION, where=str(path), remedy="it is made anew")
+            body = document.decode(data, KIND, VERSION, where=str(path), remedy="it is made again")
             return _Header.of(body)
         except (DovetailError, KeyError, TypeError, ValueError, AttributeError):
             return None
@@ -284,10 +298,10 @@ class LiveIndex:
             file.unlink(missing_ok=True)
 
 
-def _says(ring: Ring) -> list[int]:
-    """What a ring tells of itself."""
-    said: list[int] = ring.meta[: rings.META_FIELDS].tolist()
-    return said
+def _meta(ring: Ring) -> list[int]:
+    """A ring's own description, as the header repeats it."""
+    fields: list[int] = ring.meta[: rings.META_FIELDS].tolist()
+    return fields
 
 
 def _layout(capacity: int, with_best: bool) -> list[int]:
@@ -308,14 +322,14 @@ def _layout(capacity: int, with_best: bool) -> list[int]:
 
 
 def unmap_all() -> None:
-    """Let go of everything that this process has mapped: the next step maps it again, and checks it."""
+    """Unmap everything. The next step maps it again, and checks it."""
     _attached.clear()
     run_files.unmap_all()
 
 
 def index_root(chosen: str | None) -> Path:
-    """Where indexes live on this host: the place that the run was told, else the one that this host's
-    environment names, else a tmpfs with room, else the temporary directory."""
+    """The directory for indexes on this host: the run's setting, else `DOVETAIL_INDEX_DIR`, else a tmpfs with
+    room, else the temporary directory."""
     chosen = chosen or os.environ.get("DOVETAIL_INDEX_DIR")
     if chosen:
         return Path(chosen)
@@ -326,7 +340,7 @@ def index_root(chosen: str | None) -> Path:
 
 
 def join_directory(root: Path, home: str, state_path: str) -> Path:
-    """Indexes of different homes and joins never meet: the directory carries a digest of both."""
+    """A digest of home and join names the directory, so that no two joins share one."""
     return root / xxhash.xxh3_64_hexdigest(f"{home}\n{state_path}".encode())
 
 
@@ -335,7 +349,7 @@ def group_directory(root: Path, home: str, state_path: str, task: int, tasks: in
 
 
 def claim_directory(group: Path, home: str) -> None:
-    """Note beside the groups of a join whose they are, for `sweep`."""
+    """Write down which home the indexes of a join belong to, for `sweep`."""
     owner = group.parent / "home"
     if not owner.exists():
         group.parent.mkdir(parents=True, exist_ok=True)
@@ -343,19 +357,21 @@ def claim_directory(group: Path, home: str) -> None:
 
 
 def drop_other_groupings(group: Path) -> None:
-    """Remove the indexes that a join had in another number of tasks: they would hold memory for good, and no
-    step resumes from them. One that a late copy of a task still uses is left to the next time."""
+    """Remove the indexes that a join had with another number of tasks: no step resumes from them, and they
+    would hold memory for good. If a late copy of a task still uses one, it stays until the next time."""
     for other in group.parent.glob("*-of-*"):
         if _grouping(other.name) == _grouping(group.name):
             continue
         with suppress(OSError), open(other / "lock", "w") as lock:
+            # Not blocking: waiting for a task that hangs would stop this one. The lock file itself stays, or
+            # two processes could each hold a lock on a different file of that name.
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             for file in (other / "header.json", *other.glob("*.ring"), *other.glob("*.run")):
                 file.unlink(missing_ok=True)
 
 
 def unmap_other_groupings(group: Path) -> None:
-    """Let go of what this process has mapped of them: a removed file holds memory as long as it is mapped."""
+    """Unmap what this process has mapped of them: a deleted file holds its memory while it is mapped."""
     join = f"{group.parent}/"
     others = [
         name
@@ -372,7 +388,7 @@ def _grouping(name: str) -> str:
 
 
 def sweep(root: Path) -> None:
-    """Remove the indexes of homes that are gone: they would hold memory for good."""
+    """Remove the indexes of homes that no longer exist: they would hold memory for good."""
     for owner in root.glob("*/home"):
         try:
             home = owner.read_text()

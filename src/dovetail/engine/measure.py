@@ -41,9 +41,9 @@ class KeyShare:
 
 @dataclass(frozen=True)
 class StreamMeasure:
-    """One side of a join. `rows` are all that its slicer ever wrote, the backlog is what the join has not
-    taken, in rows and in event time. `behind_us`: its time behind the clock. `rows_per_event_s`: how many
-    rows a second of event time has. The last three say what an estimate rests on."""
+    """One side of a join. `rows` counts everything that its slicer ever wrote. The backlog is what the join
+    has not taken, in rows and in event time. `behind_us`: how far its stream time is behind the clock.
+    `rows_per_event_s`: rows per second of event time. The last three say what an estimate rests on."""
 
     side: Side
     category: str
@@ -189,7 +189,7 @@ def _backlog_us(backlog: Sequence[Commit], time_us: int | None) -> int | None:
 
 
 def _rate(commits: Sequence[Commit], now_us: int) -> float:
-    """Rows a second over the last minute, or the part of it that so many commits cover."""
+    """Rows per second over the last minute, or over the part of it that the given commits cover."""
     recent = [commit for commit in commits if commit.written_at_us > now_us - RECENT_US]
     since_us = now_us - RECENT_US
     if len(recent) == LOOKED_AT:
@@ -198,7 +198,7 @@ def _rate(commits: Sequence[Commit], now_us: int) -> float:
 
 
 def _density(steps: Sequence[SideRecord]) -> float | None:
-    """Rows a second of event time, over the steps on record in which the stream had a time."""
+    """Rows per second of event time, over the recorded steps in which the stream had a time."""
     timed = [step for step in steps if step.time_us not in (NEVER, ENDED)]
     if len(timed) < 2 or timed[-1].time_us <= timed[0].time_us:
         return None

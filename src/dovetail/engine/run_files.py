@@ -1,12 +1,12 @@
-"""The runs of a theta join's index in files beside its rings, so that any process of the host goes on with
-them.
+"""The sorted runs of a theta join's index, in files beside its rings, so that any process of the host can
+continue with them.
 
-Law: a run that is read back is the one that was written, or none is: then both sides are indexed anew from
-rings and log, and nothing is lost but time.
+Law: either every run reads back as it was written, or none is used. Without them both sides are indexed
+again from the rings and the log, which costs time and no row.
 
-A file is written once, under a name that no other has had, and never changed; the header of the live index
-names those of its version, with a checksum of each. A process looks at a file's checksum when it maps it for
-the first time. Like the rings, files are memory with a name: they are not synced.
+A file is written once, under a name that is never used again, and never changed. The header of the live index
+names the files of its version, each with its checksum. A process verifies the checksum when it first maps a
+file. Like the rings, the files are memory with a name: they are not synced.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _mapped: dict[str, Run] = {}
 
 
 class RunFile(NamedTuple):
-    """A run as the header tells of it."""
+    """A run as the header describes it."""
 
     name: str
     rows: int
@@ -67,7 +67,7 @@ class RunFile(NamedTuple):
 
 
 def save(directory: Path, indexed: Runs) -> dict[str, list[list[Any]]]:
-    """Writes the runs that lie in no file yet; what the header has to say of all."""
+    """Write the runs that are in no file yet. Returns what the header has to say about all of them."""
     said: dict[str, list[list[Any]]] = {
         side: [list(_saved(directory, run)) for run in runs] for side, runs in indexed.items()
     }
@@ -87,7 +87,7 @@ def checked(said: dict[str, Any]) -> dict[str, list[RunFile]]:
 
 
 def load(directory: Path, files: dict[str, list[RunFile]]) -> Runs:
-    """Nothing where one of them is not as it was saved."""
+    """The runs; none at all if one of them is not as it was saved."""
     indexed: Runs = {}
     for side in SIDES:
         if side not in files:
@@ -110,7 +110,7 @@ def unmap_all() -> None:
 
 
 def unmap_other_groupings(group: Path) -> None:
-    """Let go of runs of the same join in another number of tasks."""
+    """Unmap the runs that the same join had with another number of tasks."""
     tasks = group.name.rpartition("-of-")[2]
     for path in [path for path in _mapped if path.startswith(f"{group.parent}/")]:
         if Path(path).parent.name.rpartition("-of-")[2] != tasks:

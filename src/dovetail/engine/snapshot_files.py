@@ -1,11 +1,16 @@
-"""Law: a snapshot that was written is found as long as one of its two copies is sound, and no step waits for
-the home's disk or network but where the way back would get long.
+"""Law: a snapshot is found as long as one of its two copies is sound. A step waits for the home's disk or
+network only if the recovery path would get long otherwise.
 
-A step's snapshot is written on the task's own host at once, beside the live index: there it serves the next
-start on this host, a task that is run again, and other tasks when rows are dealt anew. A thread copies it to
-the home. What is lost before it was copied, with its host, is made good by running the last steps again
-(`store.py`); when the offset's way back has become long, the step itself waits for the copy. A run that stops
-cleanly copies what is left.
+Each step writes its snapshot to the task's own host first, beside the live index. There it serves the next
+start on this host, a task that runs again, and other tasks when hot keys are dealt again. A thread copies it
+to the home. A run that stops cleanly copies what is left.
+
+Why a lost copy costs time and no rows. An offset names its recovery path: the second-newest step whose
+snapshots are all in the home, and every step since. If a host dies before its snapshot was copied, the state
+is rebuilt from that earlier step, and the steps since run again (`store.py`). They find the same rows:
+retention keeps every commit from the start of the path on (`JoinOffset.needed`). They take the same ones:
+each step's offset is part of the path. When the path has become long, the step itself waits for its copy, so
+the number of steps to repeat stays bounded.
 """
 
 from __future__ import annotations
@@ -26,7 +31,8 @@ from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import JoinOffset
 
 LONG_WAY = 8
-"""Steps that a rebuild may have to run again: then the next waits until its snapshot is in the home."""
+"""Once a rebuild would have to repeat this many steps, the next step waits until its snapshot is in the
+home."""
 
 
 class SnapshotFiles(HomeSnapshots):
@@ -42,8 +48,11 @@ class SnapshotFiles(HomeSnapshots):
         name = _name(offset, task)
         data = encode_snapshot(snapshot, name)
         self._write_here(name, data)
+        # The step before stays too: if this step is planned again, it starts from there.
         self._forget_here(before=offset.step - 1)
         self._home.make_folder(self._folder)
+        # Without a base there is nothing earlier to recover from: this copy must arrive before the step
+        # counts.
         waits = offset.base is None or len(offset.trail) >= LONG_WAY
         if waits:
             self._home.replace(f"{self._folder}/{name}", data)
@@ -53,6 +62,8 @@ class SnapshotFiles(HomeSnapshots):
     def read(self, offset: JoinOffset, task: int) -> Snapshot:
         """From this host if it has the file as it was written, else from the home."""
         name = _name(offset, task)
+        # Any trouble with the local copy is only a reason to read the other one. A torn or foreign file is
+        # recognized: the checksum covers all of it, and the file repeats its own name.
         with contextlib.suppress(OSError, DovetailError):
             return decode_snapshot((self._here / name).read_bytes(), name, where=str(self._here / name))
         path = f"{self._folder}/{name}"
@@ -68,7 +79,7 @@ class SnapshotFiles(HomeSnapshots):
             ) from None
 
     def totals(self, offset: JoinOffset, task: int) -> dict[str, int]:
-        """The running totals of a task, for people to look at while a join runs."""
+        """The running totals of a task, to show while a join runs."""
         name = _name(offset, task)
         with contextlib.suppress(OSError, DovetailError):
             return snapshot_totals((self._here / name).read_bytes(), name, where=str(self._here / name))
@@ -80,7 +91,7 @@ class SnapshotFiles(HomeSnapshots):
         return snapshot_totals(self._home.buffer(path), name, where=f"{self._home.root}/{path}")
 
     def copy_all(self) -> None:
-        """Copy what this host has and the home has not: at a clean stop."""
+        """At a clean stop: copy the newest snapshots that the home does not have yet."""
         there = {entry.name for entry in self._home.files(self._folder)}
         steps = [step for _, step in self._all_here()]
         for file, step in self._all_here():
@@ -91,7 +102,8 @@ class SnapshotFiles(HomeSnapshots):
                     self._home.replace(f"{self._folder}/{file.name}", data)
 
     def _write_here(self, name: str, data: bytes) -> None:
-        """Not synced: where a host has died, others do not come back to its files."""
+        """Not synced: this copy only has to survive the process. If the host dies and comes back with half a
+        file, the checksum fails and the home's copy is read."""
         self._here.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=self._here, delete=False) as temporary:
             temporary.write(data)

@@ -1,9 +1,9 @@
 """Law: the records of a join's steps are one history: a chunk of them is whole or an error, and a step that
 is planned again takes the place of what was recorded of it and of those after it.
 
-Records lie in chunks, `<state>/steps/<number of the first step>.json`. The newest is written anew with every
-step, which any store can do; the oldest go when there are many. Records are for people: the join runs on
-without them, so a chunk that cannot be read does not stop the writer, only those who ask.
+Records are kept in chunks, `<state>/steps/<number of the first step>.json`. Each step rewrites the newest
+chunk, which any store can do; the oldest chunks are deleted when there are many. Records are for people: the
+join runs on without them, so a chunk that cannot be read stops only those who ask, not the writer.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dovetail.model.step_record import StepRecord
 
 KIND, VERSION = "dovetail.steps", 1
 CHUNK_STEPS, CHUNK_COMMITS = 64, 256
-"""A chunk is full at so many steps, or so many commits that they took."""
+"""A chunk is full when it has this many steps, or when its steps took this many commits."""
 KEPT_CHUNKS = 1_600
 
 _CHUNK = re.compile(r"(\d{12})\.json")
@@ -29,7 +29,7 @@ _CHUNK = re.compile(r"(\d{12})\.json")
 
 @dataclass
 class StepLog:
-    """Where the steps of the join are written down whose state lies in a folder of a home."""
+    """The records of one join's steps, in the folder of its state."""
 
     home: str
     state_path: str
@@ -55,7 +55,7 @@ class StepLog:
         return found
 
     def recent(self, steps: int) -> list[StepRecord]:
-        """The newest records, oldest first: at least so many, where there are."""
+        """The newest records, oldest first: at least `steps` of them, if there are as many."""
         found: list[StepRecord] = []
         for chunk in self.newest_first():
             found[:0] = chunk

@@ -36,7 +36,7 @@ from dovetail.model.offset import JoinOffset
 from dovetail.model.share import HotKey, Share, Side
 
 UNUSABLE = (StateError, CorruptFile, UnknownVersion)
-"""A snapshot that is missing or damaged. One that a later release wrote has no sound one before it."""
+"""A snapshot that is missing, damaged or of another release: try that of an earlier step."""
 
 
 class StateStore:
@@ -54,7 +54,7 @@ class StateStore:
         self.snapshots = SnapshotFiles(config)
 
     def resume(self, offset: JoinOffset) -> tuple[LiveState, bool]:
-        """The state at an offset, and whether it had to be rebuilt; then the sample starts empty."""
+        """The state at an offset, and whether it had to be rebuilt. A rebuilt state has an empty sample."""
         if offset.tasks == 0:
             return self.index.fresh(Times(*offset.times)), False
         live = self._live(offset)
@@ -62,6 +62,8 @@ class StateStore:
 
     def save(self, offset: JoinOffset, at: LiveState, totals: Totals) -> None:
         """Make this the state at an offset."""
+        # Snapshot before index. A crash between the two leaves a dirty index, which the snapshot replaces.
+        # The other way round this task could go on from an index whose snapshot other tasks look for in vain.
         kept = self._verbs.snapshot(self.config, self.share, at.state, totals)
         self.snapshots.write(offset, self.share.task, kept)
         self.index.save(offset.version, totals, at.sample)
@@ -70,17 +72,23 @@ class StateStore:
         if offset.tasks != self.share.tasks:
             return None
         live = self.index.attach(offset.version, Times(*offset.times))
+        # `^` also finds a key that stays hot but whose other side is dealt out from now on.
         moved = {key.hash for key in set(offset.hot_keys) ^ set(self.share.hot)}
         if live is not None and moved:
             try:
                 saved = self._saved(offset)
             except UNUSABLE:
-                return None
+                return None  # nothing has moved yet, and without its header the index is nobody's state
             self._deal_again(live, saved, moved)
         return live
 
     def _recovered(self, offset: JoinOffset) -> LiveState:
-        """From the newest step on the recovery path whose snapshots are sound."""
+        """From the newest step on the recovery path whose snapshots are sound; the steps after it run again.
+
+        They run with today's share, even if rows were shared out differently at the time. That is safe
+        because what a share holds and finds depends on its own rows only: the pairs of other shares do not
+        enter it.
+        """
         drop_other_groupings(self.index.directory)
         way, trouble = offset.way, None
         for number in reversed(range(len(way))):
@@ -97,14 +105,15 @@ class StateStore:
         raise trouble
 
     def _once_more(self, at: LiveState, start: JoinOffset, end: JoinOffset) -> LiveState:
-        """The state after a step whose rows have come out already."""
+        """The state after a step whose rows have come out already, so they are dropped here."""
         _, totals = advance(at, StepInput.between(self.config, self.share, start, end))
-        if end.ended:
+        if end.ended:  # everything was closed, and the streams begin again
             at = self.index.fresh(Times(*end.times))
         return at._replace(totals=totals)
 
     def _saved(self, offset: JoinOffset) -> Saved:
-        """The snapshots that this share is made of: its own, or all where rows were shared out otherwise."""
+        """The snapshots that hold this share's rows: its own, or all of them if rows were shared out
+        differently."""
         same = offset.tasks == self.share.tasks and offset.hot_keys == self.share.hot
         tasks = [self.share.task] if same else range(offset.tasks)
         return Saved(offset, [self.snapshots.read(offset, task) for task in tasks], same)
@@ -123,19 +132,26 @@ class StateStore:
         return fresh._replace(totals=dealt_totals(totals, share))
 
     def _deal_again(self, live: LiveState, saved: Saved, keys: set[int]) -> None:
-        """Give the rows of these keys to the tasks they belong to now; all others stay where they are."""
+        """Give the rows of these keys to the tasks they belong to now; all others stay where they are.
+
+        First every row of the keys is removed, then the snapshots and the log fill in those that are this
+        task's now. Both use `of_these`, so a row can be neither held twice nor forgotten: what it selects is
+        removed and filled in, and what it does not select is not touched. If the process dies in between, the
+        index has no header, and the next one rebuilds.
+        """
         tags = np.unique(np.array([HotKey(key, "left").tag for key in keys], np.uint32))
 
         def of_these(side: Side, held: Held) -> NDArray[np.bool_]:
             found = buckets_at(self.config, saved.offset, side, held.row)
             chosen = np.zeros(len(found), np.bool_)
             for key in keys:
-                # Another key may have the same tag, but not in the same bucket.
+                # The tag is half of the hash, so other keys share it; the bucket tells them apart. A key that
+                # shares both moves along, in every task alike: `mine` asks the same question.
                 chosen |= (held.tag == HotKey(key, "left").tag) & (found == key % self.config.buckets)
             return chosen
 
         for side, buffer in buffers(live.state):
-            slots, _ = buffer.crowded(tags, 0)
+            slots, _ = buffer.crowded(tags, 0)  # all rows with these tags: more than 0
             buffer.kill(slots[of_these(side, buffer.held_at(slots))])
         self._verbs.rebuild(self.config, self.share, live.state, saved, of_these)
 

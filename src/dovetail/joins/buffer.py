@@ -98,8 +98,8 @@ class Buffer:
         return self._append(held)
 
     def load(self, pieces: Iterable[Held], rows: int) -> None:
-        """Buffer many rows that come in pieces, about so many in all. Room for them is made once: a ring that
-        grows with its rows files most of them again and again."""
+        """Buffer many rows that come in pieces, about `rows` in all. It makes room once: a ring that grows
+        piece by piece would insert most rows several times. If `rows` is too low, the ring grows as usual."""
         self._make_room(rows)
         for held in pieces:
             if not self._fits(len(held.row)):

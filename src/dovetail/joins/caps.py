@@ -1,4 +1,4 @@
-"""Per-key caps (paper, section 6.6): beyond so many rows of one key the oldest must go.
+"""Per-key caps (paper, section 6.6): a join holds at most `cap` rows of one key; the oldest go first.
 
 Differs. The oldest is the one with the smallest event time, and of those the smallest row number; the paper
 does not say. So what stays of a key is a function of the rows that came, not of how they were cut into steps:

@@ -56,6 +56,8 @@ class Saved(NamedTuple):
         for part in found[1:]:
             held = held.joined(part)
         if any(key.dealt != side for key in self.offset.hot_keys):
+            # Each task had a copy of the rows of these keys. Any copy will do: a key is split only in joins
+            # where nothing depends on whether a copied row has matched (`time/hot_keys.py`).
             first = np.zeros(len(held.row), np.bool_)
             first[np.unique(held.row, return_index=True)[1]] = True
             held = held.where(first)
@@ -112,7 +114,7 @@ def counted_totals(at: LiveState, emitted: Emitted, *, left_matched: bool = True
     counts = emitted.counts
     if at.state.spec.how == "semi":
         counts = counts._replace(pairs=counts.left_alone, left_alone=0)
-    told = counts._asdict()
+    counted = counts._asdict()
     if not left_matched:
-        del told["left_matched"]
-    return add_totals(at.totals, told)
+        del counted["left_matched"]
+    return add_totals(at.totals, counted)

@@ -1,4 +1,5 @@
-"""A question about left rows, and its answer: what all kinds share, and how rows are found by key."""
+"""A question about left rows, and its answer: the part that every kind shares, and how rows are found by
+key."""
 
 from __future__ import annotations
 

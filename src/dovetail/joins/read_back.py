@@ -1,10 +1,10 @@
-"""Rows of a join's window, read back from the log: what a rebuild does for as long as it takes.
+"""Reads the rows of a join's window back from the log. A rebuild spends nearly all of its time here.
 
-Law: afterwards the buffer holds the task's rows of a side that are not before the bound, out of the commits
+Law: afterwards the buffer holds the task's rows of a side with times from the bound on, out of the commits
 from the offset's floor on, as if it had held them all along.
 
-It should take no longer than reading the rows. So segments that end before the bound are not opened, room
-for all rows is made once, from what the commits say of them, and rows go in by large pieces.
+It should take no longer than reading the rows. So segments that end before the bound are not opened, room for
+all rows is made once, from what the commits say about them, and rows are inserted in large pieces.
 """
 
 from __future__ import annotations
@@ -43,11 +43,14 @@ def read_since(
     """Insert a task's rows of a side with event times from `since` on. `matched` are the numbers of those
     that have had a partner; `wanted` picks some of the rows."""
     category, commits = _commits(config, side, offset)
-    bound = max(since, FIRST_TIME)
+    bound = max(since, FIRST_TIME)  # rows without a valid time match nothing, and no buffer ever held them
+    # Skipping is safe: a share of 0 is exact, from the segment's newest time. The commits below the floor
+    # hold nothing from the bound on, or the coordinator would have kept the floor lower.
     segments = [info for commit in commits for info in commit.segments if info.sketch.share_from(bound)]
     read = [_rows_of(info, share) for info in segments]
     kept = sum(rows * info.sketch.share_from(bound) for rows, info in zip(read, segments, strict=True))
     kept /= share.tasks if side in (share.dealt or ()) else 1
+    # `kept` is an estimate and decides only how much room is made: a buffer that is too small grows.
     with RebuildProgress(config, share, sum(read)) as progress:
         pieces = _pieces(category, segments, share, side, bound, np.sort(matched), progress)
         if wanted is None:
@@ -60,7 +63,8 @@ def read_since(
 def read_last_rows(
     config: JoinConfig, share: Share, side: Side, buffer: Buffer, offset: JoinOffset, count: int
 ) -> None:
-    """Insert a task's part of the last rows, where the window counts rows. Their number is their time."""
+    """Insert a task's part of the last `count` rows, for windows that count rows. Their number is their
+    time."""
     category, commits = _commits(config, side, offset)
     if not commits:
         return
@@ -106,6 +110,8 @@ def _pieces(
             rows += _rows_of(segments[stop], share)
             stop += 1
         found = arrivals_in(category, segments[start:stop], share, side)
+        # A segment that reaches the bound may also have rows before it: those were evicted, or never
+        # buffered.
         live = found.time >= bound
         if not live.all():
             found = Arrivals(*(column[live] for column in found))
@@ -115,8 +121,9 @@ def _pieces(
 
 
 def _among(rows: Int64s, chosen: Int64s) -> NDArray[np.bool_] | None:
-    """Which of the rows are among the chosen, which ascend; None: none is."""
+    """Which of the rows are among `chosen`, which is sorted. None: none of them."""
     if not len(chosen) or not len(rows):
         return None
+    # Only the part of `chosen` within the range of these rows: `isin` would sort all of it for every piece.
     low, high = np.searchsorted(chosen, (rows.min(), rows.max() + 1))
     return np.isin(rows, chosen[low:high])

@@ -1,9 +1,10 @@
-"""How far a rebuild has come, for people who wait: rows read of rows to read, in the home while it lasts.
+"""The progress of a rebuild, for people who wait: rows read out of rows to read, in the home while it lasts.
 
-Law: telling costs the replay nothing. It counts; a thread looks at the count every half second and writes
-`<state>/replay/<task>-of-<tasks>.json`, so a shorter replay leaves no trace. The file goes when the replay is
-done. One that was left by a process that died is not believed once it is some seconds old, and goes with the
-next long replay of that task. Only a progress bar depends on it: what cannot be written or read is not told.
+Law: reporting does not slow the rebuild. The rebuild counts; a thread looks at the count every half second
+and writes `<state>/replay/<task>-of-<tasks>.json`, so a shorter rebuild leaves no trace. The file is deleted
+when the rebuild is done. One left behind by a process that died is ignored once it is some seconds old, and
+deleted by the next long rebuild of that task. Only a progress bar depends on it, so a file that cannot be
+written or read is no error.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from dovetail.model.share import Share
 KIND, VERSION = "dovetail.replay", 1
 EVERY_S = 0.5
 STALE_US = 10_000_000
-_REMEDY = "it is written anew while a join replays its window, and may be deleted"
+_REMEDY = "delete the file: it only shows the progress of a rebuild"
 
 
 class RebuildProgress:
-    """What a task that replays says of itself."""
+    """Counts what a task has read back, and shows it to others."""
 
     def __init__(self, config: JoinConfig, share: Share, rows: int) -> None:
         self._store = open_store(config.home)
@@ -39,8 +40,8 @@ class RebuildProgress:
         self._rows = 0
         self._began_us = _now_us()
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._tell, name="dovetail-replay", daemon=True)
-        self.told = 0
+        self._thread = threading.Thread(target=self._report, name="dovetail-rebuild", daemon=True)
+        self.reports = 0
 
     def add(self, rows: int) -> None:
         self._rows += rows
@@ -54,17 +55,17 @@ class RebuildProgress:
     ) -> None:
         self._over.set()
         self._thread.join()
-        if self.told:
+        if self.reports:
             with contextlib.suppress(DovetailError, OSError):
                 self._store.delete(self._path)
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         while not self._over.wait(EVERY_S):
             body = {"rows": self._rows, "of": self._of, "began_us": self._began_us, "now_us": _now_us()}
             try:
-                if not self.told:
+                if not self.reports:
                     self._store.make_folder(self._folder)
-                self.told += 1
+                self.reports += 1
                 self._store.replace(self._path, document.encode(KIND, VERSION, body))
             except (DovetailError, OSError):
                 return
@@ -72,9 +73,8 @@ class RebuildProgress:
 
 @dataclass(frozen=True)
 class Replaying:
-    """All tasks that replay now, together. `share` is that of the task that has come least far: it does not
-    fall when another one is done and tells no more. `left_s`: until the last is done; None: nobody can say.
-    """
+    """All tasks that rebuild now, together. `share` is the lowest share of any task, so it does not fall when
+    another task is done and stops reporting. `left_s`: until the last is done; None: not known yet."""
 
     rows: int
     of: int
@@ -84,9 +84,9 @@ class Replaying:
 
 
 def replaying(config: JoinConfig, now_us: int | None = None) -> Replaying | None:
-    """How far the tasks of a join have come that are replaying at this moment; None where none is."""
+    """The progress of the tasks of a join that are rebuilding now; None if there are none."""
     now_us = _now_us() if now_us is None else now_us
-    return _together([task for task in _told(config) if abs(now_us - task.now_us) < STALE_US])
+    return _together([task for task in _reports(config) if abs(now_us - task.now_us) < STALE_US])
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def _together(tasks: Iterable[_Task]) -> Replaying | None:
     )
 
 
-def _told(config: JoinConfig) -> Iterator[_Task]:
+def _reports(config: JoinConfig) -> Iterator[_Task]:
     store, folder = open_store(config.home), _folder(config)
     entries: list[Entry] = []
     with contextlib.suppress(DovetailError):
@@ -128,13 +128,13 @@ def _told(config: JoinConfig) -> Iterator[_Task]:
             body = document.decode(
                 store.read(path), KIND, VERSION, where=f"{store.root}/{path}", remedy=_REMEDY
             )
-            told = said.fields(body, ("rows", "of", "began_us", "now_us"))
-            of = said.whole(told["of"])
+            fields = said.fields(body, ("rows", "of", "began_us", "now_us"))
+            of = said.whole(fields["of"])
             yield _Task(
-                said.whole(told["rows"], high=of),
+                said.whole(fields["rows"], high=of),
                 of,
-                said.time_us(told["began_us"]),
-                said.time_us(told["now_us"]),
+                said.time_us(fields["began_us"]),
+                said.time_us(fields["now_us"]),
             )
 
 

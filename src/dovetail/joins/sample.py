@@ -108,7 +108,7 @@ def look(
     by_key = np.unique(np.concatenate([new_left.tag[mine], new_right.tag[came]])[missed], return_counts=True)[
         1
     ]
-    told = Seen(
+    seen_now = Seen(
         weight * scale.counted(offsets[wider]),
         weight * int(by_key.sum()),
         weight * (weight - 1) * int((by_key * by_key).sum()),
@@ -124,7 +124,7 @@ def look(
             buffer.expire(bound)
     if sample.halvings and _expected(sample, len(left.row) + len(right.row)) < FEW_ROWS:
         sample.halvings -= 1
-    return told
+    return seen_now
 
 
 def _low(low: int, times: Int64s) -> int:
@@ -142,7 +142,7 @@ def _passed(time: int, low: int, reach_us: int) -> int:
 
 
 def _expected(sample: Sample, new_rows: int) -> int:
-    """Rows in the sample after so many new ones."""
+    """Rows in the sample after `new_rows` more of the stream."""
     return sample.left.rows + sample.right.rows + new_rows // sample.weight
 
 

@@ -67,16 +67,23 @@ def retain_bound(spec: IntervalSpec, times: Times) -> int:
 def close(
     state: JoinState, new_left: Held, bound: int, key_labels: KeyLabels | None = None
 ) -> tuple[Held, Int64s]:
-    """Take out the left rows whose window is over, old ones and new ones: those before the bound. Buffer new
-    ones that stay open. Also those that are too many of their key, and which that were."""
+    """Take out the left rows whose window is over, old and new: those before the bound. Buffer the new ones
+    that stay open. Returns the rows that leave, and the numbers of those that leave because of the cap on a
+    key.
+
+    No row leaves twice: expired rows are dead before the cap is applied, and rows in `over` never enter the
+    buffer. And no row is left behind: a new row is in `staying` or in `over`, or it is done.
+    """
+    # Copy the expired rows out at once: the insert below may reuse their slots.
     expired = state.left.held_at(state.left.expire(bound))
     open_ = new_left.time >= bound
     over = new_left.where(~open_)
-    if done_at_match(state.spec):
+    if done_at_match(state.spec):  # rows with a partner came out with it, in the tactic
         open_ &= ~new_left.matched
         over = over.where(~over.matched)
     staying = new_left.where(open_)
     state.left.insert(staying)
+    # Only keys that have just got a row can be over their cap. Expired rows no longer count towards it.
     crowded = beyond(state.left, staying.tag, state.spec.left_cap, key_labels)
     capped = state.left.held_at(crowded)
     state.left.kill(crowded)

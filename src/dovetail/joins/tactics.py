@@ -1,12 +1,17 @@
 """What a matching pair means: the part of the interval join that depends on join type and match mode.
 
-The driver (`interval.step`) finds the pairs and moves time; a tactic decides what comes out now, which left
-rows are served and need not wait any longer, and what must be remembered. One tactic a function:
+The step (`interval/step.py`) finds the pairs and moves time. A tactic decides what comes out now, which left
+rows have been served and need not wait any longer, and what must be remembered. Each tactic is a function:
 
     every_pair      match all             every pair comes out; both rows are marked as matched
     first_partner   match one, first      one pair for each left row, at once; the left row is done
     best_partner    match one, deferred   the best partner so far is remembered until the row closes
     left_row_only   semi and anti         the left row is done at its first partner; semi lets it out
+
+Why no pair is decided twice: new left rows enter the left buffer only after the tactic (`state.close`). So a
+pair is either one of a new left row or one of a row that was waiting, never both. Among the waiting rows a
+slot may appear once for each new partner; `unique`, and `kill`, which returns each live slot once, take care
+that the row is served once.
 """
 
 from __future__ import annotations
@@ -24,7 +29,7 @@ from dovetail.model.interval import IntervalSpec
 
 
 class Pairs(NamedTuple):
-    """Pairs of one step, verified: each new left row with right rows, each open left row with new right
+    """The pairs of one step, with equal keys: new left rows with right rows, open left rows with new right
     rows."""
 
     new: Int64s  # which of the new left rows,
@@ -51,8 +56,7 @@ class Sides(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """What comes out at once: pairs, and left rows alone; and how many left rows found their first
-    partner."""
+    """What comes out at once: pairs, and left rows alone."""
 
     left: Int64s
     right: Int64s
@@ -65,7 +69,7 @@ Tactic = Callable[[IntervalSpec, Sides, Pairs], Decision]
 
 def every_pair(spec: IntervalSpec, sides: Sides, pairs: Pairs) -> Decision:
     sides.new_left.matched[pairs.new] = True
-    sides.left.mark(pairs.waiting)
+    sides.left.mark(pairs.waiting)  # slots may repeat: marking is idempotent
     if spec.keeps_right:
         sides.right.mark(pairs.found)
         sides.right.mark(sides.right_slots[pairs.came])
@@ -99,6 +103,7 @@ def first_partner(spec: IntervalSpec, sides: Sides, pairs: Pairs) -> Decision:
 
 
 def best_partner(spec: IntervalSpec, sides: Sides, pairs: Pairs) -> Decision:
+    # Nothing comes out yet, so a partner that turns out better in a later step can still replace this one.
     _choose_for_new(spec, sides, pairs)
     came = sides.new_right.time[pairs.came], sides.new_right.row[pairs.came]
     sides.left.prefer(RULES[spec.pick], pairs.waiting, pairs.waiting_times, *came)
@@ -109,6 +114,7 @@ def best_partner(spec: IntervalSpec, sides: Sides, pairs: Pairs) -> Decision:
 def left_row_only(spec: IntervalSpec, sides: Sides, pairs: Pairs) -> Decision:
     sides.new_left.matched[pairs.new] = True
     served = sides.left.kill(pairs.waiting)
+    # Dead slots can be read: nothing is inserted between `kill` and `at`.
     rows = np.concatenate([sides.new_left.row[sides.new_left.matched], sides.left.at(served)[0]])
     return Decision(NONE, NONE, rows if spec.how == "semi" else NONE, len(rows))
 
@@ -122,16 +128,17 @@ def tactic_for(spec: IntervalSpec) -> Tactic:
 
 
 def done_at_match(spec: IntervalSpec) -> bool:
-    """A left row that has a partner waits for nothing more."""
+    """Whether a left row that has a partner waits for nothing more."""
     return not spec.emits_pairs or (spec.match == "one" and not spec.defers_pick)
 
 
 def mark_right_rows(right: Buffer, tags: NDArray[np.uint32], rows: Int64s) -> None:
+    # A row that is no longer held gives -1, which `mark` skips: it came out, or was capped, before.
     right.mark(right.find(tags, rows))
 
 
 def _choose_for_new(spec: IntervalSpec, sides: Sides, pairs: Pairs) -> NDArray[np.bool_]:
-    """Fold what new left rows found into their best partner; says which have one."""
+    """Choose the best of the partners that each new left row found. Returns which rows have one."""
     new_left = sides.new_left
     new_left.matched[pairs.new] = True
     prefer(

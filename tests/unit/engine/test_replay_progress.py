@@ -1,4 +1,4 @@
-"""What a replay tells of itself: nothing if it is short, how far it is while it lasts, nothing afterwards."""
+"""What a rebuild reports: nothing if it is short, its progress while it lasts, nothing afterwards."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def folder(join: JoinConfig) -> Path:
     return Path(join.home) / join.state_path / "replay"
 
 
-def told(join: JoinConfig, task: int, rows: int, of: int, seconds: float, ago_s: float = 0) -> Path:
+def report(join: JoinConfig, task: int, rows: int, of: int, seconds: float, ago_s: float = 0) -> Path:
     now_us = NOW_US - int(ago_s * 1e6)
     body = {"rows": rows, "of": of, "began_us": now_us - int(seconds * 1e6), "now_us": now_us}
     folder(join).mkdir(parents=True, exist_ok=True)
@@ -97,27 +97,27 @@ def test_where_nothing_can_be_written_the_replay_goes_on(
     assert replaying(join) is None
 
 
-def test_tasks_are_told_together(join: JoinConfig) -> None:
-    told(join, 0, rows=600, of=1000, seconds=2)
-    told(join, 1, rows=200, of=1000, seconds=2)
+def test_tasks_are_added_up(join: JoinConfig) -> None:
+    report(join, 0, rows=600, of=1000, seconds=2)
+    report(join, 1, rows=200, of=1000, seconds=2)
     assert replaying(join, NOW_US) == Replaying(800, 2000, 0.2, 400.0, 8.0)
-    told(join, 1, rows=0, of=1000, seconds=2)
+    report(join, 1, rows=0, of=1000, seconds=2)
     assert replaying(join, NOW_US) == Replaying(600, 2000, 0.0, 300.0, None)
 
 
 def test_one_that_a_killed_worker_left_is_not_believed_for_long(join: JoinConfig) -> None:
-    told(join, 0, rows=600, of=1000, seconds=2)
+    report(join, 0, rows=600, of=1000, seconds=2)
     assert replaying(join, NOW_US + STALE_US - 1) is not None
     assert replaying(join, NOW_US + STALE_US) is None
 
 
 @pytest.mark.parametrize("change", [{"rows": 11}, {"rows": -1}, {"rows": 1.5}, {"of": "10"}, {"more": 1}])
-def test_what_makes_no_sense_is_not_told(join: JoinConfig, change: dict[str, object]) -> None:
-    path = told(join, 0, rows=5, of=10, seconds=1)
+def test_what_makes_no_sense_is_not_shown(join: JoinConfig, change: dict[str, object]) -> None:
+    path = report(join, 0, rows=5, of=10, seconds=1)
     body = json.loads(path.read_bytes())["body"] | change
     path.write_bytes(document.encode(KIND, VERSION, body))
     assert replaying(join, NOW_US) is None
-    told(join, 1, rows=5, of=10, seconds=1)
+    report(join, 1, rows=5, of=10, seconds=1)
     assert replaying(join, NOW_US) == Replaying(5, 10, 0.5, 5.0, 1.0)
     path.write_bytes(b"{")
     assert replaying(join, NOW_US) == Replaying(5, 10, 0.5, 5.0, 1.0)

@@ -355,7 +355,7 @@ def test_what_is_said_is_what_came_out(tmp_path: Path, window: WindowJoin, how: 
         join.append(rng.choice(["left", "right"]), *made)
         if rng.random() < 0.6 or number == 15:
             join.step(final=number == 15, max_step_rows=rng.choice([4, 1000]))
-    told: Counter[tuple[int | None, ...]] = Counter()
+    explained: Counter[tuple[int | None, ...]] = Counter()
     seen = set()
     for key in "abcdef":
         answer = join.why(key)
@@ -366,14 +366,14 @@ def test_what_is_said_is_what_came_out(tmp_path: Path, window: WindowJoin, how: 
             id_ = fate.left.values["id"]
             seen.add(fate.status)
             if fate.invalid and fate.taken and how in ("left", "full", "anti"):
-                told[fate.taken.step, id_, None, None, None] += 1
+                explained[fate.taken.step, id_, None, None, None] += 1
             for one in fate.windows:
                 assert (one.miss is not None) == (one.status == "unmatched")
                 bounds = one.start_us, one.end_us
                 if how not in ("semi", "anti"):
-                    told.update((m.at.step, id_, m.right.values["id"], *bounds) for m in one.matches)
+                    explained.update((m.at.step, id_, m.right.values["id"], *bounds) for m in one.matches)
                 alone = one.status == ("matched" if how == "semi" else "unmatched")
                 if alone and how in ("left", "full", "semi", "anti") and one.over:
-                    told[one.over.step, id_, None, *bounds] += 1
+                    explained[one.over.step, id_, None, *bounds] += 1
     assert {"matched", "unmatched"} <= seen
-    assert told == Counter(row for row in join.out if row[1] is not None)
+    assert explained == Counter(row for row in join.out if row[1] is not None)

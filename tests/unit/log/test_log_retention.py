@@ -83,7 +83,7 @@ def test_a_reader_that_comes_in_between_is_kept_for(
         if new.first == 4:
             try:
                 filled.set_reader("second", 1)
-            except LogTruncated as error:  # it must not be told that all is well
+            except LogTruncated as error:  # it must not seem to have worked
                 errors.append(error)
 
     monkeypatch.setattr(history, "record_bounds", record_then_register)

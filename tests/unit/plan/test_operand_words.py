@@ -1,4 +1,4 @@
-"""Operands of a theta join are told as the query wrote them."""
+"""Operands of a theta join are shown as the query wrote them."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def test_a_comparison_goes_from_level_to_level() -> None:
 
 
 def test_the_papers_costs_give_back_the_papers_statements() -> None:
-    """They are inputs: the reckoning is right if one core's budget is met exactly."""
+    """They are inputs: the model is right if it spends one core's budget exactly."""
     costs = paper_costs()
     count = costs.comparison_ns(2**21 / 28, timed=False)
     assert 5200 * 2**21 / 28 * count == pytest.approx(1e9)

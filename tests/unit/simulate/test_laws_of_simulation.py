@@ -83,7 +83,7 @@ def test_what_is_held_is_what_the_busiest_server_allows(
 @pytest.mark.parametrize("design", PARALLEL)
 @pytest.mark.parametrize("costs", [Costs(), paper_costs()], ids=["placeholders", "paper"])
 def test_more_cores_hold_no_less(design: Design, costs: Costs) -> None:
-    """But for CellJoin's coordinator, whose work grows with the cores: it is told apart below."""
+    """Except with CellJoin, whose coordinator has more work with more cores: see below."""
     most = 16 if design == "cell" else 64
     counts = [1 << power for power in range(7) if 1 << power <= most]
     held = [sustained_rate(Setup(design, cores, WindowSize(rows=1 << 20)), costs) for cores in counts]

@@ -29,7 +29,7 @@ def held(design: Design, cores: int, window: WindowSize = QUARTER, physical: int
 
 
 def test_splitjoin_holds_1_6_times_low_latency_handshake_join_at_28_cores() -> None:
-    """That 1.6 (section 7.2) is an input of `paper_costs`, as is 4,400 rows/s: the reckoning and the
+    """That 1.6 (section 7.2) is an input of `paper_costs`, as is 4,400 rows/s: the cost model and the
     simulation must give them back. Found: the gain grows with the cores, which is what "up to 60 %" says."""
     gains = [held("split", cores) / held("low-latency", cores) for cores in (4, 16, 28)]
     assert gains == sorted(gains)

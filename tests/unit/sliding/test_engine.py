@@ -129,7 +129,7 @@ def test_punctuations_say_what_has_been_read(every: int) -> None:
                 side = "left" if row["t"] > row["right_t"] else "right"
                 if row["t"] != row["right_t"]:  # of the same instant: either may have come first
                     assert max(row.values()) >= stream[said[side]].time if said[side] >= 0 else True
-    # One every so many rows, and one for what is left when the join is settled.
+    # One every `every` rows, and one for what is left when the join is settled.
     left_over = any(len(rows) % every for rows in came.values())
     assert stars == {side: len(rows) // every + left_over for side, rows in came.items()}
 
@@ -200,8 +200,8 @@ def test_a_core_that_fails_takes_only_its_part(threads: bool) -> None:
         join.settle()
         found = Counter(map(tuple, join.pairs().tolist()))
     kept = {(row, row) for row in range(rows) if row % 3 != 1}
-    anew = {(rows + row, row) for row in range(rows)}
-    assert found == Counter(kept | anew)
+    again = {(rows + row, row) for row in range(rows)}
+    assert found == Counter(kept | again)
     assert join.lost == {1: rows // 3}
 
 

@@ -16,7 +16,7 @@ ROWS = 100_000
 
 
 def after(left: int, right: int, heat: Heat | None = None) -> Heat:
-    """So many of a hundred thousand rows were of key 7."""
+    """The counts after 100,000 rows on each side, `left` and `right` of them with key 7."""
     keys = [[FrequentKey(7, rows, 0)] if rows else [] for rows in (left, right)]
     return warmed(heat or Heat(), ROWS, *keys)
 

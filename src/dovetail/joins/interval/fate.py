@@ -9,7 +9,7 @@ that, a doubt says so.
     ... came when l was closed                                it came too late
     ... was evicted when l came                               l came too late
     ... was there, and l too                                  r had to make room: the cap per key
-    there is none in the window, but one outside              outside the window: the nearest is told
+    there is none in the window, but one outside              outside the window: the nearest is named
     there is none with a time, or none at all                 nothing to match
     l was closed before its time                              l had to make room: the cap per key
 """

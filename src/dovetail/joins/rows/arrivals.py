@@ -1,5 +1,20 @@
-"""Law: what a task reads of a commit is its share of the rows, in log order, without touching payload; rows
-of hot keys that live in other tasks' buckets come after its own."""
+"""Law: a task reads its share of the rows of a commit, in log order, without touching payload. Rows of hot
+keys from other tasks' buckets come after its own.
+
+Why each pair of a hot key meets in exactly one task. Say the left rows of the key are dealt out. A left row
+is in the task that its row number names, `row % tasks`, and in no other. A right row of the key is in every
+task. So a pair meets where its left row is, and only there. Three things must hold for that:
+
+- A row is dealt by its number in the log, which never changes. Every task, and every step that runs again,
+  computes the same place without asking another task.
+- Both sides decide in the same way whether a row has the key: by the tag and the bucket, `_has`. Both come
+  from the hash, so the two rows of a pair always agree. A colliding key, with the same tag and bucket, is
+  split along with the hot one, and its pairs meet once for the same reason.
+- The home task of the key must not keep all of its rows besides: `_own` drops those that are dealt to others,
+  and `_lent` skips keys that are at home.
+
+`mine` repeats these rules for rows that come from a snapshot. The two must change together.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +39,12 @@ _NONE = Arrivals(*(np.empty(0, np.int64) for _ in range(3)))
 
 
 def arrivals(category: Category, commits: Sequence[Commit], share: Share, side: Side) -> Arrivals:
-    """Hash, time and row number of the rows of a side that are a task's."""
+    """Hash, time and row number of a task's rows of a side."""
     return arrivals_in(category, [info for commit in commits for info in commit.segments], share, side)
 
 
 def arrivals_in(category: Category, infos: Sequence[PlacedSegment], share: Share, side: Side) -> Arrivals:
-    """The same, of some segments."""
+    """The same, from some segments."""
     segments = [category.open_segment(info) for info in infos]
     if share.dealt is not None:
         parts = [_dealt(segment, share, side) for segment in segments]
@@ -42,7 +57,7 @@ def arrivals_in(category: Category, infos: Sequence[PlacedSegment], share: Share
 
 
 def mine(share: Share, side: Side, held: Held, buckets: Int64s) -> NDArray[np.bool_]:
-    """Which rows of a side, given their buckets, are a task's."""
+    """Which rows of a side belong to a task, given their buckets. Must agree with `arrivals`."""
     if share.dealt is not None:
         return share.holds(side, held.row)
     chosen: NDArray[np.bool_] = (buckets >= share.low) & (buckets < share.high)
@@ -53,8 +68,8 @@ def mine(share: Share, side: Side, held: Held, buckets: Int64s) -> NDArray[np.bo
 
 
 def copied_rows(share: Share, side: Side, buckets: Callable[[Int64s], Int64s]) -> AreCopies | None:
-    """Which rows of a side are copies here, of hot keys: another task counts them. `buckets` knows those of
-    rows by their numbers."""
+    """Which rows of a side are copies here, of hot keys. Their home task counts them, so that each row counts
+    once. `buckets` gives the buckets of rows by their numbers."""
     keys = [key for key in share.hot if key.dealt != side and not share.is_home(key)]
     return _with_keys(share, keys, buckets) if keys else None
 
@@ -80,13 +95,14 @@ def split_rows(share: Share, buckets: Callable[[Int64s], Int64s]) -> AreCopies |
 
 
 def _has(share: Share, key: HotKey, tags: NDArray[np.uint32], buckets: Int64s) -> NDArray[np.bool_]:
-    """Which rows have a hot key. Another key may have its tag, in another bucket."""
+    """Which rows have a hot key. The tag is half of the hash; the bucket tells most keys with that tag
+    apart."""
     found: NDArray[np.bool_] = (tags == key.tag) & (buckets == key.hash % share.buckets)
     return found
 
 
 def _dealt(segment: Segment, share: Share, side: Side) -> Arrivals:
-    """Rows without a key, those that the task stores. Their number takes the place of the hash."""
+    """The rows that the task stores, of a join without keys. Their number takes the place of the hash."""
     rows = segment.first_row + np.arange(segment.mapped.num_rows, dtype=np.int64)
     times = segment.mapped.column(TIME).to_numpy()
     kept = share.holds(side, rows)
@@ -96,7 +112,7 @@ def _dealt(segment: Segment, share: Share, side: Side) -> Arrivals:
 
 
 def _own(segment: Segment, share: Share, side: Side) -> Iterator[Arrivals]:
-    """Rows of the task's buckets, but for those of hot keys that were dealt to others."""
+    """Rows of the task's buckets, except those of hot keys that are dealt to others."""
     rows = _between(segment, share.low, share.high)
     if not len(rows.row):
         return
@@ -112,6 +128,8 @@ def _own(segment: Segment, share: Share, side: Side) -> Iterator[Arrivals]:
 
 
 def _lent(segment: Segment, share: Share, side: Side) -> Iterator[Arrivals]:
+    """Rows of hot keys from the buckets of other tasks: this task's part of the dealt side, all of the
+    other."""
     for key in share.hot:
         if share.is_home(key):
             continue
@@ -120,7 +138,7 @@ def _lent(segment: Segment, share: Share, side: Side) -> Iterator[Arrivals]:
         taken = tag_of(rows.hash) == key.tag
         if key.dealt == side:
             taken &= rows.row % share.tasks == share.task
-        else:  # what can match nothing needs no copies
+        else:  # a row without a valid time matches nothing, so only the home task has it, and counts it
             taken &= rows.time >= FIRST_TIME
         if taken.any():
             yield Arrivals(*(column[taken] for column in rows))
@@ -134,8 +152,12 @@ def _between(segment: Segment, low: int, high: int) -> Arrivals:
 
 
 def buckets_of(category: Category, start: int, stop: int, rows: Int64s) -> Int64s:
-    """The bucket of each row, by its number; the rows lie in commits `start` to `stop - 1`."""
-    edges = []  # first row of every bucket of every segment, ascending: one binary search a row
+    """The bucket of each row, by its number; the rows are in commits `start` to `stop - 1`."""
+    # The first row of every bucket of every segment. They ascend, and a segment has one edge per bucket even
+    # if the bucket is empty: so the position of the last edge at or below a row, modulo the number of
+    # buckets, is the row's bucket. Of equal edges all but the last belong to empty buckets, and "right" finds
+    # the last.
+    edges = []
     for commit in category.commits(start, stop):
         for info in commit.segments:
             counts = np.asarray(info.rows_per_bucket, np.int64)

@@ -1,7 +1,7 @@
 """The rows of one key, as far as the log still has them.
 
-Law: all of them and only they. Where the hash of the key can be told, one bucket of each segment is read;
-whose rows they are is decided by the key columns.
+Law: all of them and no others. If the hash of the key can be computed, only one bucket of each segment is
+read; the key columns decide which of its rows have the key.
 """
 
 from __future__ import annotations

@@ -53,10 +53,10 @@ class Fitting:
 
 @dataclass
 class Candidates:
-    """Of one left row, whose operands are `left`. Of the right rows `in_window`, each part of the condition
-    fails for so many (`failing`); `closest` is the number of the one for which the fewest parts fail.
-    `nearest` is the number of the right row nearest to the window of those outside for which the condition
-    holds, `by` how far it is off. `seen`: how many right rows the log has."""
+    """The candidates of one left row, whose operands are `left`. `failing`: for how many of the right rows
+    `in_window` each part of the condition fails. `closest`: the number of the right row for which the fewest
+    parts fail. `nearest`: of the rows outside the window for which the condition holds, the number of the one
+    nearest to it; `by` is its distance. `seen`: how many right rows the log has."""
 
     beyond: Beyond
     left: Mapping[str, pa.Array]

@@ -1,6 +1,6 @@
-"""Where rows stand to each other that entered in turns: for windows that count rows.
+"""How many rows of the other side had entered when a row did: for windows that count rows.
 
-A row's number says how many of its own side entered before it; here is told how many of the other did.
+A row's number says how many rows of its own side entered before it. The turns say how many of the other side.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""What became of left rows of a theta join, and why: as `fate.py` has it for joins by interval.
+"""What became of left rows of a theta join, and why: as in `interval/fate.py`.
 
 l is a miss.  A right row in its window, for which the condition holds ...   then
 ... came when l was closed                                                   it came too late
 ... had been let go when l came                                              l came too late
 there are rows in the window, but the condition holds for none               which part fails how often
-there are none in the window, but it holds for one outside                   the nearest is told
+there are none in the window, but it holds for one outside                   the nearest is named
 it holds for none that the log has                                           nothing to match
 """
 
@@ -34,8 +34,8 @@ from dovetail.model.theta_text import condition_text, conjuncts
 from dovetail.model.time_codes import unusable
 
 _ATTEMPTS = 5
-MOST_TOLD = 100
-"""Partners of a row that are told; a theta join may find any number."""
+MOST_SHOWN = 100
+"""Partners of a row that are shown; a theta join may find any number."""
 ThetaReason = Literal[
     "invalid_time", "right_late", "left_late", "condition_fails", "outside_window", "no_right_row"
 ]
@@ -140,7 +140,7 @@ class _Explaining:
         known, timed = self.known, self.theta.rows is None
         invalid = timed and unusable(left.time_us) is not None
         outcome = theta_replay(known.spec, self.theta, known.records, self.turns, left, found)
-        partners = outcome.partners[:MOST_TOLD]
+        partners = outcome.partners[:MOST_SHOWN]
         rows = self._rows([row for row, _ in partners])
         if outcome.taken is None:
             status: Status = "not_taken"

@@ -1,4 +1,4 @@
-"""The theta join: two streams, any condition over both rows, a window of event time or of so many rows.
+"""The theta join: two streams, any condition over both rows, a window of event time or a number of rows.
 
 Idea. Without an equality there is no key to shard by. SplitJoin separates storing from processing: every task
 sees all new rows, stores its round-robin share of them, and probes what it has stored. Each pair meets where
@@ -16,20 +16,20 @@ Vocabulary. join core = task; sub-window = what a task stores; distribution tree
 maps; expiration = closing (left rows) and evicting (right rows).
 
 Differs. Rows come by steps, not one by one: in a step new left rows see all new right rows and those
-retained, new right rows see the left rows that were open (as in `interval.py`). Tasks do not count rows to
-find out whose turn it is: the row's number in the log says it, so that another number of tasks deals them
-anew. The paper knows inner joins. Where a left row must decide alone (outer, semi, anti, at most one
-partner), left rows are dealt out and right rows are stored by every task. There are no punctuations: a task
-sorts what it puts out in a step, and across tasks there is an order only with one task.
+retained, new right rows see the left rows that were open (as in `interval/step.py`). Tasks do not count rows
+to find out whose turn it is: the row's number in the log decides, so rows can be dealt again to another
+number of tasks. The paper knows inner joins. Where a left row must decide alone (outer, semi, anti, at most
+one partner), left rows are dealt out and right rows are stored by every task. There are no punctuations: a
+task sorts what it puts out in a step, and across tasks there is an order only with one task.
 
 Law. With a window of event time: the rows of `interval.step`, with the condition in place of equal keys.
-With a window of rows: `l` and `r` match if, when the later of them enters, the other is among the last so
-many rows of its side. Rows enter in turns, commits of one side after commits of the other, as the offset
-recorded: so the result does not depend on how the turns are cut into steps. A left row is open until so
-many have entered after it.
+With a window of N rows: `l` and `r` match if, when the later of them enters, the other is among the last N
+rows of its side. Rows enter in turns, commits of one side after commits of the other, as the offset recorded:
+so the result does not depend on how the turns are cut into steps. A left row is open until N left rows have
+entered after it.
 
 Cost. A search and its candidates for every new row in every task; the candidates are what tasks share.
-What is held is indexed once, when it comes (`theta_runs.py`): a step does not look at all of its window.
+What is held is indexed once, when it comes (`theta/runs.py`): a step does not look at all of its window.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Turn(NamedTuple):
 
 
 Indexed = dict[Side, list[Run]]
-"""The runs of both sides' rows. A side that is not in it has to be indexed anew, from its ring."""
+"""The sorted runs of both sides. A side that is missing is indexed again, from its ring."""
 
 
 class Means(NamedTuple):
@@ -202,7 +202,7 @@ def _decided(
 
 
 def _index(means: Means, reach: tuple[int, int] | None, side: Side, state: JoinState) -> Runs:
-    """The index of what is held of a side: as it was, or made anew from the ring and the log."""
+    """The index of a side's buffered rows: as it was, or made again from the ring and the log."""
     types = {of: {name: column.type for name, column in means.operands(of, NONE).items()} for of in SIDES}
     layout = Layout(means.theta, reach, side, types)
     if side not in means.indexed or not all(run.fits(layout) for run in means.indexed[side]):

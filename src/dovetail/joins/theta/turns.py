@@ -1,7 +1,8 @@
-"""The order in which the commits of a step entered, told from its record: for joins whose windows count rows.
+"""The order in which the commits of a step entered, from its record: for joins whose windows count rows.
 
-Law: it is that of the coordinator (`time/coordinator.py`): while both streams have commits, of the one of
-which fewer rows have entered, left where both are equal; else of the one that has.
+Law: it is the coordinator's order (`time/coordinator.py`). While both streams have commits, the next one
+comes from the stream of which fewer rows have entered, or from the left one if they are equal. Then the rest
+follows.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""What became of the left rows of one key in their windows, and why: as `fate.py` has it for joins by
-interval, a window at a time.
+"""What became of the left rows of one key in their windows, and why: as in `interval/fate.py`, one window at
+a time.
 
     l is alone in a window that is over.  ...                             then
     the window was over when l came                                       l came too late
@@ -7,7 +7,7 @@ interval, a window at a time.
     of a session: r came when one of its own would have been over         r came too late for any session
     of a session: r had left with a session of its own when l came        l came too late for it
     of a session: r is near enough, but the session was cut before it     the longest a session may last
-    there is none in it, but one outside                                  outside: the nearest is told
+    there is none in it, but one outside                                  outside: the nearest is named
     there is none with a time, or none at all                             nothing to match
 """
 

@@ -1,9 +1,9 @@
-"""Law: what is said of a left row within windows is what `windowed.step` does with it: the steps on record
-are run again for the rows of one key, as `replay.py` does it for joins by interval.
+"""Law: what is reported about a left row within windows is what `windowed.step` did with it. The recorded
+steps run again for the rows of one key, as `interval/replay.py` does it for interval joins.
 
-Every window that is over lets its left rows out in a full join, in pairs or alone; so one lazy replay as a
-full join tells when each window of a row was over, and whom it met there. An eager join gives the same pairs,
-sooner: when is told by a second replay.
+When a window of a full join is over, its left rows come out, in pairs or alone. So one lazy replay as a full
+join shows when each window of a row was over, and which rows it met there. An eager join gives the same pairs
+sooner; a second replay finds out when.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _steps(
     left: Sequence[KeyRow],
     right: Sequence[KeyRow],
 ) -> Iterator[tuple[int, Emitted]]:
-    """What comes out, step by step. After an end the state begins anew."""
+    """What comes out, step by step. After an end the state starts empty."""
     came_left = by_step(left, steps_taken(left, [record.left.stop for record in records]))
     came_right = by_step(right, steps_taken(right, [record.right.stop for record in records]))
     for at, record in enumerate(records):

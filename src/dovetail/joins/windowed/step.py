@@ -52,7 +52,8 @@ equal where the keys are."""
 
 _LOWEST = -(2**62)
 MARKED = 1 << 24
-"""Windows between the first and the last of a step that are told apart by how far they are from the first."""
+"""If fewer windows than this are between the first and the last, those in use are marked in an array.
+Otherwise they are sorted."""
 
 
 class Means(NamedTuple):
@@ -369,7 +370,7 @@ def _sessions(
     at_left = len(left.row)
     if means.key_numbers is None:
         keys = np.concatenate([left.tag, right.tag]).astype(np.int64)
-    else:  # no pairs are at hand of which to compare the keys
+    else:  # tags may collide, and there are no pairs yet whose keys could be compared
         keys = means.key_numbers(left.row, right.row)
     times = np.concatenate([left.time, right.time])
     order = np.lexsort((times, keys))

@@ -1,4 +1,4 @@
-"""What the operator of a join without Spark is told, by mode: what the planner would make of a query."""
+"""The configuration of a join without Spark, by mode: what the planner would make of a query."""
 
 from __future__ import annotations
 

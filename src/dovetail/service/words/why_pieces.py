@@ -81,7 +81,7 @@ def at_words(at: At | None) -> str:
 
 
 def payload_of(row: KeyRow) -> dict[str, Any]:
-    """The columns under the names they had before the join told the sides apart."""
+    """The columns under their own names, without the prefix that the join gives each side."""
     names = {name: name[3:] if name.startswith(("_l_", "_r_")) else name for name in row.values}
     return {
         plain_: row.values[name] for name, plain_ in names.items() if not name.startswith(("_key_", "_on_"))

@@ -112,16 +112,16 @@ def to_json(answer: Answer, application: str) -> dict[str, Any]:
 def _fate_json(fate: AnyFate, known: Known) -> dict[str, Any]:
     match fate:
         case WindowFate():
-            told = window_json(fate)
+            details = window_json(fate)
         case ThetaFate():
-            told = theta_json(fate)
+            details = theta_json(fate)
         case _:
-            told = interval_json(fate, known)
+            details = interval_json(fate, known)
     return {
         "left": row_json(fate.left),
         "status": fate.status,
         "taken": at_json(fate.taken),
-        **told,
+        **details,
         "doubts": list(fate.doubts),
         "words": fate_lines(fate, known),
     }
