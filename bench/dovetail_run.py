@@ -15,7 +15,7 @@ from bench.measure import Figures
 from bench.workload import END_ROWS, SCHEMAS, Dataset, Side
 from dovetail.errors import RunError
 from dovetail.service.cli.run import run_application
-from dovetail.service.run_snapshot import RunSnapshot
+from dovetail.service.figures import RunFigures
 from dovetail.spark.session import open_session
 
 _QUERY = """\
@@ -95,7 +95,7 @@ class Engine:
         pql.write_text(query(dataset, window_us, join))
         told_s = 0.0
 
-        def on_snapshot(now: RunSnapshot) -> None:
+        def on_figures(now: RunFigures) -> None:
             nonlocal told_s
             if now.elapsed_s - told_s >= 2:
                 told_s = now.elapsed_s
@@ -108,7 +108,7 @@ class Engine:
             master=self._master,
             mode="drain",
             settings={},
-            on_snapshot=on_snapshot,
+            on_figures=on_figures,
             spark=self._spark,
         )
         elapsed_s = time.perf_counter() - began

@@ -105,7 +105,7 @@ def _run(spark: Any, data: Path, rows: int, tasks: int, work: Path) -> tuple[flo
         master="local[2]",
         mode="drain",
         settings={},
-        on_snapshot=lambda now: None,
+        on_figures=lambda now: None,
         spark=spark,
     )
     return time.perf_counter() - began, summary.joins[0].matches

@@ -21,8 +21,8 @@ from dovetail.service.cli.stop_signals import stopped_by_signals
 from dovetail.service.demo import APPLICATION
 from dovetail.service.demo.feed import Feeder, create_categories
 from dovetail.service.demo.streams import DemoStreams
-from dovetail.service.run_snapshot import RunSnapshot, StreamSnapshot
-from dovetail.service.snapshots import Follower
+from dovetail.service.figures import RunFigures, StreamFigures
+from dovetail.service.follower import Follower
 
 RESULT = DemoResult(
     left_rows=603_883,
@@ -69,10 +69,10 @@ def test_the_report_begins_with_joined_rows() -> None:
 
 
 def test_the_two_phases_have_names_and_say_what_they_wait_for() -> None:
-    start = RunSnapshot(APPLICATION, 0.1, "starting", waiting="waiting for Spark to start")
+    start = RunFigures(APPLICATION, 0.1, "starting", waiting="waiting for Spark to start")
     assert live_phase(start).phase == "phase 1 of 2: starting"
     assert live_phase(start).waiting == "waiting for Spark to start"
-    streams = (StreamSnapshot("client_events", "left"), StreamSnapshot("server_events", "right"))
+    streams = (StreamFigures("client_events", "left"), StreamFigures("server_events", "right"))
     live = replace(start, phase="joining", streams=streams, waiting="")
     assert live_phase(live).phase == "phase 1 of 2: live"
     assert "first rows of both streams" in live_phase(live).waiting
@@ -85,7 +85,7 @@ def test_the_two_phases_have_names_and_say_what_they_wait_for() -> None:
 
 def test_a_second_run_goes_on_where_the_first_stopped() -> None:
     """While Spark starts the second run, the view keeps its numbers and its clock."""
-    now, seen = [10.0], list[RunSnapshot]()
+    now, seen = [10.0], list[RunFigures]()
     follower = Follower(seen.append, clock=lambda: now[0])
     follower.starting("app")
     assert (seen[-1].elapsed_s, seen[-1].phase) == (0.0, "starting")

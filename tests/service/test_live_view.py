@@ -1,4 +1,4 @@
-"""The live view: what a snapshot looks like, that nothing moves while numbers change, and the plain lines."""
+"""The live view: what figures look like, that nothing moves while numbers change, and the plain lines."""
 
 from __future__ import annotations
 
@@ -11,47 +11,47 @@ from rich.console import Console
 
 from dovetail.service import units
 from dovetail.service.cli.live_view import PLAIN_WIDTH, LiveView, plain_lines, render
-from dovetail.service.run_snapshot import (
+from dovetail.service.figures import (
     HISTORY_LENGTH,
-    JoinSnapshot,
+    JoinFigures,
     Memory,
-    ReplaySnapshot,
-    RunSnapshot,
-    StreamSnapshot,
+    RebuildFigures,
+    RunFigures,
+    StreamFigures,
     extended,
 )
 
 RISING = tuple(float(rate) for rate in range(0, 24_000, 800))
-SNAPSHOT = RunSnapshot(
+SNAPSHOT = RunFigures(
     application="search_quality",
     elapsed_s=47.3,
     phase="joining",
     streams=(
-        StreamSnapshot("client_events", "left", 1_240_312, 20133.4, 1_534_761_612_000_000, 1_240, 3, RISING),
-        StreamSnapshot(
+        StreamFigures("client_events", "left", 1_240_312, 20133.4, 1_534_761_612_000_000, 1_240, 3, RISING),
+        StreamFigures(
             "server_events", "right", 1_021_220, 17011.2, 1_534_761_790_000_000, 0, 0, RISING[::-1]
         ),
     ),
-    joins=(JoinSnapshot("searches", 183_220, 512_009, 1_004_112, 81_233, 0, 1_204, 0.92441, 31_457_280),),
+    joins=(JoinFigures("searches", 183_220, 512_009, 1_004_112, 81_233, 0, 1_204, 0.92441, 31_457_280),),
     out_rows=1_085_345,
     out_rows_per_s=19_922.0,
     out_rate_history=RISING,
     memory=Memory(1_503_238_553, "PSS"),
     output="parquet  results/joined_searches",
 )
-EMPTY = RunSnapshot(
+EMPTY = RunFigures(
     application="search_quality",
     elapsed_s=0.4,
     phase="starting",
-    streams=(StreamSnapshot("client_events", "left"), StreamSnapshot("server_events", "right")),
-    joins=(JoinSnapshot("searches"),),
+    streams=(StreamFigures("client_events", "left"), StreamFigures("server_events", "right")),
+    joins=(JoinFigures("searches"),),
 )
 GOLDEN = Path(__file__).parent / "live_view"
 
 
-def drawn(snapshot: RunSnapshot, columns: int) -> str:
+def drawn(figures: RunFigures, columns: int) -> str:
     console = Console(width=columns, file=io.StringIO(), record=True, color_system=None)
-    console.print(render(snapshot, columns))
+    console.print(render(figures, columns))
     return "\n".join(line.rstrip() for line in console.export_text().splitlines()) + "\n"
 
 
@@ -60,7 +60,7 @@ def test_looks_as_it_should(columns: int) -> None:
     assert drawn(SNAPSHOT, columns) == (GOLDEN / f"joining-{columns}.txt").read_text()
 
 
-REPLAYING = replace(SNAPSHOT.joins[0], replay=ReplaySnapshot(0.634, 4_204_000.0, 3.2))
+REPLAYING = replace(SNAPSHOT.joins[0], replay=RebuildFigures(0.634, 4_204_000.0, 3.2))
 
 
 @pytest.mark.parametrize("columns", [80, 120])
@@ -73,7 +73,7 @@ def test_a_rebuild_is_seen_and_moves_nothing(columns: int) -> None:
 
 
 def test_a_replay_of_which_nothing_is_read_yet_has_no_end() -> None:
-    began = replace(REPLAYING, replay=ReplaySnapshot(0.0, 0.0, None))
+    began = replace(REPLAYING, replay=RebuildFigures(0.0, 0.0, None))
     assert "rebuilding the join state: 0 %, 0 rows/s  ──" in drawn(replace(SNAPSHOT, joins=(began,)), 80)
 
 
@@ -114,8 +114,8 @@ def test_plain_lines() -> None:
 
 def test_plain_lines_fit_whatever_the_numbers() -> None:
     most = 10**15
-    join = JoinSnapshot("j" * 80, *[most] * 6, 1.0, most, missed=most, invalid_rows=most, capped_rows=most)
-    streams = tuple(StreamSnapshot("s" * 80, side, most, 1e15, 0, most) for side in ("left", "right"))
+    join = JoinFigures("j" * 80, *[most] * 6, 1.0, most, missed=most, invalid_rows=most, capped_rows=most)
+    streams = tuple(StreamFigures("s" * 80, side, most, 1e15, 0, most) for side in ("left", "right"))
     wide = replace(
         SNAPSHOT, application="a" * 80, joins=(join, REPLAYING), streams=streams, waiting="w" * 200
     )

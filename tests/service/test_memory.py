@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from dovetail.service.figures import Memory
 from dovetail.service.memory import EVERY_S, MemoryMeter
-from dovetail.service.run_snapshot import Memory
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from dovetail.log.category import Category
 from dovetail.service.cli.run import run_application
 from dovetail.service.committed_files import committed_files
-from dovetail.service.run_snapshot import RunSnapshot, RunSummary
+from dovetail.service.figures import RunFigures, RunSummary
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,7 +40,7 @@ class Application:
         mode: Mode = "drain",
         *,
         stop: threading.Event | None = None,
-        on_snapshot: Callable[[RunSnapshot], None] | None = None,
+        on_figures: Callable[[RunFigures], None] | None = None,
     ) -> RunSummary:
         """Run a query text; `{here}` in it is the application's folder."""
         path = self.folder / "app.pql"
@@ -51,7 +51,7 @@ class Application:
             master="local[2]",
             mode=mode,
             settings={},
-            on_snapshot=on_snapshot,
+            on_figures=on_figures,
             stop=stop,
             spark=self.spark,
         )

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from dovetail.service.run_snapshot import RunSnapshot
+from dovetail.service.figures import RunFigures
 from laws.effort import THOROUGH
 from spark.application import Application
 from spark.batch import ON, database, differences, join_sql
@@ -26,12 +26,12 @@ def test_windows_close_although_the_other_stream_has_stopped(application: Applic
     write_files(right, application.folder / "r", 1)
     stop, alone = threading.Event(), []
 
-    def look(now: RunSnapshot) -> None:
+    def look(now: RunFigures) -> None:
         alone.append(now.joins[0].left_alone if now.joins else 0)
         if alone[-1] > 0.75 * ROWS:
             stop.set()
 
-    application.run(PQL % pacing, "stream", stop=stop, on_snapshot=look)
+    application.run(PQL % pacing, "stream", stop=stop, on_figures=look)
     assert alone[-1] > 0.75 * ROWS
     (join,) = application.run(PQL % pacing, "drain").joins
     assert join.late_rows == 0

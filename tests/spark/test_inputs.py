@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dovetail.errors import InputError
-from dovetail.service.run_snapshot import RunSnapshot
+from dovetail.service.figures import RunFigures
 from spark.application import Application
 from spark.batch import ON, database, differences, join_sql
 from spark.events import events, write_files
@@ -38,7 +38,7 @@ def test_a_bad_file_that_arrives_while_the_stream_runs(application: Application)
     bad = application.folder / "r" / "part-00001.parquet"
     spoil = threading.Event()
 
-    def spoil_when_rows_came(now: RunSnapshot) -> None:
+    def spoil_when_rows_came(now: RunFigures) -> None:
         if not spoil.is_set() and all(stream.rows_in for stream in now.streams) and now.streams:
             spoil.set()
             draft = bad.with_name(".draft")
@@ -46,7 +46,7 @@ def test_a_bad_file_that_arrives_while_the_stream_runs(application: Application)
             draft.rename(bad)
 
     with pytest.raises(InputError, match="not a whole Parquet file") as raised:
-        application.run(PQL, "stream", on_snapshot=spoil_when_rows_came)
+        application.run(PQL, "stream", on_figures=spoil_when_rows_came)
     assert Path(str(raised.value.where)).name == bad.name
     assert raised.value.hint
     bad.unlink()

@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from dovetail.service import metrics_reporter
 from dovetail.service.cli import main as cli
 from dovetail.service.cli.run import run_application
-from dovetail.service.run_snapshot import RunSnapshot
+from dovetail.service.figures import RunFigures
 from spark.application import Application
 from spark.events import events, write_files
 from spark.pairs import pairs
@@ -74,7 +74,7 @@ def test_served_while_it_runs(application: Application, monkeypatch: pytest.Monk
         port = free.getsockname()[1]
     stop, fetched = threading.Event(), []
 
-    def look(now: RunSnapshot) -> None:
+    def look(now: RunFigures) -> None:
         if now.joins and now.joins[0].matches:
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
                 fetched.append(samples(answer.read().decode()))
@@ -90,7 +90,7 @@ def test_served_while_it_runs(application: Application, monkeypatch: pytest.Monk
         master="local[2]",
         mode="stream",
         settings={},
-        on_snapshot=look,
+        on_figures=look,
         stop=stop,
         spark=application.spark,
         metrics_port=port,

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from dovetail.log.ingest.append import append_file
 from dovetail.log.ingest.files import find_files
-from dovetail.service.run_snapshot import RunSnapshot
+from dovetail.service.figures import RunFigures
 from spark.application import Application
 from spark.batch import ON, add, count, database, differences, join_sql
 from spark.events import events, write_files
@@ -96,7 +96,7 @@ STREAM_PQL = """
 def test_a_stream_that_is_fed_stopped_and_drained(application: Application) -> None:
     parts = 5
     left, right = events(ROWS, 3000, seed=3), events(ROWS, 3000, seed=4)
-    stop, latest, failures = threading.Event(), [RunSnapshot("", 0.0, "")], []
+    stop, latest, failures = threading.Event(), [RunFigures("", 0.0, "")], []
 
     def feed(part: int) -> None:
         low, rows = part * ROWS // parts, ROWS // parts
@@ -109,7 +109,7 @@ def test_a_stream_that_is_fed_stopped_and_drained(application: Application) -> N
     def run() -> None:
         try:
             application.run(
-                STREAM_PQL, "stream", stop=stop, on_snapshot=lambda snapshot: latest.__setitem__(0, snapshot)
+                STREAM_PQL, "stream", stop=stop, on_figures=lambda figures: latest.__setitem__(0, figures)
             )
         except BaseException as error:
             failures.append(error)

@@ -12,8 +12,8 @@ import pytest
 
 from dovetail.engine.measure import JoinMeasure
 from dovetail.service.cli import main as cli
+from dovetail.service.figures import RunFigures
 from dovetail.service.metrics import measured
-from dovetail.service.run_snapshot import RunSnapshot
 from spark.application import Application
 from spark.batch import count, database, differences, join_sql
 from spark.events import write_files
@@ -52,13 +52,13 @@ class Running:
 
     def __init__(self, application: Application, tables: dict[str, pa.Table]) -> None:
         self.application, self.tables = application, tables
-        self.stop, self.failures, self.last = threading.Event(), [], RunSnapshot("", 0.0, "")
+        self.stop, self.failures, self.last = threading.Event(), [], RunFigures("", 0.0, "")
         self.thread = threading.Thread(target=self._run)
 
     def _run(self) -> None:
         try:
             self.application.run(
-                PQL, "stream", stop=self.stop, on_snapshot=lambda now: setattr(self, "last", now)
+                PQL, "stream", stop=self.stop, on_figures=lambda now: setattr(self, "last", now)
             )
         except BaseException as error:
             self.failures.append(error)

@@ -7,7 +7,7 @@ import threading
 from itertools import pairwise
 
 from dovetail.engine.step_log import StepLog
-from dovetail.service.run_snapshot import JoinSnapshot, RunSnapshot
+from dovetail.service.figures import JoinFigures, RunFigures
 from spark.application import Application
 from spark.batch import ON, count, database, differences, join_sql
 from spark.events import events, write_files
@@ -43,7 +43,7 @@ def test_estimated_time(application: Application) -> None:
     assert differences(db, "FROM found", expected) == {}
 
 
-def agree(application: Application, summary: JoinSnapshot) -> None:
+def agree(application: Application, summary: JoinFigures) -> None:
     """Every step of both runs is on record, and the records say what the summary says."""
     records = StepLog(application.home, f"apps/app/state/{summary.name}").read()
     assert [record.step for record in records] == list(range(1, len(records) + 1))
@@ -77,7 +77,7 @@ def test_a_stream_that_is_ahead_waits(application: Application) -> None:
     stop, fed = threading.Event(), threading.Event()
     waiting: list[int] = []
 
-    def feed_while_right_waits(now: RunSnapshot) -> None:
+    def feed_while_right_waits(now: RunFigures) -> None:
         left, right = now.streams or (None, None)
         if left is None or right is None or right.rows_in < ROWS:
             return
@@ -89,7 +89,7 @@ def test_a_stream_that_is_ahead_waits(application: Application) -> None:
         elif left.rows_in == ROWS and left.backlog_rows + right.backlog_rows == 0:
             stop.set()
 
-    application.run(pql, "stream", stop=stop, on_snapshot=feed_while_right_waits)
+    application.run(pql, "stream", stop=stop, on_figures=feed_while_right_waits)
     assert waiting[-1] > ROWS // 4
     records = StepLog(application.home, "apps/app/state/pairs").read()
     assert any(record.right.paused and record.right.backlog_us for record in records)

@@ -48,7 +48,7 @@ from dovetail.joins.sample import Sample
 from dovetail.joins.state import JoinState
 from dovetail.joins.step_input import LiveState
 from dovetail.joins.streams import Times
-from dovetail.joins.theta.runs import Run
+from dovetail.joins.theta.runs import SortedRun
 from dovetail.kernels import ring as rings
 from dovetail.kernels.ring import BLOCK_ROWS, ENTRY, Ring
 from dovetail.log import document
@@ -137,7 +137,7 @@ class LiveIndex:
     _generation: int = 0
     _files: dict[str, tuple[str, int, bool]] = field(default_factory=dict)
     _rings: dict[str, Ring] = field(default_factory=dict)
-    _runs: dict[Side, list[Run]] = field(default_factory=dict)
+    _runs: dict[Side, list[SortedRun]] = field(default_factory=dict)
 
     @contextmanager
     def exclusively(self) -> Iterator[None]:

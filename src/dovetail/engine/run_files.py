@@ -22,12 +22,12 @@ import numpy as np
 import xxhash
 
 from dovetail.errors import StateError
-from dovetail.joins.theta.runs import Run
+from dovetail.joins.theta.runs import SortedRun
 from dovetail.model.share import SIDES, Side
 
-Runs = dict[Side, list[Run]]
+Runs = dict[Side, list[SortedRun]]
 _NAME = re.compile(r"[0-9a-f]{32}\.run")
-_mapped: dict[str, Run] = {}
+_mapped: dict[str, SortedRun] = {}
 """Runs that this process has mapped or made, by path."""
 
 
@@ -123,7 +123,7 @@ def _forget_others(directory: Path, kept: set[str]) -> None:
             del _mapped[path]
 
 
-def _saved(directory: Path, run: Run) -> RunFile:
+def _saved(directory: Path, run: SortedRun) -> RunFile:
     described = RunFile(run.name, len(run), run.lines, len(run.words), run.nullable, run.loose, run.checksum)
     if run.name:
         return described
@@ -149,7 +149,7 @@ def _saved(directory: Path, run: Run) -> RunFile:
     return described._replace(name=run.name, checksum=run.checksum)
 
 
-def _loaded(directory: Path, file: RunFile) -> Run | None:
+def _loaded(directory: Path, file: RunFile) -> SortedRun | None:
     path = directory / file.name
     try:
         size = path.stat().st_size
@@ -172,6 +172,6 @@ def _loaded(directory: Path, file: RunFile) -> Run | None:
     if flags.max(initial=0) > 1:
         return None
     there = flags.view(np.bool_).reshape(-1, file.rows)
-    run = Run(rows[0], values, file.lines, words, there, file.loose, file.name, file.checksum)
+    run = SortedRun(rows[0], values, file.lines, words, there, file.loose, file.name, file.checksum)
     _mapped[str(path)] = run
     return run

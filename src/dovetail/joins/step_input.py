@@ -13,7 +13,7 @@ from dovetail.joins.rows.gather import Rows, same_keys
 from dovetail.joins.sample import Sample
 from dovetail.joins.state import JoinState
 from dovetail.joins.streams import Arrivals, Times
-from dovetail.joins.theta.runs import Run
+from dovetail.joins.theta.runs import SortedRun
 from dovetail.log.category import Category
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import JoinOffset
@@ -30,7 +30,7 @@ class LiveState(NamedTuple):
     state: JoinState
     sample: Sample
     totals: Totals
-    runs: dict[Side, list[Run]]
+    runs: dict[Side, list[SortedRun]]
 
 
 class StepInput(NamedTuple):

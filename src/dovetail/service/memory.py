@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from dovetail.service.run_snapshot import Memory
+from dovetail.service.figures import Memory
 
 EVERY_S = 2.0
 """For a proportional size the kernel walks through all pages of a process: milliseconds for a large JVM."""

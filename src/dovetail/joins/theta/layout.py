@@ -88,7 +88,7 @@ class Places(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Layout:
+class IndexLayout:
     """`reach` None: times do not count."""
 
     theta: Theta
@@ -187,7 +187,7 @@ class Layout:
 
     def unbounded(self, probes: Looked) -> Bounds:
         """By time alone."""
-        timed = Layout(Theta(), self.reach, self.stored, self.types).bounds(probes)
+        timed = IndexLayout(Theta(), self.reach, self.stored, self.types).bounds(probes)
         room = len(self.bands), len(probes)
         lows = np.concatenate([timed.lows, np.full(room, LOWEST, np.int64)])
         highs = np.concatenate([timed.highs, np.full(room, HIGHEST, np.int64)])

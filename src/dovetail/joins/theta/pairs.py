@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from dovetail.joins.theta.compiled import pairs_kernel, words
 from dovetail.joins.theta.condition import Columns, holds
 from dovetail.joins.theta.kernels.band import in_band
-from dovetail.joins.theta.layout import Bounds, Layout, Looked, Reach, other
-from dovetail.joins.theta.runs import Run, made
+from dovetail.joins.theta.layout import Bounds, IndexLayout, Looked, Reach, other
+from dovetail.joins.theta.runs import SortedRun, made
 from dovetail.model.share import Side
 from dovetail.model.theta import Expression, Theta, operands_in
 
@@ -45,7 +45,7 @@ def find(
 ) -> tuple[Int64s, Int64s]:
     """Pairs (probe, row). `reach` None: times do not count."""
     kinds = [{name: column.type for name, column in some.columns.items()} for some in (probes, rows)]
-    layout = Layout(theta, reach, other(probing), {probing: kinds[0], other(probing): kinds[1]})
+    layout = IndexLayout(theta, reach, other(probing), {probing: kinds[0], other(probing): kinds[1]})
     run = made(layout, np.arange(len(rows)), rows)
     bounds = layout.bounds(probes)
     found = [
@@ -57,7 +57,12 @@ def find(
 
 
 def pairs_in(
-    layout: Layout, probes: Looked, bounds: Bounds, run: Run, gather: Gather, first_row: int | None = None
+    layout: IndexLayout,
+    probes: Looked,
+    bounds: Bounds,
+    run: SortedRun,
+    gather: Gather,
+    first_row: int | None = None,
 ) -> Iterator[tuple[Int64s, Int64s]]:
     """Pairs (probe, position in the run), some at a time. `first_row`: smaller numbers need not be found."""
     if run.loose and not bounds.loose:
@@ -98,7 +103,7 @@ def _pieces(count: int) -> list[slice]:
     return [slice(start, start + CANDIDATES) for start in range(0, count, CANDIDATES)]
 
 
-def _ranges(bounds: Bounds, run: Run, first_row: int | None) -> tuple[Int64s, Int64s, Int64s]:
+def _ranges(bounds: Bounds, run: SortedRun, first_row: int | None) -> tuple[Int64s, Int64s, Int64s]:
     """An order of the probes in which neighbours look at the same rows, and the range of each."""
     count = len(bounds.which)
     if not run.lines:
@@ -119,7 +124,7 @@ def _pays(rest: tuple[Expression, ...]) -> bool:
 
 
 def _compiled(
-    layout: Layout, probes: Looked, which: Int64s, run: Run
+    layout: IndexLayout, probes: Looked, which: Int64s, run: SortedRun
 ) -> Callable[[slice, Ranges], tuple[Int64s, Int64s]]:
     """What of the rest can be compiled; the probes are those of `which`, in that order."""
     own = {
@@ -153,7 +158,7 @@ def _compiled(
 class _ByColumns:
     """Conditions by Arrow. Columns of the run are gathered once, where it has fewer rows than candidates."""
 
-    def __init__(self, layout: Layout, probes: Looked, run: Run, gather: Gather) -> None:
+    def __init__(self, layout: IndexLayout, probes: Looked, run: SortedRun, gather: Gather) -> None:
         self._layout, self._probes, self._run, self._gather = layout, probes, run, gather
         self._whole: Columns | None = None
 

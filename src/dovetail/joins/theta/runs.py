@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from dovetail.joins.buffer import Buffer
 from dovetail.joins.theta.compiled import Words, words
-from dovetail.joins.theta.layout import Bounds, Layout, Looked
+from dovetail.joins.theta.layout import Bounds, IndexLayout, Looked
 from dovetail.kernels.ring import tag_of
 
 Int64s = NDArray[np.int64]
@@ -33,7 +33,7 @@ SLACK_ROWS = 4096
 
 
 @dataclass
-class Run:
+class SortedRun:
     """Rows in the order of the first line of `values`."""
 
     rows: Int64s
@@ -48,7 +48,7 @@ class Run:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def fits(self, layout: Layout) -> bool:
+    def fits(self, layout: IndexLayout) -> bool:
         return len(self.lines) == layout.dimensions and len(self.words) == len(layout.words)
 
     @property
@@ -59,8 +59,8 @@ class Run:
         line: Int64s = self.words[number]
         return line.view(np.float64) if real else line
 
-    def at(self, places: Int64s | Flags) -> Run:
-        return Run(
+    def at(self, places: Int64s | Flags) -> SortedRun:
+        return SortedRun(
             self.rows[places],
             np.ascontiguousarray(self.values[:, places]),
             self.lines,
@@ -69,14 +69,14 @@ class Run:
             self.loose,
         )
 
-    def by(self, dimension: int) -> Run:
+    def by(self, dimension: int) -> SortedRun:
         """The same rows, sorted by a dimension; without any: by number."""
         if not self.lines:
             return self.at(np.argsort(self.rows, kind="stable"))
         lines = (dimension, *(line for line in range(len(self.lines)) if line != dimension))
         turned = self
         if lines != self.lines:
-            turned = Run(
+            turned = SortedRun(
                 self.rows,
                 self.values[[self.lines.index(line) for line in lines]],
                 lines,
@@ -87,13 +87,13 @@ class Run:
         return turned.at(np.argsort(turned.values[0], kind="stable"))  # two runs, end to end: one merge
 
 
-def made(layout: Layout, rows: Int64s, looked: Looked, dimension: int = 0) -> Run:
+def made(layout: IndexLayout, rows: Int64s, looked: Looked, dimension: int = 0) -> SortedRun:
     """A run of rows that may match."""
     places = layout.places(looked)
     columns = [words(looked.columns[name]) for name in layout.words]
     if len(places.which) < len(rows):
         rows, columns = rows[places.which], [column.at(places.which) for column in columns]
-    return Run(
+    return SortedRun(
         rows,
         places.values,
         tuple(range(layout.dimensions)),
@@ -111,12 +111,12 @@ def _flags(columns: list[Words], count: int) -> Flags:
     return np.array([np.ones(count, np.bool_) if c.there is None else c.there for c in columns], np.bool_)
 
 
-def merged(first: Run, second: Run, dimension: int) -> Run:
+def merged(first: SortedRun, second: SortedRun, dimension: int) -> SortedRun:
     order = [second.lines.index(line) for line in first.lines]
     there = [first.there, second.there]
     if first.nullable != second.nullable:
         there = [run.there if run.nullable else np.ones(run.words.shape, np.bool_) for run in (first, second)]
-    return Run(
+    return SortedRun(
         np.concatenate([first.rows, second.rows]),
         np.concatenate([first.values, second.values[order]], axis=1),
         first.lines,
@@ -129,7 +129,7 @@ def merged(first: Run, second: Run, dimension: int) -> Run:
 class Runs:
     """All runs of one side, oldest first. `runs` is changed in place."""
 
-    def __init__(self, layout: Layout, runs: list[Run]) -> None:
+    def __init__(self, layout: IndexLayout, runs: list[SortedRun]) -> None:
         self.layout = layout
         self.runs = runs
 
@@ -151,7 +151,7 @@ class Runs:
             self.runs[:] = [run for run in self.runs if run is not first and run is not second] + [joined]
         self._tidy(buffer)
 
-    def _too_alike(self, loose: bool) -> tuple[Run, Run] | None:
+    def _too_alike(self, loose: bool) -> tuple[SortedRun, SortedRun] | None:
         alike = [run for run in self.runs if run.loose == loose]
         return (alike[-2], alike[-1]) if len(alike) > 1 and len(alike[-2]) < 2 * len(alike[-1]) else None
 
@@ -183,7 +183,7 @@ class Runs:
                     self.runs[number] = run.by(best)
 
 
-def _candidates(run: Run, bounds: Bounds) -> dict[int, float]:
+def _candidates(run: SortedRun, bounds: Bounds) -> dict[int, float]:
     """How many rows lie within the probes' bounds in each dimension, in a sample of both."""
     some = slice(None, None, max(1, bounds.lows.shape[1] // SAMPLE))
     counts = {}

@@ -46,9 +46,9 @@ from dovetail.joins.state import JoinState, close, open_bound, retain_bound
 from dovetail.joins.streams import ENDED, Arrivals, Times, usable
 from dovetail.joins.tactics import Decision, Pairs, Sides, done_at_match, tactic_for
 from dovetail.joins.theta.condition import Columns
-from dovetail.joins.theta.layout import Layout, Looked
+from dovetail.joins.theta.layout import IndexLayout, Looked
 from dovetail.joins.theta.pairs import pairs_in
-from dovetail.joins.theta.runs import Run, Runs, slots_of
+from dovetail.joins.theta.runs import Runs, SortedRun, slots_of
 from dovetail.kernels.pick import NO_ROW
 from dovetail.kernels.ring import tag_of
 from dovetail.model.share import SIDES, Share, Side
@@ -68,7 +68,7 @@ class Turn(NamedTuple):
     stop: int
 
 
-Indexed = dict[Side, list[Run]]
+Indexed = dict[Side, list[SortedRun]]
 """The sorted runs of both sides. A side that is missing is indexed again, from its ring."""
 
 
@@ -204,7 +204,7 @@ def _decided(
 def _index(means: Means, reach: tuple[int, int] | None, side: Side, state: JoinState) -> Runs:
     """The index of a side's buffered rows: as it was, or made again from the ring and the log."""
     types = {of: {name: column.type for name, column in means.operands(of, NONE).items()} for of in SIDES}
-    layout = Layout(means.theta, reach, side, types)
+    layout = IndexLayout(means.theta, reach, side, types)
     if side not in means.indexed or not all(run.fits(layout) for run in means.indexed[side]):
         means.indexed[side] = []
         buffer = state.left if side == "left" else state.right

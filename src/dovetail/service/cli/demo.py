@@ -25,7 +25,7 @@ from dovetail.errors import HomeError
 from dovetail.service import units
 from dovetail.service.cli.arguments import AsJson
 from dovetail.service.demo import APPLICATION
-from dovetail.service.run_snapshot import RunSnapshot
+from dovetail.service.figures import RunFigures
 from dovetail.service.settings import DRIVER_MEMORY, MASTER
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def play(folder: Path, *, seconds: int, rate: int, seed: int, master: str) -> De
 
     with LiveView() as view:
         # Importing PySpark takes seconds on a slow machine: the view is up before that.
-        starting = RunSnapshot(APPLICATION, 0.0, "starting", waiting="waiting for Spark to start")
+        starting = RunFigures(APPLICATION, 0.0, "starting", waiting="waiting for Spark to start")
         view.update(live_phase(starting))
         _join(view, folder, seconds, rate, seed, master)
     return _compared(folder)
@@ -134,7 +134,7 @@ def _join(view: LiveView, folder: Path, seconds: int, rate: int, seed: int, mast
     from dovetail.service.demo.feed import Feeder, create_categories
     from dovetail.service.demo.query import write_query
     from dovetail.service.demo.streams import MINUTE_US, DemoStreams
-    from dovetail.service.snapshots import Follower
+    from dovetail.service.follower import Follower
     from dovetail.spark.session import open_session
 
     home, query = str(folder / "home"), write_query(folder)
@@ -145,9 +145,9 @@ def _join(view: LiveView, folder: Path, seconds: int, rate: int, seed: int, mast
     done = threading.Event()
     feeder = Feeder(streams, *create_categories(home), seconds, done)
 
-    def watch(snapshot: RunSnapshot) -> None:
-        view.update(finishing_phase(snapshot) if done.is_set() else live_phase(snapshot))
-        if snapshot.phase not in ("starting", "stopped"):
+    def watch(figures: RunFigures) -> None:
+        view.update(finishing_phase(figures) if done.is_set() else live_phase(figures))
+        if figures.phase not in ("starting", "stopped"):
             feeder.start_once()
 
     follower = Follower(watch)
@@ -204,22 +204,22 @@ def _compared(folder: Path) -> DemoResult:
     )
 
 
-def live_phase(snapshot: RunSnapshot) -> RunSnapshot:
+def live_phase(figures: RunFigures) -> RunFigures:
     """Phase 1, in words, and what it waits for."""
-    if snapshot.phase == "starting":
-        return replace(snapshot, phase="phase 1 of 2: starting")
-    waiting = snapshot.waiting
-    if not any(stream.rows_in for stream in snapshot.streams):
+    if figures.phase == "starting":
+        return replace(figures, phase="phase 1 of 2: starting")
+    waiting = figures.waiting
+    if not any(stream.rows_in for stream in figures.streams):
         waiting = "waiting for the first rows of both streams"
-    elif not snapshot.out_rows:
+    elif not figures.out_rows:
         waiting = "waiting for the first joined rows: the join starts when both streams have a time"
-    return replace(snapshot, phase="phase 1 of 2: live", waiting=waiting)
+    return replace(figures, phase="phase 1 of 2: live", waiting=waiting)
 
 
-def finishing_phase(snapshot: RunSnapshot) -> RunSnapshot:
+def finishing_phase(figures: RunFigures) -> RunFigures:
     """Phase 2 goes on with the numbers of phase 1."""
     waiting = "the feed has ended: closing the windows that are still open"
-    return replace(snapshot, phase="phase 2 of 2: finishing", waiting=waiting)
+    return replace(figures, phase="phase 2 of 2: finishing", waiting=waiting)
 
 
 def _draw_plan(query: Path, folder: Path) -> Path:

@@ -1,4 +1,4 @@
-"""The live view of a running application: `render` is a pure function of a snapshot, `LiveView` shows it.
+"""The live view of a running application: `render` is a pure function of its figures, `LiveView` shows it.
 
 On a terminal the view is redrawn in place, and its clock goes on while nothing else happens. Anywhere else
 every interval prints a few plain lines, so that the log file of a service stays readable. Both go to stderr:
@@ -21,7 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dovetail.service import units
-from dovetail.service.run_snapshot import JoinSnapshot, ReplaySnapshot, RunSnapshot
+from dovetail.service.figures import JoinFigures, RebuildFigures, RunFigures
 from dovetail.service.words.status_words import replay_words
 
 ENDED = ("stopped", "done")
@@ -50,36 +50,36 @@ def _widths(columns: int) -> _Widths:
     return _Widths(name=columns - 93, spark=24, time=len("2018-08-20 10:40:12"), bar=columns - 25)
 
 
-def render(snapshot: RunSnapshot, columns: int = _FEWEST) -> RenderableType:
+def render(figures: RunFigures, columns: int = _FEWEST) -> RenderableType:
     """The view for a terminal of this width: title, streams, what it waits for, a block per join, output."""
     widths = _widths(columns)
     parts: list[RenderableType] = [
-        _title(snapshot),
+        _title(figures),
         Rule(style=_LINE),
-        _flow(snapshot, widths),
-        Text(snapshot.waiting, style=_WARN, overflow="ellipsis", no_wrap=True),
+        _flow(figures, widths),
+        Text(figures.waiting, style=_WARN, overflow="ellipsis", no_wrap=True),
     ]
-    for join in snapshot.joins:
+    for join in figures.joins:
         parts += [_join(join, widths), Text()]
-    parts.append(Text.assemble(("to  ", _LABEL), snapshot.output, overflow="ellipsis", no_wrap=True))
+    parts.append(Text.assemble(("to  ", _LABEL), figures.output, overflow="ellipsis", no_wrap=True))
     return Padding(Group(*parts), (0, max(1, columns - _MOST + 1), 0, 1))
 
 
-def _title(snapshot: RunSnapshot) -> RenderableType:
+def _title(figures: RunFigures) -> RenderableType:
     line = Table.grid(expand=True)
     line.add_column(no_wrap=True)
     line.add_column(justify="right", no_wrap=True)
     now = Text.assemble(
-        (snapshot.phase, _ACCENT),
+        (figures.phase, _ACCENT),
         ("   memory ", _LABEL),
-        f"{units.size(snapshot.memory.bytes)} {snapshot.memory.kind}",
-        ("   " + units.duration(snapshot.elapsed_s), _LABEL),
+        f"{units.size(figures.memory.bytes)} {figures.memory.kind}",
+        ("   " + units.duration(figures.elapsed_s), _LABEL),
     )
-    line.add_row(Text.assemble(("dovetail  ", _LABEL), (snapshot.application, "bold")), now)
+    line.add_row(Text.assemble(("dovetail  ", _LABEL), (figures.application, "bold")), now)
     return line
 
 
-def _flow(snapshot: RunSnapshot, widths: _Widths) -> RenderableType:
+def _flow(figures: RunFigures, widths: _Widths) -> RenderableType:
     """A row for each input stream, and one for the output."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style=_LABEL)
     table.add_column("", width=5)
@@ -92,7 +92,7 @@ def _flow(snapshot: RunSnapshot, widths: _Widths) -> RenderableType:
     )
     table.add_column("backlog", width=7, justify="right")
     table.add_column("rejected", width=8, justify="right")
-    for stream in snapshot.streams:
+    for stream in figures.streams:
         table.add_row(
             Text(stream.side, style=_LABEL),
             Text(stream.name, overflow="ellipsis", no_wrap=True),
@@ -106,14 +106,14 @@ def _flow(snapshot: RunSnapshot, widths: _Widths) -> RenderableType:
     table.add_row(
         Text("out", style=_LABEL),
         "",
-        units.count(snapshot.out_rows),
-        units.count(round(snapshot.out_rows_per_s)),
-        Text(units.sparkline(snapshot.out_rate_history, widths.spark), style=_ACCENT),
+        units.count(figures.out_rows),
+        units.count(round(figures.out_rows_per_s)),
+        Text(units.sparkline(figures.out_rate_history, widths.spark), style=_ACCENT),
     )
     return table
 
 
-def _join(join: JoinSnapshot, widths: _Widths) -> RenderableType:
+def _join(join: JoinFigures, widths: _Widths) -> RenderableType:
     cells = (
         ("matches", units.count(join.matches)),
         ("left alone", units.count(join.left_alone)),
@@ -143,12 +143,12 @@ def _join(join: JoinSnapshot, widths: _Widths) -> RenderableType:
     )
 
 
-def _match_rate(join: JoinSnapshot, widths: _Widths) -> Text:
+def _match_rate(join: JoinFigures, widths: _Widths) -> Text:
     rate = Text.assemble(("match rate  ", _LABEL), (f"{units.share(join.match_rate):>8}", "bold"), "   ")
     return rate.append_text(_bar(join.match_rate or 0.0, widths.bar))
 
 
-def _replay(replay: ReplaySnapshot, widths: _Widths) -> Text:
+def _replay(replay: RebuildFigures, widths: _Widths) -> Text:
     """Replaces the match rate, which does not change during a replay. The bar takes the room that the words
     leave."""
     words = replay_words(replay.share, replay.rows_per_s, replay.left_s)
@@ -169,28 +169,28 @@ def _bar(fraction: float, width: int) -> Text:
 PLAIN_WIDTH = 120
 
 
-def plain_lines(snapshot: RunSnapshot) -> list[str]:
+def plain_lines(figures: RunFigures) -> list[str]:
     """A few lines for logs, each at most PLAIN_WIDTH characters: the run, its joins, what it waits for. A
     count that should be zero is there only if it is not."""
-    rows = " + ".join(units.count(stream.rows_in) for stream in snapshot.streams) or "0"
-    rate = units.count(round(sum(stream.rows_per_s for stream in snapshot.streams)))
+    rows = " + ".join(units.count(stream.rows_in) for stream in figures.streams) or "0"
+    rate = units.count(round(sum(stream.rows_per_s for stream in figures.streams)))
     first = [
-        f"{_short(snapshot.application)} {snapshot.phase} {units.duration(snapshot.elapsed_s)}",
+        f"{_short(figures.application)} {figures.phase} {units.duration(figures.elapsed_s)}",
         f"in {rows} rows, {rate}/s",
-        f"out {units.count(snapshot.out_rows)} rows, {units.count(round(snapshot.out_rows_per_s))}/s",
-        f"memory {units.size(snapshot.memory.bytes)} {snapshot.memory.kind}",
+        f"out {units.count(figures.out_rows)} rows, {units.count(round(figures.out_rows_per_s))}/s",
+        f"memory {units.size(figures.memory.bytes)} {figures.memory.kind}",
     ]
-    lines = [first, *(_plain_join(join, snapshot) for join in snapshot.joins)]
-    if snapshot.waiting:
-        lines.append([f"  {snapshot.waiting}"])
+    lines = [first, *(_plain_join(join, figures) for join in figures.joins)]
+    if figures.waiting:
+        lines.append([f"  {figures.waiting}"])
     return [_fitting(fields) for fields in lines]
 
 
-def _plain_join(join: JoinSnapshot, snapshot: RunSnapshot) -> list[str]:
+def _plain_join(join: JoinFigures, figures: RunFigures) -> list[str]:
     fields = [f"  join {_short(join.name)}"]
     if join.replay is not None:
         fields.append(replay_words(join.replay.share, join.replay.rows_per_s, join.replay.left_s))
-    backlog = sum(stream.backlog_rows for stream in snapshot.streams)
+    backlog = sum(stream.backlog_rows for stream in figures.streams)
     counts = {"late": join.late_rows, "missed": join.missed, "invalid": join.invalid_rows}
     counts |= {"capped": join.capped_rows, "rejected": join.rejected_rows}
     return [
@@ -199,7 +199,7 @@ def _plain_join(join: JoinSnapshot, snapshot: RunSnapshot) -> list[str]:
         f"open {units.count(join.open_rows)}",
         f"retained {units.count(join.retained_rows)}",
         f"index {units.size(join.index_bytes)}",
-        *([f"backlog {units.count(backlog)}"] if len(snapshot.joins) == 1 else []),
+        *([f"backlog {units.count(backlog)}"] if len(figures.joins) == 1 else []),
         *(f"{name} {units.count(rows)}" for name, rows in counts.items() if rows),
     ]
 
@@ -218,7 +218,7 @@ def _fitting(fields: list[str]) -> str:
 
 
 class LiveView:
-    """Shows snapshots. The last one stays on the screen."""
+    """Shows figures as they come. The last ones stay on the screen."""
 
     def __init__(
         self,
@@ -230,7 +230,7 @@ class LiveView:
         self.console = console or Console(stderr=True)
         self.interval_s = interval_s
         self.clock = clock
-        self.last: RunSnapshot | None = None
+        self.last: RunFigures | None = None
         self._printed_at: float | None = None
         self._updated_at = clock()
         self._live = (
@@ -245,15 +245,15 @@ class LiveView:
         return self
 
     def _now(self) -> RenderableType:
-        """The last snapshot, with the time since then added to its clock."""
+        """The last figures, with the time since then added to their clock."""
         last = self.last
         if last is None:
             return Text()
         since_s = 0.0 if last.phase in ENDED else self.clock() - self._updated_at
         return render(replace(last, elapsed_s=last.elapsed_s + since_s), self.console.width)
 
-    def update(self, snapshot: RunSnapshot) -> None:
-        self.last, self._updated_at = snapshot, self.clock()
+    def update(self, figures: RunFigures) -> None:
+        self.last, self._updated_at = figures, self.clock()
         if self._live:
             self.refresh()
         elif self._printed_at is None or self.clock() - self._printed_at >= self.interval_s:

@@ -15,14 +15,14 @@ from dovetail.errors import SettingError
 from dovetail.service.cli.arguments import AsJson, Home, home_at
 from dovetail.service.cli.pql_file import PqlFile, read_pql
 from dovetail.service.cli.stop_signals import stopped_by_signals
-from dovetail.service.run_snapshot import RunSnapshot, RunSummary
+from dovetail.service.figures import RunFigures, RunSummary
 from dovetail.service.settings import DRIVER_MEMORY, INDEX_DIR, MASTER
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from dovetail.plan.physical import Plan
-    from dovetail.service.snapshots import Follower
+    from dovetail.service.follower import Follower
 
 Mode = Literal["stream", "available-now", "drain"]
 
@@ -63,7 +63,7 @@ def run(
         )
     mode: Mode = "drain" if drain else "available-now" if available_now else "stream"
     from dovetail.service.cli.live_view import LiveView
-    from dovetail.service.snapshots import Follower
+    from dovetail.service.follower import Follower
 
     with LiveView() as view, stopped_by_signals() as stop:
         summary = run_application(
@@ -92,25 +92,25 @@ def run_application(
     master: str,
     mode: Mode,
     settings: dict[str, str],
-    on_snapshot: Callable[[RunSnapshot], None] | None = None,
+    on_figures: Callable[[RunFigures], None] | None = None,
     follower: Follower | None = None,
     stop: threading.Event | None = None,
     spark: SparkSession | None = None,
     metrics_port: int | None = None,
     index_dir: str | None = None,
 ) -> RunSummary:
-    """Compile, run, and summarise. Uses the given session, or opens one and closes it again. `on_snapshot` is
+    """Compile, run, and summarise. Uses the given session, or opens one and closes it again. `on_figures` is
     called while it runs; a `follower` does the same over several runs."""
     from dovetail.plan.claim import claimed
+    from dovetail.service.follower import Follower
     from dovetail.service.metrics_reporter import Reporter
-    from dovetail.service.snapshots import Follower
     from dovetail.spark.hang_up import jvm_ended, loss_named
     from dovetail.spark.runner import Run
     from dovetail.spark.s3 import s3_settings
     from dovetail.spark.session import open_session
 
     home = home_at(home)
-    follower = follower or Follower(on_snapshot)
+    follower = follower or Follower(on_figures)
     follower.starting("standard input" if str(pql_path) == "-" else pql_path.stem)
     began = time.monotonic()
     plan = compile_file(pql_path, home)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
-from dovetail.service.run_snapshot import EstimateSummary, RunSummary
+from dovetail.service.figures import EstimateSummary, RunSummary
 
 
 def print_summary(summary: RunSummary, console: Console | None = None) -> None:

@@ -6,61 +6,61 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from dovetail.service.memory import MemoryMeter
-from dovetail.service.metrics import Measured, MeasuredJoin
-from dovetail.service.run_snapshot import (
+from dovetail.service.figures import (
     EstimateSummary,
-    JoinSnapshot,
-    ReplaySnapshot,
-    RunSnapshot,
+    JoinFigures,
+    RebuildFigures,
+    RunFigures,
     RunSummary,
-    StreamSnapshot,
+    StreamFigures,
     extended,
     recent,
 )
+from dovetail.service.memory import MemoryMeter
+from dovetail.service.metrics import Measured, MeasuredJoin
 from dovetail.service.words.status_words import waiting_words
 from dovetail.spark.monitor import JoinProgress, Monitor, StreamProgress, first_result_s
 from dovetail.spark.runner import Run
 from dovetail.spark.starting import describe_output
 
-SNAPSHOT_S = 0.5
-"""Snapshots are at least this far apart."""
+EVERY_S = 0.5
+"""Figures are reported at most this often, in seconds."""
 
 
 class Follower:
-    """Turns the progress of runs into snapshots. Give it to a second run of the same application, and its
+    """Turns the progress of runs into figures. Give it to a second run of the same application, and its
     numbers, histories and clock go on where the first run ended."""
 
     def __init__(
         self,
-        on_snapshot: Callable[[RunSnapshot], None] | None = None,
+        on_figures: Callable[[RunFigures], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._on_snapshot = on_snapshot
+        self._on_figures = on_figures
         self._clock = clock
         self.began_s = clock()
         self._monitor = Monitor()
         self._memory = MemoryMeter()
         self._last_s = self.began_s
-        self.previous: RunSnapshot | None = None
+        self.previous: RunFigures | None = None
 
     def starting(self, application: str) -> None:
         """Before anything is there to be counted."""
-        if self._on_snapshot is not None:
-            now = self.previous or RunSnapshot(application, 0.0, "starting")
+        if self._on_figures is not None:
+            now = self.previous or RunFigures(application, 0.0, "starting")
             elapsed_s = self._clock() - self.began_s
-            self._on_snapshot(
+            self._on_figures(
                 replace(now, phase="starting", elapsed_s=elapsed_s, waiting="waiting for Spark to start")
             )
 
     def take(self, run: Run, measured: Measured | None) -> None:
         """`measured` takes longer to find out, and may be some seconds old."""
         now_s = self._clock()
-        if self._on_snapshot is None or (now_s - self._last_s < SNAPSHOT_S and run.phase != "stopped"):
+        if self._on_figures is None or (now_s - self._last_s < EVERY_S and run.phase != "stopped"):
             return
         self._last_s = now_s
-        self.previous = self._snapshot(run, now_s - self.began_s, measured)
-        self._on_snapshot(self.previous)
+        self.previous = self._figures(run, now_s - self.began_s, measured)
+        self._on_figures(self.previous)
 
     def summary(self, run: Run, measured: Measured | None) -> RunSummary:
         known = _by_name(measured)
@@ -74,7 +74,7 @@ class Follower:
             outputs={stage.name: describe_output(stage, run.home) for stage in run.stages if stage.sinks},
         )
 
-    def _snapshot(self, run: Run, elapsed_s: float, measured: Measured | None) -> RunSnapshot:
+    def _figures(self, run: Run, elapsed_s: float, measured: Measured | None) -> RunFigures:
         previous, known = self.previous, _by_name(measured)
         progress = self._monitor.joins(run)
         joins = tuple(_join(join, known.get(join.name)) for join in progress)
@@ -83,7 +83,7 @@ class Follower:
         out_rows = sum(join.out_rows for join in joins)
         out_rate = max(0.0, (out_rows - (previous.out_rows if previous else out_rows)) / since_s)
         out_history = extended(previous.out_rate_history if previous else (), out_rate)
-        return RunSnapshot(
+        return RunFigures(
             application=run.plan.application,
             elapsed_s=elapsed_s,
             phase=run.phase,
@@ -106,10 +106,10 @@ def _by_name(measured: Measured | None) -> dict[str, MeasuredJoin]:
     return {join.measure.name: join for join in measured.joins} if measured else {}
 
 
-def _stream(now: StreamProgress, before: StreamSnapshot | None, since_s: float) -> StreamSnapshot:
+def _stream(now: StreamProgress, before: StreamFigures | None, since_s: float) -> StreamFigures:
     rate = max(0.0, (now.rows - before.rows_in) / since_s) if before else 0.0
     history = extended(before.rate_history if before else (), rate)
-    return StreamSnapshot(
+    return StreamFigures(
         now.name,
         now.side,
         now.rows,
@@ -121,14 +121,14 @@ def _stream(now: StreamProgress, before: StreamSnapshot | None, since_s: float) 
     )
 
 
-def _join(join: JoinProgress, measured: MeasuredJoin | None) -> JoinSnapshot:
+def _join(join: JoinProgress, measured: MeasuredJoin | None) -> JoinFigures:
     left, right = join.streams
     replay = join.replay
 
     def count(*names: str) -> int:
         return sum(join.totals.get(name, 0) for name in names)
 
-    return JoinSnapshot(
+    return JoinFigures(
         name=join.name,
         open_rows=count("open_rows"),
         retained_rows=count("retained_rows"),
@@ -157,7 +157,7 @@ def _join(join: JoinProgress, measured: MeasuredJoin | None) -> JoinSnapshot:
             else (0.0, 0.0)
         ),
         advice=tuple(advice.words for advice in measured.advice) if measured else (),
-        replay=ReplaySnapshot(replay.share, replay.rows_per_s, replay.left_s) if replay else None,
+        replay=RebuildFigures(replay.share, replay.rows_per_s, replay.left_s) if replay else None,
     )
 
 

@@ -1,6 +1,6 @@
-"""A running application at one moment, and at its end: numbers only, for the live view and the summary.
+"""The figures of an application while it runs, and its summary at the end: numbers only.
 
-Times are microseconds since the epoch, UTC. Histories are rates, oldest first, one for each snapshot; a rate
+Times are microseconds since the epoch, UTC. Histories are rates, oldest first, one for each report; a rate
 is the mean of the last few of them.
 """
 
@@ -11,11 +11,11 @@ from typing import Any
 
 HISTORY_LENGTH = 60
 RECENT = 10
-"""A rate is the mean of this many snapshots: rows arrive in micro-batches, and a number should hold still."""
+"""A rate is the mean over this many reports: rows arrive in micro-batches, and a number should hold still."""
 
 
 @dataclass(frozen=True)
-class StreamSnapshot:
+class StreamFigures:
     """One input of a join: `name` is the table in the query, `side` is "left" or "right"."""
 
     name: str
@@ -29,7 +29,7 @@ class StreamSnapshot:
 
 
 @dataclass(frozen=True)
-class ReplaySnapshot:
+class RebuildFigures:
     """A rebuild in progress: the share of the right window that has been read. `left_s` None: not known."""
 
     share: float
@@ -47,7 +47,7 @@ class EstimateSummary:
 
 
 @dataclass(frozen=True)
-class JoinSnapshot:
+class JoinFigures:
     """One join: rows held now (open left rows, retained right rows), and totals since the application was
     first started.
 
@@ -80,7 +80,7 @@ class JoinSnapshot:
     right_estimate: EstimateSummary | None = None
     waited: tuple[float, float] = (0.0, 0.0)
     advice: tuple[str, ...] = ()
-    replay: ReplaySnapshot | None = None
+    replay: RebuildFigures | None = None
 
     @property
     def out_rows(self) -> int:
@@ -101,15 +101,15 @@ class Memory:
 
 
 @dataclass(frozen=True)
-class RunSnapshot:
+class RunFigures:
     """The whole application. `phase`: starting, slicing, joining, draining, stopped, or a caller's own words.
     `waiting`: what the application waits for, in words; empty while it does not wait."""
 
     application: str
     elapsed_s: float
     phase: str
-    streams: tuple[StreamSnapshot, ...] = ()
-    joins: tuple[JoinSnapshot, ...] = ()
+    streams: tuple[StreamFigures, ...] = ()
+    joins: tuple[JoinFigures, ...] = ()
     out_rows: int = 0
     out_rows_per_s: float = 0.0
     out_rate_history: tuple[float, ...] = ()
@@ -127,7 +127,7 @@ class RunSummary:
     elapsed_s: float
     phases_s: dict[str, float]
     first_result_s: float | None
-    joins: tuple[JoinSnapshot, ...]
+    joins: tuple[JoinFigures, ...]
     outputs: dict[str, str]
 
     def to_json(self) -> dict[str, Any]:
