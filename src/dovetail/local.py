@@ -1,16 +1,17 @@
-"""A whole application in this process, without Spark or Java: for tests and notebooks.
+"""Runs a whole application in this process, without Spark or Java: for tests and notebooks.
 
     import dovetail.local
 
     tables = dovetail.local.run("clicks.pql", home="/data/dovetail")
     tables["clicked"].to_pandas()
 
-The joins are the product's own: the same planner, coordinator and steps, over a log in a temporary home, with
-every window closed at the end. The inputs are only read: categories of `home` commit by commit, Parquet files
-one by one, as if they came in that order.
+The planner, the coordinator and the steps are those that run on Spark, over a log in a temporary home. At the
+end every window is closed. The inputs are only read: the categories of `home` commit by commit, Parquet files
+one by one.
 
-What Spark evaluates is not evaluated here. A query that only picks and renames columns before and after its
-joins runs whole; for others `raw=True` gives the rows of each join, before what follows it.
+Expressions, filters and aggregates need Spark. A query that only picks and renames columns before and after
+its joins runs as a whole. For any other, `raw=True` gives the rows of each join, before the query computes
+anything from them.
 """
 
 from __future__ import annotations
@@ -38,11 +39,12 @@ def run(
     tasks: int = 1,
     clock: HostClock | None = None,
 ) -> dict[str, pa.Table]:
-    """Join all there is, and return what comes out: the rows of a join that feeds one table by the name of
-    its view, those of any other table by its own.
+    """Join everything that the inputs have, and return the resulting tables by name. A join that feeds one
+    table has the name of its view; any other table has its own name.
 
-    `app` is PQL text, or the path of a file with it. `raw`: the rows of each join, with the columns it takes
-    from both sides, whatever the query computes from them.
+    `app`: PQL text, or the path of a PQL file. `home`: where its categories are, the current directory if not
+    given. `raw`: return the rows of each join, with the columns that it takes from both sides, before the
+    query computes anything from them. `tasks`: how many tasks each join has; they run one after another.
     """
     from dovetail.engine.planner import HOST_CLOCK
     from dovetail.pql.compile import compile_pql
@@ -80,7 +82,7 @@ class _Run:
                 else:
                     made[stage.name] = pa.concat_tables(rows)
         finally:
-            settle()  # snapshots that are still being copied into the temporary home
+            settle()  # a thread may still copy snapshots into the temporary home, which is about to go
         return made
 
     def _joined(self, stage: JoinStage) -> pa.Table:
@@ -96,7 +98,7 @@ class _Run:
         return pa.Table.from_batches(driver.drain(), driver.schema)
 
     def _write(self, output: CategoryOutput, tables: list[pa.Table]) -> None:
-        """One commit for each of the tables."""
+        """One commit per table."""
         import pyarrow as pa
 
         from dovetail.log.category import Category
@@ -125,7 +127,7 @@ class _Run:
             category.append(infos)
         if category is None:
             raise InputError(
-                "an input has no rows, and so no types",
+                "an input has no rows, so the types of its columns are not known",
                 where=f"category {output.category}",
                 expected="at least one commit or file",
             )
@@ -175,7 +177,7 @@ def _written(stage: Stage) -> str | None:
 
 
 def _text(app: str | Path) -> tuple[str, str]:
-    """PQL text and what to call it in errors. A name without a statement in it is a path."""
+    """PQL text, and what errors call it. A string without a semicolon has no statement, so it is a path."""
     if isinstance(app, Path) or ";" not in app:
         return Path(app).read_text(encoding="utf-8-sig"), str(app)
     return app, "<string>"

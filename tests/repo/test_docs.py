@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 import shlex
 import textwrap
@@ -101,6 +102,10 @@ PYTHON = re.compile(r"^ *```python[^\n]*\n(.*?)^ *```", re.DOTALL | re.MULTILINE
 def test_python_on_a_page_is_python_and_uses_public_names(page: Path) -> None:
     for block in PYTHON.findall(page.read_text()):
         tree = ast.parse(textwrap.dedent(block))
+        for node in ast.walk(tree):
+            for alias in node.names if isinstance(node, ast.Import) else ():
+                if alias.name.partition(".")[0] == "dovetail":
+                    importlib.import_module(alias.name)
         used = {
             node.attr
             for node in ast.walk(tree)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,6 +16,7 @@ import pytest
 import dovetail.local
 from dovetail.errors import PlanError
 from dovetail.log.category import Category
+from dovetail.service.checkout import checkout_root
 from dovetail.slicing.write_rows import bucket_of, time_of
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -107,3 +110,13 @@ def test_no_java_is_needed(home: Path, tmp_path: Path) -> None:
         env={"PATH": ""},
     )
     assert done.stdout == "False\n"
+
+
+def test_the_example_of_the_page(tmp_path: Path) -> None:
+    page = (checkout_root() / "docs/how-to/local.md").read_text(encoding="utf-8")
+    example = next(
+        block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "def test_" in block
+    )
+    names: dict[str, Any] = {}
+    exec(example, names)
+    names["test_a_click_finds_its_impression"](tmp_path)
