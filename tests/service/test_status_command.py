@@ -141,3 +141,13 @@ def test_what_a_join_waits_for(join: MeasuredJoin) -> None:
     ahead = replace(idle.measure, right=replace(idle.measure.right, backlog_rows=7))
     left = replace(join, measure=ahead, newest_commit_us=(now - 60 * SECOND, now))
     assert waiting_words(left).startswith("left stream idle since")
+
+
+@pytest.mark.parametrize(
+    ("totals", "words"),
+    [({}, "0"), ({"missed": 1234}, "1,234"), ({"missed": 1234, "missed_variance": 101}, "1,234 ± 10")],
+)
+def test_what_was_missed_has_its_error(totals: dict[str, int], words: str) -> None:
+    from dovetail.service.cli.status import missed_words
+
+    assert missed_words(totals) == words

@@ -3,7 +3,8 @@ needs no Spark, and the application may run on another machine, or not at all.""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -184,6 +185,12 @@ def _streams(join: MeasuredJoin) -> Table:
     return table
 
 
+def missed_words(totals: Mapping[str, int]) -> str:
+    """With its standard error, once only a part of the keys is sampled."""
+    error = math.isqrt(max(0, totals.get("missed_variance", 0)))
+    return f"{totals.get('missed', 0):,}" + (f" ± {error:,}" if error else "")
+
+
 def facts(join: MeasuredJoin) -> list[str]:
     """Facts about the join as a whole, a line each."""
     from dovetail.service import units
@@ -193,7 +200,7 @@ def facts(join: MeasuredJoin) -> list[str]:
     lines = [
         f"match rate {units.share(found.match_rate)}, matches {totals.get('pairs', 0):,}, "
         f"left alone {totals.get('left_alone', 0):,}, right alone {totals.get('right_alone', 0):,}",
-        f"missed because of lateness, estimated: {totals.get('missed', 0):,}",
+        f"missed because of lateness, estimated: {missed_words(totals)}",
         f"index {units.size(totals.get('index_bytes', 0))}, at most {totals.get('peak_rows', 0):,} rows held",
         task_words(found.tasks, found.tasks_asked, found.tasks_from),
     ]
