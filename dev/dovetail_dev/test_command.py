@@ -49,7 +49,7 @@ TIERS = (
     Tier(
         "pure",
         "functions, golden files, commands, the repository itself",
-        ("tests/stories", "tests/unit", "tests/golden", "tests/repo", "tests/service"),
+        ("tests/unit", "tests/golden", "tests/stories", "tests/repo", "tests/service"),
     ),
     Tier(
         "laws",
