@@ -1,7 +1,7 @@
 """One step of the state of one task's share, from one offset to the next: what came, and what comes out.
 
-Law: what is done depends only on the log, the two offsets and the state at the first. So it is done the same
-whether the step runs for the first time, is run again, or is one of those that a rebuild runs once more.
+Law: the result depends only on the log, the two offsets and the state at the first. So it is the same whether
+the step runs for the first time, runs again, or is repeated by a rebuild.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Copies files to a home in the background: one thread of this process, one file after another.
 
-A copy that fails is not tried again, and nobody hears of it. That is safe only for files that their reader
-can replace. Snapshots are such files: before each step the coordinator lists what the home really has
+A copy that fails is not tried again, and the failure is not reported. That is safe only for files that their
+reader can replace. Snapshots are such files: before each step the coordinator lists what the home really has
 (`home_snapshots.py`) and starts the recovery path there. A copy that never arrived makes that path a step
 longer. It can make no row disappear, because the log keeps every commit that the path reads.
 """

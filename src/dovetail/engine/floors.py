@@ -1,4 +1,4 @@
-"""From which commits on a join may still need rows: what a rebuild reads, and retention keeps."""
+"""The first commits that a join may still need: a rebuild reads from there on, and retention keeps them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dovetail.model.offset import JoinOffset
 
 
 def with_floors(config: JoinConfig, end: JoinOffset, left: Category, right: Category) -> JoinOffset:
-    """The offset with its floors, from those that it has on."""
+    """The offset with its floors moved up as far as possible."""
     needed = config.join_kind.needed(end)
     first = _last_rows if isinstance(needed, LastRows) else _recent
     return end.moved(

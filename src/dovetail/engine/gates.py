@@ -52,7 +52,8 @@ class Gates:
 
 
 def wait_at(gate: str | None) -> None:
-    """Wait until the gate opens; raises what it is shut with, or if Spark has died meanwhile."""
+    """Wait until the gate opens. Raises the error it is shut with, or one if Spark has died in the
+    meantime."""
     parent = os.getppid()
     while gate is not None and not _opened(gate):
         if os.getppid() != parent:

@@ -33,7 +33,7 @@ def held_locks() -> tuple[int, ...]:
 
 
 def is_held(path: str) -> bool:
-    """Whether a run, or what is left of it, holds the file. A run that starts at this very moment may find
+    """Whether a run, or what is left of it, holds the file. A run that starts at the same time may find
     our shared lock and tries again: the file then names a holder that is dead."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

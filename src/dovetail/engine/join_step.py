@@ -1,9 +1,9 @@
 """One step of one bucket group, from the log to joined Arrow rows: what runs inside a task, without Spark.
 
-    1. resume    the state at the step's start: the live index, or snapshot and replay
+    1. resume    the state at the step's start: the live index, or rebuilt from snapshots and the log
     2. advance   it by the new rows of both sides (`advance.py`)
-    3. save      the state at the step's end: before any row is handed on, so that a task that dies later is
-                 run again from the snapshot of the start
+    3. save      the state at the step's end, before any row is handed on: a task that dies later runs again,
+                 from the snapshot of the start
     4. gather    payload of the rows that come out
 
 Law: the rows depend only on the log, the two offsets and the state at the first.
@@ -61,7 +61,7 @@ def run_step(
 def gather(
     config: JoinConfig, emitted: Emitted, left: Rows, right: Rows, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    """Pairs first, then lone left rows, then lone right rows; the side that is not there is null."""
+    """Pairs first, then lone left rows, then lone right rows; a missing side is null."""
     if (left.packed or right.packed) and not config.join_kind.in_order:
         emitted = neighbours_together(emitted, left)
     rows: dict[Side, Rows] = {"left": left, "right": right}
@@ -98,8 +98,8 @@ def window_columns(emitted: Emitted) -> dict[str, pa.Array]:
 
 
 def neighbours_together(emitted: Emitted, left: Rows) -> Emitted:
-    """The same rows, bucket by bucket, as they lie in segments: so a block is unpacked once for many rows.
-    Where a window is larger than what stays unpacked, fewer blocks are unpacked twice."""
+    """The same rows, bucket by bucket, in the order of their segments, so that a block is unpacked once for
+    many rows. If a window is larger than what stays unpacked, fewer blocks are unpacked twice."""
     order = np.argsort(left.buckets(emitted.left).astype(np.uint16), kind="stable")
     lone = np.argsort(emitted.left_alone, kind="stable"), np.argsort(emitted.right_alone, kind="stable")
     bounds = emitted.bounds
@@ -116,7 +116,7 @@ def neighbours_together(emitted: Emitted, left: Rows) -> Emitted:
 
 
 def _batches(rows: dict[Side, Rows], places: dict[Side, Places]) -> Iterator[dict[Side, Batch]]:
-    """As many rows at a time as fit with the blocks that they lie in."""
+    """As many rows at a time as fit into memory together with their blocks."""
     total = len(places["left"].at)
     row_bytes = sum(side.row_bytes for side in rows.values())
     batch_rows = max(1, min(MAX_BATCH_ROWS, int(BATCH_BYTES / (row_bytes + 1))))

@@ -1,7 +1,7 @@
 """How a join is doing, read from its home: the log, the records of its steps and its snapshots.
 
-Law: measuring changes nothing and needs nobody's help: the join may run, here or elsewhere, or be stopped.
-What is being replaced at this moment is read a step earlier or later.
+Law: measuring only reads. The join may be running, here or elsewhere, or stopped. A file that is just being
+replaced is read as it was before or after.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ class StreamMeasure:
 
 @dataclass(frozen=True)
 class JoinMeasure:
-    """`tasks` of the last step that was planned (None: not known), and those that the next one is asked to
-    have (None: as many as Spark has cores), by whom."""
+    """`tasks`: of the last planned step (None: not known). Also the number asked for the next one (None: one
+    per core of Spark), and who asked."""
 
     name: str
     step: int
@@ -98,7 +98,7 @@ class JoinMeasure:
 
 def match_rate(totals: Totals) -> float | None:
     settled = totals.get("left_in", 0) - totals.get("open_rows", 0) - totals.get("left_split", 0)
-    if settled <= 0 or "left_matched" not in totals:  # of a left row in several tasks, none can tell
+    if settled <= 0 or "left_matched" not in totals:  # left rows are spread over several tasks: not known
         return None
     return min(1.0, totals["left_matched"] / settled)
 
@@ -206,7 +206,7 @@ def _density(steps: Sequence[SideRecord]) -> float | None:
 
 
 def _paused(records: Sequence[StepRecord], side: Side, now_us: int) -> float:
-    """Share of the time since the first of the records in which the stream had to wait for the other."""
+    """Share of the time since the first record in which the stream had to wait for the other."""
     if not records:
         return 0.0
     ends = [*(later.planned_at_us for later in records[1:]), now_us]

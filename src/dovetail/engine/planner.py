@@ -3,9 +3,9 @@ remove after it. It reads commit metadata only and imports no kernels, so a proc
 quickly.
 
     plan      how far the next step goes: the coordinator, over the new commits of both sides
-    record    the plan is written down for people before anyone can act on it
+    record    the plan is written down for people, before any task can act on it
     (run)     `driver.py`, or tasks of Spark
-    retain    a step is done for good: the log and old snapshots may let go
+    retain    a step is done for good: old commits and snapshots may be removed
 
 The clock is passed in: tests and simulations have one of their own.
 """
@@ -31,7 +31,7 @@ from dovetail.time.coordinator import Pace, Planned, plan
 from dovetail.time.recording import record_of
 
 LOOKED_BACK = 64
-"""Commits among which one with an event time is looked for, to tell how long a stream has been silent."""
+"""How many commits to search for one with an event time, to find out how long a stream has been silent."""
 
 
 class HostClock(NamedTuple):
@@ -70,7 +70,7 @@ class JoinPlanner:
         return Category.open(home, self.config.left), Category.open(home, self.config.right)
 
     def first(self) -> JoinOffset:
-        """Where a join starts that has never run: at the first commits that the log has."""
+        """Where a join that has never run starts: at the first commits that the log still has."""
         left, right = (category.first_commit() for category in self.categories)
         return JoinOffset(left=left, right=right, left_floor=left, right_floor=right)
 

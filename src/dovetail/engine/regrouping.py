@@ -1,8 +1,8 @@
 """When the number of tasks changes: what becomes of the running totals, and of the indexes of the old tasks.
 
-Law: totals over all tasks are the same before and after. Counts go to the first task. The most that a task
-held at a time is no count: it is dealt out by buckets, as the rows are. Given to one task it would be added
-to what the others hold now, and grow with every change.
+Law: totals over all tasks are the same before and after. Counts go to the first task. The most rows that a
+task held at a time is not a count: it is shared out by buckets, as the rows are. If one task got it all, it
+would be added to what the others hold now, and grow with every change.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class Counts(NamedTuple):
     right_void: int
     left_invalid: int  # no time, or one that is not believed
     right_invalid: int
-    left_capped: int  # resolved before their time, for too many rows of their key were open
+    left_capped: int  # closed early, because too many rows of their key were open
     right_capped: int
     collisions: int  # equal tags, different keys
 
@@ -42,12 +42,12 @@ AreCopies = Callable[[Held], NDArray[np.bool_]]
 
 
 class Copies(NamedTuple):
-    """Which rows of each side other states have too, and count; None: none."""
+    """Which rows of each side are copies of rows that other tasks count; None: none of them."""
 
     left: AreCopies | None
     right: AreCopies | None
     split: AreCopies | None = None
-    """Left rows whose partners are spread over the tasks: no task can tell whether they have one."""
+    """Left rows whose partners are spread over the tasks: no single task knows whether they have one."""
 
 
 NO_COPIES = Copies(None, None)
@@ -78,5 +78,5 @@ class Emitted(NamedTuple):
 
 
 def counted(held: Held, copies: AreCopies | None) -> Held:
-    """Without the rows that another state counts."""
+    """Without the rows that another task counts."""
     return held if copies is None else held.where(~copies(held))

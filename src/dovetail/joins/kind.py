@@ -6,7 +6,7 @@ kind by name: it asks `joins.kinds.verbs_of`, and calls.
     advance     take the state from one offset to the next: what comes out, and the totals after it
     snapshot    what the log cannot give back
     rebuild     fill an empty state, from snapshots and the log
-    explain     what became of left rows, and why
+    explain     what happened to left rows, and why
 
 What a kind needs from the log and how its rows are shared among tasks is data, not behaviour: it is in
 `model/join_kind.py`, where the coordinator can read it without importing kernels.
@@ -33,7 +33,7 @@ from dovetail.model.offset import JoinOffset
 from dovetail.model.share import Share, Side
 
 Wanted = Callable[[Side, Held], NDArray[np.bool_]]
-"""Which rows of a side are to be filled in."""
+"""Which rows of a side a rebuild inserts."""
 
 
 class Saved(NamedTuple):

@@ -1,5 +1,5 @@
-"""What is known of some rows after the fact: the rows themselves, the steps on record, and what retention has
-removed. Every kind explains its rows from this."""
+"""What is known about some rows afterwards: the rows themselves, the recorded steps, and what retention has
+removed. Every kind of join explains its rows from this."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Match(NamedTuple):
 
 
 class Known(NamedTuple):
-    """All that is known of a key: its rows on both sides, and the steps on record without a gap."""
+    """Everything known about a key: its rows on both sides, and the recorded steps without a gap."""
 
     join_kind: JoinKind
     records: Sequence[StepRecord]
@@ -60,7 +60,7 @@ class Known(NamedTuple):
 
     @property
     def sure_since(self) -> At | None:
-        """Of rows that came after this step it is known what they met; None: of all that the log has."""
+        """What rows met is known if they came after this step; None: it is known for all rows in the log."""
         return At(self.records[0].step, self.records[0].planned_at_us) if self.begins_late else None
 
     def window(self, left: KeyRow) -> tuple[int, int]:
@@ -80,8 +80,8 @@ Came = Sequence[tuple[KeyRow, int | None]]
 def gone_us(known: Known, needed_since: Callable[[Times], int]) -> int | None:
     """No right row that retention has removed was newer than this; None: it has removed none.
 
-    Of commits on record the newest time is known, of others that no left row to come could reach them:
-    `needed_since` says from which time on right rows are needed at some stream times.
+    For recorded commits the newest time is known. Of others we know that no later left row could reach them:
+    `needed_since` says from which time on right rows are needed at given stream times.
     """
     first = known.right.first_commit
     taken = {one.commit: one.newest_us for record in known.records for one in record.right.taken}

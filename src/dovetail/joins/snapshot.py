@@ -1,14 +1,14 @@
-"""Law: a snapshot that reads back is the state it was taken of, or an error; never something in between.
+"""Law: reading a snapshot gives the state that was saved, or an error; never something in between.
 
 A snapshot is what a rebuild cannot get from the log: the open left rows (as references: tag, time, row
 number), whether they have matched, the partners they have chosen, which retained right rows have matched
-(only if lone right rows come out), and the running totals. Retained right rows themselves are replayed from
-the log: section 6.1 of the paper. Of a window join the log gives back both sides, and a snapshot has no rows;
-but for sessions, whose rows it has on both sides.
+(only if lone right rows come out), and the running totals. Retained right rows themselves are read back from
+the log: section 6.1 of the paper. Windowed joins read back both sides, so their snapshots have no rows,
+except those of sessions, which have the rows of both sides.
 
 The file: 8 bytes magic with the format's number, 8 bytes checksum of the rest, 4 bytes length of a JSON
-header, the header, then the arrays it names, one after another. The header also says the file's own name, so
-that the snapshot of another task or step is not taken for this one.
+header, the header, then the arrays it names, one after another. The header repeats the file's own name, so
+that the snapshot of another task or step is not mistaken for this one.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def decode_snapshot(data: bytes, name: str, *, where: str) -> Snapshot:
 
 
 def snapshot_totals(data: pa.Buffer | bytes, name: str, *, where: str) -> dict[str, int]:
-    """Only the running totals, without reading the rows, but for their checksum."""
+    """Only the running totals. The rows are read for the checksum, but not decoded."""
     totals: dict[str, int] = _checked(memoryview(data), where, name)[0]["totals"]
     return totals
 

@@ -89,13 +89,19 @@ def hot_keys(heat: Heat, known: Sequence[HotKey], spec: IntervalSpec, tasks: int
         return tuple(known)
     warm = max(SMALLEST_SHARE, 0.5 / tasks) * heat.rows
     before = {key.hash: key for key in known}
+    # Tasks recognize a hot key by its tag and bucket. If two hot keys shared both, their rows would reach a
+    # task once for each, and pairs would come out twice. So of keys with one tag only one may be hot.
+    tags = {key.tag for key in known}
     found = []
     for key, (left, right) in heat.keys.items():
         if key in before:
             if left + right > warm / COOLING:
                 found.append(before[key])
         elif left + right > warm:
-            found.append(HotKey(key, _dealt(spec, left, right)))
+            hot = HotKey(key, _dealt(spec, left, right))
+            if hot.tag not in tags:
+                tags.add(hot.tag)
+                found.append(hot)
     return tuple(found)
 
 

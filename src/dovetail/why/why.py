@@ -20,7 +20,7 @@ def why(
     row: int | None = None,
     names: Mapping[Operand, str] | None = None,
 ) -> Answer:
-    """What became of left rows, and why: see `Question`."""
+    """What happened to left rows, and why: see `Question`."""
     records = _unbroken(read_records(config))
     return verbs_of(config.join_kind).explain(
         Question(config, records, key, time_us, limit, row, names or {})

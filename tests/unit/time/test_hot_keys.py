@@ -61,3 +61,13 @@ def test_what_can_be_split(how: str) -> None:
 def test_heat_travels_as_json() -> None:
     heat = after(40_000, 3)
     assert Heat.from_json(json.loads(json.dumps(heat.to_json()))) == heat
+
+
+def test_of_keys_that_share_a_tag_only_one_is_split() -> None:
+    """A task knows a hot key by its tag and bucket. Rows of two such keys would reach it once for each."""
+    first, second = (9 << 32) + 7, (9 << 32) + 7 + 1024
+    heat = warmed(Heat(), ROWS, [FrequentKey(first, ROWS // 2, 0), FrequentKey(second, ROWS // 3, 0)], [])
+    found = hot_keys(heat, (), INNER, 4)
+    assert [key.hash for key in found] == [first]
+    known = (HotKey(second, "left"),)
+    assert hot_keys(heat, known, INNER, 4) == known, "the one that is split stays so"

@@ -1,7 +1,7 @@
-"""Which keys lose rows to a cap, and how many: counted by key, of which the worst are kept.
+"""Which keys lose rows to a cap, and how many. Only the keys that lose the most are kept.
 
-Law: the count of a key that is kept is never above the true one. Totals are plain counters by name; these are
-named `capped:<side>:<key>`, the key as people write it, for its rows may leave the log.
+Law: the count of a key is never above the true one. Totals are plain counters by name; these are named
+`capped:<side>:<key>`, with the key as people write it, because its rows may leave the log.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NAME = "capped:{side}:"
 
 
 def counted(rows: Rows, keys: Sequence[str], side: Side, capped: Int64s) -> dict[str, int]:
-    """The keys of these rows with how many of them each has, the most first."""
+    """The keys of these rows, each with its number of rows, largest first."""
     if not len(capped):
         return {}
     hashes = rows.take("_hash", rows.places(capped)).to_numpy(zero_copy_only=False)
@@ -33,7 +33,7 @@ def counted(rows: Rows, keys: Sequence[str], side: Side, capped: Int64s) -> dict
 
 
 def worst(totals: Mapping[str, int], side: Side, limit: int = KEPT) -> dict[str, int]:
-    """The keys of a side that lost most rows, by what people call them."""
+    """The keys of a side that lost the most rows, as people write them."""
     name = _NAME.format(side=side)
     found = {text.removeprefix(name): count for text, count in totals.items() if text.startswith(name)}
     return dict(sorted(found.items(), key=lambda item: (-item[1], item[0]))[:limit])

@@ -1,9 +1,9 @@
-"""What became of the left rows of one key, and why: with whom they matched, until when they are open, what
-they missed.
+"""What happened to the left rows of one key, and why: what they matched, until when they are open, what they
+missed.
 
-Law: matches and closings are read from a replay of the join itself; a miss is explained by the right rows of
-the key alone, all that the log has of them. Where the log or the records do not reach back far enough for
-that, a doubt says so.
+Law: matches and closings come from a replay of the join itself. A miss is explained by the right rows of the
+key alone, all that the log has. If the log or the records do not reach back far enough for that, a doubt says
+so.
 
     l is a miss.  A right row of its key in its window ...    then
     ... came when l was closed                                it came too late
@@ -39,7 +39,7 @@ Reason = Literal[
 
 
 class Miss(NamedTuple):
-    """`right` is the row that the reason is about. `by_us`: how far outside the window it lies (negative:
+    """`right` is the row that the reason is about. `by_us`: how far outside the window it is (negative:
     before it); how long after the closing it was written (negative: before it, but it was taken later); how
     far the left row was behind its stream when it came (None: the streams had ended). `at`: when the right
     row was taken, or evicted."""
@@ -131,7 +131,7 @@ def missed(known: Known, left: KeyRow, outcome: Outcome, right: KeyRow, at: int 
 
 
 def _beyond(known: Known, left: KeyRow, right: KeyRow) -> int:
-    """How far a right row lies outside a left row's window: negative before it, 0 inside."""
+    """How far a right row is outside a left row's window: negative before it, 0 inside."""
     low, high = known.window(left)
     return min(0, right.time_us - low) + max(0, right.time_us - high)
 

@@ -1,8 +1,8 @@
 """What an interval join keeps in a snapshot, and how its state is rebuilt.
 
-Open left rows are in the snapshot: whether they have matched, and whom they have chosen, the log does not
-say. Retained right rows are read back from the log (section 6.1 of the paper); the snapshot only names those
-that have matched, and only where lone right rows come out.
+Open left rows are in the snapshot, because the log does not say whether they have matched, and which partner
+they have chosen. Retained right rows are read back from the log (section 6.1 of the paper). The snapshot only
+names those that have matched, and only in joins that let lone right rows out.
 """
 
 from __future__ import annotations

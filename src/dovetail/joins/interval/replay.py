@@ -1,9 +1,9 @@
-"""Law: what is said of a left row is what `interval.step` does with it: the steps on record are run again for
-the rows of one key.
+"""Law: what is reported about a left row is what `interval.step` did with it: the recorded steps run again
+for the rows of one key.
 
-Where the first record is not of the first step, all rows that had come by its end are taken as having come
-with it: the state after it is then the true one but for left rows that had come before, so what comes later
-is answered as it was.
+If the first record is not that of the first step, all rows that had come by its end count as having come with
+it. The state after it is then right, except for left rows that had come before. So the answers about later
+rows are right.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dovetail.model.step_record import StepRecord
 @dataclass
 class Outcome:
     """What became of a left row; steps are positions in the records. `partners`: right rows by number, each
-    with the step it came out in. `taken` None: the join has not come to it; `closed` None: it is open."""
+    with the step it came out in. `taken` None: the join has not taken it yet; `closed` None: it is open."""
 
     taken: int | None = None
     partners: list[tuple[int, int]] = field(default_factory=list)
@@ -68,7 +68,7 @@ def steps_taken(rows: Sequence[KeyRow], stops: Sequence[int]) -> list[int | None
 
 
 def telling(spec: IntervalSpec) -> IntervalSpec:
-    """The join in which a left row lives the same life, and everything about it comes out."""
+    """A join that treats a left row in the same way, and lets everything about it out."""
     match spec.how:
         case "inner":
             return replace(spec, how="left")

@@ -1,4 +1,4 @@
-"""Law: payload is read only for rows that come out, from the segments they lie in, a column at a time."""
+"""Law: payload is read only for rows that come out, from their segments, one column at a time."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class Rows:
         return (sum(info.bytes for info in self._segments) + saved) / max(1, rows)
 
     def places(self, rows: Int64s) -> Places:
-        """Where the rows lie; a negative number is no row. Row numbers were read back from files: to follow
-        one that the log does not have would be to read any memory."""
+        """Where the rows are; a negative number is no row. Row numbers come from files, so they are checked:
+        the kernels would follow one that the log does not have to any address."""
         piece, at = np.empty(len(rows), np.int32), np.empty(len(rows), np.int64)
         touched = np.zeros(len(self._starts), np.bool_)
         unknown = locate(self._starts, self._end, np.ascontiguousarray(rows), piece, at, touched)

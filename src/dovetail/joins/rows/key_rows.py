@@ -144,7 +144,7 @@ def _unlike(found: tuple[Any, ...], wanted: tuple[Any, ...]) -> tuple[float, ...
 
 
 def _distance(found: Any, wanted: Any) -> float:
-    """Numbers and times by what lies between them, the rest by how they are written."""
+    """For numbers and times their difference, for other values how different they are in writing."""
     try:
         between = abs(found - wanted)
         return float(between.total_seconds() if hasattr(between, "total_seconds") else between)

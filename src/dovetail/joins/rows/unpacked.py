@@ -1,9 +1,9 @@
-"""Payload of rows that lie in compressed blocks, a batch of rows at a time.
+"""Payload of rows in compressed blocks, a batch of rows at a time.
 
-Law: a block that any of the rows lies in is unpacked once, and no other is.
+Law: each block with at least one of the rows is unpacked once, and no other block is.
 
-The blocks are laid end to end first: that copies them, which is still far cheaper than to find the columns of
-each from Python. A segment whose payload is mapped is read in place.
+The blocks are laid end to end first. That copies them, which is still far cheaper than finding the columns of
+each block from Python. A segment whose payload is mapped is read in place.
 
     piece 0    all unpacked blocks, end to end
     piece 1..  segments without compression, as they are mapped
@@ -50,7 +50,7 @@ class Unpacked:
         self._mapped = [touched[segment].mapped for segment in owner[~packed].tolist()]
 
     def __len__(self) -> int:
-        """How many compressed blocks the rows lie in."""
+        """How many compressed blocks the rows are in."""
         return len(self._blocks)
 
     @cached_property

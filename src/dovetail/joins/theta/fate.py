@@ -1,4 +1,4 @@
-"""What became of left rows of a theta join, and why: as in `interval/fate.py`.
+"""What happened to left rows of a theta join, and why: as in `interval/fate.py`.
 
 l is a miss.  A right row in its window, for which the condition holds ...   then
 ... came when l was closed                                                   it came too late
@@ -128,7 +128,7 @@ class _Explaining:
         self.gone_us = NEVER if gone is None else gone
 
     def beyond(self, left: KeyRow) -> Beyond:
-        """How far right rows lie outside the window of a left row."""
+        """How far right rows are outside the window of a left row."""
         if self.theta.rows is not None:
             return self.entered.beyond(left.row, self.theta.rows)
         if unusable(left.time_us):

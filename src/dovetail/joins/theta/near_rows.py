@@ -1,4 +1,4 @@
-"""Rows of a category by their event time, by whole columns."""
+"""Finds rows of a category by their event time, in whole columns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dovetail.model.time_codes import FIRST_TIME
 
 
 def rows_near(category: Category, time_us: int, within_us: int) -> list[int]:
-    """The numbers of rows that are within so far of a time; if there are none, of those nearest to it."""
+    """The numbers of the rows within a distance of a time; if there are none, of those nearest to it."""
     rows, distances, nearest = [np.empty(0, np.int64)], [np.empty(0, np.int64)], None
     for commit in category.commits(category.first_commit(), category.next_commit()):
         for info in commit.segments:

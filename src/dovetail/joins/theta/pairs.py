@@ -1,14 +1,14 @@
 """The pairs of a theta join: some rows of one side against a run of the other.
 
-Law: exactly the pairs for which all bands and all other conditions hold, and which lie within the window.
+Law: exactly the pairs within the window for which all bands and all other conditions hold.
 
-Idea. A binary search a probe gives its range in the dimension by which the run is sorted, and a kernel checks
-the other dimensions over that range. What no index decides is looked at for the candidates that are left: in
-the same kernel, where it can be compiled, else by whole columns. Without any dimension all pairs are
-candidates.
+Idea. A binary search gives each probe its range in the dimension by which the run is sorted, and a kernel
+checks the other dimensions over that range. The conditions that no index decides are checked for the
+candidates that are left: in the same kernel if they can be compiled, otherwise by whole columns. Without any
+dimension all pairs are candidates.
 
-Compiling takes as long as looking at some million candidates by columns. So the first are looked at that way,
-and those of small streams are all.
+Compiling takes as long as checking some million candidates by columns. So the first candidates are checked by
+columns; small streams never have more.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a theta join keeps in a snapshot, and how its state is rebuilt.
 
-Right rows are read back from the log. So are left rows where only pairs come out: nothing was chosen, and
-none of them has to know whether it has had a partner. Otherwise the snapshot has the open left rows.
+Right rows are read back from the log. If only pairs come out, so are left rows: nothing depends on what they
+have matched or chosen. Otherwise the snapshot has the open left rows.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Law: what is said of a left row of a theta join is what `theta.step` does with it: the steps on record are
-run again for this row, and those right rows in its window for which the condition holds.
+"""Law: what is reported about a left row of a theta join is what `theta.step` did with it: the recorded steps
+run again for this row, and for the right rows in its window for which the condition holds.
 
-No other row has a say: left rows do not know of each other, and what does not hold is not met.
+No other row matters: left rows do not affect each other, and rows for which the condition fails never match.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
 """The rows that one side of a theta join holds, as sorted runs: an index that grows with its new rows.
 
 Law: every row that the ring holds, and that may match at all, is in exactly one run. A run may also have rows
-that the ring holds no more: the ring is asked for each row that is found, so these are found in vain.
+that the ring no longer holds. That is safe, because the ring is asked for each row that is found.
 
-Idea. New rows of a step are sorted and become a run; runs of like size are merged, so that there are about as
-many as the window doubles a step, and a row is moved as often (a log-structured merge tree, O'Neil et al.
-1996). Runs do not change once made. When half as many rows again are in runs as are held, those that are gone
-are taken out. So a step costs in proportion to its new rows, times the logarithm of the window, and not to
-the window.
+Idea. The new rows of a step are sorted and become a run. Runs of similar size are merged, so the number of
+runs grows with the logarithm of the window, and so does how often a row is moved (a log-structured merge
+tree, O'Neil et al. 1996). Runs do not change once made. When the runs have half as many rows again as the
+ring, the rows that are gone are removed. So the cost of a step grows with its new rows, times the logarithm
+of the window, and not with the window.
 
-Each run is sorted by one dimension (`theta_layout.py`): the one that leaves the fewest candidates to the
-probes that came last. Without any dimension it is sorted by row number.
+Each run is sorted by one dimension (`layout.py`): the one that leaves the fewest candidates for the latest
+probes. Without any dimension it is sorted by row number.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class SortedRun:
     words: Int64s  # a line for each column that a compiled condition reads: 64 bits, whatever they mean
     there: Flags  # the same, whether there is a value; without lines where all are there
     loose: bool
-    name: str = ""  # of the file it lies in, if it does,
+    name: str = ""  # of its file, if it has one,
     checksum: int = 0  # and what that holds
 
     def __len__(self) -> int:
@@ -184,7 +184,7 @@ class Runs:
 
 
 def _candidates(run: SortedRun, bounds: Bounds) -> dict[int, float]:
-    """How many rows lie within the probes' bounds in each dimension, in a sample of both."""
+    """How many rows are within the probes' bounds in each dimension, in a sample of both."""
     some = slice(None, None, max(1, bounds.lows.shape[1] // SAMPLE))
     counts = {}
     for line, dimension in enumerate(run.lines):
@@ -196,5 +196,5 @@ def _candidates(run: SortedRun, bounds: Bounds) -> dict[int, float]:
 
 
 def slots_of(buffer: Buffer, rows: Int64s) -> Int64s:
-    """Where rows are in a buffer; -1: it holds them no more. Without keys a row's number is its tag."""
+    """Where rows are in a buffer; -1: it no longer holds them. Without keys a row's number is its tag."""
     return buffer.find(tag_of(rows << 32), rows)

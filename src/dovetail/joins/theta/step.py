@@ -2,7 +2,7 @@
 
 Idea. Without an equality there is no key to shard by. SplitJoin separates storing from processing: every task
 sees all new rows, stores its round-robin share of them, and probes what it has stored. Each pair meets where
-the row that came first is stored, and no task needs to hear of another.
+the row that came first is stored, and tasks need not talk to each other.
 
       new left  l ──┬──────────────┬─────►  task 0  stores l if its number says so, probes its right rows
                     │              │

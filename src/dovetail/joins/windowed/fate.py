@@ -1,5 +1,5 @@
-"""What became of the left rows of one key in their windows, and why: as in `interval/fate.py`, one window at
-a time.
+"""What happened to the left rows of one key in their windows, and why: as in `interval/fate.py`, one window
+at a time.
 
     l is alone in a window that is over.  ...                             then
     the window was over when l came                                       l came too late
@@ -38,7 +38,7 @@ WindowReason = Literal[
 
 
 class WindowMiss(NamedTuple):
-    """`right` is the row that the reason is about. `by_us`: how far outside the window it lies (negative:
+    """`right` is the row that the reason is about. `by_us`: how far outside the window it is (negative:
     before it); how long after the end of the window it was written (negative: before that, but it was taken
     later); how far one of the two rows was behind when it came (None: the streams had ended). `at`: when
     the right row was taken or let go."""
@@ -176,7 +176,7 @@ class _Explaining:
         return any(record.ended for record in self.known.records[since:until])
 
     def _beyond(self, stay: Stay, right: KeyRow) -> int:
-        """How far a right row lies outside a window: negative before it, 0 inside. A session would reach to
+        """How far a right row is outside a window: negative before it, 0 inside. A session would reach to
         what is within its gap."""
         low, high = stay.start_us, stay.end_us - 1
         if self.window.is_session:

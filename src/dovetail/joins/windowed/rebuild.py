@@ -1,9 +1,9 @@
 """What a windowed join keeps in a snapshot, and how its state is rebuilt.
 
-Which rows a tumbling or hopping join holds follows from the log and the two stream times alone: a row is held
-while its last window is not over, and one that comes later is never held. So its snapshots have no rows, and
-both sides are read back from the log. For sessions it does not follow, since a late row may be next to one
-that has left: their snapshots have the rows of both sides.
+The log and the two stream times determine which rows a tumbling or hopping join holds: a row is held until
+its last window is over, and one that comes after that is never held. So its snapshots have no rows, and both
+sides are read back from the log. Sessions are different, since a late row may be next to one that has left.
+Their snapshots have the rows of both sides.
 """
 
 from __future__ import annotations

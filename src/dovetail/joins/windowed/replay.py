@@ -39,7 +39,7 @@ class Stay:
 
 @dataclass
 class WindowOutcome:
-    """`taken` None: the join has not come to it. Of a row that is in no window `stays` is empty."""
+    """`taken` None: the join has not taken it yet. `stays` is empty for a row that is in no window."""
 
     taken: int | None = None
     stays: dict[int, Stay] = field(default_factory=dict)
