@@ -24,7 +24,7 @@ import numpy as np
 from bench import recovery_join
 from bench.measure import tree_use
 from bench.recovery_window import SPAN_US, WindowSize, append, build
-from dovetail.joins.rebuild_progress import replaying
+from dovetail.joins.rebuild_progress import rebuilding
 from dovetail.log.category import Category
 
 SAMPLE_S = 0.2
@@ -141,7 +141,7 @@ class _Feed:
 
 def _sample(found: Figure11, pid: int, home: Path, index: Path, feed: _Feed, zero: float) -> None:
     line = found.line
-    now = replaying(recovery_join.config(home, index))
+    now = rebuilding(recovery_join.config(home, index))
     line["s"].append(time.monotonic() - zero)
     line["index_bytes"].append(sum(path.stat().st_size for path in _rings(index)))
     line["rss_bytes"].append(tree_use(pid).rss_bytes)

@@ -271,7 +271,7 @@ def use_records(made: Specimen) -> Any:
 
 def use_replay(made: Specimen) -> Any:
     """What it says is for a progress bar: the join goes on, whatever that is."""
-    rebuild_progress.replaying(made.join, REPLAYED_US)
+    rebuild_progress.rebuilding(made.join, REPLAYED_US)
     return use_index(made)
 
 

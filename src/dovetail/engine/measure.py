@@ -14,7 +14,7 @@ from dovetail.engine.snapshot_files import SnapshotFiles
 from dovetail.engine.step_log import StepLog
 from dovetail.joins.interval.capped_keys import worst
 from dovetail.joins.kind import add_totals
-from dovetail.joins.rebuild_progress import Replaying, replaying
+from dovetail.joins.rebuild_progress import Rebuilding, rebuilding
 from dovetail.joins.step_input import Totals
 from dovetail.log.category import Category
 from dovetail.log.commit import Commit
@@ -84,7 +84,7 @@ class JoinMeasure:
     tasks: int | None = None
     tasks_asked: int | None = None
     tasks_from: Origin = "cores"
-    replay: Replaying | None = None  # a rebuild that lasts, at this moment
+    replay: Rebuilding | None = None  # a rebuild that is under way
 
     @property
     def streams(self) -> tuple[StreamMeasure, StreamMeasure]:
@@ -119,7 +119,7 @@ def measure(config: JoinConfig, now_us: int) -> JoinMeasure:
         tasks,
         wanted.tasks,
         wanted.origin,
-        replaying(config, now_us),
+        rebuilding(config, now_us),
     )
 
 

@@ -2,7 +2,7 @@
 
 Differs. The oldest is the one with the smallest event time, and of those the smallest row number; the paper
 does not say. So what stays of a key is a function of the rows that came, not of how they were cut into steps:
-the newest `cap` of those that the window holds. Replaying the log gives the same rows again.
+the newest `cap` of those that the window holds. Reading the log back gives the same rows again.
 """
 
 from __future__ import annotations

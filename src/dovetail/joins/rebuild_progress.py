@@ -72,7 +72,7 @@ class RebuildProgress:
 
 
 @dataclass(frozen=True)
-class Replaying:
+class Rebuilding:
     """All tasks that rebuild now, together. `share` is the lowest share of any task, so it does not fall when
     another task is done and stops reporting. `left_s`: until the last is done; None: not known yet."""
 
@@ -83,7 +83,7 @@ class Replaying:
     left_s: float | None
 
 
-def replaying(config: JoinConfig, now_us: int | None = None) -> Replaying | None:
+def rebuilding(config: JoinConfig, now_us: int | None = None) -> Rebuilding | None:
     """The progress of the tasks of a join that are rebuilding now; None if there are none."""
     now_us = _now_us() if now_us is None else now_us
     return _together([task for task in _reports(config) if abs(now_us - task.now_us) < STALE_US])
@@ -101,12 +101,12 @@ class _Task:
         return self.rows / max(1e-6, (self.now_us - self.began_us) / 1e6)
 
 
-def _together(tasks: Iterable[_Task]) -> Replaying | None:
+def _together(tasks: Iterable[_Task]) -> Rebuilding | None:
     found = list(tasks)
     if not found:
         return None
     left = [(task.of - task.rows) / task.rows_per_s if task.rows else None for task in found]
-    return Replaying(
+    return Rebuilding(
         sum(task.rows for task in found),
         sum(task.of for task in found),
         min(task.rows / max(1, task.of) for task in found),

@@ -15,7 +15,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from dovetail.engine.measure import match_rate
 from dovetail.engine.store import read_totals
 from dovetail.errors import DovetailError
-from dovetail.joins.rebuild_progress import Replaying, replaying
+from dovetail.joins.rebuild_progress import Rebuilding, rebuilding
 from dovetail.log.category import Category, list_categories
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import NEVER, JoinOffset
@@ -46,7 +46,7 @@ class JoinProgress:
     name: str
     streams: tuple[StreamProgress, StreamProgress]
     totals: dict[str, int] = field(default_factory=dict)
-    replay: Replaying | None = None
+    replay: Rebuilding | None = None
 
     @property
     def out_rows(self) -> int:
@@ -83,7 +83,7 @@ class Monitor:
         right = self._stream(
             run, config.right, "right", known.right, known.right_time, saved_estimate(known.right_estimate)
         )
-        return JoinProgress(stage.name, (left, right), totals, replaying(config))
+        return JoinProgress(stage.name, (left, right), totals, rebuilding(config))
 
     def _stream(
         self, run: Run, category: str, side: str, taken: int, time_us: int, estimate: Estimate | None

@@ -35,7 +35,7 @@ def replay(
     spec: IntervalSpec, records: Sequence[StepRecord], left: Sequence[KeyRow], right: Sequence[KeyRow]
 ) -> dict[int, Outcome]:
     """The outcome of each left row, by its number. All rows are of one key, in log order."""
-    spec = telling(spec)
+    spec = with_everything_out(spec)
     taken = steps_taken(left, [record.left.stop for record in records])
     outcomes = {row.row: Outcome(at) for row, at in zip(left, taken, strict=True)}
     came_left = by_step(left, taken)
@@ -67,7 +67,7 @@ def steps_taken(rows: Sequence[KeyRow], stops: Sequence[int]) -> list[int | None
     return [at if at < len(stops) else None for at in found]
 
 
-def telling(spec: IntervalSpec) -> IntervalSpec:
+def with_everything_out(spec: IntervalSpec) -> IntervalSpec:
     """A join that treats a left row in the same way, and lets everything about it out."""
     match spec.how:
         case "inner":

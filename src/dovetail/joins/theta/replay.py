@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from dovetail.joins.interval.replay import Outcome, due, telling
+from dovetail.joins.interval.replay import Outcome, due, with_everything_out
 from dovetail.joins.rows.key_rows import KeyRow
 from dovetail.joins.state import JoinState
 from dovetail.joins.streams import ENDED, Arrivals, Times
@@ -39,7 +39,7 @@ def theta_replay(
     if taken == len(records):
         return Outcome()
     outcome = Outcome(taken)
-    state = JoinState.empty(telling(spec))
+    state = JoinState.empty(with_everything_out(spec))
     task = Means(theta, _Operands(left, found), Share(0, 1, 1, (), ("left",)), {}, {"left": 0, "right": 0})
     nobody = _arrivals(np.empty(0, np.int64), np.empty(0, np.int64))
     for at in range(min(taken, int(came.min(initial=taken))), len(records)):
@@ -58,7 +58,7 @@ def theta_replay(
             outcome.closed = at
             return outcome
         if record.ended:
-            state = JoinState.empty(telling(spec))
+            state = JoinState.empty(with_everything_out(spec))
             task.indexed.clear()
     return outcome
 

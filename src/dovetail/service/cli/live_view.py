@@ -22,7 +22,7 @@ from rich.text import Text
 
 from dovetail.service import units
 from dovetail.service.figures import JoinFigures, RebuildFigures, RunFigures
-from dovetail.service.words.status_words import replay_words
+from dovetail.service.words.status_words import rebuild_words
 
 ENDED = ("stopped", "done")
 """Phases in which the clock no longer runs."""
@@ -151,7 +151,7 @@ def _match_rate(join: JoinFigures, widths: _Widths) -> Text:
 def _replay(replay: RebuildFigures, widths: _Widths) -> Text:
     """Replaces the match rate, which does not change during a replay. The bar takes the room that the words
     leave."""
-    words = replay_words(replay.share, replay.rows_per_s, replay.left_s)
+    words = rebuild_words(replay.share, replay.rows_per_s, replay.left_s)
     room = widths.bar + _RATE_COLUMNS - len(words) - 2
     return Text.assemble((words, _WARN), "  ").append_text(_bar(replay.share, room))
 
@@ -189,7 +189,7 @@ def plain_lines(figures: RunFigures) -> list[str]:
 def _plain_join(join: JoinFigures, figures: RunFigures) -> list[str]:
     fields = [f"  join {_short(join.name)}"]
     if join.replay is not None:
-        fields.append(replay_words(join.replay.share, join.replay.rows_per_s, join.replay.left_s))
+        fields.append(rebuild_words(join.replay.share, join.replay.rows_per_s, join.replay.left_s))
     backlog = sum(stream.backlog_rows for stream in figures.streams)
     counts = {"late": join.late_rows, "missed": join.missed, "invalid": join.invalid_rows}
     counts |= {"capped": join.capped_rows, "rejected": join.rejected_rows}

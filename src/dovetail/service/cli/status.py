@@ -194,7 +194,7 @@ def missed_words(totals: Mapping[str, int]) -> str:
 def facts(join: MeasuredJoin) -> list[str]:
     """Facts about the join as a whole, a line each."""
     from dovetail.service import units
-    from dovetail.service.words.status_words import replay_words, task_words
+    from dovetail.service.words.status_words import rebuild_words, task_words
 
     found, totals = join.measure, join.measure.totals
     lines = [
@@ -205,7 +205,7 @@ def facts(join: MeasuredJoin) -> list[str]:
         task_words(found.tasks, found.tasks_asked, found.tasks_from),
     ]
     if found.replay is not None:
-        lines.insert(0, replay_words(found.replay.share, found.replay.rows_per_s, found.replay.left_s))
+        lines.insert(0, rebuild_words(found.replay.share, found.replay.rows_per_s, found.replay.left_s))
     if found.planning_share is not None:
         lines.append(f"planning took {units.share(found.planning_share)} of the time between steps")
     for bound, at in (join.distances or {}).items():

@@ -14,7 +14,7 @@ QUIET_US = 10_000_000
 """A stream without a new commit for this long is what its join waits for."""
 
 
-def replay_words(share: float, rows_per_s: float, left_s: float | None) -> str:
+def rebuild_words(share: float, rows_per_s: float, left_s: float | None) -> str:
     """A rebuild in progress."""
     said = f"rebuilding the join state: {int(share * 100)} %, {units.count(round(rows_per_s))} rows/s"
     return said if left_s is None else f"{said}, {units.span(max(1, round(left_s)) * 1_000_000)} left"
@@ -46,7 +46,7 @@ def waiting_words(join: MeasuredJoin) -> str:
     their windows; a backlog waits while the other stream is behind in event time."""
     found = join.measure
     if found.replay is not None:
-        return replay_words(found.replay.share, found.replay.rows_per_s, found.replay.left_s)
+        return rebuild_words(found.replay.share, found.replay.rows_per_s, found.replay.left_s)
     needed_by = {"left": found.right.backlog_rows, "right": found.left.backlog_rows + found.left.held_rows}
     for stream, last_us in zip(found.streams, join.newest_commit_us, strict=True):
         if not needed_by[stream.side] or stream.backlog_rows or stream.carried:

@@ -13,7 +13,7 @@ import pytest
 from dovetail.engine import live_index
 from dovetail.engine.measure import measure
 from dovetail.joins import read_back, rebuild_progress
-from dovetail.joins.rebuild_progress import KIND, STALE_US, VERSION, RebuildProgress, Replaying, replaying
+from dovetail.joins.rebuild_progress import KIND, STALE_US, VERSION, Rebuilding, RebuildProgress, rebuilding
 from dovetail.log import document
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_config import JoinConfig
@@ -60,16 +60,16 @@ def test_a_long_one_is_told_while_it_lasts(join: JoinConfig, monkeypatch: pytest
     monkeypatch.setattr(rebuild_progress, "EVERY_S", 0.001)
     with RebuildProgress(join, Share(1, 2, 4), 100) as progress:
         progress.add(25)
-        wait_until(lambda: (found := replaying(join)) and found.rows == 25)
+        wait_until(lambda: (found := rebuilding(join)) and found.rows == 25)
         progress.add(50)
-        wait_until(lambda: (found := replaying(join)) and found.rows == 75)
-        found = replaying(join)
+        wait_until(lambda: (found := rebuilding(join)) and found.rows == 75)
+        found = rebuilding(join)
         assert found is not None
         assert (found.share, found.of) == (0.75, 100)
         assert found.rows_per_s > 0
         assert [path.name for path in folder(join).glob("*.json")] == ["1-of-2.json"]
     assert list(folder(join).iterdir()) == []
-    assert replaying(join) is None
+    assert rebuilding(join) is None
 
 
 def test_one_that_fails_takes_its_file_along(join: JoinConfig, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,7 +78,7 @@ def test_one_that_fails_takes_its_file_along(join: JoinConfig, monkeypatch: pyte
 
     def failing() -> None:
         with progress:
-            wait_until(lambda: replaying(join))
+            wait_until(lambda: rebuilding(join))
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -94,21 +94,21 @@ def test_where_nothing_can_be_written_the_replay_goes_on(
     folder(join).write_text("a file is in the way")
     with RebuildProgress(join, Share(0, 1, 4), 9) as progress:
         wait_until(lambda: not progress._thread.is_alive())
-    assert replaying(join) is None
+    assert rebuilding(join) is None
 
 
 def test_tasks_are_added_up(join: JoinConfig) -> None:
     report(join, 0, rows=600, of=1000, seconds=2)
     report(join, 1, rows=200, of=1000, seconds=2)
-    assert replaying(join, NOW_US) == Replaying(800, 2000, 0.2, 400.0, 8.0)
+    assert rebuilding(join, NOW_US) == Rebuilding(800, 2000, 0.2, 400.0, 8.0)
     report(join, 1, rows=0, of=1000, seconds=2)
-    assert replaying(join, NOW_US) == Replaying(600, 2000, 0.0, 300.0, None)
+    assert rebuilding(join, NOW_US) == Rebuilding(600, 2000, 0.0, 300.0, None)
 
 
 def test_one_that_a_killed_worker_left_is_not_believed_for_long(join: JoinConfig) -> None:
     report(join, 0, rows=600, of=1000, seconds=2)
-    assert replaying(join, NOW_US + STALE_US - 1) is not None
-    assert replaying(join, NOW_US + STALE_US) is None
+    assert rebuilding(join, NOW_US + STALE_US - 1) is not None
+    assert rebuilding(join, NOW_US + STALE_US) is None
 
 
 @pytest.mark.parametrize("change", [{"rows": 11}, {"rows": -1}, {"rows": 1.5}, {"of": "10"}, {"more": 1}])
@@ -116,11 +116,11 @@ def test_what_makes_no_sense_is_not_shown(join: JoinConfig, change: dict[str, ob
     path = report(join, 0, rows=5, of=10, seconds=1)
     body = json.loads(path.read_bytes())["body"] | change
     path.write_bytes(document.encode(KIND, VERSION, body))
-    assert replaying(join, NOW_US) is None
+    assert rebuilding(join, NOW_US) is None
     report(join, 1, rows=5, of=10, seconds=1)
-    assert replaying(join, NOW_US) == Replaying(5, 10, 0.5, 5.0, 1.0)
+    assert rebuilding(join, NOW_US) == Rebuilding(5, 10, 0.5, 5.0, 1.0)
     path.write_bytes(b"{")
-    assert replaying(join, NOW_US) == Replaying(5, 10, 0.5, 5.0, 1.0)
+    assert rebuilding(join, NOW_US) == Rebuilding(5, 10, 0.5, 5.0, 1.0)
 
 
 def test_a_rebuild_tells_and_measures_show_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,7 +135,7 @@ def test_a_rebuild_tells_and_measures_show_it(tmp_path: Path, monkeypatch: pytes
     real = read_back.arrivals_in
 
     def slow(*arguments: object) -> object:
-        wait_until(lambda: replaying(join))
+        wait_until(lambda: rebuilding(join))
         seen.append(measure(join, time.time_ns() // 1000).replay)
         return real(*arguments)  # type: ignore[arg-type]
 

@@ -1,4 +1,4 @@
-"""`dovetail status` while a window is replayed: in words and as JSON."""
+"""`dovetail status` during a rebuild: in words and as JSON."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from dovetail.engine.measure import measure
-from dovetail.joins.rebuild_progress import Replaying
+from dovetail.joins.rebuild_progress import Rebuilding
 from dovetail.model.interval import IntervalSpec
 from dovetail.service.cli.status import facts
 from dovetail.service.metrics import MeasuredJoin
-from dovetail.service.words.status_words import replay_words
+from dovetail.service.words.status_words import rebuild_words
 from unit.engine.stepping import Driven
 
 
@@ -26,18 +26,18 @@ from unit.engine.stepping import Driven
     ],
 )
 def test_words(said: tuple[float, float, float | None], words: str) -> None:
-    assert replay_words(*said) == f"rebuilding the join state: {words}"
+    assert rebuild_words(*said) == f"rebuilding the join state: {words}"
 
 
-def test_status_shows_a_replay_and_nothing_where_there_is_none(tmp_path: Path) -> None:
+def test_status_shows_a_rebuild_and_nothing_if_there_is_none(tmp_path: Path) -> None:
     driven = Driven.make(tmp_path, IntervalSpec(100, 100, "left"))
     driven.append("right", ("a", 1))
     driven.step()
     found = measure(driven.config, 0)
     quiet = MeasuredJoin(found, driven.config.spec, None, ())
-    assert not any("replaying" in line for line in facts(quiet))
+    assert not any("rebuilding" in line for line in facts(quiet))
     assert quiet.to_json()["replay"] is None
-    busy = replace(quiet, measure=replace(found, replay=Replaying(63, 100, 0.63, 21.0, 1.8)))
+    busy = replace(quiet, measure=replace(found, replay=Rebuilding(63, 100, 0.63, 21.0, 1.8)))
     assert facts(busy)[0] == "rebuilding the join state: 63 %, 21 rows/s, 2 s left"
     assert busy.to_json()["replay"] == {
         "rows": 63,
