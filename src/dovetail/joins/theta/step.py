@@ -73,8 +73,8 @@ Indexed = dict[Side, list[SortedRun]]
 
 
 class Means(NamedTuple):
-    """What a step is done with and for: the condition, where its columns are, whose rows are whose, and the
-    index of what is held."""
+    """What a step works with: the condition, where its columns are, which rows belong to the task, and the
+    index of the buffered rows."""
 
     theta: Theta
     operands: Operands
@@ -101,7 +101,7 @@ def step(
 ) -> Emitted:
     """Take in new rows, let time pass or rows push others out, and say what comes out.
 
-    `left` and `right` are the rows that the task looks at: where both sides are dealt out, all of them.
+    `left` and `right` are the rows that the task looks at: all of them, if both sides are dealt out.
     """
     if means.theta.rows is None:
         emitted = _timed_step(state, left, right, until, means)
@@ -116,7 +116,10 @@ def _timed_step(state: JoinState, left: Arrivals, right: Arrivals, until: Times,
     new_left, void_left = usable(left)
     new_right, void_right = usable(right)
 
-    # 1. Probe and insert: everything new against everything that is there.
+    # 1. Probe and insert: everything new against everything that is there. If both sides are dealt out, each
+    # task sees all new rows and buffers its own. A pair of new rows then meets where the right one is stored,
+    # any other pair where the row that came in an earlier step is. Each row is stored once, so each pair
+    # meets once.
     reach = spec.before_us, spec.after_us
     seen_left, seen_right = means.looked("left", new_left), means.looked("right", new_right)
     left_index, right_index = (_index(means, reach, side, state) for side in SIDES)
@@ -130,6 +133,7 @@ def _timed_step(state: JoinState, left: Arrivals, right: Arrivals, until: Times,
 
     # 2. Time passes: left rows close, those that are new and still open stay, right rows are evicted.
     state.times = until
+    # After the tactic: `where` may copy, and the copies need the matches and choices that it has just noted.
     own_left = new_left.where(share.holds("left", new_left.row))
     closing, _ = close(state, own_left, open_bound(spec, until))
     _file(means, left_index, new_left, seen_left, state.left)
@@ -157,7 +161,12 @@ def _counted_step(
     means: Means,
     window: CountWindow,
 ) -> Emitted:
-    """In the rings a row's number takes the place of its time: what is pushed out is what has passed."""
+    """In the rings a row's number takes the place of its time, so rows that are pushed out expire as if by
+    time.
+
+    Turns run one after another, each against the state that the last one left. So a step gives the same rows
+    as its turns would in steps of their own.
+    """
     share, held = means.share, {"left": _numbered(left), "right": _numbered(right)}
     decisions: list[Decision] = []
     closings: list[Held] = []
@@ -240,7 +249,7 @@ def _met(means: Means, index: Runs, probes: Held, seen: Looked, buffer: Buffer) 
             which.append(some)
             rows.append(run.rows[at])
     found = np.concatenate(which), slots_of(buffer, np.concatenate(rows))
-    held = found[1] >= 0
+    held = found[1] >= 0  # a run may name rows that the buffer no longer has
     return found[0][held], found[1][held]
 
 
@@ -275,7 +284,8 @@ def _emitted(
 
 
 def _in_order(emitted: Emitted, turns: Sequence[Turn]) -> Emitted:
-    """Pairs by the arrival of the later row, then of the other; after them lone rows by their own."""
+    """Sort pairs by the arrival of the later row, then of the other. Lone rows follow, by their own
+    arrival."""
     left, right = _turn_of("left", emitted.left, turns), _turn_of("right", emitted.right, turns)
     left_later = left > right
     later_row = np.where(left_later, emitted.left, emitted.right)
@@ -295,7 +305,7 @@ def _turn_of(side: Side, rows: Int64s, turns: Sequence[Turn]) -> Int64s:
 
 
 def _numbered(arrivals: Arrivals) -> Held:
-    """New rows with their number as time; whatever their time is, they count."""
+    """New rows with their number as time. Rows without a valid time take part too."""
     return Held.fresh(tag_of(arrivals.hash), arrivals.row, arrivals.row)._replace(
         best_time=np.full(len(arrivals.row), NO_ROW, np.int64),
         best_row=np.full(len(arrivals.row), NO_ROW, np.int64),

@@ -1,9 +1,9 @@
 """The window join: two streams, equal keys, and a window that holds both rows.
 
-Idea. Rows of open windows are held. When both stream times have passed a window's end nothing on time can
-come for it, and it is joined as one piece, by an algorithm for windows at rest (`intra_window/`), chosen from
-a sample of its keys. That is *lazy*. *Eager* lets a new row probe those that are held, so that a pair comes
-out with its second row, and a window's end only lets go.
+Idea. The join holds the rows of open windows. Once both stream times have passed a window's end, no row that
+is on time can come for it. It is then joined as one piece, by an algorithm for complete windows
+(`intra_window/`), chosen from a sample of its keys. That is *lazy*. In an *eager* join a new row probes the
+rows that are held, so a pair comes out with its second row, and the end of a window only removes rows.
 
       left   ● ●   ●│ ●   ● │●      T_left        windows end where both times have passed:
       right   ▲  ▲  │▲    ▲ │       T_right       all that end in a step are joined together,
@@ -16,15 +16,16 @@ out with its second row, and a window's end only lets go.
 Paper. Parallelizing Intra-Window Join on Multicores, SIGMOD 2021, joins one window; the windows are ours.
 
 Differs. Windows that end in one step are one join, by the pair of window and key: many small windows cost no
-more than a large one. Heavy keys are spread over tasks before the join, as the interval join has it, and over
-the threads of a task by the algorithm. Sessions need all rows of a key, and are not spread over tasks.
+more than a large one. Hot keys are split over the tasks before the join, as in the interval join, and over
+the threads of a task by the algorithm. Sessions need all rows of a key, and are not split.
 
-Law. The rows are those of joining (row, window) with (row, window) on equal windows and keys, lone rows once
-for every window of theirs. A row that comes when a window of its own is over is alone in it. With no late
-rows it is the batch join, however the streams are cut and interleaved; eager and lazy give the same.
+Law. The result is that of joining (row, window) with (row, window) on equal windows and keys; a lone row
+comes out once for each of its windows. A row that comes when one of its windows is over is alone in that
+window. With no late rows it is the batch join, however the streams are cut and interleaved. Eager and lazy
+joins give the same rows.
 
-Cost. Lazy: a row is filed once if its window outlasts the step it comes in, and joined once a window. Eager:
-as the interval join. Sessions: the rows held are sorted in every step in which time passes.
+Cost. Lazy: a row is buffered once if its window outlasts the step it comes in, and joined once per window.
+Eager: as the interval join. Sessions: the buffered rows are sorted in every step in which time passes.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class Means(NamedTuple):
 
 
 class Copied(NamedTuple):
-    """Rows once for every window of theirs: which row, and the number of the window."""
+    """Rows, once for each of their windows: which row, and the number of the window."""
 
     row: Int64s
     window: Int64s
@@ -95,7 +96,8 @@ NOTHING = Closed(NONE, NONE, NOWHERE, NONE, NOWHERE, NONE, NOWHERE, 0, 0, None, 
 
 
 class Closing(NamedTuple):
-    """What a step put out, and how: windows that were joined, and the algorithm that did it, if any did."""
+    """What a step put out, and how: the number of windows that were joined, and by which algorithm, if
+    any."""
 
     emitted: Emitted
     windows: int
@@ -108,6 +110,7 @@ def step(state: JoinState, left: Arrivals, right: Arrivals, until: Times, means:
     until = Times(max(until.left, before.left), max(until.right, before.right))
     new_left, void_left = usable(left, picks=False)
     new_right, void_right = usable(right, picks=False)
+    # A window is over when both streams have passed it, so the slower one decides.
     was, now = min(before), min(until)
     state.times = until
 
@@ -176,7 +179,7 @@ def step(state: JoinState, left: Arrivals, right: Arrivals, until: Times, means:
 
 
 def _late(window: WindowJoin, held: Held, time_us: int) -> NDArray[np.bool_]:
-    """Which rows come when a window of theirs is over; of sessions: when one of their own would be."""
+    """Which rows come when one of their windows is over. For sessions: when one of the row alone would be."""
     if time_us == NEVER:
         return np.zeros(len(held.row), np.bool_)
     if window.is_session:
@@ -185,12 +188,12 @@ def _late(window: WindowJoin, held: Held, time_us: int) -> NDArray[np.bool_]:
 
 
 def _begun_by(window: WindowJoin, times: Int64s, last: int) -> NDArray[np.bool_]:
-    """Which times are in a window numbered up to `last`: without a division a row."""
+    """Which times are in a window numbered up to `last`, without a division per row."""
     return times < last * window.every_us + window.length_us
 
 
 def _behind(window: WindowJoin, times: Int64s, late: NDArray[np.bool_], gone: int) -> Copied:
-    """Late rows, once for every window of theirs that is over."""
+    """Late rows, once for each of their windows that is over."""
     if not late.any():
         return Copied(NONE, NONE)
     rows = np.flatnonzero(late)
@@ -208,6 +211,7 @@ def _lazy(
     for buffer, new in ((state.left, new_left), (state.right, new_right)):
         held = new
         if last > gone and buffer.rows:
+            # All buffered rows that are in a closing window. Some of them stay: hopping windows overlap.
             old = buffer.held()
             held = old.where(_begun_by(window, old.time, last)).joined(new)
         sides.append(held)
@@ -217,6 +221,9 @@ def _lazy(
     if last > gone:
         closed = _joined_windows(state, left, right, gone + 1, last, means)
     for buffer, new in ((state.left, new_left), (state.right, new_right)):
+        # `bound` is where the first open window begins. Rows before it have no open window left. A late row
+        # that is not before it stays for those of its windows that are open; `_behind` lets it out of the
+        # others.
         buffer.expire(bound)
         buffer.insert(new.where(new.time >= bound))
     return closed, max(before, state.left_rows + state.right_rows)
@@ -240,9 +247,9 @@ def _joined_windows(state: JoinState, left: Held, right: Held, first: int, last:
 
 
 def _labelled(left: InWindows, right: InWindows) -> tuple[Int64s, Int64s, int]:
-    """Numbers that are equal where window and tag are, and how many windows there are."""
+    """A label for each row, equal if window and tag are equal; and how many windows there are."""
     base, high = min(left.low, right.low), max(left.high, right.high)
-    if high - base >= MARKED:  # times far apart: few windows all the same
+    if high - base >= MARKED:  # the times are far apart, but there may be few windows: sort their numbers
         found, numbers = np.unique(np.concatenate([left.window, right.window]), return_inverse=True)
         at = len(left.row)
         return labels(left.tag, numbers[:at], 0), labels(right.tag, numbers[at:], 0), len(found)
@@ -313,11 +320,13 @@ def _closed(
 def _eager(
     state: JoinState, new_left: Held, new_right: Held, gone: int, last: int, means: Means
 ) -> tuple[Closed, int]:
-    """New rows against those that are held; a pair once for every window of both that is not over."""
+    """New rows against those that are held; a pair comes out once for each open window that has both rows."""
     window = means.window
     open_since, bound = ((number + 1) * window.every_us for number in (gone, last))
     left, right = (new.where(new.time >= open_since) for new in (new_left, new_right))
     reach = window.length_us - 1
+    # New right rows are in the buffer when new left rows probe, and new left rows are not when new right rows
+    # do: so a pair of two new rows is found once.
     state.right.insert(right)
     new, found = state.right.probe(left.tag, left.time, -reach, reach)
     came, waiting = state.left.probe(right.tag, right.time, -reach, reach)
@@ -327,6 +336,8 @@ def _eager(
     right_rows = np.concatenate([found_rows, right.row[came]])
     left_times = np.concatenate([left.time[new], waiting_times])
     right_times = np.concatenate([found_times, right.time[came]])
+    # Both rows are in the windows from the first one of the later row to the last one of the earlier row.
+    # Those up to `gone` were over before this step: a row that is late for them is alone in them.
     common = _expanded(
         np.maximum(_first_window(window, np.maximum(left_times, right_times)), gone + 1),
         np.minimum(left_times, right_times) // window.every_us,
@@ -355,10 +366,11 @@ def _eager(
 def _sessions(
     state: JoinState, new_left: Held, new_right: Held, was: int, now: int, means: Means
 ) -> tuple[Closed, int]:
-    """Sessions of the rows held and new. Those that are over are joined and leave."""
+    """Cut the rows held and the new ones into sessions. Sessions that are over are joined, and their rows
+    leave."""
     sides = ((state.left, new_left), (state.right, new_right))
     before = state.left_rows + state.right_rows
-    if now == was:
+    if now == was:  # time has not passed, so no session can be over
         for buffer, new in sides:
             buffer.insert(new)
         return NOTHING, state.left_rows + state.right_rows
@@ -379,6 +391,8 @@ def _sessions(
     number[order] = number_in_order
     over = (last < now - gap) | (first < now - longest)
     leaves = over[number] if len(number) else np.zeros(0, np.bool_)
+    # `left` and `right` were copied out above, so slots may be reused from here on. Kill before insert: an
+    # insert may rebuild the ring, and `found` would name other rows.
     for (buffer, new), found, gone in zip(sides, slots, (leaves[:at_left], leaves[at_left:]), strict=True):
         buffer.kill(found[gone[: len(found)]])
         buffer.insert(new.where(~gone[len(found) :]))
@@ -403,7 +417,7 @@ def _first_window(window: WindowJoin, times: Int64s) -> Int64s:
 
 
 def _copies(window: WindowJoin, times: Int64s, first: int, last: int) -> Copied:
-    """Each row once for every window of its own among those numbered `first` to `last`."""
+    """Each row, once for each of its windows among those numbered `first` to `last`."""
     return _expanded(
         np.maximum(_first_window(window, times), first), np.minimum(times // window.every_us, last)
     )
@@ -423,7 +437,7 @@ def _bounds(window: WindowJoin, numbers: Int64s) -> Bounds:
 
 
 def _no_bounds(rows: Int64s) -> Bounds:
-    """Of rows without a key or a time: they are in no window."""
+    """For rows without a key or a time: they are in no window."""
     return Bounds(np.full(len(rows), NEVER, np.int64), np.full(len(rows), NEVER, np.int64))
 
 
