@@ -24,10 +24,11 @@ SIMILAR = 5
 
 @dataclass(frozen=True)
 class Question:
-    """Which left rows are asked about: those with a key, or the one with a number; with a time, those within
-    a second of it, or nearest to it. At most `limit`, the last in the log. `records` are those of the join's
-    steps, read before anything else: so a row that is found has the steps that took it.
-    `names`: what the operands of a theta join were in the query."""
+    """Which left rows are asked about: those with a key, or the one with a number. With a time, only those
+    within a second of it, or the nearest. At most `limit` rows, the last in the log.
+
+    `records`: the join's recorded steps. They are read before the rows, so every row that they took is found,
+    if retention has not removed it. `names`: the operands of a theta join, as in the query."""
 
     config: JoinConfig
     records: Sequence[StepRecord]
@@ -48,8 +49,8 @@ class Question:
 
 @dataclass(frozen=True)
 class Answer:
-    """`fates` are of the `asked` left rows, or the newest of them. `similar`: keys that left rows have,
-    where none has this one."""
+    """`fates`: of the `asked` left rows, or of the newest of them. `similar`: if no left row has the key,
+    keys that look like it."""
 
     join: str
     key: tuple[Any, ...]
@@ -60,11 +61,11 @@ class Answer:
 
 
 def answer_by_key(question: Question, fates: Callable[[Known, Sequence[KeyRow]], Sequence[Any]]) -> Answer:
-    """What became of the left rows with a key."""
+    """What happened to the left rows with a key."""
     config, (left, right) = question.config, question.categories
     key, row = question.key, question.row
     values = _typed(config, left, key) if row is None else _key_of(config, left, key, row)
-    # Left rows before right ones: a partner that comes meanwhile is not missing.
+    # Left rows before right ones: then a partner that comes in the meantime is found.
     rows = key_rows(left, config.keys, values), key_rows(right, config.keys, values)
     known = Known(config.join_kind, question.records, *rows)
     asked = _near([one for one in rows[0].rows if row in (None, one.row)], question.time_us)
