@@ -179,7 +179,14 @@ def _written(stage: Stage) -> str | None:
 def _text(app: str | Path) -> tuple[str, str]:
     """PQL text, and what errors call it. A string without a semicolon has no statement, so it is a path."""
     if isinstance(app, Path) or ";" not in app:
-        return Path(app).read_text(encoding="utf-8-sig"), str(app)
+        try:
+            return Path(app).read_text(encoding="utf-8-sig"), str(app)
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(
+                f"the query cannot be read: {error}",
+                where=str(app),
+                expected="a file with PQL, or PQL text with its semicolons",
+            ) from error
     return app, "<string>"
 
 

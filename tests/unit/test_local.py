@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import dovetail.local
-from dovetail.errors import PlanError
+from dovetail.errors import InputError, PlanError
 from dovetail.log.category import Category
 from dovetail.service.checkout import checkout_root
 from dovetail.slicing.write_rows import bucket_of, time_of
@@ -120,3 +120,8 @@ def test_the_example_of_the_page(tmp_path: Path) -> None:
     names: dict[str, Any] = {}
     exec(example, names)
     names["test_a_click_finds_its_impression"](tmp_path)
+
+
+def test_a_query_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be read"):
+        dovetail.local.run(tmp_path / "nowhere.pql")
