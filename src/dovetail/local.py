@@ -10,8 +10,8 @@ end every window is closed. The inputs are only read: the categories of `home` c
 one by one.
 
 Expressions, filters and aggregates need Spark. A query that only picks and renames columns before and after
-its joins runs as a whole. For any other, `raw=True` gives the rows of each join, before the query computes
-anything from them.
+its joins runs as a whole. Where only what follows a join is computed, `raw=True` gives the rows of the join
+itself.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from dovetail.engine.planner import HostClock
     from dovetail.log.category import Category
+    from dovetail.model.validity import Validity
     from dovetail.plan.physical import CategoryOutput, InputTable, JoinStage, Plan, Stage
 
 
@@ -102,7 +103,6 @@ class _Run:
         import pyarrow as pa
 
         from dovetail.log.category import Category
-        from dovetail.model.validity import Validity
         from dovetail.slicing.placement import HASH, TIME
         from dovetail.slicing.sides import write_side
         from dovetail.slicing.write_rows import bucket_of, sliced_batch, time_of
@@ -123,7 +123,7 @@ class _Run:
             if output.time is None:
                 infos = category.write_segments(batches, bucket_of(None, category.buckets), time_of(None))
             else:
-                infos = list(write_side(category, batches, Validity()).segments)
+                infos = list(write_side(category, batches, self._validity(output)).segments)
             category.append(infos)
         if category is None:
             raise InputError(
@@ -131,6 +131,11 @@ class _Run:
                 where=f"category {output.category}",
                 expected="at least one commit or file",
             )
+
+    def _validity(self, side: CategoryOutput) -> Validity:
+        """Which event times the join of a side believes."""
+        joins = (join for join in self.plan.joins if side.category in (join.left, join.right))
+        return next(joins).settings.validity
 
     def _read(self, table: InputTable) -> Iterator[pa.Table]:
         import pyarrow.parquet as pq
