@@ -26,6 +26,7 @@ from dovetail.log.commit import Commit
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import JoinOffset
 from dovetail.model.share import Side
+from dovetail.slicing.placement import TIME
 from dovetail.time.clock import CommitSummary
 from dovetail.time.coordinator import Pace, Planned, plan
 from dovetail.time.recording import record_of
@@ -138,6 +139,7 @@ class JoinPlanner:
             kind.spec if self.config.splits_hot_keys else None,
             keeps_turns=kind.keeps_turns,
             by_rows=kind.by_rows,
+            inherits=(settings.left_inherits, settings.right_inherits),
         )
 
     def _new(self, category: Category, side: Side, start: int, stop: int | None) -> list[CommitSummary]:
@@ -193,4 +195,5 @@ def summary(commit: Commit) -> CommitSummary:
         commit.written_at_us,
         tuple(key for segment in commit.segments for key in segment.frequent),
         commit.first_row,
+        commit.promised(TIME),
     )

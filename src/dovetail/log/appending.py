@@ -18,6 +18,7 @@ from dovetail.errors import CorruptFile, StateError
 from dovetail.log import commit as commit_format
 from dovetail.log import dictionary, history, retention
 from dovetail.log.commit import Commit, RejectedRows, SegmentInfo, place
+from dovetail.model.promise import Promise
 
 if TYPE_CHECKING:
     from dovetail.log.category import Category
@@ -32,12 +33,15 @@ def append(
     *,
     producer: str | None,
     batch: int | None,
+    promise: Promise | None = None,
 ) -> Commit | None:
     if (producer is None) != (batch is None):
         raise ValueError("producer and batch go together")
     segments = [info for info in segments if info.rows]
     rejected = [info for info in rejected if info.rows]
-    if not segments and not rejected:
+    if promise is not None and producer is None:
+        raise ValueError("a promise needs a producer")
+    if not segments and not rejected and promise is None:
         return None
     checked = lost = False
     while True:
@@ -50,6 +54,14 @@ def append(
                     raise _overtaken(category, producer, batch)
                 return _commit_of(category, producer, batch, number)
             producers[producer] = batch
+        promises = dict(tail.promises) if tail else {}
+        if producer is not None:
+            if not segments and not rejected and promises.get(producer) == promise:
+                return None  # no row and no news
+            if promise is None:
+                promises.pop(producer, None)  # who no longer promises must not be taken at its old word
+            else:
+                promises[producer] = promise
         if not checked:
             _check_written(category, segments, rejected)
             checked = True
@@ -63,6 +75,7 @@ def append(
             batch=batch,
             producers=producers,
             written_at_us=time.time_ns() // 1000,
+            promises=promises,
         )
         path = history.commit_path(category, number)
         with _dictionaries_kept(category, segments):

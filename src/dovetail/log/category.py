@@ -30,6 +30,7 @@ from dovetail.log.packer import Packer
 from dovetail.log.schema import log_schema
 from dovetail.log.segment import MAX_BYTES, MAX_ROWS, BucketOf, HashOf, Segment, TimeOf
 from dovetail.model.compression import Compression
+from dovetail.model.promise import Promise
 
 
 @dataclass(frozen=True)
@@ -212,13 +213,15 @@ class Category:
         producer: str | None = None,
         batch: int | None = None,
         rejected: Sequence[RejectedRows] = (),
+        promise: Promise | None = None,
     ) -> Commit | None:
         """Name the segments in one new commit: now their rows exist.
 
         Returns the commit that carries the batch, an earlier one if this producer has appended this or a
         later batch before; None if there is nothing to append. Without a producer every call makes a commit.
+        A promise that is news makes a commit even without rows: those who wait for time to pass read it.
         """
-        return appending.append(self, segments, rejected, producer=producer, batch=batch)
+        return appending.append(self, segments, rejected, producer=producer, batch=batch, promise=promise)
 
     def open_segment(self, info: SegmentInfo) -> Segment:
         """The rows of a segment, mapped where the home is local, and checked once per process."""

@@ -2,6 +2,7 @@
 
 Law: commit `n` begins where commit `n - 1` ends (`first_row`), so rows are numbered densely over the
 category; and `producers` maps every producer that ever appended to its last batch, so a batch enters once.
+`promises` maps producers to what they say of rows still to come (`model/promise.py`).
 
 Why a commit repeats what the one before it said (the row count, all producers): whoever appends then reads
 one file and no other. Retention may delete all commits but the newest, and nothing is forgotten. No record
@@ -19,9 +20,12 @@ from dovetail.errors import CorruptFile
 from dovetail.log import document
 from dovetail.model import json_values as said
 from dovetail.model.frequent_key import FrequentKey
+from dovetail.model.promise import Promise
 from dovetail.model.sketch import EventTimeSketch, merge_sketches
 
-KIND, VERSION = "dovetail.commit", 2
+KIND, VERSION = "dovetail.commit", 3
+READ_VERSIONS = (2, 3)
+"""Version 2 has no promises."""
 
 
 @dataclass(frozen=True)
@@ -158,6 +162,22 @@ class Commit:
     batch: int | None
     producers: Mapping[str, int] = field(hash=False)
     written_at_us: int
+    promises: Mapping[str, Promise] = field(default_factory=dict, hash=False)
+
+    def promised(self, column: str) -> int | None:
+        """No later row is below this in the column, unless it is late. None: a producer of this category
+        promises nothing about it. Rows that people append by hand have no producer and break no promise."""
+        times = [
+            self.promises[name].times.get(column) if name in self.promises else None
+            for name in self.producers
+        ]
+        known = [time for time in times if time is not None]
+        return min(known) if known and len(known) == len(times) else None
+
+    @property
+    def promised_by(self) -> str:
+        """How the promised times were obtained, for people."""
+        return ", ".join(sorted({promise.by for promise in self.promises.values()}))
 
     @cached_property
     def rows(self) -> int:
@@ -223,6 +243,7 @@ def encode(commit: Commit, category_id: str) -> bytes:
         "batch": commit.batch,
         "producers": dict(commit.producers),
         "written_at_us": commit.written_at_us,
+        "promises": {name: promise.to_json() for name, promise in commit.promises.items()},
     }
     return document.encode(KIND, VERSION, body)
 
@@ -233,7 +254,7 @@ def decode(data: bytes, number: int, category_id: str, *, where: str) -> Commit:
         "restore the file from a copy; without it the rows of this commit are lost, and readers can only "
         "start after it"
     )
-    body = document.decode(data, KIND, VERSION, where=where, remedy=remedy)
+    body = document.decode(data, KIND, READ_VERSIONS, where=where, remedy=remedy)
     try:
         infos = [SegmentInfo.from_json(value) for value in said.items(body["segments"])]
         first_row, producer, batch = said.whole(body["first_row"]), body["producer"], body["batch"]
@@ -249,6 +270,10 @@ def decode(data: bytes, number: int, category_id: str, *, where: str) -> Commit:
             batch=None if batch is None else said.whole(batch),
             producers={name: said.whole(last) for name, last in said.fields(body["producers"]).items()},
             written_at_us=said.time_us(body["written_at_us"]),
+            promises={
+                name: Promise.from_json(promise)
+                for name, promise in said.fields(body.get("promises", {})).items()
+            },
         )
         sound = (commit.number, body["category"], body["rows"]) == (number, category_id, commit.rows)
         sound = sound and (producer is None) == (batch is None) and said.whole(commit.next_row) >= 0

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from dovetail.errors import PlanError
 from dovetail.model.interval import IntervalSpec, JoinType
-from dovetail.model.offset import ENDED, JoinOffset
+from dovetail.model.offset import ENDED, NEVER, JoinOffset
 from dovetail.model.share import Side
 from dovetail.model.theta import Theta, dealt_sides
 from dovetail.model.window_join import WindowJoin
@@ -37,6 +37,13 @@ class LastRows(NamedTuple):
 
     left: int
     right: int
+
+
+class Apart(NamedTuple):
+    """A right row is at most this long before and after its left partner."""
+
+    before_us: int
+    after_us: int
 
 
 class _Kind:
@@ -71,6 +78,11 @@ class _Kind:
         """More tasks would have nothing to do, or could not keep the order."""
         return buckets
 
+    @property
+    def apart(self) -> Apart | None:
+        """How far the times of two partners may be apart; None: any distance."""
+        return None
+
 
 @dataclass(frozen=True)
 class IntervalJoin(_Kind):
@@ -84,6 +96,10 @@ class IntervalJoin(_Kind):
     def paced_after_us(self) -> int:
         """How far pacing lets the right stream be ahead of the left one."""
         return self.spec.after_us
+
+    @property
+    def apart(self) -> Apart | None:
+        return Apart(self.spec.before_us, self.spec.after_us)
 
     def needed(self, at: JoinOffset) -> Since | LastRows:
         """What the state at an offset may still need from the log."""
@@ -109,6 +125,12 @@ class WindowedJoin(_Kind):
     def paced_after_us(self) -> int:
         """Both sides see the same window end."""
         return 0
+
+    @property
+    def apart(self) -> Apart | None:
+        """Rows of a tumbling or hopping window; a session may last longer than its gap."""
+        length_us = self.window.length_us
+        return None if self.window.is_session else Apart(length_us, length_us)
 
     def needed(self, at: JoinOffset) -> Since | LastRows:
         since = ENDED if at.ended else self.window.needed_since(at.left_time, at.right_time)
@@ -163,6 +185,10 @@ class ThetaJoin(_Kind):
     def paced_after_us(self) -> int:
         return self.spec.after_us
 
+    @property
+    def apart(self) -> Apart | None:
+        return None if self.theta.rows is not None else Apart(self.spec.before_us, self.spec.after_us)
+
     def most_tasks(self, buckets: int) -> int:
         return 1 if self.theta.order == "step" else MOST_TASKS
 
@@ -188,6 +214,20 @@ def needed_since(spec: IntervalSpec, at: JoinOffset) -> Since:
     if spec.defers_pick:
         retained_since = min(retained_since, open_since - spec.before_us)
     return Since(open_since, retained_since)
+
+
+def promised_times(kind: JoinKind, at: JoinOffset) -> tuple[int, int] | None:
+    """No row that a join puts out after this offset has a left or a right time below these, unless it was
+    late. Such a row is either new, and at or above its stream's time, or held, and then it is one that the
+    state still needs. None: rows are held by their number, however old they are."""
+    needed = kind.needed(at)
+    if isinstance(needed, LastRows):
+        return None
+    # After an end the streams start over, at any time.
+    left_time, right_time = at.times
+    if NEVER in (left_time, right_time):
+        return NEVER, NEVER
+    return min(left_time, needed.left_us), min(right_time, needed.right_us)
 
 
 def kind_to_json(kind: JoinKind) -> dict[str, Any]:

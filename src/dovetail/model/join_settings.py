@@ -33,6 +33,8 @@ class JoinSettings:
     validity: Validity = field(default_factory=Validity)
     splits_hot_keys: bool = True
     history_us: int = HISTORY_US  # how long the log keeps rows that the join no longer needs
+    left_inherits: bool = False  # its time is what the commits promise, where they do
+    right_inherits: bool = False
 
     @classmethod
     def from_json(cls, said: Mapping[str, Any]) -> JoinSettings:

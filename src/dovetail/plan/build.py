@@ -41,6 +41,7 @@ from dovetail.plan.physical import (
     Watermark,
 )
 from dovetail.plan.problems import Problems
+from dovetail.plan.promises import with_promises
 from dovetail.plan.rules.lift_windows import window_call
 from dovetail.plan.scope import environment_of, output_names, relation_types
 from dovetail.plan.statements import CreateInput, CreateTable, CreateView, Program, is_join, reads
@@ -55,7 +56,7 @@ def build(program: Program) -> Plan:
             with problems.of(statement.name):
                 stages.append(_stage(program, statement))
     problems.done()
-    return Plan(program.application, _ordered(stages), program.warnings)
+    return with_promises(Plan(program.application, _ordered(stages), program.warnings))
 
 
 def unread_warnings(program: Program) -> list[str]:

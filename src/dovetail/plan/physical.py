@@ -16,6 +16,7 @@ from dovetail.model.compression import Compression
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_kind import IntervalJoin, JoinKind, ThetaJoin, WindowedJoin
 from dovetail.model.join_settings import JoinSettings
+from dovetail.model.promise import PromisedColumn
 from dovetail.model.theta import Constant, Operand, Operation
 from dovetail.plan.plan_json import decode, encode
 
@@ -64,13 +65,14 @@ class Relation:
 @dataclass(frozen=True)
 class CategoryOutput:
     """An intermediate category. With a time: a side of a join, sharded by its keys if it has any; without: a
-    join."""
+    join. `promises`: the columns of which its commits say what is still to come."""
 
     category: str
     keys: tuple[str, ...]
     time: str | None
     buckets: int
     compression: Compression = "auto"
+    promises: tuple[PromisedColumn, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,7 @@ class ScribeSink:
     shard: str | None = None
     buckets: int | None = None
     compression: Compression = "auto"
+    promises: tuple[PromisedColumn, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import pyarrow as pa
 from dovetail.crash_points import crash_point
 from dovetail.log.category import Category
 from dovetail.log.commit import SegmentInfo
+from dovetail.model.promise import Promise
 from dovetail.model.validity import Validity
 from dovetail.slicing.invalid_rows import Screen, invalid_category
 from dovetail.slicing.placement import HASH, TIME, Placement
@@ -58,12 +59,16 @@ def is_appended(category: Category, producer: str, batch: int) -> bool:
     return number > 0 and category.commit(number - 1).producers.get(producer, -1) >= batch
 
 
-def append_written(category: Category, written: Iterable[str], producer: str, batch: int) -> None:
-    """Let what the tasks of a micro-batch have written exist. Done again, it changes nothing."""
+def append_written(
+    category: Category, written: Iterable[str], producer: str, batch: int, promise: Promise | None = None
+) -> None:
+    """Let what the tasks of a micro-batch have written exist. Done again, it changes nothing. `promise` is
+    what holds once the batch is there."""
     parts = [Written.from_json(text) for text in written]
     crash_point("sink", "written")
     aside = [info for part in parts for info in part.invalid]
     if aside:
         invalid = Category.open(category.home, invalid_category(category.name))
         invalid.append(aside, producer=producer, batch=batch)
-    category.append([info for part in parts for info in part.segments], producer=producer, batch=batch)
+    segments = [info for part in parts for info in part.segments]
+    category.append(segments, producer=producer, batch=batch, promise=promise)

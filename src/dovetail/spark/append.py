@@ -21,6 +21,7 @@ from dovetail.slicing.parquet_files import check_files, parquet_schema
 from dovetail.slicing.placement import Placement
 from dovetail.spark.aggregate_end import ends_folder
 from dovetail.spark.batch_files import files_of_batch, last_planned
+from dovetail.spark.batch_promises import PromiseOf, promises_of
 from dovetail.spark.building import BuiltStage
 from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.slicer import write_batch, write_files
@@ -32,11 +33,17 @@ Write = Callable[[DataFrame, int, list[str]], list[str]]
 
 
 def append_batch(
-    rows: DataFrame, batch: int, category: Category, producer: str, placement: Placement
+    rows: DataFrame,
+    batch: int,
+    category: Category,
+    producer: str,
+    placement: Placement,
+    promise_of: PromiseOf | None = None,
 ) -> None:
     from dovetail.slicing.sides import append_written
 
-    append_written(category, write_batch(rows, category, placement), producer, batch)
+    promise = promise_of(batch) if promise_of else None
+    append_written(category, write_batch(rows, category, placement), producer, batch, promise)
 
 
 def appender(
@@ -45,7 +52,13 @@ def appender(
     """For the rows of a stage."""
     tables = _file_tables(built)
     if not tables:
-        return partial(append_batch, category=category, producer=producer, placement=placement)
+        return partial(
+            append_batch,
+            category=category,
+            producer=producer,
+            placement=placement,
+            promise_of=promises_of(built.stage, checkpoint),
+        )
     planned_before = last_planned(checkpoint)
     write = _parquet(built, category, placement, planned_before) or (
         lambda rows, batch, files: write_batch(rows, category, placement)

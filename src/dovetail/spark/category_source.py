@@ -54,7 +54,7 @@ class CategoryReader(QuietReader, SupportsTriggerAvailableNow):
 
     @packs_errors
     def initialOffset(self) -> dict[str, Any]:
-        return {"version": 1, "commit": self._category().first_commit()}
+        return self._offset(self._category().first_commit())
 
     @packs_errors
     def prepareForTriggerAvailableNow(self) -> None:
@@ -73,7 +73,11 @@ class CategoryReader(QuietReader, SupportsTriggerAvailableNow):
         while end < stop and rows < self.max_rows:
             rows += category.commit(end).rows
             end += 1
-        return {"version": 1, "commit": end}
+        return self._offset(end)
+
+    def _offset(self, commit: int) -> dict[str, Any]:
+        """It names the category: of a query with several inputs, whose offset it is."""
+        return {"version": 1, "commit": commit, "category": self.category_name}
 
     @packs_errors
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:

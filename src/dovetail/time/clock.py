@@ -1,6 +1,8 @@
-"""A stream's time as commits come in: a fixed delay behind its newest row, or estimated from all rows.
+"""A stream's time as commits come in: what its producer promises, a fixed delay behind its newest row, or
+estimated from all rows.
 
 Law: a clock never goes back. With a fixed delay and disorder below it, no later row is older than the clock.
+An inherited time is as good as the promise: a chain of joins is as exact as its first ones.
 """
 
 from __future__ import annotations
@@ -26,25 +28,35 @@ class CommitSummary(NamedTuple):
     written_at_us: int = 0
     frequent: tuple[FrequentKey, ...] = ()
     first_row: int = 0  # its number in the category, so how many rows came before
+    promise_us: int | None = None  # what its producers promise about rows still to come; None: nothing
 
 
 @dataclass(frozen=True)
 class Clock:
-    """`spec` None: a fixed delay."""
+    """`spec` None: a fixed delay. `inherits`: where a commit carries a promise, the time is that."""
 
     time_us: int
     max_delay_us: int
     spec: EstimateSpec | None = None
     estimate: Estimate | None = None
+    inherits: bool = False
 
     @classmethod
     def at(
-        cls, time_us: int, max_delay_us: int, spec: EstimateSpec | None, saved: Mapping[str, Any] | None
+        cls,
+        time_us: int,
+        max_delay_us: int,
+        spec: EstimateSpec | None,
+        saved: Mapping[str, Any] | None,
+        inherits: bool = False,
     ) -> Clock:
         """The clock as an offset has saved it."""
-        return cls(time_us, max_delay_us, spec, saved_estimate(saved) or Estimate() if spec else None)
+        estimate = saved_estimate(saved) or Estimate() if spec else None
+        return cls(time_us, max_delay_us, spec, estimate, inherits)
 
     def after(self, commit: CommitSummary) -> Clock:
+        if self.inherits and commit.promise_us is not None:
+            return self.carried(commit.promise_us)
         if self.spec is None or self.estimate is None:
             time_us = advanced(self.time_us, commit.newest_us, self.max_delay_us)
             return replace(self, time_us=time_us)

@@ -41,6 +41,7 @@ class Pace(NamedTuple):
     splits: IntervalSpec | None = None  # split the hot keys of this join over the tasks; None: split none
     keeps_turns: bool = False  # record the order in which commits are taken
     by_rows: bool = False  # the stream with fewer rows so far goes first, whatever their times
+    inherits: Both = (False, False)  # whose time is what its commits promise, where they promise any
 
 
 class Planned(NamedTuple):
@@ -219,6 +220,6 @@ def clocks(start: JoinOffset, pace: Pace) -> tuple[Clock, Clock]:
     left_time, right_time = start.times
     left_saved, right_saved = (None, None) if start.ended else (start.left_estimate, start.right_estimate)
     return (
-        Clock.at(left_time, pace.left_max_delay_us, pace.estimate, left_saved),
-        Clock.at(right_time, pace.right_max_delay_us, pace.estimate, right_saved),
+        Clock.at(left_time, pace.left_max_delay_us, pace.estimate, left_saved, pace.inherits[0]),
+        Clock.at(right_time, pace.right_max_delay_us, pace.estimate, right_saved, pace.inherits[1]),
     )

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from dovetail.errors import CorruptFile, PqlError, UnknownVersion
 from dovetail.model.interval import IntervalSpec
+from dovetail.model.promise import PromisedColumn, TimeTerm
 from dovetail.plan.physical import (
     CategoryOutput,
     ConsoleSink,
@@ -54,8 +56,11 @@ def test_figure_3() -> None:
     assert isinstance(left, SlicerStage)
     assert isinstance(right, SlicerStage)
     assert isinstance(join, JoinStage)
-    assert left.output == CategoryOutput("sample_app.joined_streams.left", ("_key_0",), "_time", 64)
-    assert right.output == CategoryOutput("sample_app.joined_streams.right", ("_key_0",), "_time", 64)
+    assert isinstance(left.output, CategoryOutput)
+    assert isinstance(right.output, CategoryOutput)
+    sides = [replace(side.output, promises=()) for side in (left, right)]
+    names = [f"sample_app.joined_streams.{side}" for side in ("left", "right")]
+    assert sides == [CategoryOutput(name, ("_key_0",), "_time", 64) for name in names]
     assert [t.source for s in (left, right) for t in s.inputs] == [
         ScribeSource("left"),
         ScribeSource("right"),
@@ -75,7 +80,8 @@ def test_figure_3() -> None:
         JoinColumn("metric", "left", "metric", "DOUBLE"),
     )
     assert f"FROM `{join.source_name}`" in join.views[0].sql
-    assert join.output == ScribeSink("result")
+    promised = PromisedColumn("eventtime", (TimeTerm("left", 0),))
+    assert join.output == ScribeSink("result", promises=(promised,))
     assert plan.warnings == ()
 
 

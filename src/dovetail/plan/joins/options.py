@@ -122,7 +122,7 @@ def _rows(name: str, sentence: str) -> Option:
 
 
 _ESTIMATE = EstimateSpec()
-_FIXED = ("stream_time", ("fixed",))
+_FIXED = ("stream_time", ("inherited", "fixed"))
 _PACED = ("pacing", ("on",))
 _ESTIMATED = ("stream_time", get_args(Statistic))
 _PERCENTILE = ("stream_time", ("percentile",))
@@ -169,9 +169,10 @@ OPTIONS: tuple[Option, ...] = (
     ),
     _choice(
         "stream_time",
-        ("fixed", *get_args(Statistic)),
-        "fixed",
-        "A stream's time: its newest event time minus `max_delay`, or a statistic of recent event times.",
+        ("inherited", "fixed", *get_args(Statistic)),
+        "inherited",
+        "A stream's time: what its input promises (`inherited`; an input that promises nothing has `fixed` "
+        "time), its newest event time minus `max_delay` (`fixed`), or a statistic of recent event times.",
     ),
     _interval(
         "max_delay",
@@ -443,6 +444,7 @@ def _values(options: Iterable[JoinOption]) -> dict[str, Any]:
 
 def _settings(value: Mapping[str, Any]) -> JoinSettings:
     idle_us, paced = value["idle_timeout"], value["pacing"] == "on"
+    time, inherits = value["stream_time"], value["stream_time"] == "inherited"
     if paced and idle_us is None:
         idle_us = IDLE_TIMEOUT_US
     return JoinSettings(
@@ -450,12 +452,14 @@ def _settings(value: Mapping[str, Any]) -> JoinSettings:
         right_max_delay_us=value["right_max_delay"],
         max_step_rows=value["max_step_rows"],
         tasks=value["tasks"],
-        estimate=None if value["stream_time"] == "fixed" else _estimate(value),
+        estimate=_estimate(value) if time in get_args(Statistic) else None,
         pacing=Pacing(value["slack"], idle_us) if paced else None,
         idle_timeout_us=idle_us,
         validity=Validity(value["horizon"], value["max_ahead"]),
         splits_hot_keys=value["hot_keys"] == "split",
         history_us=value["history"],
+        left_inherits=inherits,
+        right_inherits=inherits,
     )
 
 
