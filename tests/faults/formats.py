@@ -256,6 +256,6 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "slicing/sides.py": "what tasks tell the driver, in no file",
     "spark/worker_python.py": "compared with what it ought to be, and written again",
     "joins/rows/literals.py": "a key that somebody asks for",
-    "local.py": "a query that somebody wrote",
+    "local/__init__.py": "a query that somebody wrote",
 }
 """Modules that read files or JSON: of which kinds, or why that is nothing we wrote for later."""

@@ -64,7 +64,12 @@ def append_written(
 ) -> None:
     """Let what the tasks of a micro-batch have written exist. Done again, it changes nothing. `promise` is
     what holds once the batch is there."""
-    parts = [Written.from_json(text) for text in written]
+    append_parts(category, [Written.from_json(text) for text in written], producer, batch, promise)
+
+
+def append_parts(
+    category: Category, parts: Sequence[Written], producer: str, batch: int, promise: Promise | None
+) -> None:
     crash_point("sink", "written")
     aside = [info for part in parts for info in part.invalid]
     if aside:

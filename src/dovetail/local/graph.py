@@ -1,0 +1,347 @@
+"""A plan as a graph of stages that are stepped one at a time, in any order, in this process.
+
+    Graph    the stages of a plan over a log; `drain` runs them to the end, in order
+    Runner   one stage: plan a batch, run it, settle it
+
+Law: what comes out does not depend on the order of the steps, as long as no row is late. A batch is planned
+before it runs, in a journal that outlives the graph, as Spark's checkpoint outlives a query: a graph that is
+made again with the same journals goes on, and a batch that was planned or had run is run again, with the same
+result. So tests may stop it between any two of the three verbs.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dovetail.engine.driver import JoinDriver
+from dovetail.engine.planner import HOST_CLOCK, HostClock
+from dovetail.errors import CategoryNotFound, InputError, PlanError
+from dovetail.joins.rows.gather import Rows
+from dovetail.log.category import Category
+from dovetail.model.promise import Promise
+from dovetail.model.validity import Validity
+from dovetail.plan.build import written_category
+from dovetail.plan.configure import join_config
+from dovetail.plan.physical import (
+    CategoryOutput,
+    InputTable,
+    JoinStage,
+    Plan,
+    ScribeSource,
+    SlicerStage,
+    Stage,
+)
+from dovetail.plan.projection import plain_projection
+from dovetail.plan.stage_promises import after_commits, after_join
+from dovetail.slicing.input_files import input_files, local_path
+from dovetail.slicing.placement import HASH, TIME
+from dovetail.slicing.sides import Written, append_parts, write_side
+from dovetail.slicing.write_rows import bucket_of, sliced_batch, time_of
+
+
+@dataclass
+class Journal:
+    """Where each batch of a stage ends, written before it runs; how many are done; and the rows of those that
+    no category takes."""
+
+    ends: list[Any] = field(default_factory=list)
+    done: int = 0
+    rows: dict[int, pa.Table] = field(default_factory=dict)
+
+
+class Graph:
+    """`home` has the inputs, `work` everything that is written. `journals`: of a graph that this one goes on
+    from."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        home: str,
+        work: str,
+        *,
+        tasks: int = 1,
+        raw: bool = False,
+        clock: HostClock = HOST_CLOCK,
+        journals: dict[str, Journal] | None = None,
+    ) -> None:
+        self.plan, self.home, self.work = plan, home, work
+        self.raw, self.tasks, self.clock = raw, tasks, clock
+        self.journals = {} if journals is None else journals
+        self.runners: dict[str, Runner] = {
+            stage.name: _runner(self, stage, self.journals.setdefault(stage.name, Journal()))
+            for stage in plan.stages
+        }
+
+    def drain(self) -> None:
+        """Every stage to the end of what it reads, in order, and then every window closes."""
+        for runner in self.runners.values():
+            while runner.step(final=True):
+                pass
+
+    def tables(self) -> dict[str, pa.Table]:
+        """The rows that came out, by stage."""
+        return {
+            name: pa.concat_tables([journal.rows[batch] for batch in sorted(journal.rows)])
+            for name, journal in self.journals.items()
+            if journal.rows
+        }
+
+    def category_home(self, name: str) -> str:
+        """Where a category is: its own are in `work`."""
+        inside = any(written_category(stage) == name for stage in self.plan.stages)
+        return self.work if inside else self.home
+
+
+class Runner(ABC):
+    """One stage. `plan`, `run` and `settle` in turn; `step` does all three."""
+
+    def __init__(self, graph: Graph, stage: Stage, journal: Journal) -> None:
+        self.graph, self.stage, self.journal = graph, stage, journal
+
+    def step(self, *, final: bool = False, **limits: Any) -> bool:
+        """Whether there was anything to do."""
+        if not self.plan(final=final, **limits):
+            return False
+        self.run()
+        self.settle()
+        return True
+
+    def plan(self, *, final: bool = False, **limits: Any) -> bool:
+        """Write down where the next batch ends. One that was planned and is not settled comes first."""
+        if self.journal.done == len(self.journal.ends):
+            end = self.next_end(final=final, **limits)
+            if end is None:
+                return False
+            self.renaming()  # refuse before anything is read what only Spark can compute
+            self.journal.ends.append(end)
+        return True
+
+    def run(self) -> None:
+        """Let the rows of the planned batch, and what holds after it, exist."""
+        batch = self.journal.done
+        start, end = self.journal.ends[batch - 1] if batch else None, self.journal.ends[batch]
+        rows = self.rows(start, end)
+        if self.graph.raw and isinstance(self.stage, JoinStage):
+            self.journal.rows[batch] = rows
+        elif isinstance(self.stage.output, CategoryOutput):
+            self._write(self.stage.output, self.renamed(rows), batch, self.promise(end))
+        else:
+            self.journal.rows[batch] = self.renamed(rows)
+
+    def settle(self) -> None:
+        """The batch is done for good."""
+        self.settled(self.journal.ends[self.journal.done])
+        self.journal.done += 1
+
+    @property
+    def last(self) -> Any:
+        """Where the last planned batch ends; None before the first."""
+        return self.journal.ends[-1] if self.journal.ends else None
+
+    @abstractmethod
+    def next_end(self, *, final: bool, **limits: Any) -> Any:
+        """Where the next batch ends; None: there is nothing to do."""
+
+    @abstractmethod
+    def rows(self, start: Any, end: Any) -> pa.Table:
+        """The rows that the stage reads in a batch."""
+
+    @abstractmethod
+    def promise(self, end: Any) -> Promise | None:
+        """What holds once the batch is in the log."""
+
+    @abstractmethod
+    def settled(self, end: Any) -> None:
+        """Let go of what the batch was the last to need."""
+
+    def _write(self, output: CategoryOutput, rows: pa.Table, batch: int, promise: Promise | None) -> None:
+        producer = f"{self.graph.plan.application}.{self.stage.name}"
+        if output.time is None:
+            category = Category.create(self.graph.work, output.category, rows.schema, buckets=output.buckets)
+            batches = rows.combine_chunks().to_batches()
+            written = Written(
+                category.write_segments(batches, bucket_of(None, category.buckets), time_of(None))
+            )
+        else:
+            kept = [column for column in rows.schema if column.name != output.time]
+            hashed = [pa.field(HASH, pa.int64(), False)] if output.keys else []
+            schema = pa.schema([*hashed, pa.field(TIME, pa.int64(), False), *kept])
+            category = Category.create(
+                self.graph.work, output.category, schema, buckets=output.buckets, role="side"
+            )
+            columns = [(column.name, column.name) for column in kept]
+            sliced = sliced_batch(rows, columns, output.keys, output.time, schema)
+            written = write_side(category, [sliced], self._validity(output))
+        append_parts(category, [written], producer, batch, promise)
+
+    def _validity(self, side: CategoryOutput) -> Validity:
+        """Which event times the join of a side believes."""
+        joins = (join for join in self.graph.plan.joins if side.category in (join.left, join.right))
+        return next(joins).settings.validity
+
+    def renaming(self) -> dict[str, str]:
+        """Output column -> column of what the stage reads."""
+        found = plain_projection(self.stage)
+        if found is None and not (self.graph.raw and isinstance(self.stage, JoinStage)):
+            raise _needs_spark(self.stage.name, "an expression, a filter or an aggregate")
+        return found or {}
+
+    def renamed(self, rows: pa.Table) -> pa.Table:
+        names = self.renaming()
+        return rows.select(list(names.values())).rename_columns(list(names))
+
+
+class SlicerRunner(Runner):
+    """An end is how many commits, or files, were read."""
+
+    stage: SlicerStage
+
+    @property
+    def _input(self) -> InputTable:
+        return self.stage.inputs[0]
+
+    def next_end(self, *, final: bool, most: int = 1, **limits: Any) -> int | None:
+        """`most` commits or files at a time."""
+        if len(self.stage.inputs) != 1:
+            raise _needs_spark(self.stage.name, "a union of several inputs")
+        start, stop = self.last or self._first(), self._stop()
+        if final and stop == 0 and not self.journal.ends:
+            raise InputError(
+                "an input has no rows, so the types of its columns are not known",
+                where=f"input table {self._input.name}",
+                expected="at least one commit or file",
+            )
+        return min(stop, start + most) if stop > start else None
+
+    def rows(self, start: int | None, end: int) -> pa.Table:
+        first = self._first() if start is None else start
+        return pa.concat_tables(self._read(first, end))
+
+    def promise(self, end: int) -> Promise | None:
+        source = self._input.source
+        if not isinstance(source, ScribeSource):
+            return None
+        return after_commits(self.stage, self.graph.category_home(source.category), {source.category: end})
+
+    def settled(self, end: int) -> None:
+        source = self._input.source
+        if isinstance(source, ScribeSource) and self.graph.category_home(source.category) == self.graph.work:
+            application = self.graph.plan.application
+            category = Category.open(self.graph.work, source.category)
+            category.set_reader(f"{application}.{self.stage.name}", end, application=application)
+
+    def _first(self) -> int:
+        category = self._category()
+        return category.first_commit() if category else 0
+
+    def _stop(self) -> int:
+        source = self._input.source
+        if isinstance(source, ScribeSource):
+            category = self._category()
+            return category.next_commit() if category else 0
+        if source.format != "parquet":
+            raise _needs_spark(self._input.name, f"{source.format} files")
+        return len(input_files(source.path, source.format))
+
+    def _category(self) -> Category | None:
+        """None: the input is files, or an upstream stage has not written yet."""
+        source = self._input.source
+        if not isinstance(source, ScribeSource):
+            return None
+        home = self.graph.category_home(source.category)
+        try:
+            return Category.open(home, source.category)
+        except CategoryNotFound:
+            if home == self.graph.work:
+                return None
+            raise
+
+    def _read(self, start: int, end: int) -> Iterator[pa.Table]:
+        source = self._input.source
+        if isinstance(source, ScribeSource):
+            yield from _commits(
+                Category.open(self.graph.category_home(source.category), source.category), start, end
+            )
+        else:
+            for file in input_files(source.path, source.format)[start:end]:
+                yield pq.read_table(local_path(file))
+
+
+class JoinRunner(Runner):
+    """An end is the join's offset."""
+
+    stage: JoinStage
+
+    def next_end(self, *, final: bool, **limits: Any) -> Any:
+        driver = self._driver()
+        if driver is None:
+            return None
+        start = self.last or driver.first()
+        end = driver.plan(start, until=driver.there_now() if final else None, final=final)
+        return None if end is start else end
+
+    def rows(self, start: Any, end: Any) -> pa.Table:
+        driver = self._driver()
+        assert driver is not None
+        return pa.Table.from_batches(driver.run(start or driver.first(), end), driver.schema)
+
+    def promise(self, end: Any) -> Promise | None:
+        return after_join(self.stage, end)
+
+    def settled(self, end: Any) -> None:
+        driver = self._driver()
+        assert driver is not None
+        driver.retain(end)
+
+    def _driver(self) -> JoinDriver | None:
+        """One driver for as long as the graph lives: it knows since when a stream has been silent."""
+        if self._made is None:
+            for name in (self.stage.left, self.stage.right):
+                try:
+                    Category.open(self.graph.work, name)
+                except CategoryNotFound:
+                    return None
+            config = join_config(
+                self.graph.plan,
+                self.stage,
+                self.graph.work,
+                tasks=self.graph.tasks,
+                index_dir=f"{self.graph.work}/index",
+                drain=True,
+            )
+            self._made = JoinDriver(config, self.graph.clock)
+        return self._made
+
+    _made: JoinDriver | None = None
+
+
+def _runner(graph: Graph, stage: Stage, journal: Journal) -> Runner:
+    return (
+        JoinRunner(graph, stage, journal)
+        if isinstance(stage, JoinStage)
+        else SlicerRunner(graph, stage, journal)
+    )
+
+
+def _commits(category: Category, start: int, end: int) -> Iterator[pa.Table]:
+    for number in range(start, end):
+        commit = category.commit(number)
+        rows = Rows(category, number, number + 1)
+        batch = rows.at(rows.places(np.arange(commit.first_row, commit.first_row + commit.rows)))
+        yield pa.table([batch.take(name) for name in category.schema.names], category.schema)
+
+
+def _needs_spark(name: str, what: str) -> PlanError:
+    return PlanError(
+        f"{what} needs Spark",
+        where=f"stage {name}",
+        expected="columns that are picked and renamed, from categories or Parquet files",
+        hint="`dovetail run` evaluates everything; raw=True gives the joined rows as they leave the join",
+    )
