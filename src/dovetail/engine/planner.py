@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from dovetail.crash_points import crash_point
 from dovetail.engine.asked_tasks import tasks_to_plan
+from dovetail.engine.downstream import runs_ahead
 from dovetail.engine.floors import with_floors
 from dovetail.engine.home_snapshots import HomeSnapshots
 from dovetail.engine.step_log import StepLog
@@ -101,6 +102,8 @@ class JoinPlanner:
         stops: tuple[int | None, int | None] = until or (None, None)
         new = self._new(left, "left", start.left, stops[0]), self._new(right, "right", start.right, stops[1])
         waits = until is None
+        if waits and runs_ahead(config.home, config.feeds, config.settings.max_step_rows):
+            return start
         idle = (self._idle(left, "left"), self._idle(right, "right")) if waits else (False, False)
         pace = self._pace(tasks or tasks_to_plan(config, start.tasks))
         planned = plan(start, *new, pace, final=final, waits=waits, idle=idle)

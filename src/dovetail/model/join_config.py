@@ -11,7 +11,7 @@ from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_kind import JoinKind, kind_from_json, kind_to_json
 from dovetail.model.join_settings import JoinSettings
 from dovetail.model.offset import JoinOffset
-from dovetail.model.share import Share
+from dovetail.model.share import Share, Side
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,19 @@ class OutputColumn:
     name: str
     side: Literal["left", "right", "window"]
     source: str
+
+
+@dataclass(frozen=True)
+class Feed:
+    """A join that reads another's output: the category between them, who slices it, into which side of which
+    join, and whether that join paces its streams."""
+
+    output: str
+    slicer: str
+    side_category: str
+    side: Side
+    state_path: str
+    paced: bool
 
 
 @dataclass(frozen=True)
@@ -40,6 +53,7 @@ class JoinConfig:
     index_dir: str | None = None  # None: chosen on each host
     drain: bool = False
     gate: str | None = None  # where the source waits for those before it, if it was started early
+    feeds: tuple[Feed, ...] = ()  # the joins of the application that read this one's output
 
     def to_json(self) -> str:
         return json.dumps({**asdict(self), "join_kind": kind_to_json(self.join_kind)})
@@ -51,6 +65,7 @@ class JoinConfig:
         fields["settings"] = JoinSettings.from_json(fields["settings"])
         fields["keys"] = tuple(fields["keys"])
         fields["columns"] = tuple(OutputColumn(**column) for column in fields["columns"])
+        fields["feeds"] = tuple(Feed(**feed) for feed in fields.get("feeds", ()))
         return cls(**fields)
 
     @property
@@ -60,7 +75,7 @@ class JoinConfig:
     @property
     def state_path(self) -> str:
         """Where the state of this join is, below the home."""
-        return f"apps/{self.application}/state/{self.join}"
+        return state_path(self.application, self.join)
 
     @property
     def reader(self) -> str:
@@ -78,3 +93,7 @@ class JoinConfig:
     def share(self, task: int, offset: JoinOffset) -> Share:
         """What belongs to a task in the step that ends at an offset."""
         return Share(task, offset.tasks, self.buckets, offset.hot_keys, self.join_kind.dealt)
+
+
+def state_path(application: str, join: str) -> str:
+    return f"apps/{application}/state/{join}"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal
 
-from dovetail.model.join_config import JoinConfig, OutputColumn
-from dovetail.plan.physical import CategoryOutput, JoinColumn, JoinStage, Plan
+from dovetail.model.join_config import Feed, JoinConfig, OutputColumn, state_path
+from dovetail.model.share import Side
+from dovetail.plan.physical import CategoryOutput, JoinColumn, JoinStage, Plan, ScribeSource
 
 
 def join_config(
@@ -35,7 +37,31 @@ def join_config(
         index_dir=index_dir,
         drain=drain,
         gate=gate,
+        feeds=tuple(_feeds(plan, stage)),
     )
+
+
+def _feeds(plan: Plan, stage: JoinStage) -> Iterator[Feed]:
+    """The joins that read a join's output, each behind a slicer of its own."""
+    output = stage.output
+    if not isinstance(output, CategoryOutput):
+        return
+    for slicer in plan.slicers:
+        reads = {table.source.category for table in slicer.inputs if isinstance(table.source, ScribeSource)}
+        if output.category not in reads or not isinstance(slicer.output, CategoryOutput):
+            continue
+        for join in plan.joins:
+            sides: list[tuple[Side, str]] = [("left", join.left), ("right", join.right)]
+            for side, category in sides:
+                if category == slicer.output.category:
+                    yield Feed(
+                        output.category,
+                        f"{plan.application}.{slicer.name}",
+                        category,
+                        side,
+                        state_path(plan.application, join.name),
+                        join.settings.pacing is not None,
+                    )
 
 
 def _side_of(column: JoinColumn) -> Literal["left", "right", "window"]:
