@@ -1,7 +1,7 @@
 """Laws of time and pacing over graphs of joins, on schedules drawn at random.
 
 A failure names its seed: `SEED=17 pytest tests/simulation/test_graphs.py` tries that one alone. Usual runs
-try the same seeds; `HYPOTHESIS_PROFILE=thorough` tries thirty times as many, tens of thousands.
+try the same seeds; `HYPOTHESIS_PROFILE=thorough` tries ten times as many: more than ten thousand graphs.
 """
 
 from __future__ import annotations

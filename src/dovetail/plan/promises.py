@@ -17,7 +17,7 @@ of its left partner.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -85,7 +85,7 @@ def with_promises(plan: Plan) -> Plan:
     for planned in plan.stages:
         stage: Stage
         if isinstance(planned, JoinStage):
-            stage, made = _inheriting(planned, stages), _of_join(planned, written)
+            stage, made = inheriting(planned, stages), _of_join(planned, written)
         else:
             stage, made = planned, _of_slicer(planned, written)
         output = stage.output
@@ -110,7 +110,7 @@ def _terms(form: Form) -> tuple[TimeTerm, ...]:
     return tuple(TimeTerm(origin, low_us) for origin, low_us in lows.items())
 
 
-def _inheriting(stage: JoinStage, before: list[Stage]) -> JoinStage:
+def inheriting(stage: JoinStage, before: Sequence[Stage]) -> JoinStage:
     """A side inherits its time only from an input that can promise any."""
     able = {
         output.category

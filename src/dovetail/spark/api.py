@@ -21,6 +21,7 @@ import atexit
 import os
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from threading import Thread
 from typing import Literal, Unpack
 
@@ -39,10 +40,12 @@ from dovetail.plan.dataframes.build import asked, join_plan
 from dovetail.plan.dataframes.duration import Duration
 from dovetail.plan.dataframes.options import Options
 from dovetail.plan.dataframes.windows import Windows
-from dovetail.plan.physical import JoinStage, SlicerStage
+from dovetail.plan.physical import JoinStage, Plan, SlicerStage
+from dovetail.plan.promises import inheriting
 from dovetail.spark.attempts import Attempts
 from dovetail.spark.building import Builder, BuiltStage
 from dovetail.spark.failures import failure_of
+from dovetail.spark.frame_times import promising, with_times
 from dovetail.spark.hang_up import hung_up
 from dovetail.spark.starting import Mode, start
 from dovetail.spark.workers import make_ready
@@ -100,7 +103,11 @@ def join(
     keys = [(key, key) if isinstance(key, str) else key for key in ([on] if isinstance(on, str) else on)]
     if not keys:
         raise PlanError("a join needs at least one key column", expected='on="key" or on=["a", "b"]')
-    plan = join_plan(name, left.columns, right.columns, keys, wanted, suffix)
+    plan, upstream = _with_inherited_times(
+        join_plan(name, left.columns, right.columns, keys, wanted, suffix),
+        (left, left_time),
+        (right, right_time),
+    )
     home = absolute_home(home)
     spark = left.sparkSession
     make_ready(spark.sparkContext)
@@ -121,12 +128,26 @@ def join(
     assert isinstance(left_stage, SlicerStage)
     assert isinstance(right_stage, SlicerStage)
     assert isinstance(join_stage, JoinStage)
-    builder.adopt(left_stage, _side(left, [a for a, _ in keys], left_time))
-    builder.adopt(right_stage, _side(right, [b for _, b in keys], right_time))
-    joined = builder.build_stage(join_stage).rows
+    builder.adopt(left_stage, _side(left, [a for a, _ in keys], left_time), upstream[0])
+    builder.adopt(right_stage, _side(right, [b for _, b in keys], right_time), upstream[1])
+    joined = with_times(builder.build_stage(join_stage).rows, home, join_stage, left_time, right_time)
     gates.open(join_stage.name)
     _slice(builder, home, name, mode, gates)
     return joined
+
+
+def _with_inherited_times(plan: Plan, *times: tuple[DataFrame, str]) -> tuple[Plan, list[JoinStage | None]]:
+    """The plan, whose join inherits the time of a side that came out of another join; and those joins."""
+    *slicers, join_stage = plan.stages
+    assert isinstance(join_stage, JoinStage)
+    sides = [
+        promising(stage, rows, time)
+        for stage, (rows, time) in zip(slicers, times, strict=True)
+        if isinstance(stage, SlicerStage)
+    ]
+    stages = [stage for stage, _ in sides]
+    made = replace(plan, stages=(*stages, inheriting(join_stage, stages)))
+    return made, [upstream for _, upstream in sides]
 
 
 def _side(rows: DataFrame, keys: list[str], time: str) -> DataFrame:

@@ -57,7 +57,7 @@ def appender(
             category=category,
             producer=producer,
             placement=placement,
-            promise_of=promises_of(built.stage, checkpoint),
+            promise_of=promises_of(built, checkpoint),
         )
     planned_before = last_planned(checkpoint)
     write = _parquet(built, category, placement, planned_before) or (

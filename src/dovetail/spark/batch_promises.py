@@ -9,22 +9,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from dovetail.model import json_values
 from dovetail.model.offset import JoinOffset
 from dovetail.model.promise import Promise
-from dovetail.plan.physical import JoinStage, Stage
+from dovetail.plan.physical import JoinStage
 from dovetail.plan.stage_promises import after_commits, after_join, promised_columns
 from dovetail.spark.batch_files import checkpoint_lines, damaged
+from dovetail.spark.building import BuiltStage
 from dovetail.spark.checkpoints import Checkpoint
 
 PromiseOf = Callable[[int], Promise | None]
 """By the number of a micro-batch."""
 
 
-def promises_of(stage: Stage, checkpoint: Checkpoint) -> PromiseOf | None:
+def promises_of(built: BuiltStage, checkpoint: Checkpoint) -> PromiseOf | None:
     """None: the stage can promise nothing about what it writes."""
+    stage, upstream = built.stage, built.upstream
     if not promised_columns(stage):
         return None
 
@@ -32,6 +35,11 @@ def promises_of(stage: Stage, checkpoint: Checkpoint) -> PromiseOf | None:
         ends = _ends(checkpoint, batch)
         if isinstance(stage, JoinStage):
             return after_join(stage, JoinOffset.from_json(ends[0]))
+        if upstream is not None:
+            # A DataFrame may be of several joins. Their offsets do not say whose they are.
+            joins = [end for end in ends if "left_time" in end]
+            joined = replace(upstream, output=stage.output)
+            return after_join(joined, JoinOffset.from_json(joins[0])) if len(joins) == 1 else None
         # Offsets of an earlier release do not name their category. Nothing is promised until the next batch.
         read_to = {end["category"]: json_values.whole(end["commit"]) for end in ends if "category" in end}
         return after_commits(stage, checkpoint.home, read_to)

@@ -54,6 +54,7 @@ class BuiltStage:
     join: JoinConfig | None = None
     rejects: dict[str, DataFrame] | None = None
     validity: Validity | None = None  # of a join's side: which event times are believed
+    upstream: JoinStage | None = None  # of a DataFrame's rows: the join that their time comes from
 
     @property
     def sinks(self) -> bool:
@@ -110,9 +111,10 @@ class Builder:
                 hint="`dovetail plan --rules` shows the query as it was rewritten",
             ) from error
 
-    def adopt(self, stage: SlicerStage, rows: DataFrame) -> None:
-        """Take a DataFrame as the rows of a join's side: its keys, its time and payload."""
-        self._keep(BuiltStage(stage.name, rows, stage.output, (), stage))
+    def adopt(self, stage: SlicerStage, rows: DataFrame, upstream: JoinStage | None = None) -> None:
+        """Take a DataFrame as the rows of a join's side: its keys, its time and payload. `upstream`: the join
+        that its time comes from."""
+        self._keep(BuiltStage(stage.name, rows, stage.output, (), stage, upstream=upstream))
 
     def _keep(self, built: BuiltStage) -> BuiltStage:
         """A stage that writes to a category gets it here. The sides of a join are sliced when both are there:
