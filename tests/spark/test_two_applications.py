@@ -1,0 +1,62 @@
+"""Two applications through a category: the lower one inherits the time of the upper one, which is stopped,
+started again with another number of tasks, and in the end removed."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from dovetail.log.category import Category
+from spark.application import Application
+from spark.batch import count, database, differences
+from spark.events import events, write_files
+
+ROWS = 4_000
+UPPER = """
+    CREATE APPLICATION upper;
+    CREATE INPUT TABLE l (eventtime, k, id, v) FROM FILES("{here}/l", format = "parquet");
+    CREATE INPUT TABLE r (eventtime, k, id, v) FROM FILES("{here}/r", format = "parquet");
+    CREATE VIEW pairs AS SELECT l.eventtime AS t, l.k AS k, l.id AS l, r.id AS r FROM l LEFT JOIN r
+        ON l.k = r.k AND r.eventtime BETWEEN l.eventtime AND l.eventtime + INTERVAL '5 minutes'
+        WITH (tasks = TASKS);
+    CREATE TABLE out AS SELECT t, k, l, r FROM pairs STORAGE SCRIBE(category = "pairs");
+"""
+LOWER = """
+    CREATE APPLICATION lower;
+    CREATE INPUT TABLE p (t TIMESTAMP, k BIGINT, l BIGINT, r BIGINT) FROM SCRIBE("pairs");
+    CREATE INPUT TABLE x (eventtime, k, id, v) FROM FILES("{here}/x", format = "parquet");
+    CREATE VIEW chained AS SELECT p.l AS l, p.r AS r, x.id AS x FROM p LEFT JOIN x
+        ON p.k = x.k AND x.eventtime BETWEEN p.t - INTERVAL '1 minute' AND p.t + INTERVAL '1 minute';
+    CREATE TABLE result AS SELECT l, r, x FROM chained STORAGE SCRIBE(category = "result");
+"""
+BATCH = """
+    SELECT p.l, p.r, x.id AS x FROM (
+        SELECT l.eventtime AS t, l.k AS k, l.id AS l, r.id AS r FROM l LEFT JOIN r ON l.k = r.k
+        AND r.eventtime BETWEEN l.eventtime AND l.eventtime + INTERVAL 5 MINUTE) p
+    LEFT JOIN x ON p.k = x.k AND x.eventtime BETWEEN p.t - INTERVAL 1 MINUTE AND p.t + INTERVAL 1 MINUTE
+"""
+
+
+def test_time_passes_between_applications(application: Application) -> None:
+    tables = {name: events(ROWS, 300, seed) for name, seed in (("l", 61), ("r", 62), ("x", 63))}
+    parts = 3
+    for part in range(parts):
+        for name, table in tables.items():
+            rows = table.slice(part * ROWS // parts, (part + 1) * ROWS // parts - part * ROWS // parts)
+            write_files(rows, application.folder / name, 1, first=part)
+        # The upper application has stopped each time that the lower one runs, and starts again after it.
+        application.run(UPPER.replace("TASKS", "2" if part == 1 else "1"), "available-now")
+        (joined,) = application.run(LOWER, "available-now").joins
+        assert joined.late_rows == 0
+    application.run(UPPER.replace("TASKS", "1"), "drain")
+    shutil.rmtree(Path(application.home) / "apps" / "upper")  # what it wrote and promised stays in the log
+    (joined,) = application.run(LOWER, "drain").joins
+    assert joined.late_rows == 0
+    db = database(**tables, found=application.category("result"))
+    assert count(db, "FROM found WHERE r IS NULL AND x IS NOT NULL") > ROWS / 50
+    assert differences(db, "FROM found", BATCH) == {}
+    pairs = Category.open(application.home, "pairs")
+    promised = [pairs.commit(n).promised("t") for n in range(pairs.first_commit(), pairs.next_commit())]
+    assert None not in promised
+    side = Category.open(application.home, "lower.chained.left")
+    assert side.commit(side.next_commit() - 1).promised("_time") is not None
