@@ -138,6 +138,7 @@ class JoinPlanner:
             kind.spec if self.config.splits_hot_keys else None,
             keeps_turns=kind.keeps_turns,
             by_rows=kind.by_rows,
+            confirmed_by=settings.confirmed_by,
         )
 
     def _new(self, category: Category, side: Side, start: int, stop: int | None) -> list[CommitSummary]:

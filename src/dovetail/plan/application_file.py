@@ -20,6 +20,7 @@ _TUNING = {
     "splits_hot_keys",
     "history_us",
     "idle_timeout_us",
+    "confirmed_by",
 }
 """Parts of a plan that may change from run to run, because they do not affect the state."""
 _REMEDY = "restore it from a copy of the home, or start the application in a new home"
