@@ -43,7 +43,8 @@ class KeyShare:
 class StreamMeasure:
     """One side of a join. `rows` counts everything that its slicer ever wrote. The backlog is what the join
     has not taken, in rows and in event time. `behind_us`: how far its stream time is behind the clock.
-    `rows_per_event_s`: rows per second of event time. The last three say what an estimate rests on."""
+    `rows_per_event_s`: rows per second of event time. `held_back`: recent rows that are too far ahead of the
+    others to move fixed stream time (None: it is estimated). The last three say what an estimate rests on."""
 
     side: Side
     category: str
@@ -64,6 +65,7 @@ class StreamMeasure:
     log_bytes: int
     frequent: tuple[KeyShare, ...]
     capped_keys: dict[str, int]
+    held_back: int | None
     window: int | None
     values: tuple[int, ...]
     accuracy: float | None
@@ -175,6 +177,7 @@ def _stream(
         log_bytes=sum(commit.bytes for commit in category.commits(max(first, needed), stop)),
         frequent=_frequent(category, config.keys, recent),
         capped_keys=worst(totals, side, 5),
+        held_back=explained[-1].held_back if explained else None,
         window=explained[-1].window if explained else None,
         values=explained[-1].values if explained else (),
         accuracy=explained[-1].accuracy if explained else None,

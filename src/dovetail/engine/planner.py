@@ -143,6 +143,7 @@ class JoinPlanner:
             keeps_turns=kind.keeps_turns,
             by_rows=kind.by_rows,
             inherits=(settings.left_inherits, settings.right_inherits),
+            confirmed_by=settings.confirmed_by,
         )
 
     def _new(self, category: Category, side: Side, start: int, stop: int | None) -> list[CommitSummary]:

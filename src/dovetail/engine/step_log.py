@@ -19,7 +19,8 @@ from dovetail.log.homes.filesystem import Store, open_store
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.step_record import StepRecord
 
-KIND, VERSION = "dovetail.steps", 1
+KIND, VERSION = "dovetail.steps", 2
+READ = (1, VERSION)
 CHUNK_STEPS, CHUNK_COMMITS = 64, 256
 """A chunk is full when it has this many steps, or when its steps took this many commits."""
 KEPT_CHUNKS = 1_600
@@ -114,7 +115,7 @@ class StepLog:
     def _read(self, first: int) -> list[StepRecord]:
         where = f"{self._store.root}/{self._path(first)}"
         remedy = "delete the file: only what explains its steps is lost, the join does not need it"
-        body = document.decode(self._store.read(self._path(first)), KIND, VERSION, where=where, remedy=remedy)
+        body = document.decode(self._store.read(self._path(first)), KIND, READ, where=where, remedy=remedy)
         try:
             records = [StepRecord.from_json(said) for said in _list(body["steps"])]
             sound = [record.step for record in records] == list(range(first, first + len(records)))

@@ -27,7 +27,7 @@ class JoinSettings:
     right_max_delay_us: int
     max_step_rows: int
     tasks: int | None = None  # None: one per core
-    estimate: EstimateSpec | None = None  # None: a stream's time is `max_delay` behind its newest row
+    estimate: EstimateSpec | None = None  # None: a stream's time is `max_delay` behind its front
     pacing: Pacing | None = None  # None: neither stream waits for the other
     idle_timeout_us: int | None = None  # None: no stream counts as idle
     validity: Validity = field(default_factory=Validity)
@@ -35,6 +35,7 @@ class JoinSettings:
     history_us: int = HISTORY_US  # how long the log keeps rows that the join no longer needs
     left_inherits: bool = False  # its time is what the commits promise, where they do
     right_inherits: bool = False
+    confirmed_by: int = 1  # rows that must have reached an event time before the front does; 1: the newest
 
     @classmethod
     def from_json(cls, said: Mapping[str, Any]) -> JoinSettings:

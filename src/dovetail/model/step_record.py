@@ -19,7 +19,8 @@ class CommitTaken:
     `behind_us` is how far that time was behind the clock when the commit was written (None: no time yet).
     `window` is the window of the estimate in observations, `values` are those of the last windows, and
     `accuracy` is the share of rows so far that were not behind the estimate when they arrived. All three are
-    empty if the time is a fixed delay behind the newest row.
+    empty if the time is a fixed delay behind the front. Then `held_back` is about how many recent rows are
+    too far ahead of the others to move time, until more confirm them. Records of version 1 do not have it.
     """
 
     commit: int
@@ -29,9 +30,11 @@ class CommitTaken:
     window: int | None = None
     values: tuple[int, ...] = ()
     accuracy: float | None = None
+    held_back: int | None = None
 
     @classmethod
     def from_json(cls, said: Mapping[str, Any]) -> CommitTaken:
+        said = {"held_back": None, **said}
         json_values.fields(said, cls.__dataclass_fields__)
         newest_us, behind_us, window = said["newest_us"], said["behind_us"], said["window"]
         return cls(
@@ -42,6 +45,7 @@ class CommitTaken:
             window=None if window is None else json_values.whole(window),
             values=tuple(json_values.time_us(value) for value in said["values"]),
             accuracy=None if said["accuracy"] is None else json_values.real(said["accuracy"]),
+            held_back=None if said["held_back"] is None else json_values.whole(said["held_back"]),
         )
 
 

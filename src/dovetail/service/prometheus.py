@@ -50,6 +50,7 @@ STREAM: tuple[_Row, ...] = (
     _Row("backlog_seconds", "backlog_us", False, "Event time of the backlog."),
     _Row("time_seconds", "time_us", False, "Stream time, since 1970."),
     _Row("delay_seconds", "behind_us", False, "Stream time behind the clock."),
+    _Row("unconfirmed_rows", "held_back", False, "Recent rows too far ahead of the others to move time."),
     _Row("paused_ratio", "paused_share", False, "Share of the time spent waiting for the other stream."),
     _Row("late_rows", "late", True, "Rows that arrived behind their stream's time or after their window."),
     _Row("null_key_rows", "null_keys", True, "Rows whose key is null."),

@@ -42,6 +42,7 @@ class Pace(NamedTuple):
     keeps_turns: bool = False  # record the order in which commits are taken
     by_rows: bool = False  # the stream with fewer rows so far goes first, whatever their times
     inherits: Both = (False, False)  # whose time is what its commits promise, where they promise any
+    confirmed_by: int = 1  # rows that must have reached an event time before fixed stream time follows it
 
 
 class Planned(NamedTuple):
@@ -184,12 +185,15 @@ def _may_go(pace: Pace, now: tuple[Clock, Clock]) -> Both:
 
 
 def _carried(pace: Pace, now: tuple[Clock, Clock], has: Both, idle: Both) -> tuple[Clock, Clock]:
-    """An idle stream without new commits takes the time that just frees the other.
+    """An idle stream without new commits takes the time that just frees the other, or that of its last rows
+    if it is later.
 
     The targets are the bounds in `_may_go`, and no more: a time that is carried further than needed would
     make rows of the idle stream late for nothing when it wakes up.
     """
-    left, right = now
+    left, right = (
+        clock.settled() if idle[side] and not has[side] else clock for side, clock in enumerate(now)
+    )
     after_us = pace.after_us if pace.pacing else 0
     slack_us = pace.pacing.slack_us if pace.pacing else 0
     if idle[1] and not has[1] and left.time_us != NEVER:
@@ -220,6 +224,20 @@ def clocks(start: JoinOffset, pace: Pace) -> tuple[Clock, Clock]:
     left_time, right_time = start.times
     left_saved, right_saved = (None, None) if start.ended else (start.left_estimate, start.right_estimate)
     return (
-        Clock.at(left_time, pace.left_max_delay_us, pace.estimate, left_saved, pace.inherits[0]),
-        Clock.at(right_time, pace.right_max_delay_us, pace.estimate, right_saved, pace.inherits[1]),
+        Clock.at(
+            left_time,
+            pace.left_max_delay_us,
+            pace.estimate,
+            left_saved,
+            confirmed_by=pace.confirmed_by,
+            inherits=pace.inherits[0],
+        ),
+        Clock.at(
+            right_time,
+            pace.right_max_delay_us,
+            pace.estimate,
+            right_saved,
+            confirmed_by=pace.confirmed_by,
+            inherits=pace.inherits[1],
+        ),
     )

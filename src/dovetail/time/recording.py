@@ -61,7 +61,7 @@ def _ahead_us(time_us: int, backlog: Sequence[CommitSummary]) -> int | None:
 def _taken(number: int, commit: CommitSummary, clock: Clock) -> CommitTaken:
     behind_us = commit.written_at_us - clock.time_us if clock.time_us != NEVER else None
     if clock.estimate is None or clock.spec is None:
-        return CommitTaken(number, commit.newest_us, clock.time_us, behind_us)
+        return CommitTaken(number, commit.newest_us, clock.time_us, behind_us, held_back=clock.held_back)
     estimate = clock.estimate
     values = estimate.values[-clock.spec.ascending :]
     return CommitTaken(

@@ -121,6 +121,20 @@ def test_a_chunk_of_something_else_is_refused(config: JoinConfig, held: object) 
         read_records(config)
 
 
+def test_records_of_the_first_version_are_read_and_continued(config: JoinConfig) -> None:
+    """They do not say how many rows were held back."""
+    old = record(1).to_json()
+    for side in ("left", "right"):
+        for taken in old[side]["taken"]:
+            del taken["held_back"]
+    path = chunk(config, 1)
+    path.parent.mkdir(parents=True)
+    path.write_bytes(document.encode(step_log.KIND, 1, {"steps": [old]}))
+    assert read_records(config) == [record(1)]
+    steps(config).write(record(2))
+    assert read_records(config) == [record(1), record(2)]
+
+
 def test_a_chunk_of_the_future_names_the_remedy(config: JoinConfig) -> None:
     path = chunk(config, 1)
     path.parent.mkdir(parents=True)

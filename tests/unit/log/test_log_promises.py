@@ -79,8 +79,8 @@ def test_commits_of_the_last_release_are_read(category: Category, put: Any) -> N
 def test_what_is_no_promise_is_refused(category: Category, put: Any, bad: Any) -> None:
     put(category, 0, producer="app", batch=0)
     body = json.loads(commit_format.encode(category.commit(0), category.id))["body"] | {"promises": bad}
+    data = document.encode(commit_format.KIND, commit_format.VERSION, body)
     with pytest.raises(CorruptFile):
-        data = document.encode(commit_format.KIND, commit_format.VERSION, body)
         commit_format.decode(data, 0, category.id, where="here")
 
 

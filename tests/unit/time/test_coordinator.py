@@ -23,9 +23,9 @@ def commits(*pairs: tuple[int, int | None]) -> list[CommitSummary]:
 
 
 @pytest.mark.parametrize(
-    ("time", "newest", "delay", "after"),
+    ("time", "front", "delay", "after"),
     [
-        (NEVER, None, 5, NEVER),
+        (NEVER, NEVER, 5, NEVER),
         (NEVER, 100, 5, 95),
         (95, 90, 5, 95),
         (95, 200, 5, 195),
@@ -33,8 +33,8 @@ def commits(*pairs: tuple[int, int | None]) -> list[CommitSummary]:
         (NEVER, NEVER + 1, 5, NEVER + 1),
     ],
 )
-def test_fixed_delay(time: int, newest: int | None, delay: int, after: int) -> None:
-    assert advanced(time, newest, delay) == after
+def test_fixed_delay(time: int, front: int, delay: int, after: int) -> None:
+    assert advanced(time, front, delay) == after
 
 
 def test_takes_the_stream_that_is_behind_first() -> None:

@@ -35,7 +35,7 @@ def test_commits_rows_and_backlog_of_both_sides() -> None:
         580,
         60,
     )
-    assert record.right.taken == (CommitTaken(9, 600, 580, 120),)
+    assert record.right.taken == (CommitTaken(9, 600, 580, 120, held_back=0),)
     assert (record.right.backlog_commits, record.right.backlog_rows, record.right.backlog_us) == (0, 0, None)
     assert (record.left.start, record.left.stop, record.left.time_us, record.left.rows) == (4, 5, 990, 60)
     assert (record.left.backlog_commits, record.left.backlog_rows) == (2, 75)
@@ -95,6 +95,21 @@ def test_an_estimate_is_told_with_its_window_and_values() -> None:
     assert taken[0].behind_us is None
     assert taken[-1].values == (20, 30)
     assert (taken[-1].window, taken[-1].accuracy) == (1, 1.0)
+
+
+def test_rows_ahead_of_the_others_are_counted_while_nobody_confirms_them() -> None:
+    pace = PACE._replace(confirmed_by=4)
+    day = [9000 + n for n in range(3)]
+    left = [CommitSummary(1, time, (EventTimeSketch.of(np.array([time])),)) for time in (1, 2, 3, 4, *day)]
+    planned = plan(JoinOffset(), left, [], pace, final=False)
+    taken = record_of(JoinOffset(), planned, left, [], 0).left.taken
+    assert [one.held_back for one in taken] == [1, 2, 3, 0, 1, 2, 3]
+    assert [one.time_us for one in taken[3:]] == [1 - 10, 2 - 10, 3 - 10, 4 - 10]
+    more = [CommitSummary(1, 9003, (EventTimeSketch.of(np.array([9003])),))]
+    planned = plan(planned.end, more, [], pace, final=False)
+    record = record_of(planned.end, planned, more, [], 0)
+    assert (record.left.taken[0].held_back, record.left.time_us) == (0, 9000 - 10)
+    assert StepRecord.from_json(record.to_json()) == record
 
 
 def test_no_step_no_trace() -> None:

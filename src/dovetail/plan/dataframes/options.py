@@ -25,6 +25,7 @@ class Options(TypedDict, total=False):
     max_delay: Duration
     left_max_delay: Duration
     right_max_delay: Duration
+    confirmed_by: int
     percentile: float
     ascending: int
     sample_rows: int

@@ -24,6 +24,7 @@ from dovetail.plan.statements import JoinOption
 
 MAX_DELAY_US = 2 * UNIT_US["minute"]
 BUCKETS = 64
+CONFIRMED_BY = 4
 MAX_STEP_ROWS = 4_000_000
 IDLE_TIMEOUT_US = UNIT_US["minute"]
 MOST_WINDOW_ROWS = 10**9
@@ -172,7 +173,8 @@ OPTIONS: tuple[Option, ...] = (
         ("inherited", "fixed", *get_args(Statistic)),
         "inherited",
         "A stream's time: what its input promises (`inherited`; an input that promises nothing has `fixed` "
-        "time), its newest event time minus `max_delay` (`fixed`), or a statistic of recent event times.",
+        "time), its newest confirmed event time minus `max_delay` (`fixed`), or a statistic of recent event "
+        "times.",
     ),
     _interval(
         "max_delay",
@@ -182,6 +184,14 @@ OPTIONS: tuple[Option, ...] = (
     ),
     _interval("left_max_delay", None, "`max_delay` of the left stream. Default: `max_delay`.", _FIXED),
     _interval("right_max_delay", None, "`max_delay` of the right stream. Default: `max_delay`.", _FIXED),
+    _whole(
+        "confirmed_by",
+        CONFIRMED_BY,
+        "How many recent rows must have reached an event time before it counts as the newest of its stream. "
+        "With 1, a single row dated ahead takes stream time there.",
+        _FIXED,
+        high=1000,
+    ),
     Option(
         "percentile",
         "number",
@@ -460,6 +470,7 @@ def _settings(value: Mapping[str, Any]) -> JoinSettings:
         history_us=value["history"],
         left_inherits=inherits,
         right_inherits=inherits,
+        confirmed_by=value["confirmed_by"],
     )
 
 

@@ -171,6 +171,7 @@ def _streams(join: MeasuredJoin) -> Table:
         "stream time, UTC": lambda s: units.instant(s.time_us),
         "behind the clock": lambda s: units.span(s.behind_us),
         "waited for the other": lambda s: units.share(s.paused_share),
+        "ahead, not confirmed": lambda s: "—" if s.held_back is None else f"{s.held_back:,}",
         "held": lambda s: f"{s.held_rows:,}",
         "late": lambda s: f"{s.late:,}",
         "null keys": lambda s: f"{s.null_keys:,}",
