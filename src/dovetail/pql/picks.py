@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
+import re
 from typing import get_args
 
 from sqlglot import exp
 
-from dovetail.errors import PlanError
+from dovetail.errors import DovetailError, PlanError
 from dovetail.model.interval import ValuePick
 from dovetail.plan.dialect import pql_sql
 from dovetail.plan.functions import arguments, function_name
+from dovetail.plan.source import PqlText
+from dovetail.pql.select import parse_expression
+from dovetail.pql.tokens import scan
 
 _PICKS: dict[str, ValuePick] = {pick: pick for pick in get_args(ValuePick)}
+_CALL = re.compile(r"\s*(max|min)\s*\(", re.IGNORECASE)
+
+
+def pick_in(text: object) -> tuple[ValuePick, exp.Expr] | None:
+    """The pick by value in a text of its own, whose sides are called `left` and `right`; None: the text is
+    none."""
+    if not isinstance(text, str) or not _CALL.match(text):
+        return None
+    source = PqlText("dovetail.join, pick=", text)
+    try:
+        return pick_by_value(parse_expression(source, scan(source), len(text), ("left", "right")))
+    except DovetailError as error:
+        error.where = error.where or "dovetail.join, pick="
+        raise
 
 
 def pick_by_value(node: exp.Expr) -> tuple[ValuePick, exp.Expr] | None:

@@ -126,7 +126,7 @@ VIEWS = {
     join("l.k = r.k AND " + WINDOW, more=" WITH (mach = 'all')"): "did you mean `match`?",
     join("l.k = r.k AND " + WINDOW, more=" WITH (pick = 'first')"): '`pick` together with match = "one"',
     join("l.k = r.k AND " + WINDOW, more=" WITH (pick = MAX(r.y))"): '`pick` together with match = "one"',
-    picking("MAX(l.x)"): "pick = MAX(a.x) reads only the left side",
+    picking("MAX(l.x)"): "`a.x` reads only the left side",
     picking("MIN(1)"): "reads no column",
     picking("MAX(r.y, 2)"): "greatest(..) and least(..)",
     picking("MAX(DISTINCT r.y)"): "one expression, such as MAX(r.price)",

@@ -66,13 +66,6 @@ def check_pick(program: Program, join: JoinView) -> None:
             expected='pick = "first"',
             hint="leave `pick` out, or use a time window",
         )
-    if side_of(by, *join.names) in (None, "left"):
-        which = "only the left side" if side_of(by, *join.names) else "no column"
-        raise program.plan_error(
-            f"pick = {what} reads {which}: it is the same for all partners of a row",
-            place,
-            expected=f"an expression over the right row or both rows, such as {EXAMPLE}",
-        )
 
 
 def pick_over_operands(
@@ -92,6 +85,14 @@ def pick_over_operands(
 def over_operands(
     by: exp.Expr, names: tuple[str, str], environment: Environment, operand: Operand
 ) -> exp.Expr:
+    """What is compared, with `operand(side, expression)` in place of whatever reads only one side."""
+    side = side_of(by, *names)
+    if side in (None, "left"):
+        which = "only the left side" if side else "no column"
+        raise PlanError(
+            f"`{pql_sql(by)[:80]}` reads {which}: to `pick` all partners of a row would be the same",
+            expected="an expression over the right row or both rows",
+        )
     type_ = type_of(by, environment)
     if type_ is not None and head(type_) in (*NESTED, "VARIANT"):
         raise PlanError(
@@ -99,9 +100,8 @@ def over_operands(
             expected="a number, a text, a date, a time or a boolean",
             hint="name a field or an element of it",
         )
-    side = side_of(by, *names)
-    if side in ("left", "right"):  # Spark evaluates all of it, in the type that it has there
-        return operand(str(side), by.unnest())
+    if side == "right":  # Spark evaluates all of it, in the type that it has there
+        return operand("right", by.unnest())
     if not is_evaluated(by, names, environment):
         raise PlanError(
             f"`{pql_sql(by)[:80]}` reads both sides, and the join cannot evaluate it",
