@@ -16,17 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oracle
-from dovetail.joins.state import JoinState
-from dovetail.joins.theta.condition import comparable, values
+from dovetail.joins.theta.condition import comparable
 from dovetail.joins.worth import ranks
 from dovetail.model.interval import IntervalSpec
-from dovetail.model.theta import Operand, Operation
-from laws.algorithms import HASHINGS, IntervalStep
+from laws.algorithms import HASHINGS
 from laws.effort import tried
+from laws.picking import DISTANCE, RIGHT, Picking
 from streams import PAIRS, schedules, streams, wild_schedules, windows
-
-LEFT, RIGHT = Operand("left", "_on_0"), Operand("right", "_on_0")
-DISTANCE = Operation("abs", (Operation("-", (RIGHT, LEFT)),))
 
 WHOLE = st.sampled_from((None, 0, 1, 1, 2, 3, -(2**63), 2**63 - 1))
 REAL = st.sampled_from((None, 0.0, -0.0, 1.5, 1.5, -2.0, math.nan, math.inf, -math.inf, 5e-324))
@@ -41,23 +37,6 @@ TYPES = {
     "time": (pa.timestamp("us"), st.sampled_from((None, 0, 1, -1))),
     "date": (pa.date32(), st.sampled_from((None, 0, 1, -1))),
 }
-
-
-class Picking(IntervalStep):
-    """The operator with columns beside its rows: `columns` has a value for every row, by side and id."""
-
-    def __init__(self, window, spec, hashing, columns, kind):
-        super().__init__(window, ("left", "all", "first"), hashing)
-        self.state = JoinState.empty(spec)
-        self.spec, self.columns, self.type = spec, columns, kind
-
-    def worth(self, left, right):
-        taken = [
-            {"_on_0": comparable(pa.array([column[row] for row in rows.tolist()], self.type))}
-            for column, rows in zip(self.columns, (left, right), strict=True)
-        ]
-        found = values(self.spec.picked_by, *taken, len(left))
-        return ranks(found, largest=self.spec.pick == "max")
 
 
 def drawn(data, steps, of):
@@ -81,7 +60,7 @@ def test_step_by_step(kind, data, steps, window, hashing):
             pick = oracle.by_value(lambda _, r: columns[1][r[2]], spec.pick == "max")
             expected = oracle.streaming_join(steps, *window, how, "one", pick)
             held = oracle.waiting(steps, *window, how, "one", pick)
-            join = Picking(window, spec, hashing, columns, type_)
+            join = Picking(spec, hashing, columns, type_)
             for n, new in enumerate(steps):
                 assert join.step(new) == expected[n], (spec, n)
                 assert join.waiting == held[n], (spec, n)
@@ -100,7 +79,7 @@ def test_over_both_rows(data, steps, window, hashing):
     for how in PAIRS:
         for spec in both_ways(window, how, DISTANCE):
             pick = oracle.by_value(distance, spec.pick == "max")
-            join = Picking(window, spec, hashing, columns, pa.int64())
+            join = Picking(spec, hashing, columns, pa.int64())
             expected = oracle.streaming_join(steps, *window, how, "one", pick)
             assert [join.step(new) for new in steps] == expected, spec
 
@@ -114,7 +93,7 @@ def test_complete(data, pair, window):
     for how in PAIRS:
         for spec in both_ways(window, how, RIGHT):
             pick = oracle.by_value(lambda _, r: columns[1][r[2]], spec.pick == "max")
-            join = Picking(window, spec, HASHINGS[0], columns, pa.int64())
+            join = Picking(spec, HASHINGS[0], columns, pa.int64())
             rows = oracle.in_order(row for new in steps for row in join.step(new))
             assert rows == oracle.batch_join(pair.left, pair.right, *window, how, "one", pick), spec
 
