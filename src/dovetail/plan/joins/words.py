@@ -64,7 +64,7 @@ def match_words(spec: IntervalSpec, compared: str | None = None) -> str:
     if spec.picked_by is None:
         return f"one partner, the {spec.pick}"
     largest = "largest" if spec.pick == "max" else "smallest"
-    return f"one partner, the one with the {largest} {compared or condition_text(spec.picked_by, {})}"
+    return f"one partner, {largest} {compared or condition_text(spec.picked_by, {})}"
 
 
 def band_words(left: str, right: str, low: Bound | None, high: Bound | None, *, timed: bool = False) -> str:
