@@ -24,6 +24,31 @@ ORDER = {  # of the partners r of l, the one with the smallest value is picked
 }
 
 
+def picked(pick, l, partners):
+    """The one of the partners of l. A pick is a name, or a function as `by_value` makes it."""
+    return pick(l, partners) if callable(pick) else min(partners, key=lambda r: ORDER[pick](l, r))
+
+
+def by_value(value, largest):
+    """Picks the partner with the largest or smallest `value(l, r)`. None loses against anything else, NaN is
+    larger than any number, and of equal ones the smallest time decides, then the smallest id."""
+
+    def above(one, other):
+        return (str(one) == "nan" != str(other)) or one > other
+
+    def pick(l, partners):
+        in_turn = sorted(partners, key=lambda r: (r[1], r[2]))
+        valued = [r for r in in_turn if value(l, r) is not None]
+        best = (valued or in_turn)[0]
+        for r in valued:
+            one, other = value(l, r), value(l, best)
+            if above(one, other) if largest else above(other, one):
+                best = r
+        return best
+
+    return pick
+
+
 def matches(l, r, before, after):
     """The predicate. A null key or a null time matches nothing."""
     if None in (l[0], l[1], r[0], r[1]):
@@ -44,7 +69,7 @@ def batch_join(left, right, before, after, how, match="all", pick="first"):
         return in_order((l[2], None) for l, found in partners if bool(found) == (how == "semi"))
     if match == "one":
         assert pick != "first", "batch does not determine the first partner found"
-        partners = [(l, sorted(found, key=lambda r: ORDER[pick](l, r))[:1]) for l, found in partners]
+        partners = [(l, [picked(pick, l, found)] if found else []) for l, found in partners]
     rows = [(l[2], r[2]) for l, found in partners for r in found]
     taken = {r for _, r in rows}
     if how in ("left", "full"):
@@ -71,7 +96,7 @@ def streaming_join(steps, before, after, how, match="all", pick="first"):
             if match == "one" and pick == "first":
                 met = met[:1]
             elif match == "one":
-                best = min((r for _, r in met), key=lambda r: ORDER[pick](l, r))
+                best = picked(pick, l, [r for _, r in met])
                 met = [(closed, best)] if closed is not None else []
             for step, r in met:
                 emitted[step].append((l[2], r[2]))
@@ -118,7 +143,7 @@ def capped_join(steps, before, after, how, match, pick, left_cap, right_cap):
         waiting = [(l, met) for l, met in waiting if l not in surplus]
         for l, met in resolved:
             if met and defers_pick(how, match, pick):
-                best = min(met, key=lambda r: ORDER[pick](l, r))
+                best = picked(pick, l, met)
                 out.append((l[2], best[2]))
                 taken.add(best[2])
             elif not met and how in ("left", "full", "anti"):

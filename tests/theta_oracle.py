@@ -97,7 +97,8 @@ def decide(emitted, l, met, closed, how, match, pick):
         if match == "one" and pick == "first":
             met = met[:1]
         elif match == "one":
-            best = min((r for _, r in met), key=lambda r: ORDER[pick](l, r))
+            partners = [r for _, r in met]
+            best = pick(l, partners) if callable(pick) else min(partners, key=lambda r: ORDER[pick](l, r))
             met = [(closed, best)] if closed is not None else []
         for step, r in met:
             emitted[step].append((l[2], r[2]))

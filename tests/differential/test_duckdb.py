@@ -36,10 +36,10 @@ WIDEST_LATE = (*WIDEST, Mode("full", "one", "first"), Mode("anti", "all", "first
 LATE = [*((UNIFORM, mode) for mode in MODES), *((work, mode) for work in OTHERS for mode in WIDEST_LATE)]
 
 
-def joined(work, sides, mode):
+def joined(work, sides, spec, worth=None):
     """The rows of the product: (left id, right id, step), with -1 for null."""
     left, right = sides
-    state = JoinState.empty(IntervalSpec(work.before_us, work.after_us, *mode))
+    state = JoinState.empty(spec)
     columns = [
         Arrivals(hash_of(work, side.key), np.where(side.usable, side.time, NO_TIME), np.arange(work.rows))
         for side in sides
@@ -51,7 +51,7 @@ def joined(work, sides, mode):
             start, stop = np.searchsorted(side.step, [n, n + 1])
             new.append(Arrivals(*(values[start:stop] for values in column)))
         until = Times(int(left.until[n]), int(right.until[n]))
-        out = step(state, *new, until, lambda a, b: left.key[a] == right.key[b])
+        out = step(state, *new, until, lambda a, b: left.key[a] == right.key[b], worth=worth)
         nobody = np.full(max(len(out.left_alone), len(out.right_alone)), -1)
         lefts = np.concatenate([out.left, out.left_alone, nobody[: len(out.right_alone)]])
         rights = np.concatenate([out.right, nobody[: len(out.left_alone)], out.right_alone])
@@ -109,7 +109,7 @@ def test_without_late_rows_it_is_the_batch_join(db, work, mode):
         db.register(name, table)
     expected = query(db, f"SELECT *, 0 FROM ({batch_sql(work.before_us, work.after_us, mode)})")
     assert len(expected[0]) > work.rows // 10, "where hardly anything comes out, nothing is proved"
-    left, right, _ = joined(work, made(work), mode)
+    left, right, _ = joined(work, made(work), IntervalSpec(work.before_us, work.after_us, *mode))
     assert np.array_equal(packed([left, right, np.zeros_like(left)]), packed(expected))
 
 
@@ -119,4 +119,5 @@ def test_with_late_rows_every_step_is_the_definition(db, work, mode):
     for name, table in zip(("left_rows", "right_rows"), tables(work, made(work), mode), strict=True):
         db.register(name, table)
     db.execute(f"CREATE OR REPLACE TABLE met AS {met_sql(work.before_us, work.after_us)}")
-    assert np.array_equal(packed(joined(work, made(work), mode)), packed(query(db, streaming_sql(mode))))
+    found = joined(work, made(work), IntervalSpec(work.before_us, work.after_us, *mode))
+    assert np.array_equal(packed(found), packed(query(db, streaming_sql(mode))))

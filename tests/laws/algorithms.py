@@ -15,6 +15,7 @@ from dovetail.joins.emitted import Counts
 from dovetail.joins.interval.step import step
 from dovetail.joins.state import JoinState
 from dovetail.joins.streams import ENDED, NEVER, Arrivals, Times
+from dovetail.joins.tactics import Worth
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.time_codes import NO_TIME, NULL_KEY
 from oracle import in_order
@@ -63,6 +64,8 @@ class Algorithm(NamedTuple):
 class IntervalStep:
     """The Facebook operator over its in-memory state."""
 
+    worth: Worth | None = None
+
     def __init__(self, window: Window, mode: Mode, hashing: Hashing, caps: Caps = NO_CAPS) -> None:
         self.state = JoinState.empty(IntervalSpec(*window, *mode, *caps))
         self.hashing = hashing
@@ -74,7 +77,8 @@ class IntervalStep:
             keys.update((row.id, row.key) for row in rows)
         until = Times(*(int(max(INT64.min, min(INT64.max, time))) for time in new.until))
         real = (None, None) if self.hashing.exact else (self._same_key, self._key_labels)
-        out = step(self.state, self._arrivals(new.left), self._arrivals(new.right), until, *real)
+        arrivals = self._arrivals(new.left), self._arrivals(new.right)
+        out = step(self.state, *arrivals, until, *real, worth=self.worth)
         self.counts = out.counts
         rows = list(zip(out.left.tolist(), out.right.tolist(), strict=True))
         rows += [(row, None) for row in out.left_alone.tolist()]

@@ -78,6 +78,8 @@ def in_log_order(steps: list[Step], hashing: Hashing, buckets: int = BUCKETS) ->
 
 
 class RecoveringJoin:
+    schema = SCHEMA
+
     def __init__(
         self,
         home: Path,
@@ -90,7 +92,9 @@ class RecoveringJoin:
     ) -> None:
         self.index = home / "index"
         self.hashing = hashing
-        self.sides = [Category.create(str(home), name, SCHEMA, buckets=buckets) for name in ("left", "right")]
+        self.sides = [
+            Category.create(str(home), name, self.schema, buckets=buckets) for name in ("left", "right")
+        ]
         self.config = JoinConfig(
             home=str(home),
             application="law",
@@ -179,8 +183,11 @@ class RecoveringJoin:
         )
 
     def _batch(self, rows: tuple[Row, ...]) -> Iterator[pa.RecordBatch]:
-        columns = [(self.hashing.of(row.key or 0), _time(row), row.key, row.id) for row in rows]
-        yield pa.record_batch(list(zip(*columns, strict=True)), schema=SCHEMA)
+        columns = [self._columns(row) for row in rows]
+        yield pa.record_batch(list(zip(*columns, strict=True)), schema=self.schema)
+
+    def _columns(self, row: Row) -> tuple[object, ...]:
+        return self.hashing.of(row.key or 0), _time(row), row.key, row.id
 
     def _buckets(self, batch: pa.RecordBatch) -> np.ndarray:
         return batch.column("_hash").to_numpy() % self.config.buckets

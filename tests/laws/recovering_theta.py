@@ -15,7 +15,7 @@ from dovetail.log.category import Category
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_kind import ThetaJoin
 from dovetail.model.offset import JoinOffset
-from dovetail.model.theta import Theta
+from dovetail.model.theta import Expression, Theta
 from dovetail.model.time_codes import NO_TIME
 from laws.algorithms import HASHINGS
 from laws.recovering import RecoveringJoin
@@ -39,11 +39,13 @@ def numbered(steps: Sequence[Turns]) -> list[list[tuple[str, tuple[Row, ...]]]]:
 
 
 class RecoveringTheta(RecoveringJoin):
-    def __init__(self, home: Path, window: Window, mode: Mode, theta: Theta) -> None:
-        super().__init__(home / "keyed", window, mode, HASHINGS[0], buckets=1)
+    def __init__(
+        self, home: Path, window: Window, mode: Mode, theta: Theta, picked_by: Expression | None = None
+    ) -> None:
+        kind = ThetaJoin(IntervalSpec(*window, *mode, picked_by=picked_by), theta)
+        super().__init__(home / "keyed", window, mode, HASHINGS[0], buckets=1, kind=kind)
         self.sides = [Category.create(str(home), name, SCHEMA, buckets=1) for name in ("left", "right")]
-        kind = ThetaJoin(IntervalSpec(*window, *mode), theta)
-        self.config = replace(self.config, home=str(home), keys=(), join_kind=kind)
+        self.config = replace(self.config, home=str(home), keys=())
         self.driver = JoinDriver(self.config)
         self._turns: Turns = ()
 

@@ -11,7 +11,8 @@ comes out of the join because of it.
 
 A stream's time is its newest event time so far: a row before it is late. Out come pairs `left+right`, lone
 left rows `left+-` and lone right rows `-+right`; rows within windows have their window behind them, `@0-10`.
-In stories of theta joins the letter is a number: what the condition looks at.
+In stories of theta joins the letter is a number: what the condition looks at. In stories of picks by value
+`a12=5` is a row with the value 5, and `a12=?` one with null.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ class Story:
 
     def __init__(self, text: str) -> None:
         self.names: dict[str, dict[int, str]] = {"l": {}, "r": {}}
+        self.values: dict[str, dict[int, float | None]] = {"l": {}, "r": {}}
         self.lines = [self._line(line) for line in text.strip().splitlines() if line.strip()]
 
     def _line(self, line: str) -> Line:
@@ -53,16 +55,19 @@ class Story:
         return Line(line.strip(), Step(tuple(rows["l"]), tuple(rows["r"]), until), sorted(out.split()))
 
     def _row(self, side: str, word: str) -> Row:
+        named, _, value = word.partition("=")
         if ":" in word:
-            key, time = (int(part) for part in word.split(":"))
+            key, time = (int(part) for part in named.split(":"))
         else:
-            key, time = ord(word[0]) - ord("a"), int(word[1:])
+            key, time = ord(named[0]) - ord("a"), int(named[1:])
         number = len(self.names[side])
+        self.values[side][number] = None if value in ("", "?") else float(value)
         self.names[side][number] = word
         return Row(100 + (side == "r") if word[0] == "." else key, time, number)
 
     def _time(self, side: str) -> float:
-        times = [int(re.split(r"[a-z.:]", name)[-1]) for name in self.names[side].values()]
+        names = [name.partition("=")[0] for name in self.names[side].values()]
+        times = [int(re.split(r"[a-z.:]", name)[-1]) for name in names]
         return max(times, default=-INFINITY)
 
     def check(self, play: Play) -> None:

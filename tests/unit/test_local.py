@@ -65,6 +65,16 @@ def found(tables: dict[str, pa.Table]) -> list[tuple[int | None, ...]]:
 
 
 @pytest.mark.parametrize("tasks", [1, 3])
+def test_a_pick_by_value(home: Path, tasks: int) -> None:
+    on = "l.x <> r.y AND r.t BETWEEN l.t - INTERVAL '1 minute' AND l.t + INTERVAL '1 minute'"
+    for pick, wanted in (("MAX(r.y)", [31, 31, 31]), ("MIN(abs(r.y - l.x))", [11, 21, 31])):
+        text = query(f'{on} WITH (match = "one", pick = {pick})')
+        assert [row[2] for row in found(dovetail.local.run(text, home, tasks=tasks))] == wanted, pick
+    text = query(f'{INTERVAL} WITH (match = "one", pick = MAX(r.y))')
+    assert found(dovetail.local.run(text, home, tasks=tasks)) == [(1, 10, 11), (2, 20, None), (3, 30, 31)]
+
+
+@pytest.mark.parametrize("tasks", [1, 3])
 def test_an_interval_join(home: Path, tasks: int) -> None:
     assert found(dovetail.local.run(query(), home, tasks=tasks)) == [(1, 10, 11), (2, 20, None), (3, 30, 31)]
 

@@ -58,6 +58,7 @@ def warm() -> None:
     copies.mark(none, 0, flags)
     sessions(none, none, 1, 1)
     pick.prefer(pick.NEAREST, none, none, none, none, none, none)
+    pick.replace(none, none, none, none, none)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.kernels import ring as rings
-from dovetail.kernels.pick import NO_ROW, prefer
+from dovetail.kernels.pick import NO_ROW, prefer, replace
 from dovetail.kernels.ring import BLOCK_ROWS, ENTRY, Ring
 
 Int64s = NDArray[np.int64]
@@ -178,6 +178,11 @@ class Buffer:
         ring = self.ring
         change = prefer(rule, slots, times, partner_times, partners, ring.best_time, ring.best_row)
         rings.stamp(ring, change)  # the fingerprint covers choices too
+
+    def choose(self, slots: Int64s, partner_times: Int64s, partners: Int64s) -> None:
+        """Let rows, each once, have these partners in place of those they have chosen so far."""
+        ring = self.ring
+        rings.stamp(ring, replace(slots, partner_times, partners, ring.best_time, ring.best_row))
 
     def _make_room(self, count: int) -> None:
         capacity = len(self.ring.entries)

@@ -6,6 +6,7 @@ rows have been served and need not wait any longer, and what must be remembered.
     every_pair      match all             every pair comes out; both rows are marked as matched
     first_partner   match one, first      one pair for each left row, at once; the left row is done
     best_partner    match one, deferred   the best partner so far is remembered until the row closes
+    worth_most      match one, by value   the same, where an expression over both rows says which is best
     left_row_only   semi and anti         the left row is done at its first partner; semi lets it out
 
 Why no pair is decided twice: new left rows enter the left buffer only after the tactic (`state.close`). So a
@@ -27,6 +28,10 @@ from dovetail.joins.emitted import NONE, Int64s
 from dovetail.kernels.pick import NO_ROW, RULES, prefer
 from dovetail.model.interval import IntervalSpec
 
+Worth = Callable[[Int64s, Int64s], Int64s]
+"""`worth(left_rows, right_rows)` gives each pair a number: the larger, the better. Only numbers of one call
+can be compared with each other."""
+
 
 class Pairs(NamedTuple):
     """The pairs of one step, with equal keys: new left rows with right rows, open left rows with new right
@@ -46,13 +51,15 @@ class Pairs(NamedTuple):
 
 
 class Sides(NamedTuple):
-    """The two buffers and the new rows. `new_right` is in the right buffer already, at `right_slots`."""
+    """The two buffers and the new rows. `new_right` is in the right buffer already, at `right_slots`. Where
+    partners are chosen by value, `worth` compares them."""
 
     left: Buffer
     right: Buffer
     new_left: Held
     new_right: Held
     right_slots: Int64s
+    worth: Worth | None = None
 
 
 class Decision(NamedTuple):
@@ -111,6 +118,29 @@ def best_partner(spec: IntervalSpec, sides: Sides, pairs: Pairs) -> Decision:
     return Decision(NONE, NONE, NONE, 0)
 
 
+def worth_most(spec: IntervalSpec, sides: Sides, pairs: Pairs) -> Decision:
+    # The state keeps which partner is best so far, not what it is worth: that is computed again from the log
+    # when another one comes. So it needs no place in rings and snapshots, whatever type it is of.
+    assert sides.worth is not None
+    new_left, left = sides.new_left, sides.left
+    new_left.matched[pairs.new] = True
+    won = _best(sides.worth, pairs.new, new_left.row[pairs.new], pairs.found_rows, pairs.found_times)
+    new_left.best_row[pairs.new[won]] = pairs.found_rows[won]
+    new_left.best_time[pairs.new[won]] = pairs.found_times[won]
+
+    slots = np.unique(pairs.waiting)
+    chosen = left.held_at(slots)
+    has_one = chosen.best_row != NO_ROW
+    groups = np.concatenate([pairs.waiting, slots[has_one]])
+    left_rows = np.concatenate([pairs.waiting_rows, chosen.row[has_one]])
+    rows = np.concatenate([sides.new_right.row[pairs.came], chosen.best_row[has_one]])
+    times = np.concatenate([sides.new_right.time[pairs.came], chosen.best_time[has_one]])
+    won = _best(sides.worth, groups, left_rows, rows, times)
+    left.choose(groups[won], times[won], rows[won])
+    left.mark(slots)
+    return Decision(NONE, NONE, NONE, 0)
+
+
 def left_row_only(spec: IntervalSpec, sides: Sides, pairs: Pairs) -> Decision:
     sides.new_left.matched[pairs.new] = True
     served = sides.left.kill(pairs.waiting)
@@ -124,6 +154,8 @@ def tactic_for(spec: IntervalSpec) -> Tactic:
         return left_row_only
     if spec.match == "all":
         return every_pair
+    if spec.picked_by is not None:
+        return worth_most
     return best_partner if spec.defers_pick else first_partner
 
 
@@ -135,6 +167,17 @@ def done_at_match(spec: IntervalSpec) -> bool:
 def mark_right_rows(right: Buffer, tags: NDArray[np.uint32], rows: Int64s) -> None:
     # A row that is no longer held gives -1, which `mark` skips: it came out, or was capped, before.
     right.mark(right.find(tags, rows))
+
+
+def _best(worth: Worth, groups: Int64s, left: Int64s, right: Int64s, times: Int64s) -> Int64s:
+    """Where the candidate of each group is that is worth most; of equal ones the one with the smallest time,
+    then the smallest number."""
+    if not len(groups):
+        return NONE
+    order = np.lexsort((right, times, ~worth(left, right), groups))  # ~ turns the order of numbers around
+    ordered = groups[order]
+    first: Int64s = order[np.append(True, ordered[1:] != ordered[:-1])]
+    return first
 
 
 def _choose_for_new(spec: IntervalSpec, sides: Sides, pairs: Pairs) -> NDArray[np.bool_]:

@@ -55,3 +55,16 @@ def prefer(
         best_row[group] = rows[i]
         change += pick_print(group, times[i], rows[i])
     return int(np.int64(change))
+
+
+@kernel
+def replace(groups: Int64s, times: Int64s, rows: Int64s, best_time: Int64s, best_row: Int64s) -> int:
+    """Set the choices of groups, each named once. Returns what is added by that to the fingerprint."""
+    change = np.uint64(0)
+    for i in range(len(groups)):
+        group = groups[i]
+        change -= pick_print(group, best_time[group], best_row[group])
+        best_time[group] = times[i]
+        best_row[group] = rows[i]
+        change += pick_print(group, times[i], rows[i])
+    return int(np.int64(change))

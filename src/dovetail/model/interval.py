@@ -7,9 +7,10 @@ Left row `l` matches right row `r` if their keys are equal and
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from dovetail.errors import PlanError
+from dovetail.model.theta import Expression, expression_from_json, expression_to_json
 
 JoinType = Literal["inner", "left", "right", "full", "semi", "anti"]
 """Which rows come out: pairs (inner), also lone left or right rows (left, right, full), or only left rows
@@ -18,8 +19,15 @@ that have (semi) or lack (anti) a partner."""
 Match = Literal["all", "one"]
 """`all`: every partner of a left row (1-to-n). `one`: at most one (1-to-1), chosen by the pick rule."""
 
-Pick = Literal["first", "nearest", "earliest", "latest"]
+TimePick = Literal["first", "nearest", "earliest", "latest"]
 """`first`: as soon as one is found. The others choose by event time when the left row's window closes."""
+
+ValuePick = Literal["max", "min"]
+"""The partner with the largest or smallest value of an expression over both rows, when the window closes.
+Null loses against any value, NaN is larger than any other number. Of equal ones the right row with the
+smallest event time is chosen, then the one with the smallest number in the log."""
+
+Pick = Literal[TimePick, ValuePick]
 
 
 @dataclass(frozen=True)
@@ -33,6 +41,7 @@ class IntervalSpec:
     pick: Pick = "first"
     left_cap: int | None = None  # rows of one key held at most; None: any number
     right_cap: int | None = None
+    picked_by: Expression | None = None  # what `max` and `min` compare
 
     def __post_init__(self) -> None:
         for field, allowed in (("how", JoinType), ("match", Match), ("pick", Pick)):
@@ -41,6 +50,7 @@ class IntervalSpec:
                     f"unknown {field} {getattr(self, field)!r} of an interval join",
                     expected=" | ".join(get_args(allowed)),
                 )
+        self._check_pick()
         for side, cap in (("left", self.left_cap), ("right", self.right_cap)):
             if cap is not None and cap < 1:
                 raise PlanError(
@@ -57,6 +67,21 @@ class IntervalSpec:
                 f"the join window is empty: it ends {-(self.before_us + self.after_us)} µs before it starts",
                 expected="a lower bound that is not after the upper bound",
                 hint="in `r BETWEEN l - INTERVAL a AND l + INTERVAL b`, a + b must not be negative",
+            )
+
+    def _check_pick(self) -> None:
+        by_value = self.pick in get_args(ValuePick)
+        if by_value != (self.picked_by is not None):
+            what = "does not say what it compares" if by_value else "compares no values"
+            raise PlanError(
+                f"pick = {self.pick!r} {what}",
+                expected="an expression with max and min, and with no other pick",
+            )
+        if by_value and not self.defers_pick:
+            without = 'match = "all"' if self.emits_pairs else f"a {self.how} join, which returns no partners"
+            raise PlanError(
+                f"pick = {self.pick!r} has no effect with {without}",
+                expected='match = "one" in an inner, left, right or full join',
             )
 
     @property
@@ -78,5 +103,11 @@ class IntervalSpec:
         """The partner is chosen when the window closes, not when it is found."""
         return self.emits_pairs and self.match == "one" and self.pick != "first"
 
-    def to_json(self) -> dict[str, int | str | None]:
-        return asdict(self)
+    def to_json(self) -> dict[str, Any]:
+        said = {name: value for name, value in asdict(self).items() if name != "picked_by"}
+        return said if self.picked_by is None else {**said, "picked_by": expression_to_json(self.picked_by)}
+
+    @classmethod
+    def from_json(cls, said: dict[str, Any]) -> IntervalSpec:
+        by = said.get("picked_by")
+        return cls(**{**said, "picked_by": None if by is None else expression_from_json(by)})

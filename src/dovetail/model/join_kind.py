@@ -243,10 +243,10 @@ def kind_to_json(kind: JoinKind) -> dict[str, Any]:
 def kind_from_json(said: dict[str, Any]) -> JoinKind:
     match said["kind"]:
         case "interval":
-            return IntervalJoin(IntervalSpec(**said["spec"]))
+            return IntervalJoin(IntervalSpec.from_json(said["spec"]))
         case "windowed":
             return WindowedJoin(said["how"], WindowJoin(**said["window"]))
         case "theta":
-            return ThetaJoin(IntervalSpec(**said["spec"]), Theta.from_json(said["theta"]))
+            return ThetaJoin(IntervalSpec.from_json(said["spec"]), Theta.from_json(said["theta"]))
         case other:
             raise ValueError(f"{other!r} is not a kind of join")

@@ -129,11 +129,11 @@ class Theta:
                     "right": [[term.sign, term.column] for term in band.right],
                     "low": _bound_json(band.low),
                     "high": _bound_json(band.high),
-                    "spelled": [_expression_json(spelled) for spelled in band.spelled],
+                    "spelled": [expression_to_json(spelled) for spelled in band.spelled],
                 }
                 for band in self.bands
             ],
-            "rest": [_expression_json(condition) for condition in self.rest],
+            "rest": [expression_to_json(condition) for condition in self.rest],
             "rows": [self.rows.left_rows, self.rows.right_rows] if self.rows else None,
             "order": self.order,
         }
@@ -146,11 +146,11 @@ class Theta:
                 tuple(Term(*term) for term in band["right"]),
                 Bound(*band["low"]) if band["low"] else None,
                 Bound(*band["high"]) if band["high"] else None,
-                tuple(_expression(spelled) for spelled in band["spelled"]),
+                tuple(expression_from_json(spelled) for spelled in band["spelled"]),
             )
             for band in said["bands"]
         )
-        rest = tuple(_expression(condition) for condition in said["rest"])
+        rest = tuple(expression_from_json(condition) for condition in said["rest"])
         rows = CountWindow(*said["rows"]) if said["rows"] else None
         return cls(bands, rest, rows, said["order"])
 
@@ -179,18 +179,18 @@ def _bound_json(bound: Bound | None) -> list[Any] | None:
     return [bound.value, bound.strict, bound.scale] if bound else None
 
 
-def _expression_json(expression: Expression) -> list[Any]:
+def expression_to_json(expression: Expression) -> list[Any]:
     if isinstance(expression, Operand):
         return [expression.side, expression.column]
     if isinstance(expression, Constant):
         return ["constant", expression.type, expression.text]
-    return ["apply", expression.name, *(_expression_json(argument) for argument in expression.arguments)]
+    return ["apply", expression.name, *(expression_to_json(argument) for argument in expression.arguments)]
 
 
-def _expression(said: list[Any]) -> Expression:
+def expression_from_json(said: list[Any]) -> Expression:
     kind, *rest = said
     if kind == "constant":
         return Constant(*rest)
     if kind == "apply":
-        return Operation(rest[0], tuple(_expression(argument) for argument in rest[1:]))
+        return Operation(rest[0], tuple(expression_from_json(argument) for argument in rest[1:]))
     return Operand(kind, *rest)

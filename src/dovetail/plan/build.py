@@ -20,6 +20,7 @@ from dovetail.plan.functions import arguments, function_name
 from dovetail.plan.interval_literal import NotAnInterval, interval_us, text_us
 from dovetail.plan.joins.condition import JoinView, read_join
 from dovetail.plan.joins.options import BUCKETS, MAX_DELAY_US
+from dovetail.plan.joins.picks import picked_expression
 from dovetail.plan.joins.theta import theta_of
 from dovetail.plan.joins.windows import reads_bounds
 from dovetail.plan.physical import (
@@ -170,7 +171,8 @@ def _kind(program: Program, join: JoinView) -> JoinKind:
 
 def _spec(program: Program, join: JoinView) -> IntervalSpec:
     try:
-        return join.options.spec(join.condition.before_us, join.condition.after_us, join.how)
+        bounds = join.condition.before_us, join.condition.after_us
+        return join.options.spec(*bounds, join.how, picked_expression(join))
     except PlanError as error:  # options that contradict the type of the join
         raise program.placed(error, join.view.span) from None
 

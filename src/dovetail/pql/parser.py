@@ -20,7 +20,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dovetail.errors import DovetailError, PlanError, PqlError
-from dovetail.plan.dialect import pql_sql
+from dovetail.plan.dialect import call, pql_sql
 from dovetail.plan.interval_literal import SPELLINGS, NotAnInterval, interval_us
 from dovetail.plan.joins.options import checked, conflicts, find
 from dovetail.plan.nearest import did_you_mean
@@ -38,6 +38,7 @@ from dovetail.plan.statements import (
 )
 from dovetail.plan.types import SIMPLE, spark_type
 from dovetail.pql.ends import parse_origin, parse_storage
+from dovetail.pql.picks import pick_by_value
 from dovetail.pql.select import parse_expression, parse_query
 from dovetail.pql.tokens import Cursor, depths, scan, span, split_statements, word
 from dovetail.pql.within import cut_within, with_condition
@@ -241,7 +242,7 @@ def _query(
     source: PqlText, tokens: list[Token], end: int, declared: Collection[str], warnings: list[str]
 ) -> tuple[exp.Query, tuple[JoinOption, ...]]:
     """A query, with WITHIN as a condition of its join's ON, and the options of the join."""
-    tokens, options = _cut_options(source, tokens, end)
+    tokens, options, picked_by = _cut_options(source, tokens, end, declared)
     tokens, within = cut_within(source, tokens)
     query, warned = parse_query(source, tokens, declared, end)
     warnings.extend(warned)
@@ -255,6 +256,8 @@ def _query(
         )
     if within is not None:
         with_condition(query, within)
+    if picked_by is not None and query.args["joins"][0].args.get("on") is not None:
+        with_condition(query, picked_by)
     return query, options
 
 
@@ -265,9 +268,10 @@ def _is_storage(tokens: list[Token], i: int) -> bool:
 
 
 def _cut_options(
-    source: PqlText, tokens: list[Token], end: int
-) -> tuple[list[Token], tuple[JoinOption, ...]]:
-    """The query's tokens without `WITH (...)`, and the options in it."""
+    source: PqlText, tokens: list[Token], end: int, declared: Collection[str]
+) -> tuple[list[Token], tuple[JoinOption, ...], exp.Expr | None]:
+    """The query's tokens without `WITH (...)`, the options in it, and what a pick by value compares, as a
+    condition."""
     level = depths(tokens)
     for i, token in enumerate(tokens[:-1]):
         opens = tokens[i + 1].token_type is TokenType.L_PAREN
@@ -275,14 +279,15 @@ def _cut_options(
             continue
         inner = Cursor(source, tokens, end)
         inner.at = i + 2
-        options = _options(inner)
-        return tokens[:i] + inner.rest(), options
-    return tokens, ()
+        options, picked_by = _options(inner, declared)
+        return tokens[:i] + inner.rest(), options, picked_by
+    return tokens, (), None
 
 
-def _options(cursor: Cursor) -> tuple[JoinOption, ...]:
+def _options(cursor: Cursor, declared: Collection[str]) -> tuple[tuple[JoinOption, ...], exp.Expr | None]:
     """All options up to the closing bracket, or all errors in them."""
     options: dict[str, JoinOption] = {}
+    picked_by: exp.Expr | None = None
     problems = Problems()
     while True:
         name, place = cursor.name("the name of a join option")
@@ -290,7 +295,8 @@ def _options(cursor: Cursor) -> tuple[JoinOption, ...]:
         tokens = cursor.argument()
         place = replace(place, stop=tokens[-1].end + 1 if tokens else place.stop)
         with problems.of(None):
-            option = _option(cursor.source, name, tokens, place)
+            option, by = _option(cursor.source, name, tokens, place, declared)
+            picked_by = picked_by or by
             if option.name in options:
                 raise PqlError(f"join option `{option.name}` is given twice", where=cursor.source.show(place))
             options[option.name] = option
@@ -303,20 +309,25 @@ def _options(cursor: Cursor) -> tuple[JoinOption, ...]:
             error.where = cursor.source.show(option.span)
             problems.add(None, error)
     problems.done()
-    return tuple(options.values())
+    return tuple(options.values()), picked_by
 
 
-def _option(source: PqlText, name: str, tokens: list[Token], place: Span) -> JoinOption:
+def _option(
+    source: PqlText, name: str, tokens: list[Token], place: Span, declared: Collection[str]
+) -> tuple[JoinOption, exp.Expr | None]:
+    """An option, and what it compares if it is a pick by value."""
     try:
         option = find(name)
         if option.kind == "rows":
-            return JoinOption(option.name, checked(option, _rows(tokens)), place)
-        node = parse_expression(source, tokens, place.stop)
+            return JoinOption(option.name, checked(option, _rows(tokens)), place), None
+        node = parse_expression(source, tokens, place.stop, declared)
+        if option.kind == "pick" and (found := pick_by_value(node)):
+            return JoinOption(option.name, found[0], place), call("pick_by", found[1])
         timed = node.find(exp.Interval) is not None
         if timed != (option.kind == "interval"):
             what = f"join option `{option.name}` cannot be {pql_sql(node)[:40]}"
             raise PlanError(what, expected=option.expected, hint=None if timed else "add a unit")
-        return JoinOption(option.name, checked(option, _value(node)), place)
+        return JoinOption(option.name, checked(option, _value(node)), place), None
     except NotAnInterval as error:
         raise PlanError(
             f"join option `{name}`: {error}", where=source.show(place), expected=SPELLINGS

@@ -54,7 +54,7 @@ def _option(option: JoinOption) -> str:
         return f"{option.name} = INTERVAL '{words(int(option.value))}'"
     if kind == "rows":
         return f"{option.name} = ROWS {option.value}"
-    return f"{option.name} = {text(str(option.value)) if kind == 'choice' else option.value}"
+    return f"{option.name} = {text(str(option.value)) if kind in ('choice', 'pick') else option.value}"
 
 
 def _input(statement: CreateInput) -> str:

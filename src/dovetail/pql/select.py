@@ -76,13 +76,15 @@ def parse_query(
     return tree, warnings
 
 
-def parse_expression(source: PqlText, tokens: list[Token], end: int) -> exp.Expr:
-    """One expression, such as the value of an option."""
+def parse_expression(
+    source: PqlText, tokens: list[Token], end: int, declared: Collection[str] = ()
+) -> exp.Expr:
+    """One expression, such as the value of an option. `declared`: names that may be keywords."""
     if not tokens:
         raise PqlError("a value is missing", where=source.show(Span(end, end + 1)), expected="an expression")
     first = tokens[0]
     select = Token(TokenType.SELECT, "SELECT", first.line, first.col, first.start, first.start, [])
-    tree = _parse(source, [select, *names_as_names(tokens, ())], end)
+    tree = _parse(source, [select, *names_as_names(tokens, declared)], end)
     items = tree.expressions if isinstance(tree, exp.Select) else []
     if len(items) != 1 or tree.args.get("from_") is not None:
         place = source.show(span(first, tokens[-1]))

@@ -115,7 +115,7 @@ def _join(program: Program, view: CreateView, stage: JoinStage) -> PlannedJoin:
         window=_window(join, stage),
         before_us=on.before_us,
         after_us=on.after_us,
-        match=match_words(stage.spec),
+        match=match_words(stage.spec, None if on.picked_by is None else pql_sql(on.picked_by)),
         counted=counted,
         finds=_finds(program, join) if on.is_theta else _window_lines(stage),
         within=isinstance(stage.join_kind, WindowedJoin),

@@ -35,13 +35,16 @@ from dovetail.engine.hold import running
 from dovetail.errors import PlanError
 from dovetail.log.homes.filesystem import absolute_home
 from dovetail.model.interval import JoinType
+from dovetail.model.share import Side
 from dovetail.plan.claim import claim
 from dovetail.plan.dataframes.build import asked, join_plan
 from dovetail.plan.dataframes.duration import Duration
 from dovetail.plan.dataframes.options import Options
+from dovetail.plan.dataframes.picks import picked_by
 from dovetail.plan.dataframes.windows import Windows
 from dovetail.plan.physical import JoinStage, Plan, SlicerStage
 from dovetail.plan.promises import inheriting
+from dovetail.pql.picks import pick_in
 from dovetail.spark.attempts import Attempts
 from dovetail.spark.building import Builder, BuiltStage
 from dovetail.spark.failures import failure_of
@@ -90,7 +93,8 @@ def join(
 
     `options` are those of a join in PQL, by the same names and with the same defaults: `match="one"`,
     `max_delay="30 seconds"`, `stream_time="percentile"`, `pacing="on"`, `left_cap=1000`, within windows
-    `emit="lazy"` and `max_session="2 hours"`, and so on.
+    `emit="lazy"` and `max_session="2 hours"`, and so on. A pick by value is a text in which the DataFrames
+    are called `left` and `right`: `match="one", pick="min(abs(right.price - left.limit))"`.
     """
     for side, rows in (("left", left), ("right", right)):
         if not rows.isStreaming:
@@ -99,7 +103,8 @@ def join(
                 expected="a DataFrame from spark.readStream",
                 hint="two batch DataFrames are joined by DataFrame.join",
             )
-    wanted = asked(before, after, within, how, options)
+    picked = picked_by(pick_in(options.get("pick")), left.columns, right.columns)
+    wanted = asked(before, after, within, how, options, picked)
     keys = [(key, key) if isinstance(key, str) else key for key in ([on] if isinstance(on, str) else on)]
     if not keys:
         raise PlanError("a join needs at least one key column", expected='on="key" or on=["a", "b"]')
@@ -128,8 +133,10 @@ def join(
     assert isinstance(left_stage, SlicerStage)
     assert isinstance(right_stage, SlicerStage)
     assert isinstance(join_stage, JoinStage)
-    builder.adopt(left_stage, _side(left, [a for a, _ in keys], left_time), upstream[0])
-    builder.adopt(right_stage, _side(right, [b for _, b in keys], right_time), upstream[1])
+    left_rows = _side("left", left, [a for a, _ in keys], left_time, wanted.operands("left"))
+    right_rows = _side("right", right, [b for _, b in keys], right_time, wanted.operands("right"))
+    builder.adopt(left_stage, left_rows, upstream[0])
+    builder.adopt(right_stage, right_rows, upstream[1])
     joined = with_times(builder.build_stage(join_stage).rows, home, join_stage, left_time, right_time)
     gates.open(join_stage.name)
     _slice(builder, home, name, mode, gates)
@@ -150,7 +157,7 @@ def _with_inherited_times(plan: Plan, *times: tuple[DataFrame, str]) -> tuple[Pl
     return made, [upstream for _, upstream in sides]
 
 
-def _side(rows: DataFrame, keys: list[str], time: str) -> DataFrame:
+def _side(side: Side, rows: DataFrame, keys: list[str], time: str, operands: tuple[str, ...]) -> DataFrame:
     missing = [column for column in [*keys, time] if column not in rows.columns]
     if missing:
         raise PlanError(
@@ -159,8 +166,10 @@ def _side(rows: DataFrame, keys: list[str], time: str) -> DataFrame:
             hint="check on= and *_time=",
         )
     payload = [F.col(f"`{column}`") for column in rows.columns if column not in keys]
+    rows = rows.alias(side) if operands else rows  # they name their side
     return rows.select(
         *(F.col(f"`{key}`").alias(f"_key_{number}") for number, key in enumerate(keys)),
+        *(F.expr(sql).alias(f"_on_{number}") for number, sql in enumerate(operands)),
         F.col(f"`{time}`").alias("_time"),
         *payload,
     )

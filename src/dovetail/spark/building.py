@@ -15,10 +15,10 @@ from pyspark.sql.types import StructField, StructType, TimestampType
 from dovetail.engine.gates import Gates
 from dovetail.errors import PlanError
 from dovetail.joins.theta.condition import check_types
+from dovetail.joins.worth import check_order
 from dovetail.log.category import Category
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.join_kind import ThetaJoin
-from dovetail.model.theta import Theta
 from dovetail.model.validity import Validity
 from dovetail.plan.configure import join_config
 from dovetail.plan.physical import (
@@ -149,8 +149,7 @@ class Builder:
         return BuiltStage(stage.name, rows, stage.output, tuple(after), stage, rejects=rejects)
 
     def _join(self, stage: JoinStage) -> BuiltStage:
-        if isinstance(stage.join_kind, ThetaJoin):
-            self._require_conditions(stage, stage.join_kind.theta)
+        self._require_types(stage)
         config = join_config(
             self.plan,
             stage,
@@ -200,10 +199,17 @@ class Builder:
             side.validity = join.settings.validity
             make_category(side.rows, self.home, output.category, output.buckets, output.compression, "side")
 
-    def _require_conditions(self, stage: JoinStage, theta: Theta) -> None:
-        schemas = [Category.open(self.home, name).schema for name in (stage.left, stage.right)]
+    def _require_types(self, stage: JoinStage) -> None:
+        """What the join evaluates itself must have a meaning for the types of its columns."""
+        theta = stage.join_kind.theta if isinstance(stage.join_kind, ThetaJoin) else None
+        if theta is None and stage.spec.picked_by is None:
+            return
+        left, right = (Category.open(self.home, name).schema for name in (stage.left, stage.right))
         try:
-            check_types(theta.conditions, *schemas)
+            if theta is not None:
+                check_types(theta.conditions, left, right)
+            if stage.spec.picked_by is not None:
+                check_order(stage.spec.picked_by, left, right)
         except PlanError as error:
             error.where = f"join {stage.name}"
             raise

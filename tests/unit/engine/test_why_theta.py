@@ -106,6 +106,28 @@ def test_a_deferred_pick_is_open_until_it_is_made(tmp_path: Path) -> None:
     assert (match.right.time_us, match.at.step) == (101, 2)
 
 
+def test_a_pick_by_value_and_why_others_lost(tmp_path: Path) -> None:
+    by_distance = Operation("abs", (Operation("-", (Operand("right", "_on_0"), Operand("left", "_on_0"))),))
+    spec = IntervalSpec(30, 40, "left", "one", "min", picked_by=by_distance)
+    join = Driven.make(tmp_path, ThetaJoin(spec, Theta((band(-2, 2),))))
+    join.append("left", (10, 100))
+    join.append("right", (12, 110), (11, 120), (9, 101), (50, 100))
+    join.step()
+    assert "so far the smallest abs(" in said(join.why_row(0))
+    join.append("right", (0, 500))
+    join.step()
+    fate = only(join.why_row(0))
+    (match,) = fate.matches
+    assert (match.right.time_us, match.at.step) == (101, 2)
+    lines = said(join.why_row(0)).splitlines()[1:]
+    assert lines[0].startswith("picked for the smallest abs(")
+    assert lines[0].endswith("): 1, of 3 right rows that it met")
+    assert lines[1:] == [
+        "not picked: the same, with a later time: 1970-01-01T00:00:00.000120Z  id=1",
+        "not picked: 2: 1970-01-01T00:00:00.000110Z  id=0",
+    ]
+
+
 def test_in_the_window_the_condition_fails_and_where(join: Driven) -> None:
     join.append("left", (10, 100))
     join.append("right", (11, 110), (20, 110), (13, 120), (9, 90), (10, 171))

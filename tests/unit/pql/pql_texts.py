@@ -27,6 +27,8 @@ OPTIONS = [
     "",
     ' WITH (match = "one")',
     ' WITH (match = "one", pick = "nearest", buckets = 4)',
+    ' WITH (match = "one", pick = MAX(y))',
+    ' WITH (match = "one", pick = MIN(abs(r.y - l.x) + 1))',
     " WITH (max_delay = INTERVAL '5 minutes', tasks = 2)",
     ' WITH (compression = "zstd")',
     " WITH (left_max_delay = INTERVAL 0 SECONDS, max_step_rows = 100)",
@@ -45,9 +47,11 @@ TABLES = [
 @st.composite
 def programs(draw: st.DrawFn, *, how: str | None = None, plain: bool = False) -> str:
     """`plain`: without what only a stream has, so that a batch engine gives the same rows."""
-    options = [option for option in OPTIONS if not plain or "match" not in option]
-    tables = [table for table in TABLES if not plain or "window" not in table]
     how = draw(st.sampled_from(HOWS)) if how is None else how
+    options = [option for option in OPTIONS if not plain or "match" not in option]
+    if how in ("LEFT SEMI", "LEFT ANTI"):
+        options = [option for option in options if "MAX" not in option and "MIN" not in option]
+    tables = [table for table in TABLES if not plain or "window" not in table]
     items = draw(st.lists(st.sampled_from(LEFT_ITEMS[2:]), unique=True, max_size=3))
     if "SEMI" not in how and "ANTI" not in how:
         items += draw(st.lists(st.sampled_from(RIGHT_ITEMS), unique=True, max_size=3))

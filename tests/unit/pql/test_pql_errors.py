@@ -19,6 +19,10 @@ def join(on: str, how: str = "", more: str = "") -> str:
     return JOIN.format(on=on, how=how, more=more)
 
 
+def picking(pick: str, also: str = "", how: str = "") -> str:
+    return join(f"l.k = r.k AND {also}{WINDOW}", how, f" WITH (match = 'one', pick = {pick})")
+
+
 def test_an_error_is_underlined_where_it_is(figure_3: str) -> None:
     text = figure_3.replace("ABS(l.metric)", "ABS(l.metrics)")
     with pytest.raises(PqlError) as caught:
@@ -121,6 +125,28 @@ VIEWS = {
     join("l.k = r.k AND " + WINDOW, "NATURAL"): "NATURAL JOIN is not available",
     join("l.k = r.k AND " + WINDOW, more=" WITH (mach = 'all')"): "did you mean `match`?",
     join("l.k = r.k AND " + WINDOW, more=" WITH (pick = 'first')"): '`pick` together with match = "one"',
+    join("l.k = r.k AND " + WINDOW, more=" WITH (pick = MAX(r.y))"): '`pick` together with match = "one"',
+    picking("MAX(l.x)"): "`a.x` reads only the left side",
+    picking("MIN(1)"): "reads no column",
+    picking("MAX(r.y, 2)"): "greatest(..) and least(..)",
+    picking("MAX(DISTINCT r.y)"): "one expression, such as MAX(r.price)",
+    picking("MAX(*)"): "does not compare one value",
+    picking("AVG(r.y)"): "MAX(..) | MIN(..) of an expression",
+    picking("MAX(sum(r.y))"): "aggregates are allowed only in CREATE TABLE",
+    picking("MAX(r.why)"): "`b` has no column `why`",
+    picking("MAX(CAST(r.y AS ARRAY<INT>))"): "is ARRAY<INT>, which `pick` cannot order",
+    picking("MIN(levenshtein(l.k, r.k))"): "any function of Spark may be applied to one side only",
+    picking("'max'"): "an expression: pick = MAX(r.price)",
+    picking("'first'", "pick_by(r.y) AND "): "pick_by belongs to a pick by value",
+    picking("MAX(r.y)", "pick_by(r.y) AND "): "pick_by is given twice",
+    picking("MAX(r.y)", how="LEFT SEMI"): "a LEFT SEMI join returns no partners",
+    picking("MAX(r.y)", how="LEFT ANTI"): "leave `match` and `pick` out",
+    join("l.k = r.k WITHIN TUMBLING '1 minute'", more=" WITH (match = 'one', pick = MAX(r.y))"): (
+        "`pick` applies only to joins without WITHIN"
+    ),
+    join("l.x < r.y", more=" WITH (window = ROWS 5, match = 'one', pick = MAX(r.y))"): (
+        "waits until the window closes, but this join counts rows"
+    ),
     join("l.k = r.k AND " + WINDOW, more=" WITH (max_delay = 5)"): "",
     join("l.k = r.k AND " + WINDOW, more=" WITH (max_delay = INTERVAL '-1 minute')"): "not negative",
     join("l.k = r.k AND " + WINDOW, more=" WITH (max_delay = INTERVAL '1 month')"): "no fixed length",

@@ -8,14 +8,17 @@ from typing import Any, get_args
 import pytest
 
 import dovetail
-from dovetail.errors import PlanError
+from dovetail.errors import PlanError, PqlError
 from dovetail.model.interval import JoinType
 from dovetail.model.join_kind import IntervalJoin
+from dovetail.model.theta import Operand, Operation
 from dovetail.model.window_join import WindowJoin
 from dovetail.plan.dataframes.build import asked, join_plan
+from dovetail.plan.dataframes.picks import picked_by
 from dovetail.plan.physical import JoinStage, Plan
 from dovetail.plan.projection import plain_projection
 from dovetail.pql.compile import compile_pql
+from dovetail.pql.picks import pick_in
 
 SECOND = 1_000_000
 LEFT, RIGHT = ("at", "k", "x"), ("at", "k", "y")
@@ -32,7 +35,9 @@ def plan_of(
     within: Any = None,
     **options: Any,
 ) -> Plan:
-    return join_plan("j", left, right, [on], asked(before, after, within, how, options), suffix)  # type: ignore[arg-type]
+    picked = picked_by(pick_in(options.get("pick")), left, right)
+    wanted = asked(before, after, within, how, options, picked)  # type: ignore[arg-type]
+    return join_plan("j", left, right, [on], wanted, suffix)
 
 
 def stage_of(**given: Any) -> JoinStage:
@@ -217,3 +222,52 @@ def test_windows_that_cannot_be(make: Any, what: str, where: str) -> None:
     assert what in error.value.what
     assert where in str(error.value.where)
     assert error.value.expected or error.value.hint
+
+
+PICKED = {"before": "1 minute", "after": "1 minute", "match": "one"}
+
+
+def test_a_pick_by_value() -> None:
+    plan = plan_of(**PICKED, pick="MIN(abs(y - left.X))")
+    (stage,) = plan.joins
+    left, right = Operand("left", "_on_0"), Operand("right", "_on_0")
+    assert stage.spec.pick == "min"
+    assert stage.spec.picked_by == Operation("abs", (Operation("-", (right, left)),))
+    assert [view.sql for slicer in plan.slicers for view in slicer.views] == [
+        "SELECT `left`.`x` AS `_on_0` FROM `left`",
+        "SELECT `right`.`y` AS `_on_0` FROM `right`",
+    ]
+    assert Plan.from_json(plan.to_json()) == plan
+
+
+def test_a_pick_by_value_of_one_side_is_all_evaluated_before_the_join() -> None:
+    plan = plan_of(**PICKED, pick="max(upper(right.y) || '1')")
+    assert plan.joins[0].spec.picked_by == Operand("right", "_on_0")
+    assert [view.sql for view in plan.slicers[1].views] == [
+        "SELECT upper(`right`.`y`) || '1' AS `_on_0` FROM `right`"
+    ]
+    assert plan.slicers[0].views == ()
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"pick": "max(at)"}, "both sides have a at"),
+        ({"pick": "max(why)"}, "the DataFrames have no column why"),
+        ({"pick": "max(right.x)"}, "the right DataFrame has no column x"),
+        ({"pick": "max(left.x)"}, "reads only the left side"),
+        ({"pick": "max(sum(y))"}, "is an aggregate"),
+        ({"pick": "max(levenshtein(left.x, right.y))"}, "the join cannot evaluate it"),
+        ({"pick": "max(x, y)"}, "does not compare one value"),
+        ({"pick": "max"}, "does not say what it compares"),
+        ({"pick": "max(y)", "how": "anti"}, "returns no partners"),
+    ],
+)
+def test_picks_by_value_that_are_refused(given: dict[str, Any], says: str) -> None:
+    assert says in refused(**{**PICKED, **given}).what
+
+
+def test_a_pick_by_value_that_cannot_be_read() -> None:
+    with pytest.raises(PqlError, match="missing or out of place") as error:
+        plan_of(**PICKED, pick="max(y")
+    assert "dovetail.join, pick=:1:5" in str(error.value)

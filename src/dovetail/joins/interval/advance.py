@@ -9,6 +9,7 @@ from dovetail.joins.kind import add_totals, counted_totals
 from dovetail.joins.rows.gather import key_hashes
 from dovetail.joins.sample import look
 from dovetail.joins.step_input import LiveState, StepInput, Totals
+from dovetail.joins.worth import worth_in
 from dovetail.model.match_offsets import labelled
 from dovetail.model.share import SIDES
 
@@ -24,6 +25,7 @@ def advance(at: LiveState, given: StepInput) -> tuple[Emitted, Totals]:
         given.same_keys,
         lambda side, rows: key_hashes(given.left, given.right, side, rows),
         given.copies,
+        worth_in(config.spec, given.left, given.right),
     )
     seen = look(at.sample, config.spec, new_left, new_right, before, state.times)
     totals = counted_totals(at, emitted)

@@ -17,11 +17,12 @@ so.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from dovetail.joins.interval.replay import Outcome, replay, steps_taken
 from dovetail.joins.known import At, Came, Doubt, Known, Match, Status, gone_us
+from dovetail.joins.picking import Comparison, Picking
 from dovetail.joins.rows.key_rows import KeyRow
 from dovetail.joins.state import open_bound, probe_bound
 from dovetail.model.time_codes import unusable
@@ -63,19 +64,32 @@ class Fate:
     in_window: int
     miss: Miss | None
     doubts: tuple[Doubt, ...]
+    comparison: Comparison | None = None  # of the right rows it has met, where one is picked by value
 
     @property
     def invalid(self) -> str | None:
         return unusable(self.left.time_us)
 
 
-def fates(known: Known, wanted: Sequence[KeyRow]) -> list[Fate]:
-    """The fate of some of the left rows of the key."""
-    outcomes = replay(known.spec, known.records, known.left.rows, known.right.rows)
+def fates(known: Known, wanted: Sequence[KeyRow], picking: Picking | None = None) -> list[Fate]:
+    """The fate of some of the left rows of the key. `picking` compares partners that are picked by value."""
+    left, right = known.left.rows, known.right.rows
+    worth = None if picking is None else picking.worth(left, right)
+    outcomes = replay(known.spec, known.records, left, right, worth)
     stops = [record.right.stop for record in known.records]
     came = list(zip(known.right.rows, steps_taken(known.right.rows, stops), strict=True))
     gone = gone_us(known, lambda times: probe_bound(known.spec, times))
-    return [_fate(known, row, outcomes[row.row], came, gone) for row in wanted]
+    found = [_fate(known, row, outcomes[row.row], came, gone) for row in wanted]
+    if picking is None:
+        return found
+    met = replay(picking.everyone, known.records, left, right)
+    numbered = {row.row: row for row in right}
+    return [
+        replace(fate, comparison=picking.comparison(fate.left, [numbered[row] for row, _ in partners]))
+        if (partners := met[fate.left.row].partners)
+        else fate
+        for fate in found
+    ]
 
 
 def _fate(known: Known, left: KeyRow, outcome: Outcome, came: Came, gone_us: int | None) -> Fate:

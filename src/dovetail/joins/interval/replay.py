@@ -17,6 +17,7 @@ from dovetail.joins.interval.step import step
 from dovetail.joins.rows.key_rows import KeyRow
 from dovetail.joins.state import JoinState, open_bound, retain_bound
 from dovetail.joins.streams import Arrivals, Times
+from dovetail.joins.tactics import Worth
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.step_record import StepRecord
 
@@ -32,9 +33,14 @@ class Outcome:
 
 
 def replay(
-    spec: IntervalSpec, records: Sequence[StepRecord], left: Sequence[KeyRow], right: Sequence[KeyRow]
+    spec: IntervalSpec,
+    records: Sequence[StepRecord],
+    left: Sequence[KeyRow],
+    right: Sequence[KeyRow],
+    worth: Worth | None = None,
 ) -> dict[int, Outcome]:
-    """The outcome of each left row, by its number. All rows are of one key, in log order."""
+    """The outcome of each left row, by its number. All rows are of one key, in log order. `worth` compares
+    partners that are picked by value."""
     spec = with_everything_out(spec)
     taken = steps_taken(left, [record.left.stop for record in records])
     outcomes = {row.row: Outcome(at) for row, at in zip(left, taken, strict=True)}
@@ -46,7 +52,7 @@ def replay(
         until = Times(record.left.time_us, record.right.time_us)
         new_left, new_right = came_left.get(at, []), came_right.get(at, [])
         if new_left or new_right or due(state, until):
-            emitted = step(state, arrivals_of(new_left), arrivals_of(new_right), until)
+            emitted = step(state, arrivals_of(new_left), arrivals_of(new_right), until, worth=worth)
             for row, partner in zip(emitted.left.tolist(), emitted.right.tolist(), strict=True):
                 outcomes[row].partners.append((partner, at))
             waiting |= {row.row for row in new_left}

@@ -39,7 +39,7 @@ from dovetail.joins.caps import KeyLabels, beyond
 from dovetail.joins.emitted import NO_COPIES, NONE, Copies, Counts, Emitted, Int64s, SameKey, counted
 from dovetail.joins.state import JoinState, close, open_bound, probe_bound, retain_bound
 from dovetail.joins.streams import Arrivals, Times, usable
-from dovetail.joins.tactics import Pairs, Sides, done_at_match, mark_right_rows, tactic_for
+from dovetail.joins.tactics import Pairs, Sides, Worth, done_at_match, mark_right_rows, tactic_for
 from dovetail.kernels.pick import NO_ROW
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.time_codes import NULL_KEY
@@ -53,10 +53,12 @@ def step(
     same_key: SameKey | None = None,
     key_labels: KeyLabels | None = None,
     copies: Copies = NO_COPIES,
+    worth: Worth | None = None,
 ) -> Emitted:
     """Take in new rows, let the stream times pass to `until`, and say what comes out.
 
-    `copies` knows the rows that other states have too: they are not counted here.
+    `copies` knows the rows that other states have too: they are not counted here. `worth` compares partners
+    where they are picked by value.
     Without `same_key` and `key_labels` two rows count as having equal keys if the upper halves of their
     hashes are equal.
     """
@@ -66,7 +68,7 @@ def step(
     new_right, void_right = usable(right, picks=False)
 
     # 1. Probe and insert: everything new against everything that is there.
-    sides = Sides(state.left, state.right, new_left, new_right, state.right.insert(new_right))
+    sides = Sides(state.left, state.right, new_left, new_right, state.right.insert(new_right), worth)
     peak_rows = state.left_rows + state.right_rows
     candidates = _probe(spec, before, sides)
     pairs = candidates if same_key is None else _verified(candidates, sides, same_key)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dovetail.joins.interval.fate import fates
+from dovetail.joins.picking import picking_of
 from dovetail.joins.question import Answer, Question, answer_by_key
 
 
 def explain(question: Question) -> Answer:
-    return answer_by_key(question, fates)
+    left, right = question.categories
+    picking = picking_of(question.config.spec, left.schema, right.schema, question.names)
+    return answer_by_key(question, lambda known, wanted: fates(known, wanted, picking))

@@ -17,6 +17,7 @@ from dovetail.joins.step_input import LiveState, StepInput, Totals
 from dovetail.joins.streams import Int64s
 from dovetail.joins.theta.condition import comparable
 from dovetail.joins.theta.step import Means, Turn, step
+from dovetail.joins.worth import worth_in
 from dovetail.log.category import Category
 from dovetail.model.join_kind import ThetaJoin
 from dovetail.model.share import SIDES, Side
@@ -40,7 +41,7 @@ def advance(at: LiveState, given: StepInput) -> tuple[Emitted, Totals]:
         given.new("right", looks),
         given.until,
         _turns(given),
-        Means(theta, operands, share, at.runs, first),
+        Means(theta, operands, share, at.runs, first, worth_in(kind.spec, given.left, given.right)),
     )
     # Where both sides are shared out, each task sees only some of a left row's partners.
     return emitted, counted_totals(at, emitted, left_matched=share.dealt != SIDES)

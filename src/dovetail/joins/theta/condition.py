@@ -40,6 +40,12 @@ def holds(condition: Expression, left: Columns, right: Columns) -> NDArray[np.bo
     return answer
 
 
+def values(expression: Expression, left: Columns, right: Columns, count: int) -> pa.Array:
+    """What an expression gives for each of `count` pairs."""
+    found = _value(expression, {"left": left, "right": right})
+    return pa.repeat(found, count) if isinstance(found, pa.Scalar) else found
+
+
 def comparable(column: pa.Array) -> pa.Array:
     """A column in the type in which conditions see it: whole numbers and times as int64."""
     kind = column.type

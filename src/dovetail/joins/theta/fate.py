@@ -20,6 +20,7 @@ from dovetail.errors import LogTruncated
 from dovetail.joins.interval.fate import missed
 from dovetail.joins.interval.replay import Outcome
 from dovetail.joins.known import At, Doubt, Known, Match, Status, gone_us
+from dovetail.joins.picking import Comparison, Picking, picking_of
 from dovetail.joins.rows.key_rows import KeyRow, row_numbers, rows_at
 from dovetail.joins.state import probe_bound
 from dovetail.joins.theta.candidates import Beyond, Candidates, candidates
@@ -86,6 +87,7 @@ class ThetaFate:
     counts_rows: bool
     until_rows: int | None
     doubts: tuple[Doubt, ...]
+    comparison: Comparison | None = None  # of the right rows it has met, where one is picked by value
 
     @property
     def invalid(self) -> str | None:
@@ -104,7 +106,8 @@ def theta_fates(
     conditions = tuple(condition_text(part, names) for part in conjuncts(theta))
     for attempt in range(_ATTEMPTS):
         try:
-            explaining = _Explaining(known, theta, left, right, conditions)
+            picking = picking_of(known.spec, left.schema, right.schema, names)
+            explaining = _Explaining(known, theta, left, right, conditions, picking)
             windows = [(row, explaining.beyond(row)) for row in wanted]
             found = candidates(theta, windows, left.schema, right)
             return [explaining.fate(row, one) for row, one in zip(wanted, found, strict=True)]
@@ -116,9 +119,16 @@ def theta_fates(
 
 class _Explaining:
     def __init__(
-        self, known: Known, theta: Theta, left: Category, right: Category, conditions: tuple[str, ...]
+        self,
+        known: Known,
+        theta: Theta,
+        left: Category,
+        right: Category,
+        conditions: tuple[str, ...],
+        picking: Picking | None,
     ) -> None:
         self.known = known
+        self.picking = picking
         self.theta = theta
         self.right = right
         self.conditions = conditions
@@ -139,7 +149,7 @@ class _Explaining:
     def fate(self, left: KeyRow, found: Candidates) -> ThetaFate:
         known, timed = self.known, self.theta.rows is None
         invalid = timed and unusable(left.time_us) is not None
-        outcome = theta_replay(known.spec, self.theta, known.records, self.turns, left, found)
+        outcome, comparison = self._replayed(left, found)
         partners = outcome.partners[:MOST_SHOWN]
         rows = self._rows([row for row, _ in partners])
         if outcome.taken is None:
@@ -163,7 +173,19 @@ class _Explaining:
             not timed,
             self._until_rows(left, outcome),
             tuple(self._doubts(left, outcome)),
+            comparison,
         )
+
+    def _replayed(self, left: KeyRow, found: Candidates) -> tuple[Outcome, Comparison | None]:
+        """What became of the row, and what the rows that it met were worth to it."""
+        records, picking = self.known.records, self.picking
+        if picking is None:
+            return theta_replay(self.known.spec, self.theta, records, self.turns, left, found), None
+        rows = self._rows(found.fitting.rows.tolist())
+        worth = picking.worth([left], [rows[row] for row in sorted(rows)])
+        outcome = theta_replay(self.known.spec, self.theta, records, self.turns, left, found, worth)
+        met = theta_replay(picking.everyone, self.theta, records, self.turns, left, found).partners
+        return outcome, picking.comparison(left, [rows[row] for row, _ in met]) if met else None
 
     def _miss(self, left: KeyRow, outcome: Outcome, found: Candidates, *, invalid: bool) -> ThetaMiss:
         if invalid:

@@ -15,6 +15,7 @@ from dovetail.joins.interval.replay import Outcome, due, with_everything_out
 from dovetail.joins.rows.key_rows import KeyRow
 from dovetail.joins.state import JoinState
 from dovetail.joins.streams import ENDED, Arrivals, Times
+from dovetail.joins.tactics import Worth
 from dovetail.joins.theta.candidates import Candidates, Int64s
 from dovetail.joins.theta.condition import Columns
 from dovetail.joins.theta.step import Means, Turn, step
@@ -31,8 +32,9 @@ def theta_replay(
     turns: Sequence[Sequence[Turn]],
     left: KeyRow,
     found: Candidates,
+    worth: Worth | None = None,
 ) -> Outcome:
-    """What became of a left row."""
+    """What became of a left row. `worth` compares partners that are picked by value."""
     right = found.fitting
     taken = int(np.searchsorted([record.left.stop for record in records], left.commit, side="right"))
     came = np.searchsorted([record.right.stop for record in records], right.commits, side="right")
@@ -40,7 +42,8 @@ def theta_replay(
         return Outcome()
     outcome = Outcome(taken)
     state = JoinState.empty(with_everything_out(spec))
-    task = Means(theta, _Operands(left, found), Share(0, 1, 1, (), ("left",)), {}, {"left": 0, "right": 0})
+    share = Share(0, 1, 1, (), ("left",))
+    task = Means(theta, _Operands(left, found), share, {}, {"left": 0, "right": 0}, worth)
     nobody = _arrivals(np.empty(0, np.int64), np.empty(0, np.int64))
     for at in range(min(taken, int(came.min(initial=taken))), len(records)):
         record = records[at]

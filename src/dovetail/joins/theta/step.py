@@ -44,7 +44,7 @@ from dovetail.joins.buffer import Buffer, Held
 from dovetail.joins.emitted import NONE, Counts, Emitted
 from dovetail.joins.state import JoinState, close, open_bound, retain_bound
 from dovetail.joins.streams import ENDED, Arrivals, Times, usable
-from dovetail.joins.tactics import Decision, Pairs, Sides, done_at_match, tactic_for
+from dovetail.joins.tactics import Decision, Pairs, Sides, Worth, done_at_match, tactic_for
 from dovetail.joins.theta.condition import Columns
 from dovetail.joins.theta.layout import IndexLayout, Looked
 from dovetail.joins.theta.pairs import pairs_in
@@ -82,6 +82,8 @@ class Means(NamedTuple):
     indexed: Indexed
     first_rows: dict[Side, int]
     """The log has no smaller numbers. Nothing that is held has one; what a run still names may."""
+    worth: Worth | None = None
+    """Compares partners, where they are picked by value."""
 
     def found(self, side: Side, rows: Int64s) -> Columns:
         """The columns of rows that a run names: nulls for those that are gone."""
@@ -125,7 +127,7 @@ def _timed_step(state: JoinState, left: Arrivals, right: Arrivals, until: Times,
     left_index, right_index = (_index(means, reach, side, state) for side in SIDES)
     slots = state.right.insert(new_right.where(share.holds("right", new_right.row)))
     _file(means, right_index, new_right, seen_right, state.right)
-    sides = Sides(state.left, state.right, new_left, new_right, slots)
+    sides = Sides(state.left, state.right, new_left, new_right, slots, means.worth)
     peak_rows = state.left_rows + state.right_rows
     new, found = _met(means, right_index, new_left, seen_left, state.right)
     came, waiting = _met(means, left_index, new_right, seen_right, state.left)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from dovetail.errors import PlanError
 from dovetail.model.interval import JoinType
 from dovetail.model.join_kind import IntervalJoin, WindowedJoin
+from dovetail.model.share import SIDES, Side
 from dovetail.plan.dataframes.columns import result_columns
 from dovetail.plan.dataframes.duration import Duration, duration_us
 from dovetail.plan.dataframes.options import Options, resolved
+from dovetail.plan.dataframes.picks import PickedBy
 from dovetail.plan.dataframes.windows import EXAMPLE, EXPECTED, Hopping, Session, Tumbling, Windows
 from dovetail.plan.joins.options import JoinOptions
-from dovetail.plan.physical import CategoryOutput, JoinStage, NoopSink, Plan, SlicerStage
+from dovetail.plan.physical import CategoryOutput, JoinStage, NoopSink, Plan, Relation, SlicerStage
 
 SOURCE = "joined"
 BOUNDED = 'before="1 hour", after="5 minutes"'
@@ -25,12 +28,24 @@ class Asked:
 
     join_kind: IntervalJoin | WindowedJoin
     options: JoinOptions
+    picked: PickedBy | None = None
+
+    def operands(self, side: Side) -> tuple[str, ...]:
+        """What a pick by value needs of each row of a side: Spark SQL, for columns `_on_0` and so on."""
+        return () if self.picked is None else self.picked.operands[side]
 
 
 def asked(
-    before: Duration | None, after: Duration | None, within: Windows | None, how: JoinType, options: Options
+    before: Duration | None,
+    after: Duration | None,
+    within: Windows | None,
+    how: JoinType,
+    options: Options,
+    picked: PickedBy | None = None,
 ) -> Asked:
     """What the arguments say; that they say too much, too little or nothing sensible is an error."""
+    if picked is not None:
+        options = cast(Options, {**options, "pick": picked.pick})
     if within is None:
         if before is None or after is None:
             missing = [f"{name}=" for name, said in (("before", before), ("after", after)) if said is None]
@@ -43,8 +58,13 @@ def asked(
                 else "without either a row would have to be kept for ever",
             )
         given = resolved(options)
-        spec = given.spec(duration_us(before, "before"), duration_us(after, "after"), how)
-        return Asked(IntervalJoin(spec), given)
+        bounds = duration_us(before, "before"), duration_us(after, "after")
+        try:
+            spec = given.spec(*bounds, how, None if picked is None else picked.expression)
+        except PlanError as error:
+            error.where = error.where or "dovetail.join"
+            raise
+        return Asked(IntervalJoin(spec), given, picked)
     if before is not None or after is not None:
         said = [f"{name}=" for name, bound in (("before", before), ("after", after)) if bound is not None]
         raise PlanError(
@@ -83,9 +103,13 @@ def join_plan(
     given = asked.options
     sides = tuple(
         SlicerStage(
-            category, (), (), "", CategoryOutput(category, names, "_time", given.buckets, given.compression)
+            category,
+            (),
+            _operand_views(side, asked.operands(side)),
+            "",
+            CategoryOutput(category, names, "_time", given.buckets, given.compression),
         )
-        for category in categories
+        for side, category in zip(SIDES, categories, strict=True)
     )
     columns, select = result_columns(left, right, keys, asked.join_kind, suffix)
     joined = JoinStage(
@@ -101,3 +125,11 @@ def join_plan(
         output=NoopSink(),
     )
     return Plan(name, (*sides, joined))
+
+
+def _operand_views(side: Side, operands: Sequence[str]) -> tuple[Relation, ...]:
+    """What is evaluated before the join is part of the plan, though the DataFrame evaluates it."""
+    if not operands:
+        return ()
+    items = ", ".join(f"{sql} AS `_on_{number}`" for number, sql in enumerate(operands))
+    return (Relation(side, f"SELECT {items} FROM `{side}`"),)

@@ -6,7 +6,7 @@ from typing import Literal, TypedDict
 
 from dovetail.errors import PlanError
 from dovetail.model.compression import Compression
-from dovetail.model.interval import Match, Pick
+from dovetail.model.interval import Match
 from dovetail.model.window_join import WindowShape
 from dovetail.plan.dataframes.duration import Duration, duration_us
 from dovetail.plan.dataframes.windows import EXAMPLE
@@ -18,7 +18,7 @@ class Options(TypedDict, total=False):
     """See the table of options in the PQL reference; joins without an equality have others."""
 
     match: Match
-    pick: Pick
+    pick: str  # a name, or an expression such as "max(price)": `picks.py`
     emit: Literal["auto", "lazy", "eager"]
     max_session: Duration
     stream_time: Literal["fixed", "percentile", "mean"]

@@ -7,6 +7,7 @@ from sqlglot import exp
 from dovetail.errors import PlanError
 from dovetail.plan.joins.condition import JoinView
 from dovetail.plan.joins.options import unsuitable
+from dovetail.plan.joins.picks import check_pick
 from dovetail.plan.joins.windows import EXAMPLES, reads_bounds
 from dovetail.plan.problems import Problems
 from dovetail.plan.statements import Program
@@ -20,6 +21,7 @@ def check_join(program: Program, join: JoinView) -> None:
     for option, error in unsuitable(join.kind, shape, join.view.options, EXAMPLES["tumbling"]):
         problems.add(None, program.placed(error, option.span))
     problems.done()
+    check_pick(program, join)
     if clause is not None:
         clause.join(program, join.how, join.options.emit, join.options.max_session_us)
     if join.condition.is_theta:

@@ -21,6 +21,7 @@ from sqlglot import exp
 
 from dovetail.model.interval import JoinType
 from dovetail.plan.dialect import pql_sql
+from dovetail.plan.functions import arguments, function_name
 from dovetail.plan.interval_literal import NotAnInterval, interval_us, words
 from dovetail.plan.joins.options import JoinOptions, JoinShape, resolve
 from dovetail.plan.joins.windows import WindowClause, is_window, read_window, reads_bounds
@@ -61,6 +62,7 @@ class JoinCondition:
     right_only: tuple[exp.Expr, ...] = ()
     both: tuple[exp.Expr, ...] = ()
     window: WindowClause | None = None  # WITHIN ...
+    picked_by: exp.Expr | None = None  # what a pick by value compares: `picks.py`
 
     @property
     def is_theta(self) -> bool:
@@ -130,6 +132,7 @@ class _Bound:
 @dataclass
 class _Parts:
     windows: list[WindowClause] = field(default_factory=list)
+    picked_by: exp.Expr | None = None
     keys: list[tuple[exp.Expr, exp.Expr]] = field(default_factory=list)
     bounds: list[_Bound] = field(default_factory=list)
     only: dict[str, list[exp.Expr]] = field(default_factory=lambda: {"left": [], "right": [], "both": []})
@@ -160,6 +163,7 @@ class _Parts:
             tuple(self.only["right"]),
             tuple(self.only["both"]),
             window,
+            self.picked_by,
         )
 
 
@@ -211,6 +215,11 @@ def _within(program: Program, on: exp.Expr, parts: _Parts, counted: bool) -> Joi
 def _sort_in(program: Program, node: exp.Expr, names: tuple[str, str], parts: _Parts) -> None:
     if is_window(node):
         parts.windows.append(_checked_times(program, read_window(program, node), names))
+        return
+    if function_name(node) == "pick_by":
+        if parts.picked_by is not None or len(arguments(node)) != 1:
+            raise program.plan_error("pick_by is given twice, or not one expression", node)
+        parts.picked_by = arguments(node)[0]
         return
     if reads_bounds(node):
         raise program.plan_error(

@@ -13,9 +13,9 @@ from typing import Any, Literal, NamedTuple, TypeGuard, get_args
 from dovetail.errors import PlanError
 from dovetail.model.compression import COMPRESSIONS, Compression
 from dovetail.model.estimate_spec import EstimateSpec, Statistic
-from dovetail.model.interval import IntervalSpec, JoinType, Match, Pick
+from dovetail.model.interval import IntervalSpec, JoinType, Match, Pick, TimePick
 from dovetail.model.join_settings import HISTORY_US, JoinSettings, Pacing
-from dovetail.model.theta import CountWindow, Order
+from dovetail.model.theta import CountWindow, Expression, Order
 from dovetail.model.validity import Validity
 from dovetail.model.window_join import WindowShape
 from dovetail.plan.interval_literal import UNIT_US, words
@@ -30,7 +30,7 @@ IDLE_TIMEOUT_US = UNIT_US["minute"]
 MOST_WINDOW_ROWS = 10**9
 MOST_NUMBER = 2**31 - 1
 
-ValueKind = Literal["choice", "interval", "integer", "number", "rows"]
+ValueKind = Literal["choice", "pick", "interval", "integer", "number", "rows"]
 Value = str | int | float
 JoinShape = Literal["interval", "windowed", "theta", "counted"]
 """What an option may depend on: keys and bounds between the times; keys and windows; neither keys nor
@@ -74,6 +74,9 @@ class Option:
     def expected(self) -> str:
         if self.kind == "choice":
             return " | ".join(f'"{choice}"' for choice in self.choices)
+        if self.kind == "pick":
+            named = " | ".join(f'"{choice}"' for choice in get_args(TimePick))
+            return f"{named} | MAX(..) | MIN(..) of an expression, such as MAX(r.price)"
         if self.kind == "interval":
             return "an interval that is not negative, such as INTERVAL '2 minutes'"
         if self.kind == "rows":
@@ -86,7 +89,7 @@ class Option:
             return ""
         if self.kind == "interval":
             return f"INTERVAL '{words(int(self.default))}'"
-        return f'"{self.default}"' if self.kind == "choice" else str(self.default)
+        return f'"{self.default}"' if self.kind in ("choice", "pick") else str(self.default)
 
 
 def _choice(
@@ -132,14 +135,15 @@ OPTIONS: tuple[Option, ...] = (
     _choice(
         "match", get_args(Match), "all", "Return every partner of a left row, or only one.", joins=NOT_WITHIN
     ),
-    _choice(
+    Option(
         "pick",
-        get_args(Pick),
+        "pick",
         "first",
-        'Which partner `match = "one"` returns: the first to arrive, or one chosen by event time when the '
-        "window closes.",
+        'Which partner `match = "one"` returns: the first to arrive, or one chosen when the window closes, '
+        "by event time or by the largest or smallest value of an expression over both rows.",
         ("match", ("one",)),
         NOT_WITHIN,
+        get_args(Pick),
     ),
     _rows("window", "Compare each new row with the last N rows of the other side, not with a time window."),
     _rows("left_window", "How many left rows each new right row is compared with. Default: `window`."),
@@ -316,9 +320,12 @@ class JoinOptions:
     emit: str | None  # None: not given
     max_session_us: int | None
 
-    def spec(self, before_us: int, after_us: int, how: JoinType) -> IntervalSpec:
-        """The join within these bounds."""
-        return IntervalSpec(before_us, after_us, how, self.match, self.pick, self.left_cap, self.right_cap)
+    def spec(
+        self, before_us: int, after_us: int, how: JoinType, picked_by: Expression | None = None
+    ) -> IntervalSpec:
+        """The join within these bounds. `picked_by`: what a pick by value compares."""
+        caps = self.left_cap, self.right_cap
+        return IntervalSpec(before_us, after_us, how, self.match, self.pick, *caps, picked_by)
 
 
 def find(name: str) -> Option:
@@ -336,7 +343,7 @@ def find(name: str) -> Option:
 def checked(option: Option, value: object) -> Value:
     """The value, if the option accepts it."""
     hint = None
-    if option.kind == "choice":
+    if option.kind in ("choice", "pick"):
         if isinstance(value, str) and value.lower() in option.choices:
             return value.lower()
         is_text = isinstance(value, str)

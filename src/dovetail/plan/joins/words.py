@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from dovetail.model.interval import IntervalSpec, JoinType
 from dovetail.model.theta import Bound, CountWindow
+from dovetail.model.theta_text import condition_text
 from dovetail.model.window_join import WindowJoin
 from dovetail.plan.interval_literal import words
 from dovetail.plan.joins.bands import FoundBand, sum_words
@@ -56,8 +57,14 @@ def _place(us: int) -> str:
     return f"{words(abs(us))} {'after' if us > 0 else 'before'}"
 
 
-def match_words(spec: IntervalSpec) -> str:
-    return "every partner" if spec.match == "all" else f"one partner, the {spec.pick}"
+def match_words(spec: IntervalSpec, compared: str | None = None) -> str:
+    """`compared`: what a pick by value compares, in the words of the query."""
+    if spec.match == "all":
+        return "every partner"
+    if spec.picked_by is None:
+        return f"one partner, the {spec.pick}"
+    largest = "largest" if spec.pick == "max" else "smallest"
+    return f"one partner, {largest} {compared or condition_text(spec.picked_by, {})}"
 
 
 def band_words(left: str, right: str, low: Bound | None, high: Bound | None, *, timed: bool = False) -> str:

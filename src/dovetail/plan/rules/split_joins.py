@@ -24,6 +24,7 @@ from dovetail.plan.joins.columns import RESERVED, RESERVED_STARTS, SplitColumns
 from dovetail.plan.joins.condition import read_join
 from dovetail.plan.joins.filters import filters
 from dovetail.plan.joins.options import spelled_out
+from dovetail.plan.joins.picks import pick_over_operands
 from dovetail.plan.joins.sides import JoinSide, SideNames, keys_of_one_type, time_as_timestamp
 from dovetail.plan.joins.theta import Operands, rewritten
 from dovetail.plan.joins.windows import window_call
@@ -78,6 +79,7 @@ class _Split:
         before, on, after = filters(self.program, self.join)
         operands = Operands({side: names[side].input for side in names})
         on, unknown = rewritten(self.program, self.join, on, environment, operands)
+        picked_by = pick_over_operands(self.program, self.join, environment, operands.column)
         conditions = [columns.after(node) for node in (*unknown, *after)]
         in_windows = any(c.side == "window" for c in columns.carried.values())
         if in_windows and self.condition.window is None:
@@ -110,7 +112,7 @@ class _Split:
                 for statement in side.slicer(self.options.buckets, self._compression)
             ),
             *(side.input(environment) for side in sides),
-            self._join(joined, names, columns, len(keys[0]), on),
+            self._join(joined, names, columns, len(keys[0]), on, picked_by),
             *self._post(joined, items, conditions, fused),
         ]
 
@@ -142,6 +144,7 @@ class _Split:
         columns: SplitColumns,
         keys: int,
         conditions: list[exp.Expr],
+        picked_by: exp.Expr | None,
     ) -> CreateView:
         inputs = {side: names[side].input for side in names}
         left, right = inputs["left"], inputs["right"]
@@ -160,7 +163,8 @@ class _Split:
             windows = [window_call(shape, times, clause.length_us, every_us if shape == "hopping" else None)]
         join = self.query.args["joins"][0].copy()
         join.set("this", table(right))
-        join.set("on", all_of([*equal, *conditions, *windows] or [exp.true()]))
+        picks = [] if picked_by is None else [picked_by]
+        join.set("on", all_of([*equal, *conditions, *windows, *picks] or [exp.true()]))
         items = [
             named(c.expression if c.side == "window" else column(c.name, inputs[c.side]), c.name)
             for c in columns.carried.values()

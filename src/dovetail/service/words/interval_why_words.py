@@ -13,6 +13,8 @@ from dovetail.service.units import span
 from dovetail.service.words.why_pieces import (
     at_json,
     at_words,
+    comparison_json,
+    comparison_lines,
     leaving,
     match_json,
     match_lines,
@@ -29,10 +31,14 @@ def interval_lines(fate: Fate, known: Known) -> Iterator[str]:
         yield not_taken(fate.left, known)
         return
     yield from match_lines(fate.matches)
+    if fate.comparison is not None and fate.matches:
+        yield from comparison_lines(fate.comparison, decided=True)
     if fate.miss is not None:
         yield from _why(fate, fate.miss, known)
     if fate.closed is None:
         yield _open(fate, known)
+        if fate.comparison is not None:
+            yield from comparison_lines(fate.comparison, decided=False)
     elif fate.miss is not None:
         came = f"it came in {at_words(fate.taken)}, " if fate.taken != fate.closed else "it came and "
         yield f"{came}closed in {at_words(fate.closed)}, and {leaving(known)}"
@@ -90,6 +96,7 @@ def interval_json(fate: Fate, known: Known) -> dict[str, Any]:
         "closed": at_json(fate.closed),
         "in_window": fate.in_window,
         "matches": match_json(fate.matches),
+        **({} if fate.comparison is None else {"pick": comparison_json(fate.comparison)}),
         "miss": {
             "reason": miss.reason,
             "right": row_json(miss.right) if miss.right else None,

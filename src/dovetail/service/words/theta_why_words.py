@@ -13,6 +13,8 @@ from dovetail.service.words.why_pieces import (
     SHOWN_MATCHES,
     at_json,
     at_words,
+    comparison_json,
+    comparison_lines,
     leaving,
     match_json,
     match_lines,
@@ -31,10 +33,14 @@ def theta_lines(fate: ThetaFate, known: Known) -> Iterator[str]:
     yield from match_lines(fate.matches[:SHOWN_MATCHES])
     if fate.matched > SHOWN_MATCHES:
         yield f"and {fate.matched - SHOWN_MATCHES} more"
+    if fate.comparison is not None and fate.matches:
+        yield from comparison_lines(fate.comparison, decided=True)
     if fate.miss is not None:
         yield from _why(fate, fate.miss, known)
     if fate.closed is None:
         yield _open(fate, known)
+        if fate.comparison is not None:
+            yield from comparison_lines(fate.comparison, decided=False)
     elif fate.miss is not None:
         came = f"it came in {at_words(fate.taken)}, " if fate.taken != fate.closed else "it came and "
         yield f"{came}closed in {at_words(fate.closed)}, and {leaving(known)}"
@@ -105,6 +111,7 @@ def theta_json(fate: ThetaFate) -> dict[str, Any]:
         "failing": [{"condition": text, "rows": count} for text, count in fate.failing],
         "matched": fate.matched,
         "matches": match_json(fate.matches),
+        **({} if fate.comparison is None else {"pick": comparison_json(fate.comparison)}),
         "open_for_rows": fate.until_rows,
         "miss": {
             "reason": miss.reason,

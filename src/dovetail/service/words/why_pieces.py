@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from dovetail.joins.known import At, Doubt, Known, Match
+from dovetail.joins.picking import Compared, Comparison
 from dovetail.joins.rows.key_rows import KeyRow, KeyRows
 from dovetail.model.offset import ENDED, NEVER
 from dovetail.model.time_codes import unusable
@@ -40,6 +41,45 @@ def match_lines(matches: Sequence[Match]) -> Iterator[str]:
         yield f"with {row_words(match.right)}  in {at_words(match.at)}"
     if len(matches) > SHOWN_MATCHES:
         yield f"and {len(matches) - SHOWN_MATCHES} more"
+
+
+def comparison_lines(comparison: Comparison, *, decided: bool) -> Iterator[str]:
+    """Why one of the right rows was picked by value, or would be now."""
+    best, *others = comparison.compared
+    of = f"of {len(comparison.compared):,} right rows" if others else "the only right row"
+    what = f"{'largest' if comparison.largest else 'smallest'} {comparison.text}"
+    if decided:
+        yield f"picked for the {what}: {_value(best)}, {of} that it met"
+    else:
+        yield f"so far the {what} is {_value(best)}, {of} that it met: {row_words(best.right)}"
+    for other in others[:SHOWN_MATCHES]:
+        yield f"not picked: {_lost(best, other)}: {row_words(other.right)}"
+    if len(others) > SHOWN_MATCHES:
+        yield f"and {len(others) - SHOWN_MATCHES:,} more"
+
+
+def _lost(best: Compared, other: Compared) -> str:
+    if _value(best) != _value(other) and best.value != other.value:
+        return _value(other)
+    if best.right.time_us != other.right.time_us:
+        return "the same, with a later time"
+    return "the same at the same time, later in the log"
+
+
+def _value(one: Compared) -> str:
+    if one.value is None:
+        return "null"
+    return cell(one.value) or str(one.value)  # a cell of NaN is empty
+
+
+def comparison_json(comparison: Comparison) -> dict[str, Any]:
+    return {
+        "of": comparison.text,
+        "largest": comparison.largest,
+        "compared": [
+            {"right": row_json(right), "value": plain(value)} for right, value in comparison.compared
+        ],
+    }
 
 
 def match_json(matches: Sequence[Match]) -> list[dict[str, Any]]:
