@@ -231,6 +231,7 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "plan/claim.py": ("application",),
     "spark/batch_files.py": ("checkpoint",),
     "spark/monitor.py": ("offset",),
+    "spark/source_reports.py": ("offset", "checkpoint"),
     "engine/live_index.py": ("header", "ring", "owner"),
     "engine/run_files.py": ("run",),
     "spark/aggregate_end.py": ("checkpoint",),

@@ -1,12 +1,16 @@
 """A stream that stops: outer rows of the other wait for it no longer than the idle timeout and their
-window."""
+window. One whose slicer is slow has not stopped: they wait as long as it takes."""
 
 from __future__ import annotations
 
 import threading
+import time
+from typing import Any
 
 import pytest
 
+from dovetail.log.category import Category
+from dovetail.log.source_progress import SourceReport, read_reports
 from dovetail.service.figures import RunFigures
 from laws.effort import THOROUGH
 from spark.application import Application
@@ -15,6 +19,7 @@ from spark.events import events, write_files
 from spark.pairs import pairs
 
 ROWS = 10_000
+TIMEOUT_US = 2_000_000
 PQL = pairs("LEFT", "pacing = \"%s\", idle_timeout = INTERVAL '2 seconds'", left_files=2)
 
 
@@ -34,6 +39,47 @@ def test_windows_close_although_the_other_stream_has_stopped(application: Applic
     application.run(PQL % pacing, "stream", stop=stop, on_figures=look)
     assert alone[-1] > 0.75 * ROWS
     (join,) = application.run(PQL % pacing, "drain").joins
+    assert join.late_rows == 0
+    db = database(l=left, r=right, found=application.files("out"))
+    assert differences(db, "FROM found", join_sql("left", "l.id, r.id", ON)) == {}
+
+
+def test_a_slow_slicer_is_not_an_idle_stream(
+    application: Application, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Right has two files. Once all else is joined, its slicer takes three times the idle timeout over the
+    second, or until left rows have come out for want of partners that are in that file."""
+    from dovetail.slicing import sides
+
+    left, right = events(ROWS, 1000, 31), events(ROWS, 1000, 32)
+    write_files(left, application.folder / "l", 1)
+    write_files(right, application.folder / "r", 2)
+    stop, joined, given_up = threading.Event(), threading.Event(), threading.Event()
+    told: list[SourceReport] = []
+    append_written = sides.append_written
+
+    def slowly(category: Category, written: list[str], producer: str, batch: int) -> Any:
+        while producer == "app.pairs.right" and batch == 1 and not given_up.is_set():
+            told.extend(read_reports(category) if joined.is_set() else [])
+            if told and told[-1].looked_at_us - told[0].looked_at_us > 3 * TIMEOUT_US:
+                break
+            time.sleep(0.1)
+        return append_written(category, written, producer, batch)
+
+    def look(now: RunFigures) -> None:
+        if now.joins and (now.joins[0].left_rows, now.joins[0].right_rows) == (ROWS, ROWS // 2):
+            joined.set()
+        if now.joins and now.joins[0].left_alone > 0.75 * ROWS:
+            given_up.set()
+        if given_up.is_set() or [stream.rows_in for stream in now.streams] == [ROWS, ROWS]:
+            stop.set()
+
+    monkeypatch.setattr(sides, "append_written", slowly)
+    pql = pairs("LEFT", "pacing = \"off\", idle_timeout = INTERVAL '2 seconds'", right_files=1)
+    application.run(pql, "stream", stop=stop, on_figures=look)
+    assert {report.state for report in told} == {"behind"}
+    assert told[-1].files == 1
+    (join,) = application.run(pql, "drain").joins
     assert join.late_rows == 0
     db = database(l=left, r=right, found=application.files("out"))
     assert differences(db, "FROM found", join_sql("left", "l.id, r.id", ON)) == {}

@@ -107,7 +107,9 @@ def _report(body: dict[str, Any]) -> SourceReport:
         said.whole(given["looks"]),
         said.time_us(given["looked_at_us"]),
         said.time_us(given["since_us"]),
-        *(_known(given[name]) for name in ("files", "bytes", "rows")),
+        _known(given["files"]),
+        _known(given["bytes"]),
+        _known(given["rows"]),
         None if given["newest_us"] is None else said.time_us(given["newest_us"]),
     )
 
