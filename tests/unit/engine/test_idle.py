@@ -70,7 +70,7 @@ SECOND_US = 1_000_000
 
 @dataclass
 class Slicer:
-    """A slicer that reports when it is told to."""
+    """A slicer that reports when the test says so."""
 
     category: Category
     name: str = "app.right"
@@ -164,8 +164,8 @@ def test_a_damaged_report_is_no_sign_of_an_empty_source(
     for _ in range(5):
         hands.us += SECOND_US
         assert planner.plan(at) is at
-    (told,) = caplog.messages
-    assert "app.right.json" in told
+    (message,) = caplog.messages
+    assert "app.right.json" in message
     drop_report(category, "app.right")
     hands.us += SECOND_US
     assert planner.plan(at).times == (100, 100), "nobody reports: silence is all that there is"
