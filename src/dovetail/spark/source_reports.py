@@ -48,6 +48,8 @@ AGAIN_S, TRIES = 0.03, 5
 """In the middle of a trigger the status is asked for again, so often."""
 UNSURE_US = 3_000_000
 """A trigger that takes longer than this is work, whatever it will find."""
+JOIN_S = 10.0
+"""A call into a JVM that is ending may never return. A run does not wait for its last report."""
 REST_US = 5_000_000
 """How long after the idle timeout of a join its coordinator has certainly acted on it."""
 
@@ -276,7 +278,7 @@ class SourceReports:
         if self._over.is_set():
             return
         self._over.set()
-        self._thread.join()
+        self._thread.join(JOIN_S)
         for reporter in self._reporters:
             self._try(partial(reporter.tell, Looked("stopped")))
 

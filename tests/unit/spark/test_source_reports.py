@@ -12,11 +12,20 @@ import pytest
 
 from dovetail.engine.idle import READ_EVERY_US
 from dovetail.log.category import Category
-from dovetail.log.source_progress import SourceReport, WriterState, write_report
+from dovetail.log.source_progress import SourceReport, WriterState, read_reports, write_report
 from dovetail.model.interval import IntervalSpec
-from dovetail.plan.physical import FilesSource, InputTable, ScribeSource
+from dovetail.plan.physical import CategoryOutput, FilesSource, InputTable, ScribeSource, SlicerStage
+from dovetail.spark import source_reports
+from dovetail.spark.building import BuiltStage
 from dovetail.spark.checkpoints import Checkpoint
-from dovetail.spark.source_reports import LogInputs, Looked, Upstream, commits_taken, found_empty
+from dovetail.spark.source_reports import (
+    LogInputs,
+    Looked,
+    StageReporter,
+    Upstream,
+    commits_taken,
+    found_empty,
+)
 from dovetail.spark.waiting_files import WaitingFiles
 from unit.engine.stepping import Driven
 
@@ -182,3 +191,49 @@ def test_files_that_no_finished_batch_has_read(tmp_path: Path, checkpoint: Check
 def test_what_cannot_be_counted_is_not_known(tables: list[Any], checkpoint: Checkpoint) -> None:
     waiting = WaitingFiles(tables, checkpoint)
     assert waiting.now() == waiting.none() == (None, None, None)
+
+
+@dataclass
+class Query:
+    """A query with a status."""
+
+    status: dict[str, Any]
+    isActive: bool = True
+
+
+def status(message: str, data: bool = False, active: bool = False) -> dict[str, Any]:
+    return {"message": message, "isDataAvailable": data, "isTriggerActive": active}
+
+
+def test_a_slicer_from_its_start_over_a_failure_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before it starts, at work, caught up, failed, started again, and in a look that takes long."""
+    home = Driven.make(tmp_path, IntervalSpec(1, 1, "left")).config.home
+    steady = {"us": 0}
+    monkeypatch.setattr(source_reports, "upstreams", lambda rows: ())
+    monkeypatch.setattr(source_reports, "_steady_us", lambda: steady["us"])
+    monkeypatch.setattr(source_reports, "AGAIN_S", 0.0)
+    output = CategoryOutput("left", ("_key_0",), "_time", 4)
+    stage = SlicerStage("left", (), (), "", output)
+    reporter = StageReporter(BuiltStage("left", None, output, (), stage), "left", home, "app")  # type: ignore[arg-type]
+
+    def says(query: Query | None) -> tuple[str, int]:
+        steady["us"] += SECOND_US
+        reporter.look_and_tell(query)  # type: ignore[arg-type]
+        (report,) = read_reports(Category.open(home, "left"))
+        assert report.producer == "app.left"
+        return report.state, report.looks
+
+    looking = Query(status("Getting offsets from Kafka", active=True))
+    assert says(None) == ("starting", 1)
+    assert says(Query(status("Processing new data", True, True))) == ("behind", 2)
+    assert says(Query(status("Waiting for next trigger"))) == ("empty", 3)
+    assert says(looking) == ("empty", 3), "no look has ended, so nothing is said"
+    assert says(Query(status("Stopped"), isActive=False)) == ("stopped", 4)
+    assert says(looking) == ("stopped", 4)
+    assert says(Query(status("Waiting for next trigger"))) == ("empty", 5)
+    for _ in range(3):
+        assert says(looking) == ("empty", 5)
+    assert says(looking) == ("behind", 6), "it takes so long that it is work"
+    assert says(Query(status("Waiting for data to arrive"))) == ("empty", 7)
