@@ -38,6 +38,7 @@ KINDS = {
     r"log/[^/]+/dictionaries/": "dictionary",
     r"log/[^/]+/rejected/": "rejected",
     r"log/[^/]+/readers/": "reader",
+    r"log/[^/]+/progress/": "progress",
     r"log/[^/]+/first\.json": "first",
     r"log/[^/]+/bundles/": "bundle",
     r"log/[^/]+/packs/": "pack",

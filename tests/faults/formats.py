@@ -175,6 +175,9 @@ FORMATS = {
     "rejected": Format(("home/log/*/rejected/*.jsonl",), specimen.use_log, _rejected),
     # That of another category is taken for one of an older category of the name, which counts no more.
     "reader": Format(("home/log/*/readers/*.json",), specimen.use_log, _document, partners="its folder"),
+    "progress": Format(
+        ("home/log/*/progress/*.json",), specimen.use_progress, _document, partners="its folder"
+    ),
     "first": Format(("home/log/*/first.json",), specimen.use_log, _document),
     "bundle": Format(("home/log/*/bundles/*.jsonl",), specimen.use_log, _bundle),
     "pack": Format(("home/log/*/packs/*.pack",), specimen.use_log, _pack),
@@ -221,12 +224,14 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "log/homes/lease.py": ("lease",),
     "log/homes/local.py": ("segment",),
     "log/rejected.py": ("rejected",),
+    "log/source_progress.py": ("progress",),
     "log/retention.py": ("reader", "commit"),
     "log/segment.py": ("segment",),
     "plan/application_file.py": ("application",),
     "plan/claim.py": ("application",),
     "spark/batch_files.py": ("checkpoint",),
     "spark/monitor.py": ("offset",),
+    "spark/source_reports.py": ("offset", "checkpoint"),
     "engine/live_index.py": ("header", "ring", "owner"),
     "engine/run_files.py": ("run",),
     "spark/aggregate_end.py": ("checkpoint",),

@@ -30,6 +30,7 @@ from dovetail.log.compaction import FileShape
 from dovetail.log.homes.filesystem import open_store
 from dovetail.log.homes.lease import Lease
 from dovetail.log.limits import Limits, set_limits
+from dovetail.log.source_progress import SourceReport, read_reports, write_report
 from dovetail.model.estimate_spec import EstimateSpec
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_config import JoinConfig
@@ -111,6 +112,8 @@ def build(root: Path, seed: int) -> Specimen:
     for category in (left, right, wide):
         _compact(category)
         set_limits(category, Limits(86_400_000_000, 10**9))
+        for producer in ("app.one", "app.two"):
+            write_report(category, SourceReport(producer, "app", "behind", 7, 8, 6, 5, 4, None, 3))
     store = open_store(join.home)
     for number, sql in enumerate((QUERY, QUERY.replace("LEFT JOIN", "JOIN"))):
         store.make_folder(f"apps/app{number}")
@@ -298,6 +301,11 @@ def use_tasks(made: Specimen) -> Any:
         assert found.tasks == TASKS
         raise found.trouble
     return found
+
+
+def use_progress(made: Specimen) -> Any:
+    """A report that cannot be read is an error, which the coordinator tells and takes for silence."""
+    return [read_reports(Category.open(made.join.home, name)) for name in ("left", "right", "wide")]
 
 
 def use_lease(made: Specimen) -> Any:

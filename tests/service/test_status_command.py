@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from dovetail.engine.hold import running
-from dovetail.engine.measure import measure
+from dovetail.engine.measure import SourceMeasure, SourceState, measure
+from dovetail.log.category import Category
 from dovetail.log.homes.filesystem import open_store
+from dovetail.log.source_progress import SourceReport, write_report
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_kind import IntervalJoin
 from dovetail.model.join_settings import JoinSettings
@@ -141,6 +144,56 @@ def test_what_a_join_waits_for(join: MeasuredJoin) -> None:
     ahead = replace(idle.measure, right=replace(idle.measure.right, backlog_rows=7))
     left = replace(join, measure=ahead, newest_commit_us=(now - 60 * SECOND, now))
     assert waiting_words(left).startswith("left stream idle since")
+
+
+def test_a_silent_stream_whose_slicer_says_why(join: MeasuredJoin) -> None:
+    """Only an empty source is called idle."""
+    now = join.measure.measured_at_us
+    quiet = replace(join, newest_commit_us=(now, now - 95 * SECOND))
+
+    def waiting(state: SourceState, **known: int) -> str:
+        said = {"files": None, "bytes": None, "rows": None, "newest_us": None, **known}
+        source = SourceMeasure(state, now - 60 * SECOND, now, **said)
+        right = replace(quiet.measure.right, source=source)
+        return waiting_words(replace(quiet, measure=replace(quiet.measure, right=right)))
+
+    at = "since 1970-01-01 00:15:40 UTC"
+    assert waiting("empty").startswith("right stream idle since")
+    assert waiting("behind", files=3, bytes=3 << 29) == (
+        f"waiting for the right stream: slicer behind {at}, 3 files, 1.50 GiB waiting"
+    )
+    assert waiting("behind", rows=1) == f"waiting for the right stream: slicer behind {at}, 1 row waiting"
+    assert waiting("behind") == f"waiting for the right stream: slicer behind {at}"
+    assert waiting("silent") == f"waiting for the right stream: slicer silent {at}"
+    assert waiting("waiting") == f"waiting for the right stream: source waits for its own sources {at}"
+
+
+def test_what_slicers_say_is_in_every_form(home: str, capsys: pytest.CaptureFixture[str]) -> None:
+    left, right = (Category.open(home, side) for side in ("left", "right"))
+    now_us = time.time_ns() // 1000
+    write_report(left, SourceReport("app.left", "app", "behind", 9, now_us, 5 * SECOND, 3, 2048, None, 7))
+    write_report(right, SourceReport("app.right", "app", "empty", 9, SECOND, 0, None, None, 0))
+    text = run(capsys, "app", "--home", home)
+    (line,) = [line for line in text.splitlines() if line.startswith("not sliced yet")]
+    assert [word for word in line.split("  ") if word][1:] == ["3 files, 2.00 KiB", "0 rows"]
+    assert "left: slicer behind since 1970-01-01 00:00:05 UTC, 3 files, 2.00 KiB waiting" in text
+    assert "right: slicer silent since 1970-01-01 00:00:01 UTC" in text, "its report is years old"
+    (said,) = json.loads(run(capsys, "app", "--home", home, "--json"))["joins"]
+    assert said["left"]["source"] == {
+        "state": "behind",
+        "since_us": 5 * SECOND,
+        "looked_at_us": now_us,
+        "files": 3,
+        "bytes": 2048,
+        "rows": None,
+        "newest_us": 7,
+    }
+    metrics = run(capsys, "app", "--home", home, "--prometheus")
+    labels = 'application="app",join="view",side="left"'
+    assert f"dovetail_stream_unsliced_files{{{labels}}} 3.0" in metrics
+    assert f"dovetail_stream_unsliced_bytes{{{labels}}} 2048.0" in metrics
+    assert f'dovetail_stream_source{{{labels},state="behind"}} 1.0' in metrics
+    assert 'side="right",state="silent"} 1.0' in metrics
 
 
 @pytest.mark.parametrize(

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from dovetail.engine.asked_tasks import Origin, asked
+from dovetail.engine.idle import SILENT_US
 from dovetail.engine.snapshot_files import SnapshotFiles
 from dovetail.engine.step_log import StepLog
+from dovetail.errors import DovetailError
 from dovetail.joins.interval.capped_keys import worst
 from dovetail.joins.kind import add_totals
 from dovetail.joins.rebuild_progress import Rebuilding, rebuilding
 from dovetail.joins.step_input import Totals
 from dovetail.log.category import Category
 from dovetail.log.commit import Commit
+from dovetail.log.source_progress import SourceReport, WriterState, read_reports
 from dovetail.model.frequent_key import FrequentKey, most_frequent
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import ENDED, NEVER
@@ -39,12 +43,30 @@ class KeyShare:
     share: float
 
 
+SourceState = WriterState | Literal["silent"]
+
+
+@dataclass(frozen=True)
+class SourceMeasure:
+    """How far a slicer is in its source, by its last report. `silent`: it makes none any more. What is not
+    sliced yet, None where that is not known; `newest_us`: when the source last grew."""
+
+    state: SourceState
+    since_us: int
+    looked_at_us: int
+    files: int | None
+    bytes: int | None
+    rows: int | None
+    newest_us: int | None
+
+
 @dataclass(frozen=True)
 class StreamMeasure:
     """One side of a join. `rows` counts everything that its slicer ever wrote. The backlog is what the join
-    has not taken, in rows and in event time. `behind_us`: how far its stream time is behind the clock.
-    `rows_per_event_s`: rows per second of event time. `held_back`: recent rows that are too far ahead of the
-    others to move fixed stream time (None: it is estimated). The last three say what an estimate rests on."""
+    has not taken, in rows and in event time. What its slicer has not read either is in `source`, where a
+    slicer reports. `behind_us`: how far its stream time is behind the clock. `rows_per_event_s`: rows per
+    second of event time. `held_back`: recent rows that are too far ahead of the others to move fixed stream
+    time (None: it is estimated). The last three say what an estimate rests on."""
 
     side: Side
     category: str
@@ -69,6 +91,23 @@ class StreamMeasure:
     window: int | None
     values: tuple[int, ...]
     accuracy: float | None
+    source: SourceMeasure | None = None
+
+    @property
+    def unsliced_files(self) -> int | None:
+        return self.source.files if self.source else None
+
+    @property
+    def unsliced_bytes(self) -> int | None:
+        return self.source.bytes if self.source else None
+
+    @property
+    def unsliced_rows(self) -> int | None:
+        return self.source.rows if self.source else None
+
+    @property
+    def source_newest_us(self) -> int | None:
+        return self.source.newest_us if self.source else None
 
 
 @dataclass(frozen=True)
@@ -181,6 +220,30 @@ def _stream(
         window=explained[-1].window if explained else None,
         values=explained[-1].values if explained else (),
         accuracy=explained[-1].accuracy if explained else None,
+        source=_source(category, now_us),
+    )
+
+
+def _source(category: Category, now_us: int) -> SourceMeasure | None:
+    """Of the side's slicer, as its last report says; None where none reports, or a report cannot be read:
+    the coordinator says so."""
+    try:
+        reports = read_reports(category)
+    except DovetailError:
+        return None
+    return _measured(reports[0], now_us) if reports else None
+
+
+def _measured(report: SourceReport, now_us: int) -> SourceMeasure:
+    silent = report.state != "stopped" and abs(now_us - report.looked_at_us) > SILENT_US
+    return SourceMeasure(
+        "silent" if silent else report.state,
+        report.looked_at_us if silent else report.since_us,
+        report.looked_at_us,
+        report.files,
+        report.bytes,
+        report.rows,
+        report.newest_us,
     )
 
 

@@ -21,6 +21,7 @@ from dovetail.engine.asked_tasks import tasks_to_plan
 from dovetail.engine.downstream import runs_ahead
 from dovetail.engine.floors import with_floors
 from dovetail.engine.home_snapshots import HomeSnapshots
+from dovetail.engine.idle import SourceWatch, Standing, is_idle
 from dovetail.engine.step_log import StepLog
 from dovetail.log.category import Category
 from dovetail.log.commit import Commit
@@ -63,6 +64,7 @@ class JoinPlanner:
         self._known: dict[Side, int] = {"left": 0, "right": 0}
         began = _Heard(-1, clock.steady_us())
         self._heard: dict[Side, _Heard] = {"left": began, "right": began}
+        self._watches: dict[Side, SourceWatch] = {}
         self._step_log: StepLog | None = None
         self._writing_us = 0
 
@@ -100,11 +102,16 @@ class JoinPlanner:
         began_us = self._clock.steady_us()
         config, (left, right) = self.config, self.categories
         stops: tuple[int | None, int | None] = until or (None, None)
-        new = self._new(left, "left", start.left, stops[0]), self._new(right, "right", start.right, stops[1])
+        # Before the commits are listed: a slicer that has found its source empty has committed all that was
+        # there. In the other order a commit between the two looks would be missed, and its rows late.
         waits = until is None
+        writers = (self._writers(left, "left"), self._writers(right, "right")) if waits else None
+        new = self._new(left, "left", start.left, stops[0]), self._new(right, "right", start.right, stops[1])
+        idle = False, False
+        if writers is not None:
+            idle = self._idle(left, "left", writers[0]), self._idle(right, "right", writers[1])
         if waits and runs_ahead(config.home, config.feeds, config.settings.max_step_rows):
             return start
-        idle = (self._idle(left, "left"), self._idle(right, "right")) if waits else (False, False)
         pace = self._pace(tasks or tasks_to_plan(config, start.tasks))
         planned = plan(start, *new, pace, final=final, waits=waits, idle=idle)
         if planned.end is start:
@@ -174,9 +181,18 @@ class JoinPlanner:
         self._step_log.write(record_of(start, planned, *new, self._clock.now_us(), planning_us))
         self._writing_us = self._clock.steady_us() - began_us
 
-    def _idle(self, category: Category, side: Side) -> bool:
+    def _writers(self, category: Category, side: Side) -> Standing:
+        """How far the slicers of a side are."""
+        if self.config.settings.idle_timeout_us is None:
+            return Standing("unknown")  # nobody asks
+        if side not in self._watches:
+            self._watches[side] = SourceWatch(category, self._clock.steady_us)
+        return self._watches[side].standing()
+
+    def _idle(self, category: Category, side: Side, writers: Standing) -> bool:
         """No row with a time has come for long: since one was seen, or since this process began, by a clock
-        that does not jump. One that does would close windows whose rows are on their way."""
+        that does not jump. One that does would close windows whose rows are on their way. And none is to
+        come: see `idle.py`."""
         timeout_us = self.config.settings.idle_timeout_us
         if timeout_us is None:
             return False
@@ -187,7 +203,7 @@ class JoinPlanner:
         now_us = self._clock.steady_us()
         if last >= first and timeless < LOOKED_BACK and last != self._heard[side].commit:
             self._heard[side] = _Heard(last, now_us)
-        return now_us - self._heard[side].seen_us > timeout_us
+        return is_idle(timeout_us, self._heard[side].seen_us, now_us, writers)
 
 
 def summary(commit: Commit) -> CommitSummary:

@@ -27,6 +27,7 @@ from dovetail.log.commit import Commit
 from dovetail.log.history import LogBounds
 from dovetail.log.homes.filesystem import TEMPORARY
 from dovetail.log.limits import limits_of, role_of
+from dovetail.log.source_progress import FOLDER as PROGRESS
 from dovetail.model import json_values as said
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ def remove_orphans(category: Category, *, grace_s: float = GRACE_S) -> int:
     named_by_commits = ("segments", "rejected", bundle_format.PACKS)
     candidates = [
         f"{part}/{entry.name}"
-        for part in (*named_by_commits, "commits", "readers", bundle_format.FOLDER, ".")
+        for part in (*named_by_commits, "commits", "readers", PROGRESS, bundle_format.FOLDER, ".")
         for entry in category.store.files(f"{category.folder}/{part}".removesuffix("/."))
         if time.time() - entry.modified_s > grace_s
         and (part in named_by_commits or entry.name.startswith(TEMPORARY))

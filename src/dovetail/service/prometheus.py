@@ -48,6 +48,10 @@ STREAM: tuple[_Row, ...] = (
     _Row("rows_per_second", "rows_per_s", False, "Rows per second over the last minute."),
     _Row("backlog_rows", "backlog_rows", False, "Rows that the join has not read yet."),
     _Row("backlog_seconds", "backlog_us", False, "Event time of the backlog."),
+    _Row("unsliced_files", "unsliced_files", False, "Input files that the slicer has not read yet."),
+    _Row("unsliced_bytes", "unsliced_bytes", False, "Size of these files."),
+    _Row("unsliced_rows", "unsliced_rows", False, "Rows of an input category that are not sliced yet."),
+    _Row("source_newest_seconds", "source_newest_us", False, "When the source last grew, since 1970."),
     _Row("time_seconds", "time_us", False, "Stream time, since 1970."),
     _Row("delay_seconds", "behind_us", False, "Stream time behind the clock."),
     _Row("unconfirmed_rows", "held_back", False, "Recent rows too far ahead of the others to move time."),
@@ -81,6 +85,13 @@ def _key_shares(found: Measured) -> Iterator[tuple[list[str], float]]:
         for stream in join.measure.streams:
             for key in stream.frequent:
                 yield [join.measure.name, stream.side, ", ".join(key.key)], key.share
+
+
+def _source_states(found: Measured) -> Iterator[tuple[list[str], float]]:
+    for join in found.joins:
+        for stream in join.measure.streams:
+            if stream.source is not None:
+                yield [join.measure.name, stream.side, stream.source.state], 1
 
 
 def _distances(found: Measured) -> Iterator[tuple[list[str], float]]:
@@ -121,6 +132,13 @@ OTHERS: tuple[_Series, ...] = (
         False,
         (*STREAM_LABELS, "key"),
         _key_shares,
+    ),
+    _Series(
+        "stream_source",
+        "1 for what the slicer last said: `starting`, `behind`, `waiting`, `empty`, `stopped`; or `silent`.",
+        False,
+        (*STREAM_LABELS, "state"),
+        _source_states,
     ),
     _Series(
         "join_match_distance_seconds",

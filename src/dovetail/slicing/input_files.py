@@ -33,7 +33,7 @@ def input_files(place: str, form: str) -> list[str]:
     data = [
         str(file)
         for file in files
-        if file.is_file() and not any(part.startswith(_HIDDEN) for part in file.relative_to(path).parts)
+        if file.is_file() and not any(is_hidden(part) for part in file.relative_to(path).parts)
     ]
     if not data:
         raise MissingInput(
@@ -43,6 +43,11 @@ def input_files(place: str, form: str) -> list[str]:
             hint="put at least one file there: its columns tell the types",
         )
     return data
+
+
+def is_hidden(name: str) -> bool:
+    """A file or folder that Spark passes over."""
+    return name.startswith(_HIDDEN)
 
 
 def is_local(place: str) -> bool:

@@ -50,6 +50,7 @@ from dovetail.spark.building import Builder, BuiltStage
 from dovetail.spark.failures import failure_of
 from dovetail.spark.frame_times import promising, with_times
 from dovetail.spark.hang_up import hung_up
+from dovetail.spark.source_reports import SourceReports
 from dovetail.spark.starting import Mode, start
 from dovetail.spark.workers import make_ready
 
@@ -185,9 +186,13 @@ def _slice(builder: Builder, home: str, name: str, mode: Mode, gates: Gates) -> 
     """Start the slicers. Where the inputs never end, a thread watches each and ends the join if it fails."""
     slicers = [stage for stage in builder.stages if stage.join is None]
     attempts = Attempts()
+    running: dict[str, StreamingQuery] = {}
+    over: set[str] = set()
+    reports = SourceReports(slicers, home, name, lambda stage: [running[stage]] if stage in running else [])
 
     def started(stage: BuiltStage) -> StreamingQuery:
-        return start(stage, home, name, mode, attempts.failures)[0]
+        running[stage.name] = start(stage, home, name, mode, attempts.failures)[0]
+        return running[stage.name]
 
     def await_end(stage: BuiltStage, query: StreamingQuery) -> None:
         """Until the slicer ends; after a fault of the moment it is started again."""
@@ -204,7 +209,16 @@ def _slice(builder: Builder, home: str, name: str, mode: Mode, gates: Gates) -> 
         except Exception as error:
             if not hung_up(error):
                 gates.fail(name, failure_of(error, stage.name))
+        finally:
+            over.add(stage.name)
+            if len(over) == len(slicers):
+                reports.stop()
 
+    if mode == "stream":
+        reports.__enter__()
+        atexit.register(reports.stop)  # before the JVM goes
+    else:
+        reports.forget()
     queries = [(stage, started(stage)) for stage in slicers]
     for stage, query in queries:
         if mode == "stream":

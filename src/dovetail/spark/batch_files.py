@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -33,6 +34,51 @@ def last_planned(checkpoint: Checkpoint) -> int:
     """The number of the last batch that a run before this one has planned, -1 if none: it may not be done."""
     names = [entry.name for entry in checkpoint.store.files(f"{checkpoint.folder}/offsets")]
     return max((int(name) for name in names if name.isdigit()), default=-1)
+
+
+def last_done(checkpoint: Checkpoint) -> int:
+    """The number of the last batch that is done, -1 if none is."""
+    names = [entry.name for entry in checkpoint.store.files(f"{checkpoint.folder}/commits")]
+    return max((int(name) for name in names if name.isdigit()), default=-1)
+
+
+def offsets_done(checkpoint: Checkpoint) -> list[Any]:
+    """What the sources of a query said after the last batch that is done, each in its own JSON; none before
+    the first."""
+    batch = last_done(checkpoint)
+    if batch < 0:
+        return []
+    path = f"offsets/{batch}"
+    try:
+        return [json.loads(line) for line in checkpoint_lines(checkpoint, path)[1:] if line != "-"]
+    except ValueError as error:
+        raise damaged(checkpoint, path, str(error)) from error
+
+
+def files_done(checkpoint: Checkpoint, since: Mapping[int, int]) -> tuple[list[str], dict[int, int]]:
+    """Paths of the files in batches that are done, of each source from the offset after `since` on; and the
+    offsets up to which they are."""
+    batch = last_done(checkpoint)
+    reached = _log_offsets(checkpoint, batch) if batch >= 0 else {}
+    found = []
+    for source, last in reached.items():
+        first = since.get(source, -1) + 1
+        if first > last:
+            continue
+        names = [entry.name for entry in checkpoint.store.files(f"{checkpoint.folder}/sources/{source}")]
+        compact = [int(name.removesuffix(".compact")) for name in names if name.endswith(".compact")]
+        at = max((number for number in compact if first <= number <= last), default=None)
+        paths = [f"sources/{source}/{at}.compact"] if at is not None else []
+        plain = sorted(int(name) for name in names if name.isdigit())
+        begin = first if at is None else at + 1
+        paths += [f"sources/{source}/{number}" for number in plain if begin <= number <= last]
+        for path in paths:
+            try:
+                entries = [_entry(json.loads(line)) for line in checkpoint_lines(checkpoint, path)]
+            except ValueError as error:
+                raise damaged(checkpoint, path, str(error)) from error
+            found += [entry["path"] for entry in entries if first <= entry["batchId"] <= last]
+    return found, reached
 
 
 def _log_offsets(checkpoint: Checkpoint, batch: int) -> dict[int, int]:

@@ -28,6 +28,7 @@ from dovetail.spark.building import Builder, BuiltStage
 from dovetail.spark.checkpoints import write_quickly
 from dovetail.spark.clean_stop import copy_snapshots
 from dovetail.spark.failures import failure_of
+from dovetail.spark.source_reports import SourceReports
 from dovetail.spark.starting import Mode, start
 
 WATCH_S = 0.2
@@ -76,7 +77,15 @@ class Run:
         )
         try:
             self.stages = builder.build()
-            self._stream() if self.mode == "stream" else self._waves(gates)
+            reports = SourceReports(
+                self.stages, self.home, self.plan.application, lambda stage: self.queries.get(stage, [])
+            )
+            if self.mode == "stream":
+                with reports:
+                    self._stream()
+            else:
+                reports.forget()
+                self._waves(gates)
         finally:
             gates.shut([stage.name for stage in self.stages])
             self._stop_queries()

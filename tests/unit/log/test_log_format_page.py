@@ -20,6 +20,7 @@ from dovetail.log.compaction import FileShape
 from dovetail.log.limits import DEFAULTS, Limits, set_limits
 from dovetail.log.packer import DRIFT, DRIFT_SEGMENTS, MIN_RATIO, MIN_SAMPLE_BYTES, WIDE_BYTES
 from dovetail.log.segment import MAX_BYTES, MAX_ROWS
+from dovetail.log.source_progress import SourceReport, write_report
 
 SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string())])
 PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "log-format.md").read_text()
@@ -40,6 +41,7 @@ def files(category: Category, put: Any) -> dict[str, Path]:
         category.append(put.write(category, first), producer="app", batch=first, rejected=rejected)
     category.set_reader("reader", 1)
     set_limits(category, Limits(None, None))
+    write_report(category, SourceReport("app", "app", "behind", 1, 2, 3))
     category.retain()
     found = {}
     for root in (Path(old.where), Path(category.where), Path(packed.where)):
@@ -55,6 +57,7 @@ def test_every_file_has_its_line(files: dict[str, Path]) -> None:
         shown = re.sub(r"^[0-9a-f]{32}", "<unique>", last) if unique else last
         shown = "<first>-<stop>.jsonl" if folder == "bundles" else shown
         shown = "<reader>.json" if folder == "readers" else shown
+        shown = "<producer>.json" if folder == "progress" else shown
         shown = "<id>.json" if folder == "dictionaries" else shown
         shown = f"{0:020d}.json" if folder == "commits" else shown
         assert f"{folder}/{shown}".lstrip("/") in layout
@@ -80,6 +83,7 @@ def test_every_key_of_every_body_is_explained(files: dict[str, Path]) -> None:
         "dovetail.category",
         "dovetail.commit",
         "dovetail.reader",
+        "dovetail.progress",
         "dovetail.first",
         "dovetail.dictionary",
         "dovetail.bundle",

@@ -75,7 +75,8 @@ class Store(Protocol):
     def guarded(self, check: Callable[[], None]) -> AbstractContextManager[None]:
         """While this is held, `create` asks `check` first, which raises if this process must not write."""
 
-    def replace(self, path: str, data: bytes) -> None: ...
+    def replace(self, path: str, data: bytes, *, durable: bool = True) -> None:
+        """Without `durable` the file may be gone or torn after a loss of power: it is not synced."""
 
     def delete(self, path: str) -> None:
         """Delete a file; no matter if it is gone already."""

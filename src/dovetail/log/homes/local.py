@@ -11,6 +11,9 @@ order they were given (the journals of ext4 and XFS): whatever they sync afterwa
 
 Nobody looks for segments before their commit names them. So threads sync one while the next is made
 (`writing`), and their folder is synced once, after the last of them and before the commit.
+
+What is replaced every second and only shows how something goes (`durable=False`) is not synced: others see it
+whole, and after a loss of power nobody misses it.
 """
 
 from __future__ import annotations
@@ -121,8 +124,18 @@ class LocalStore:
             with self._trouble("write", os.path.relpath(folder, self.root), missing=True):
                 _sync_folder(folder)
 
-    def replace(self, path: str, data: bytes) -> None:
-        self.write(path, lambda file: file.write(data))
+    def replace(self, path: str, data: bytes, *, durable: bool = True) -> None:
+        if durable:
+            self.write(path, lambda file: file.write(data))
+            return
+        file, temporary = self._filled(path, lambda file: file.write(data))
+        with self._trouble("write", path, missing=True):
+            try:
+                file.close()
+                os.rename(temporary, self._path(path))
+                file_crash_point(path, "named")
+            finally:
+                self._dropped(file, temporary)
 
     def create(self, path: str, data: bytes) -> bool:
         final = self._path(path)

@@ -115,7 +115,7 @@ class RemoteStore:
         self.replace(path, data)
         return True
 
-    def replace(self, path: str, data: bytes) -> None:
+    def replace(self, path: str, data: bytes, *, durable: bool = True) -> None:
         self.write(path, lambda file: file.write(data))
 
     def delete(self, path: str) -> None:

@@ -159,6 +159,7 @@ def _streams(join: MeasuredJoin) -> Table:
     from rich.table import Table
 
     from dovetail.service import units
+    from dovetail.service.words.status_words import unsliced_words
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bright_black")
     for name in ("", "left", "right"):
@@ -168,6 +169,7 @@ def _streams(join: MeasuredJoin) -> Table:
         "rows/s, last minute": lambda s: units.count(round(s.rows_per_s)),
         "backlog": lambda s: f"{s.backlog_rows:,}",
         "backlog, event time": lambda s: units.span(s.backlog_us),
+        "not sliced yet": lambda s: unsliced_words(s.source),
         "stream time, UTC": lambda s: units.instant(s.time_us),
         "behind the clock": lambda s: units.span(s.behind_us),
         "waited for the other": lambda s: units.share(s.paused_share),
@@ -195,7 +197,7 @@ def missed_words(totals: Mapping[str, int]) -> str:
 def facts(join: MeasuredJoin) -> list[str]:
     """Facts about the join as a whole, a line each."""
     from dovetail.service import units
-    from dovetail.service.words.status_words import rebuild_words, task_words
+    from dovetail.service.words.status_words import rebuild_words, source_words, task_words
 
     found, totals = join.measure, join.measure.totals
     lines = [
@@ -215,6 +217,8 @@ def facts(join: MeasuredJoin) -> list[str]:
             f"{units.span(at.p99)} (percentiles 1, 50, 99)"
         )
     for stream in found.streams:
+        if stream.source is not None:
+            lines.append(f"{stream.side}: {source_words(stream.source)}")
         if stream.frequent:
             keys = ", ".join(f"{', '.join(key.key)} ({units.share(key.share)})" for key in stream.frequent)
             lines.append(f"frequent keys, {stream.side}: {keys}")

@@ -8,6 +8,7 @@ from dovetail.service import units
 
 if TYPE_CHECKING:
     from dovetail.engine.asked_tasks import Origin
+    from dovetail.engine.measure import SourceMeasure
     from dovetail.service.metrics import MeasuredJoin
 
 QUIET_US = 10_000_000
@@ -41,6 +42,27 @@ def age_words(join: MeasuredJoin) -> str:
     return f"step {join.measure.step}, {units.span(age_us // 1_000_000 * 1_000_000) if age_us else '0 s'} ago"
 
 
+def unsliced_words(source: SourceMeasure | None) -> str:
+    """What a slicer has not read yet: a dash where that is not known."""
+    if source is None:
+        return "—"
+    if source.files is not None:
+        size = f", {units.size(source.bytes)}" if source.bytes else ""
+        return f"{source.files:,} file{'' if source.files == 1 else 's'}{size}"
+    return "—" if source.rows is None else f"{source.rows:,} row{'' if source.rows == 1 else 's'}"
+
+
+def source_words(source: SourceMeasure) -> str:
+    """What a slicer last said of its source."""
+    since = f"since {units.instant(source.since_us)} UTC"
+    if source.state == "empty":
+        return f"source empty {since}"
+    if source.state == "waiting":
+        return f"source waits for its own sources {since}"
+    unsliced = unsliced_words(source) if source.state == "behind" else "—"
+    return f"slicer {source.state} {since}" + ("" if unsliced == "—" else f", {unsliced} waiting")
+
+
 def waiting_words(join: MeasuredJoin) -> str:
     """What a running join waits for, or nothing. Open left rows wait for the right stream's time to pass
     their windows; a backlog waits while the other stream is behind in event time."""
@@ -51,9 +73,12 @@ def waiting_words(join: MeasuredJoin) -> str:
     for stream, last_us in zip(found.streams, join.newest_commit_us, strict=True):
         if not needed_by[stream.side] or stream.backlog_rows or stream.carried:
             continue
+        if last_us is not None and found.measured_at_us - last_us <= QUIET_US:
+            continue
+        if stream.source is not None and stream.source.state not in ("empty", "stopped"):
+            return f"waiting for the {stream.side} stream: {source_words(stream.source)}"
         if last_us is None:
             return f"waiting for the {stream.side} stream: it has no rows yet"
-        if found.measured_at_us - last_us > QUIET_US:
-            idle = units.span((found.measured_at_us - last_us) // 1_000_000 * 1_000_000)
-            return f"{stream.side} stream idle since {units.instant(last_us)} UTC ({idle}), see idle_timeout"
+        idle = units.span((found.measured_at_us - last_us) // 1_000_000 * 1_000_000)
+        return f"{stream.side} stream idle since {units.instant(last_us)} UTC ({idle}), see idle_timeout"
     return ""

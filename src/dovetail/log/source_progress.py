@@ -1,0 +1,122 @@
+"""How far the writers of a category are in their sources: `<category>/progress/<producer>.json`.
+
+    starting   the writer has not looked at its source yet
+    behind     rows wait in its source, or a batch of them is being written
+    waiting    it has read all that there is, but a writer of its own source has not
+    empty      its last look found nothing, and all that was there before is in the category
+    stopped    its run has ended
+
+Law: only `empty` says that a silent category has no rows to come. A slow writer and a dead one are silent
+too.
+
+The process that runs the writers replaces the document about once a second. Each one differs from the last,
+so whoever reads twice knows that the writer lives, without comparing clocks of two machines. A document is
+not synced: after a loss of power it may be gone or torn, and the next run writes a new one before it starts.
+One that cannot be read is an error that names it. The coordinator reports it once and takes it for a writer
+that says nothing, because the opposite would close windows for one bad bit. A category without documents has
+a writer that never reports: people, or a program that appends by itself.
+"""
+
+from __future__ import annotations
+
+import urllib.parse
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from dovetail.errors import CorruptFile
+from dovetail.log import document
+from dovetail.log.homes.filesystem import TEMPORARY
+from dovetail.model import json_values as said
+
+if TYPE_CHECKING:
+    from dovetail.log.category import Category
+
+KIND, VERSION = "dovetail.progress", 1
+FOLDER = "progress"
+_REMEDY = "delete the file: a writer that runs replaces it within seconds; until then the stream is not idle"
+
+WriterState = Literal["starting", "behind", "waiting", "empty", "stopped"]
+_STATES: tuple[WriterState, ...] = get_args(WriterState)
+
+
+@dataclass(frozen=True)
+class SourceReport:
+    """What a writer said last. `looks` counts its reports, `looked_at_us` is when it made this one and
+    `since_us` when its state began, by its own clock. What waits in its source, as far as it knows: `files`,
+    `bytes`, `rows`, and the newest time at which the source itself says it grew."""
+
+    producer: str
+    application: str
+    state: WriterState
+    looks: int
+    looked_at_us: int
+    since_us: int
+    files: int | None = None
+    bytes: int | None = None
+    rows: int | None = None
+    newest_us: int | None = None
+
+
+def write_report(category: Category, report: SourceReport) -> None:
+    body = {"category": category.id, **asdict(report)}
+    category.store.make_folder(f"{category.folder}/{FOLDER}")
+    category.store.replace(
+        _path(category, report.producer), document.encode(KIND, VERSION, body), durable=False
+    )
+
+
+def drop_report(category: Category, producer: str) -> None:
+    """Its writer reports no more."""
+    category.store.delete(_path(category, producer))
+
+
+def read_reports(category: Category) -> list[SourceReport]:
+    """Those of all writers, by name. Raises if one cannot be read."""
+    store, folder = category.store, f"{category.folder}/{FOLDER}"
+    found = []
+    for entry in store.files(folder):
+        if entry.name.startswith(TEMPORARY) or not entry.name.endswith(".json"):
+            continue
+        path = f"{folder}/{entry.name}"
+        where = f"{store.root}/{path}"
+        try:
+            body = document.decode(store.read(path), KIND, VERSION, where=where, remedy=_REMEDY)
+            if said.text(body.get("category")) != category.id:
+                continue  # of an older category of this name
+            report = _report(body)
+            if path != _path(category, report.producer):
+                raise ValueError(f"it is that of {report.producer}")
+            found.append(report)
+        except FileNotFoundError:
+            continue  # dropped meanwhile
+        except ValueError as error:
+            what = f"the file does not say how far its writer is: {error}"
+            raise CorruptFile(what, where=where, hint=_REMEDY) from error
+    return sorted(found, key=lambda report: report.producer)
+
+
+def _report(body: dict[str, Any]) -> SourceReport:
+    names = [field.name for field in fields(SourceReport)]
+    given = said.fields(body, ["category", *names])
+    if given["state"] not in _STATES:
+        raise ValueError(f"{given['state']!r} is not a state")
+    return SourceReport(
+        said.text(given["producer"]),
+        said.text(given["application"]),
+        given["state"],
+        said.whole(given["looks"]),
+        said.time_us(given["looked_at_us"]),
+        said.time_us(given["since_us"]),
+        _known(given["files"]),
+        _known(given["bytes"]),
+        _known(given["rows"]),
+        None if given["newest_us"] is None else said.time_us(given["newest_us"]),
+    )
+
+
+def _known(value: Any) -> int | None:
+    return None if value is None else said.whole(value)
+
+
+def _path(category: Category, producer: str) -> str:
+    return f"{category.folder}/{FOLDER}/{urllib.parse.quote(producer, safe='')}.json"
