@@ -43,6 +43,8 @@ def worth_in(spec: IntervalSpec, left: Rows, right: Rows) -> Worth | None:
 
 def _columns(expression: Expression, side: Side, rows: Rows, numbers: Int64s) -> Columns:
     names = {operand.column for operand in operands_in(expression) if operand.side == side}
+    if not names:
+        return {}
     places = rows.places(numbers)
     return {name: comparable(rows.take(name, places)) for name in names}
 
