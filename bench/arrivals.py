@@ -190,6 +190,18 @@ def skewed_clocks(share: float, by_s: float) -> Hindrance:
     return hinder
 
 
+def wild(by_s: float, *at_share: float) -> Hindrance:
+    """Single rows are dated ahead: those that come when these shares of all rows have come."""
+
+    def hinder(rng: Random, rows: Rows) -> Rows:
+        event, came = rows.event_s.copy(), np.argsort(rows.arrival_s, kind="stable")
+        for share in at_share if len(came) else ():
+            event[came[int(share * (len(came) - 1))]] += by_s
+        return rows._replace(event_s=event)
+
+    return hinder
+
+
 # --- the log ---
 
 
@@ -216,13 +228,17 @@ class Log:
         self.edges = np.append(first, len(order))
         self.written_us = ((numbers + 1) * commit_s * SECOND).astype(np.int64)
         producer = rows.producer[order] if by_producer else None
-        self.commits = [self._summary(producer, a, b) for a, b in zip(first, self.edges[1:], strict=True)]
+        self.commits = [
+            self._summary(producer, a, b, written)
+            for a, b, written in zip(first, self.edges[1:], self.written_us.tolist(), strict=True)
+        ]
 
-    def _summary(self, producer: Ints | None, start: int, stop: int) -> CommitSummary:
+    def _summary(self, producer: Ints | None, start: int, stop: int, written_us: int) -> CommitSummary:
         times = self.time[start:stop]
         cuts = [] if producer is None else 1 + np.flatnonzero(np.diff(producer[start:stop]))
         runs = np.split(times, cuts) if len(cuts) else [times]
-        return CommitSummary(int(stop - start), int(times.max()), tuple(map(EventTimeSketch.of, runs)))
+        sketches = tuple(map(EventTimeSketch.of, runs))
+        return CommitSummary(int(stop - start), int(times.max()), sketches, written_us)
 
     def __len__(self) -> int:
         return len(self.time)

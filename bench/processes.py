@@ -37,6 +37,7 @@ from bench.arrivals import (
     swell,
     uniform,
     uploads,
+    wild,
 )
 
 Stream = Callable[[Random, float, float], Rows]
@@ -58,8 +59,14 @@ def _of(delay: Delay, *hindrances: Hindrance) -> Stream:
     return lambda rng, seconds, per_s: flowing(steady(per_s), delay, *hindrances)(rng, seconds)
 
 
-def _new(delay: Delay) -> Stream:
-    return lambda rng, seconds, per_s: Process(steady(per_s), delay).rows(rng, seconds)
+def _new(delay: Delay, *hindrances: Hindrance) -> Stream:
+    return lambda rng, seconds, per_s: Process(steady(per_s), delay, hindrances).rows(rng, seconds)
+
+
+def _wild(*at_share: float) -> Stream:
+    """Rows dated days ahead, among those that are met."""
+    spoil = wild(2 * DAY_S, *at_share)
+    return lambda rng, seconds, per_s: spoil(rng, flowing(steady(per_s), SERVER)(rng, seconds))
 
 
 def _cyclic(swing: float, period_s: float, delay: Delay) -> Stream:
@@ -105,4 +112,8 @@ PROCESSES: dict[str, Stream] = {
     "many producers": _producers(*range(0, 640, 10)),
     "waves": _cyclic(0.95, 1800, exponential(20)),
     "days": _cyclic(0.6, DAY_S, CLIENT),
+    "one row days ahead": _wild(0.5),
+    "few rows days ahead": _wild(0.3, 0.5, 0.7),
+    "first rows days ahead": _new(SERVER, wild(2 * DAY_S, 0, 0.0002, 0.0004)),
+    "one clock in a hundred days ahead": _of(SERVER, skewed_clocks(0.01, 2 * DAY_S)),
 }

@@ -196,7 +196,7 @@ def _side(
     side: SideRun, held: int, alone: int, time_us: int, estimate: dict[str, Any] | None, known: int
 ) -> SideTick:
     window, seen, on_time = 0, 0.0, 0.0
-    if estimate:
+    if estimate and "level" in estimate:  # not the front of a fixed delay
         window, seen, on_time = 1 << estimate["level"], estimate["seen"], estimate["on_time"]
     new, good = seen - side.rows[0], on_time - side.rows[1]
     side.rows = seen, on_time

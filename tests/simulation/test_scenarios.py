@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from bench.arrivals import (
+    DAY_S,
     HOUR_S,
     SECOND,
+    Hindrance,
     Log,
     Process,
     Rows,
@@ -16,9 +18,11 @@ from bench.arrivals import (
     merged,
     scaled,
     shifted,
+    skewed_clocks,
     steady,
     swell,
     uploads,
+    wild,
 )
 from bench.processes import PROCESSES
 from bench.simulation import Run, partners, simulate
@@ -27,6 +31,7 @@ from dovetail.model.estimate_spec import EstimateSpec
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_settings import Pacing
 from dovetail.model.offset import NEVER
+from dovetail.time.clock import Clock
 from dovetail.time.coordinator import Pace
 from laws.effort import THOROUGH
 
@@ -195,3 +200,70 @@ def test_what_is_uploaded_every_hour_is_waited_for() -> None:
         else:
             assert found(run) < 0.85
             assert late > 0.09
+
+
+DAYS_AHEAD = 2 * DAY_S
+SPARSE: dict[str, tuple[Hindrance, ...]] = {
+    "as it should be": (),
+    "one row days ahead": (wild(DAYS_AHEAD, 0.5),),
+    "three rows days ahead": (wild(DAYS_AHEAD, 0.3, 0.5, 0.7),),
+    "three together": (wild(DAYS_AHEAD, 0.5, 0.502, 0.504),),
+    "the first two": (wild(DAYS_AHEAD, 0, 0.001),),
+    "rows hours ahead": (wild(2 * HOUR_S, 0.2, 0.5, 0.8),),
+    "one clock in a hundred": (skewed_clocks(0.01, DAYS_AHEAD),),
+    "rows days old": (wild(-DAYS_AHEAD, 0.3, 0.5, 0.7),),
+    "uploads, and a row days ahead": (uploads(HOUR_S), wild(DAYS_AHEAD, 0.5)),
+}
+FIXED = Pace(120 * SECOND, 120 * SECOND, 2000, 1, confirmed_by=4)
+
+
+@pytest.mark.parametrize("gap_s", [10, 600])
+@pytest.mark.parametrize("name", SPARSE)
+def test_few_rows_and_wild_times(name: str, gap_s: float) -> None:
+    """A row every ten seconds or ten minutes, mostly one to a commit, with the default settings of both kinds
+    of stream time. Both sides have wild rows."""
+    rng = np.random.default_rng(19)
+    process = Process(steady(1 / gap_s), exponential(2), SPARSE[name])
+    window_us = int(5 * gap_s) * SECOND
+    spec = IntervalSpec(window_us, window_us, "left")
+    left, right = (logged(rng, process.rows(rng, 800 * gap_s), 20, 10) for _ in range(2))
+    for pace in (FIXED, FREE._replace(estimate=EstimateSpec())):
+        assert found(simulate(left, right, spec, pace)) > 0.98
+
+
+@pytest.mark.parametrize("name", [name for name in PROCESSES if "ahead" in name and "clocks" not in name])
+def test_fixed_time_is_not_spoiled(name: str) -> None:
+    rng = np.random.default_rng(20)
+    left, right = (
+        logged(rng, PROCESSES[name](rng, HOUR_S, PER_S), PER_S * 2 * WINDOW_S, 20) for _ in range(2)
+    )
+    run = simulate(left, right, SPEC, FIXED._replace(after_us=SPEC.after_us))
+    assert found(run) > 0.999
+    spoiled = simulate(left, right, SPEC, FIXED._replace(after_us=SPEC.after_us, confirmed_by=1))
+    assert found(spoiled) < 0.9
+
+
+@pytest.mark.parametrize("pieces", [1, 5])
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_hours_of_backlog_in_a_few_commits(pieces: int, shuffled: bool) -> None:
+    """An hour live, ten hours that come in one commit or in five, of which each has a part of the hours or a
+    part of the rows of all hours; then live rows again. Few rows are late, and soon time is that of the live
+    rows."""
+    rng = np.random.default_rng(21)
+    rows = PROMPT.rows(rng, 12 * HOUR_S)
+    start_s, stop_s = HOUR_S, 11 * HOUR_S
+    waits = (rows.arrival_s >= start_s) & (rows.arrival_s < stop_s)
+    piece = np.floor((rows.arrival_s - start_s) / (stop_s - start_s) * pieces)
+    if shuffled:
+        piece = rng.integers(0, pieces, len(piece)).astype(np.float64)
+    came = np.where(waits, stop_s + 10 * piece, rows.arrival_s)
+    backlog = Log(rows._replace(arrival_s=came), np.zeros(len(came), np.int64), 10)
+    clock = Clock.at(NEVER, 0, EstimateSpec(), None)
+    late, behind_s = 0, {}
+    for number, commit in enumerate(backlog.commits):
+        times = backlog.time[backlog.edges[number] : backlog.edges[number + 1]]
+        late += int(np.count_nonzero(times < clock.time_us))
+        clock = clock.after(commit)
+        behind_s[commit.written_at_us / SECOND] = (commit.written_at_us - clock.time_us) / SECOND
+    assert late < 0.015 * len(backlog)
+    assert behind_s[stop_s + 10 * pieces + 60] < 60

@@ -23,7 +23,12 @@ quantile is learned: it goes up a little with every observation that has fewer l
 with every one that has more. In the long run the share of late rows is therefore the wanted one, whatever
 the stream does (adaptive conformal inference: Gibbs and Candes, 2021).
 
-    front     the median of the newest observation; it never goes back
+A backlog of hours in one commit is one observation of perhaps millions of rows. In which order they came
+nobody knows, so it says nothing of lateness: an observation that leaps ahead is not remembered, and its front
+is its low end. If the rest of the backlog comes in commits that cover the same hours, it is on time, and once
+live rows come the time is theirs with the next observation.
+
+    front     the median of the newest observation, or its low quantile if it leaps; it never goes back
     time      front + quantile of the history, but at most the newest row that has arrived;
               the paper's value if there is no history
 """
@@ -43,6 +48,11 @@ from dovetail.model.sketch import EMPTY, EventTimeSketch
 FRONT = 0.5
 LEARNING = 0.1
 """How much of the difference between the wanted and the seen share one observation corrects."""
+FEWEST_ROWS = 7
+"""The least rows of an observation that event time completes. Three of them may be dated ahead of all others:
+the front is the median."""
+USUAL, LEAP = 0.9, 8
+"""An observation leaps if it goes this many times as far as nearly all rows went before."""
 LEAST, MOST = -1.0, 0.99
 """Bounds of the learned share. A negative share is a debt: many rows were late at once, so for a while hardly
 any row is left behind."""
@@ -147,13 +157,24 @@ def observe(estimate: Estimate, spec: EstimateSpec, sketch: EventTimeSketch) -> 
     front_us = max(estimate.front_us, _front(gathered))
     since_us = estimate.front_us if estimate.front_us != NEVER else gathered.min_us
     long_enough = front_us - since_us >= spec.sample_us
-    if gathered.count < spec.sample_rows and not long_enough:
+    # Of a sparse stream every row covers much event time. One row alone, perhaps dated days ahead, must not
+    # become the front.
+    if gathered.count < spec.sample_rows and not (long_enough and gathered.count >= FEWEST_ROWS):
         return estimate
     levels = _carried(estimate.levels or (Level(),) * spec.levels, spec, gathered.focused(spec.share))
     level = _level(levels, estimate.level, spec)
     # Learn before remembering: the share is judged by the estimate that these rows met, and the history must
     # not yet contain them.
-    estimate = _remembered(_learned(estimate, spec), spec, gathered, front_us)
+    estimate = _learned(estimate, spec)
+    if _leaps(estimate, spec, front_us):
+        # At its low end, as in the paper: the rest of the backlog may be as old.
+        low_us = gathered.quantile(spec.share)
+        assert low_us is not None, "an observation has rows"
+        leap_us = max(low_us, estimate.front_us) - estimate.front_us
+        front_us = estimate.front_us + leap_us
+        estimate = replace(estimate, front_us=front_us, aged_us=estimate.aged_us + leap_us)
+    else:
+        estimate = _remembered(estimate, spec, gathered, front_us)
     value = _value(levels[level].values, spec)
     if value != NEVER and estimate.left_behind is not None:
         share = max(estimate.left_behind, HARDLY_ANY * spec.wanted_late)
@@ -177,6 +198,14 @@ def _learned(estimate: Estimate, spec: EstimateSpec) -> Estimate:
         weight = LEARNING * min(1.0, observation.count / spec.sample_rows)
         left_behind = min(max(left_behind + weight * (spec.wanted_late - late), LEAST), MOST)
     return replace(estimate, left_behind=left_behind)
+
+
+def _leaps(estimate: Estimate, spec: EstimateSpec, front_us: int) -> bool:
+    """Whether an observation goes much further than usual: hours of backlog in one commit, or a gap."""
+    usual_us = estimate.lateness.quantile(USUAL)
+    if estimate.front_us == NEVER or usual_us is None:
+        return False
+    return front_us - estimate.front_us > LEAP * max(usual_us, spec.sample_us)
 
 
 def _remembered(
