@@ -168,6 +168,8 @@ def _commits(category: Category) -> Iterator[pa.Table]:
 
     from dovetail.joins.rows.gather import Rows
 
+    if category.first_commit() == category.next_commit():  # a join that found nothing: its columns are known
+        yield category.schema.empty_table()
     for number in range(category.first_commit(), category.next_commit()):
         commit = category.commit(number)
         rows = Rows(category, number, number + 1)

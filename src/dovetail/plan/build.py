@@ -60,7 +60,8 @@ def build(program: Program) -> Plan:
 
 def unread_warnings(program: Program) -> list[str]:
     """Warnings about what does not run because no table needs it, in a program before the split."""
-    kinds = {s.name: "input table" if isinstance(s, CreateInput) else "view" for s in unread(program)}
+    written = [s for s in unread(program) if not (isinstance(s, CreateView) and s.part_of)]
+    kinds = {s.name: "input table" if isinstance(s, CreateInput) else "view" for s in written}
     return [f"{kind} `{name}` is read by no table and does not run" for name, kind in kinds.items()]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from dovetail.plan.rules.chain_joins import chain_joins
 from dovetail.plan.rules.check_queries import check_queries
 from dovetail.plan.rules.eliminate_aliases import eliminate_aliases
 from dovetail.plan.rules.expand_stars import expand_stars
@@ -27,6 +28,7 @@ RULES: tuple[Rule, ...] = (
     resolve_names,
     eliminate_aliases,
     name_window_times,
+    chain_joins,
     lift_windows,
     turn_right_joins,
     infer_types,
