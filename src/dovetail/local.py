@@ -103,6 +103,7 @@ class _Run:
         import pyarrow as pa
 
         from dovetail.log.category import Category
+        from dovetail.plan.shared import reserve
         from dovetail.slicing.placement import HASH, TIME
         from dovetail.slicing.sides import write_side
         from dovetail.slicing.write_rows import bucket_of, sliced_batch, time_of
@@ -120,6 +121,7 @@ class _Run:
                 batches = [sliced_batch(rows, columns, output.keys, output.time, schema)]
             if category is None:
                 category = Category.create(self.work, output.category, schema, buckets=output.buckets)
+                reserve(self.plan, category, None)
             if output.time is None:
                 infos = category.write_segments(batches, bucket_of(None, category.buckets), time_of(None))
             else:
@@ -133,9 +135,10 @@ class _Run:
             )
 
     def _validity(self, side: CategoryOutput) -> Validity:
-        """Which event times the join of a side believes."""
-        joins = (join for join in self.plan.joins if side.category in (join.left, join.right))
-        return next(joins).settings.validity
+        """Which event times the joins of a side believe. Those that share it believe the same ones."""
+        from dovetail.plan.shared import joins_of
+
+        return joins_of(self.plan, side.category)[0].settings.validity
 
     def _read(self, table: InputTable) -> Iterator[pa.Table]:
         import pyarrow.parquet as pq

@@ -145,7 +145,7 @@ def _join_stage(program: Program, view: CreateView, output: Output) -> JoinStage
         type_ = types.get((column.table.lower(), column.name.lower()))
         columns.append(JoinColumn(item.output_name, side_name, column.name, type_))
     return JoinStage(
-        name=categories[0].removeprefix(f"{program.application}.").removesuffix(".left"),
+        name=view.part_of or categories[0].removeprefix(f"{program.application}.").removesuffix(".left"),
         left=categories[0],
         right=categories[1],
         join_kind=_kind(program, join),

@@ -14,6 +14,7 @@ from dovetail.plan.rules.lift_windows import lift_windows
 from dovetail.plan.rules.name_window_times import name_window_times
 from dovetail.plan.rules.order_statements import order_statements
 from dovetail.plan.rules.resolve_names import resolve_names
+from dovetail.plan.rules.share_sides import share_sides
 from dovetail.plan.rules.split_joins import split_joins
 from dovetail.plan.rules.turn_right_joins import turn_right_joins
 from dovetail.plan.statements import Program
@@ -33,4 +34,5 @@ RULES: tuple[Rule, ...] = (
     turn_right_joins,
     infer_types,
     split_joins,
+    share_sides,
 )
