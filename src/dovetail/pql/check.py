@@ -13,6 +13,7 @@ from typing import Any
 
 from dovetail.errors import DovetailError
 from dovetail.plan.build import build
+from dovetail.plan.delays import late_warnings
 from dovetail.plan.dialect import deep_trees
 from dovetail.plan.physical import Plan
 from dovetail.plan.problems import ProblemsFound
@@ -93,7 +94,7 @@ def _check(text: str, name: str, source_schemas: SourceSchemas | None) -> Report
     errors = sorted({str(error): error for error in errors}.values(), key=_place)
     if errors or plan is None:
         return Report(tuple(errors), program.warnings, None, None)
-    return Report((), plan.warnings, plan, summarise(before_split, plan))
+    return Report((), (*plan.warnings, *late_warnings(plan)), plan, summarise(before_split, plan))
 
 
 def _place(error: DovetailError) -> tuple[int, int]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from dovetail.model.join_kind import WindowedJoin
+from dovetail.plan.delays import JoinDelays, delays
 from dovetail.plan.joins.bands import bands_in
 from dovetail.plan.joins.condition import JoinView, read_join
 from dovetail.plan.joins.expressions import is_compiled, is_evaluated
@@ -52,6 +53,7 @@ class PlannedJoin:
     within: bool = False  # both rows are in one window
     left_alias: str = ""
     right_alias: str = ""
+    delays: JoinDelays | None = None  # when rows come out, what is held, and what is waited for
 
     def lines(self) -> list[str]:
         left, right = _called(self.left, self.left_alias), _called(self.right, self.right_alias)
@@ -61,6 +63,7 @@ class PlannedJoin:
             f"on {' and '.join(self.keys) or 'no equality'}; {self.match}",
             window,
             *self.finds,
+            *(self.delays.lines() if self.delays else ()),
         ]
 
 
@@ -101,13 +104,14 @@ def summarise(program: Program, plan: Plan) -> Summary:
     running = {name.lower() for stage in plan.slicers for name in (table.name for table in stage.inputs)}
     inputs = [s for s in program if isinstance(s, CreateInput) and s.name.lower() in running]
     joins = {stage.name: stage for stage in plan.joins}
+    late = delays(plan)
     return Summary(
         application=program.application,
         inputs=tuple(
             InputSummary(s.name, _origin(s), tuple(Column(c.name, c.type) for c in s.columns)) for s in inputs
         ),
         joins=tuple(
-            _join(program, s, joins[s.name])
+            replace(_join(program, s, joins[s.name]), delays=late[s.name])
             for s in program
             if isinstance(s, CreateView) and is_join(s) and s.name in joins
         ),
