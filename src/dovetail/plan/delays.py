@@ -5,7 +5,7 @@ row:
 
     a left row        is there D_l after its time at the latest, and its last partner after + D_r
     a pair, or a left row alone    comes out max(D_l, after + D_r) after the left row's time
-    a right row alone              comes out max(D_r, before + D_l) after its own time
+    a pair, or a right row alone   comes out max(D_r, before + D_l) after the right row's time
 
 Within windows a row waits for the end of its window, and then for both streams. Where one join reads another,
 the delay of the upper one's stream is that of the lower one's results: delays add up along a chain. A part
@@ -62,6 +62,7 @@ class JoinDelays:
     right_held: Delay
     waits_for: tuple[str, ...]
     late: tuple[tuple[Side, Delay, Delay], ...] = ()  # sides that come later than the join expects
+    pairs_from_right: Delay = Delay(0)  # pairs, counted from the right row's time
     counted: bool = False
     span_us: int = 0  # how far apart the event times in one row may be
 
@@ -111,11 +112,14 @@ def _of(plan: Plan, stage: JoinStage, found: dict[str, JoinDelays]) -> JoinDelay
         closes = worst(left, right).after(length_us)
         pairs, left_alone, right_alone, held = closes, closes, closes, (closes, closes)
         apart_us = length_us
+        from_right = closes
         if window.emit == "eager":
-            pairs = worst(left, right.after(length_us))
+            pairs, from_right = worst(left, right.after(length_us)), worst(right, left.after(length_us))
     else:
         pairs = left_alone = worst(left, right.after(kind.spec.after_us))
-        right_alone = worst(right, left.after(kind.spec.before_us))
+        right_alone = from_right = worst(right, left.after(kind.spec.before_us))
+        if kind.spec.match == "one" and kind.spec.pick != "first":  # chosen when the left row's window closes
+            from_right = worst(from_right, right.after(kind.spec.before_us + kind.spec.after_us))
         held = right.after(kind.spec.after_us), left.after(kind.spec.before_us)
         apart_us = max(abs(kind.spec.before_us), abs(kind.spec.after_us))
     how = kind.how
@@ -132,6 +136,7 @@ def _of(plan: Plan, stage: JoinStage, found: dict[str, JoinDelays]) -> JoinDelay
         right_held=held[1],
         waits_for=tuple(dict.fromkeys(name for side in SIDES for name in _feeds(plan, stage, side))),
         late=tuple(late),
+        pairs_from_right=from_right,
         counted=kind.by_rows,
         span_us=apart_us
         + sum(found[join.name].span_us for side in SIDES for _, join in _joins_below(plan, stage, side)),
@@ -160,11 +165,10 @@ def _upstream(plan: Plan, stage: JoinStage, side: Side, found: dict[str, JoinDel
     known = []
     for slicer, join in _joins_below(plan, stage, side):
         below, of = found[join.name], _time_of(plan, slicer, join)
-        before_us = join.join_kind.spec.before_us
         if of == "left":
             outs = [below.pairs, below.left_alone]
         elif of == "right":
-            outs = [below.pairs.after(before_us) if below.pairs else None, below.right_alone]
+            outs = [below.pairs_from_right, below.right_alone]
         else:  # any time in the row: as far from the join's own as times in it can be
             every = (below.pairs, below.left_alone, below.right_alone)
             outs = [delay.after(below.span_us) for delay in every if delay is not None]

@@ -79,9 +79,11 @@ def test_delays_add_up_along_a_chain() -> None:
     assert [(side, seconds(comes), seconds(hoped)) for side, comes, hoped in second.late] == [("left", 37, 5)]
 
 
-def test_the_time_of_the_right_row_is_later_by_the_bound_before() -> None:
+def test_from_the_right_row_a_pair_is_as_late_as_the_last_left_row() -> None:
     chain = join("b") + join("c", left="b.t", after=0)
-    assert seconds(of(chain).pairs) == 57  # a pair is there 37 after a.t, which is at most 20 after b.t
+    assert seconds(of(chain).pairs) == 25  # the left row is at most 20 seconds after b.t, and 5 late
+    deferred = chain.replace("7 SECONDS)", '7 SECONDS, match = "one", pick = "nearest")', 1)
+    assert seconds(of(deferred).pairs) == 57  # it is chosen when the window closes, 50 after b.t at most
 
 
 def test_a_time_behind_an_expression_may_be_as_far_off_as_the_window_allows() -> None:
