@@ -130,9 +130,15 @@ class JoinPlanner:
     def retain(self, end: JoinOffset) -> None:
         """The step that ends here is done for good: let retention and the removal of old snapshots go on."""
         crash_point("coordinator", "done")
+        needed: dict[str, int] = {}
         for category, floor in zip(self.categories, end.needed, strict=True):
-            needed = min(floor, self._history(category, floor))
-            category.set_reader(self.config.reader, needed, application=self.config.application)
+            kept = min(floor, self._history(category, floor))
+            # Both sides of a self join may be one category. The mark is that of the side that is behind.
+            needed[category.name] = min(needed.get(category.name, kept), kept)
+        for category in {category.name: category for category in self.categories}.values():
+            category.set_reader(
+                self.config.reader, needed[category.name], application=self.config.application
+            )
             category.retain()
         HomeSnapshots(self.config).drop(before=end.way[0].step)
 

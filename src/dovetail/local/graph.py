@@ -39,6 +39,7 @@ from dovetail.plan.physical import (
     Stage,
 )
 from dovetail.plan.projection import plain_projection
+from dovetail.plan.shared import joins_of, reserve
 from dovetail.plan.stage_promises import after_commits, after_join
 from dovetail.slicing.input_files import input_files, local_path
 from dovetail.slicing.placement import HASH, TIME
@@ -178,13 +179,13 @@ class Runner(ABC):
             )
             columns = [(column.name, column.name) for column in kept]
             sliced = sliced_batch(rows, columns, output.keys, output.time, schema)
+            reserve(self.graph.plan, category, None)
             written = write_side(category, [sliced], self._validity(output))
         append_parts(category, [written], producer, batch, promise)
 
     def _validity(self, side: CategoryOutput) -> Validity:
-        """Which event times the join of a side believes."""
-        joins = (join for join in self.graph.plan.joins if side.category in (join.left, join.right))
-        return next(joins).settings.validity
+        """Which event times the joins of a side believe. Those that share it believe the same ones."""
+        return joins_of(self.graph.plan, side.category)[0].settings.validity
 
     def renaming(self) -> dict[str, str]:
         """Output column -> column of what the stage reads."""

@@ -62,7 +62,8 @@ def build(program: Program) -> Plan:
 
 def unread_warnings(program: Program) -> list[str]:
     """Warnings about what does not run because no table needs it, in a program before the split."""
-    kinds = {s.name: "input table" if isinstance(s, CreateInput) else "view" for s in unread(program)}
+    written = [s for s in unread(program) if not (isinstance(s, CreateView) and s.part_of)]
+    kinds = {s.name: "input table" if isinstance(s, CreateInput) else "view" for s in written}
     return [f"{kind} `{name}` is read by no table and does not run" for name, kind in kinds.items()]
 
 
@@ -146,7 +147,7 @@ def _join_stage(program: Program, view: CreateView, output: Output) -> JoinStage
         type_ = types.get((column.table.lower(), column.name.lower()))
         columns.append(JoinColumn(item.output_name, side_name, column.name, type_))
     return JoinStage(
-        name=categories[0].removeprefix(f"{program.application}.").removesuffix(".left"),
+        name=view.part_of or categories[0].removeprefix(f"{program.application}.").removesuffix(".left"),
         left=categories[0],
         right=categories[1],
         join_kind=_kind(program, join),

@@ -7,7 +7,7 @@ to do.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -25,6 +25,18 @@ def claimed(home: str, plan: Plan) -> Iterator[Check]:
     with running(home, plan.application) as check:
         claim(home, plan)
         yield check
+
+
+def kept(home: str, plans: Sequence[Plan]) -> Plan:
+    """The plan to run, of several for one query: the one that the application was started with, so that a
+    release that plans better refuses no application, or else the first."""
+    first = plans[0]
+    path = application_path(first.application)
+    store = open_store(home)
+    if len(plans) > 1 and store.size(path) and _has_run(store, first.application):
+        found = stable(decode(store.read(path), where=f"{store.root}/{path}"))
+        return next((plan for plan in plans if stable(plan) == found), first)
+    return first
 
 
 def claim(home: str, plan: Plan) -> None:

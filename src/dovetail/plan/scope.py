@@ -16,11 +16,13 @@ Schema = Mapping[str, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class FromItem:
-    """One relation of a FROM clause."""
+    """One relation of a FROM clause. A hidden one is the right side of a SEMI or ANTI join: only that join's
+    ON can read it."""
 
     alias: str
     relation: str
     columns: tuple[str, ...]
+    hidden: bool = False
 
     def spelled(self, column: str) -> str | None:
         """The declared spelling of a column, found in any case."""
@@ -28,13 +30,14 @@ class FromItem:
 
 
 def is_simple(query: exp.Expr) -> bool:
-    """One SELECT over one relation, or two joined ones, by name. All other queries pass through to Spark."""
+    """One SELECT over one relation, or several joined ones, by name. All other queries pass through to
+    Spark."""
     if not isinstance(query, exp.Select) or query.args.get("with_") or query.args.get("laterals"):
         return False
     source = query.args.get("from_")
     joins = query.args.get("joins") or []
     tables = [source.this if source else None, *(join.this for join in joins)]
-    if len(tables) > 2 or not all(isinstance(table, exp.Table) and _plain(table) for table in tables):
+    if not all(isinstance(table, exp.Table) and _plain(table) for table in tables):
         return False
     return not any(node is not query for node in query.find_all(exp.Query))
 
@@ -46,16 +49,19 @@ def _plain(table: exp.Table) -> bool:
 
 
 def tables(query: exp.Select) -> list[exp.Table]:
-    """The tables of a simple query: FROM's, then JOIN's."""
+    """The tables of a simple query: FROM's, then each JOIN's."""
     found: list[exp.Table] = [query.args["from_"].this]
     found.extend(join.this for join in query.args.get("joins") or [])
     return found
 
 
 def sides(query: exp.Select, schema: Schema) -> list[FromItem]:
+    kinds = ["", *(join.kind.upper() for join in query.args.get("joins") or [])]
     return [
-        FromItem(table.alias_or_name, table.name, schema.get(table.name.lower(), ()))
-        for table in tables(query)
+        FromItem(
+            table.alias_or_name, table.name, schema.get(table.name.lower(), ()), kind in ("SEMI", "ANTI")
+        )
+        for table, kind in zip(tables(query), kinds, strict=True)
     ]
 
 

@@ -49,19 +49,24 @@ class CreateInput:
 
 @dataclass(frozen=True)
 class JoinOption:
-    """One `name = value` of `WITH (...)`: intervals are in microseconds."""
+    """One `name = value` of `WITH (...)`: intervals are in microseconds. `join` is the number of its join in
+    the query, from 0."""
 
     name: str
     value: str | int | float
     span: Span | None = field(default=None, compare=False)
+    join: int = 0
 
 
 @dataclass(frozen=True)
 class CreateView:
+    """`part_of` is the statement in the text that a view of the planner's own was made for."""
+
     name: str
     query: exp.Query
     options: tuple[JoinOption, ...] = ()
     span: Span | None = field(default=None, compare=False)
+    part_of: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -70,7 +75,7 @@ class CreateTable:
     query: exp.Query
     storage: Storage
     span: Span | None = field(default=None, compare=False)
-    options: tuple[JoinOption, ...] = ()  # of a join in the query
+    options: tuple[JoinOption, ...] = ()  # of the joins in the query
 
 
 Statement = CreateInput | CreateView | CreateTable
@@ -134,7 +139,7 @@ def tables_in(query: exp.Expr) -> list[str]:
 
 
 def is_join(statement: Statement) -> TypeGuard[CreateView]:
-    """A view whose query is one SELECT with a JOIN: a streaming join."""
+    """A view whose query is one SELECT with a JOIN: a streaming join, or several before they are chained."""
     return (
         isinstance(statement, CreateView)
         and isinstance(statement.query, exp.Select)

@@ -6,7 +6,37 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
+from dovetail.plan.dialect import pql_sql
+
 Signed = tuple[int, exp.Expr]
+WRITTEN = "written"
+"""Key of a name's metadata: how the text calls the column (alias, column) or the table (alias, relation)."""
+
+
+def as_written(node: exp.Expr) -> str:
+    """SQL for people, with the relations called as in the text."""
+
+    def rename(part: exp.Expr) -> exp.Expr:
+        written = part.this.meta.get(WRITTEN) if isinstance(part, exp.Column) else None
+        return column(written[1], written[0]) if written else part
+
+    return pql_sql(node.copy().transform(rename, copy=False))
+
+
+def table_as_written(node: exp.Table) -> str:
+    """The alias of a table in the text, or its name."""
+    written = node.this.meta.get(WRITTEN)
+    return str(written[0]) if written else node.name
+
+
+def relation_as_written(node: exp.Table) -> str:
+    written = node.this.meta.get(WRITTEN)
+    return str(written[1]) if written else node.name
+
+
+def name_part(alias: str) -> str:
+    """An alias as a part of a relation's name: it may have characters that a name may not."""
+    return "".join(c if c.isalnum() or c == "_" else "_" for c in alias)[:40]
 
 
 def conjuncts(node: exp.Expr) -> list[exp.Expr]:

@@ -13,10 +13,12 @@ from typing import Any
 
 from dovetail.errors import DovetailError
 from dovetail.plan.build import build
+from dovetail.plan.delays import late_warnings
 from dovetail.plan.dialect import deep_trees
 from dovetail.plan.physical import Plan
 from dovetail.plan.problems import ProblemsFound
 from dovetail.plan.rules import RULES
+from dovetail.plan.rules.split_joins import split_joins
 from dovetail.plan.statements import CreateTable, Program, reads
 from dovetail.pql.compile import SourceSchemas, before_rule, with_source_types
 from dovetail.pql.parser import parse_all
@@ -70,7 +72,7 @@ def _check(text: str, name: str, source_schemas: SourceSchemas | None) -> Report
     lost = bool(parsed.broken)
     before_split = program
     for rule in RULES:
-        before_split = program
+        before_split = program if rule is split_joins else before_split
         while True:
             try:
                 program = rule(before_rule(rule, program))
@@ -81,7 +83,8 @@ def _check(text: str, name: str, source_schemas: SourceSchemas | None) -> Report
                 if not at_fault:
                     break
                 lost = True
-                program = before_split = without(program, at_fault)
+                program = without(program, at_fault)
+                before_split = program if rule is split_joins else before_split
     plan = None
     if not errors or any(isinstance(statement, CreateTable) for statement in program):
         try:
@@ -91,7 +94,7 @@ def _check(text: str, name: str, source_schemas: SourceSchemas | None) -> Report
     errors = sorted({str(error): error for error in errors}.values(), key=_place)
     if errors or plan is None:
         return Report(tuple(errors), program.warnings, None, None)
-    return Report((), plan.warnings, plan, summarise(before_split, plan))
+    return Report((), (*plan.warnings, *late_warnings(plan)), plan, summarise(before_split, plan))
 
 
 def _place(error: DovetailError) -> tuple[int, int]:

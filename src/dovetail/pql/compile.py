@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from dovetail.plan.build import build, unread_warnings
@@ -18,6 +18,9 @@ from dovetail.pql.parser import parse
 SourceSchemas = Mapping[str, Mapping[str, str]]
 """Input table -> column -> Spark type, where the source knows them."""
 
+Steps = Sequence[tuple[str, Program]]
+"""The program as written, then after each rule, with the rule's name."""
+
 
 def compile_pql(text: str, *, name: str = "<string>", source_schemas: SourceSchemas | None = None) -> Plan:
     """The plan of an application, or every error in its text that can be found without running it."""
@@ -25,9 +28,15 @@ def compile_pql(text: str, *, name: str = "<string>", source_schemas: SourceSche
 
 
 def compile_program(program: Program, source_schemas: SourceSchemas | None = None) -> Plan:
-    _, rewritten = trace_program(program, source_schemas)[-1]
+    return plans_of(trace_program(program, source_schemas))[0]
+
+
+def plans_of(steps: Steps) -> list[Plan]:
+    """The plan of a traced program, then the plans that earlier releases made of it. An application that was
+    started with one of these keeps it (`plan/claim.py`)."""
     with deep_trees():
-        return build(rewritten)
+        found = [build(program) for rule, program in steps if rule in ("share_sides", "split_joins")]
+    return found[::-1] if found[0] != found[1] else found[:1]
 
 
 def trace(

@@ -6,8 +6,8 @@
     view        := CREATE VIEW name AS query
     table       := CREATE TABLE name AS query STORAGE kind [( argument = value, ... )]
 
-A join in a query may end in WITHIN .. and in WITH (option = value, ...). Statements end in `;`. An error in
-one statement does not stop the others from being read, so that all errors are reported.
+Each join of a query may end in WITHIN .. and in WITH (option = value, ...). Statements end in `;`. An error
+in one statement does not stop the others from being read, so that all errors are reported.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from dovetail.plan.types import SIMPLE, spark_type
 from dovetail.pql.ends import parse_origin, parse_storage
 from dovetail.pql.picks import pick_by_value
 from dovetail.pql.select import parse_expression, parse_query
-from dovetail.pql.tokens import Cursor, depths, scan, span, split_statements, word
+from dovetail.pql.tokens import Cursor, depths, join_numbers, scan, span, split_statements, word
 from dovetail.pql.within import cut_within, with_condition
 
 _DECIMAL = re.compile(r"\d{1,9}\.\d{1,9}")
@@ -241,23 +241,24 @@ def _table(cursor: Cursor, declared: Collection[str], warnings: list[str]) -> Cr
 def _query(
     source: PqlText, tokens: list[Token], end: int, declared: Collection[str], warnings: list[str]
 ) -> tuple[exp.Query, tuple[JoinOption, ...]]:
-    """A query, with WITHIN as a condition of its join's ON, and the options of the join."""
+    """A query, and the options of its joins. WITHIN and picks by value become conditions of a join's ON."""
     tokens, options, picked_by = _cut_options(source, tokens, end, declared)
     tokens, within = cut_within(source, tokens)
     query, warned = parse_query(source, tokens, declared, end)
     warnings.extend(warned)
-    joined = isinstance(query, exp.Select) and query.args.get("joins")
-    clause, place = ("WITH (...)", options[0].span) if options else ("WITHIN", span_of(within))
-    if (options and not joined) or (within and not (joined and query.args["joins"][0].args.get("on"))):
+    joins = query.args.get("joins") or [] if isinstance(query, exp.Select) else []
+    conditioned = {number for number, join in enumerate(joins) if join.args.get("on") is not None}
+    first = next(iter(within.values()), None)
+    clause, place = ("WITH (...)", options[0].span) if options else ("WITHIN", span_of(first))
+    if (options and not joins) or not within.keys() <= conditioned:
         raise PqlError(
             f"{clause} belongs to a join, and this query has none",
             where=source.show(place),
             hint="put it after the join's ON condition, or leave it out",
         )
-    if within is not None:
-        with_condition(query, within)
-    if picked_by is not None and query.args["joins"][0].args.get("on") is not None:
-        with_condition(query, picked_by)
+    for conditions in (within, picked_by):
+        for number in conditions.keys() & conditioned:
+            with_condition(query, number, conditions[number])
     return query, options
 
 
@@ -269,19 +270,35 @@ def _is_storage(tokens: list[Token], i: int) -> bool:
 
 def _cut_options(
     source: PqlText, tokens: list[Token], end: int, declared: Collection[str]
-) -> tuple[list[Token], tuple[JoinOption, ...], exp.Expr | None]:
-    """The query's tokens without `WITH (...)`, the options in it, and what a pick by value compares, as a
-    condition."""
-    level = depths(tokens)
-    for i, token in enumerate(tokens[:-1]):
-        opens = tokens[i + 1].token_type is TokenType.L_PAREN
-        if i == 0 or level[i] != 0 or token.token_type is not TokenType.WITH or not opens:
+) -> tuple[list[Token], tuple[JoinOption, ...], dict[int, exp.Expr]]:
+    """The query's tokens without `WITH (...)`, the options in each, and what a pick by value compares, as a
+    condition of its join."""
+    level, numbers = depths(tokens), join_numbers(tokens)
+    kept: list[Token] = []
+    found: dict[int, tuple[JoinOption, ...]] = {}
+    picked_by: dict[int, exp.Expr] = {}
+    problems = Problems()
+    i = 0
+    while i < len(tokens):
+        opens = i + 1 < len(tokens) and tokens[i + 1].token_type is TokenType.L_PAREN
+        if i == 0 or level[i] != 0 or tokens[i].token_type is not TokenType.WITH or not opens:
+            kept.append(tokens[i])
+            i += 1
             continue
+        number = max(numbers[i], 0)
+        if number in found:
+            raise PqlError("the join has two WITH (...)", where=source.show(span(tokens[i])), expected="one")
         inner = Cursor(source, tokens, end)
         inner.at = i + 2
-        options, picked_by = _options(inner, declared)
-        return tokens[:i] + inner.rest(), options, picked_by
-    return tokens, (), None
+        found[number] = ()
+        with problems.of(None):
+            options, by = _options(inner, declared)
+            found[number] = tuple(replace(option, join=number) for option in options)
+            if by is not None:
+                picked_by[number] = by
+        i = max(inner.at, i + 2)
+    problems.done()
+    return kept, tuple(option for options in found.values() for option in options), picked_by
 
 
 def _options(cursor: Cursor, declared: Collection[str]) -> tuple[tuple[JoinOption, ...], exp.Expr | None]:

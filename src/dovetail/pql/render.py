@@ -36,16 +36,21 @@ def render_statement(statement: Statement) -> str:
 
 
 def _query(statement: CreateView | CreateTable) -> str:
-    """Options come after ON and before WHERE."""
-    query, where = statement.query, statement.query.args.get("where")
+    """Options come after their join's ON."""
+    query = statement.query
     if not statement.options:
         return pql_sql(query, pretty=True)
-    if where is not None:
-        query = query.copy()
-        query.set("where", None)
-    options = f"WITH ({', '.join(_option(option) for option in statement.options)})"
-    filtered = "\n" + pql_sql(where, pretty=True).lstrip("\n") if where is not None else ""
-    return f"{pql_sql(query, pretty=True)}\n{options}{filtered}"
+    query = query.copy()
+    joins, where = query.args["joins"], query.args.get("where")
+    query.set("joins", None)
+    query.set("where", None)
+    parts = [pql_sql(query, pretty=True)]
+    for number, join in enumerate(joins):
+        parts.append(pql_sql(join, pretty=True))
+        options = [_option(option) for option in statement.options if option.join == number]
+        parts.extend([f"WITH ({', '.join(options)})"] if options else [])
+    parts.extend([pql_sql(where, pretty=True)] if where is not None else [])
+    return "\n".join(part.strip("\n") for part in parts)
 
 
 def _option(option: JoinOption) -> str:

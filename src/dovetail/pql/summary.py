@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from dovetail.model.join_kind import WindowedJoin
+from dovetail.plan.delays import JoinDelays, delays
 from dovetail.plan.dialect import pql_sql
 from dovetail.plan.joins.bands import bands_in
 from dovetail.plan.joins.condition import JoinView, read_join
@@ -23,8 +24,9 @@ from dovetail.plan.joins.words import (
     windows_words,
 )
 from dovetail.plan.physical import Column, JoinStage, Plan, ScribeSource
-from dovetail.plan.scope import environment_of, relation_types
+from dovetail.plan.scope import environment_of, relation_types, tables
 from dovetail.plan.statements import CreateInput, CreateTable, CreateView, Program, Storage, is_join
+from dovetail.plan.tree import as_written, relation_as_written, table_as_written
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,8 @@ class InputSummary:
 
 @dataclass(frozen=True)
 class PlannedJoin:
+    """`left_alias` and `right_alias` are the names that the keys and conditions use."""
+
     name: str
     left: str
     right: str
@@ -48,6 +52,24 @@ class PlannedJoin:
     counted: bool = False  # the window counts rows
     finds: tuple[str, ...] = ()  # how a theta or window join finds its pairs
     within: bool = False  # both rows are in one window
+    left_alias: str = ""
+    right_alias: str = ""
+    delays: JoinDelays | None = None  # when rows come out, what is held, and what is waited for
+
+    def lines(self) -> list[str]:
+        left, right = _called(self.left, self.left_alias), _called(self.right, self.right_alias)
+        window = self.window if self.counted or self.within else f"right rows {self.window} the left row"
+        return [
+            f"{self.name}: {left} {self.type} {right}",
+            f"on {' and '.join(self.keys) or 'no equality'}; {self.match}",
+            window,
+            *self.finds,
+            *(self.delays.lines() if self.delays else ()),
+        ]
+
+
+def _called(relation: str, alias: str) -> str:
+    return relation if alias in ("", relation) else f"{relation} AS {alias}"
 
 
 @dataclass(frozen=True)
@@ -72,11 +94,8 @@ class Summary:
             lines.append(f"input        {table.name}: {table.reads}")
             lines.append("             " + ", ".join(f"{c.name} {c.type or '?'}" for c in table.columns))
         for join in self.joins:
-            lines.append(f"join         {join.name}: {join.left} {join.type} {join.right}")
-            lines.append(f"             on {' and '.join(join.keys) or 'no equality'}; {join.match}")
-            window = join.window if join.counted or join.within else f"right rows {join.window} the left row"
-            lines.append(f"             {window}")
-            lines.extend(f"             {line}" for line in join.finds)
+            first, *rest = join.lines()
+            lines.extend([f"join         {first}", *(f"             {line}" for line in rest)])
         lines.extend(f"output       {output.name}: {output.writes}" for output in self.outputs)
         return lines
 
@@ -86,13 +105,14 @@ def summarise(program: Program, plan: Plan) -> Summary:
     running = {name.lower() for stage in plan.slicers for name in (table.name for table in stage.inputs)}
     inputs = [s for s in program if isinstance(s, CreateInput) and s.name.lower() in running]
     joins = {stage.name: stage for stage in plan.joins}
+    late = delays(plan)
     return Summary(
         application=program.application,
         inputs=tuple(
             InputSummary(s.name, _origin(s), tuple(Column(c.name, c.type) for c in s.columns)) for s in inputs
         ),
         joins=tuple(
-            _join(program, s, joins[s.name])
+            replace(_join(program, s, joins[s.name]), delays=late[s.name])
             for s in program
             if isinstance(s, CreateView) and is_join(s) and s.name in joins
         ),
@@ -106,12 +126,13 @@ def _join(program: Program, view: CreateView, stage: JoinStage) -> PlannedJoin:
     join = read_join(program, view)
     on, counted = join.condition, join.options.rows is not None
     pairs = zip(on.left_keys, on.right_keys, strict=True)
+    left, right = tables(join.query)
     return PlannedJoin(
         name=view.name,
-        left=join.left,
-        right=join.right,
+        left=relation_as_written(left),
+        right=relation_as_written(right),
         type=HOW_WORDS[join.how],
-        keys=tuple(f"{pql_sql(a)} = {pql_sql(b)}" for a, b in pairs),
+        keys=tuple(f"{as_written(a)} = {as_written(b)}" for a, b in pairs),
         window=_window(join, stage),
         before_us=on.before_us,
         after_us=on.after_us,
@@ -119,6 +140,8 @@ def _join(program: Program, view: CreateView, stage: JoinStage) -> PlannedJoin:
         counted=counted,
         finds=_finds(program, join) if on.is_theta else _window_lines(stage),
         within=isinstance(stage.join_kind, WindowedJoin),
+        left_alias=table_as_written(left),
+        right_alias=table_as_written(right),
     )
 
 
@@ -144,12 +167,12 @@ def _finds(program: Program, join: JoinView) -> tuple[str, ...]:
     known = [node for node in conditions if is_evaluated(node, names, environment)]
     bands, rest = bands_in(known, names, environment)
     compiled = [node for node in rest if is_compiled(node, names, environment)]
-    after = [pql_sql(node) for node in conditions if node not in known]
+    after = [as_written(node) for node in conditions if node not in known]
     return tuple(
         access_words(
             [found_band_words(band) for band in bands],
-            [pql_sql(node) for node in compiled],
-            [pql_sql(node) for node in rest if node not in compiled],
+            [as_written(node) for node in compiled],
+            [as_written(node) for node in rest if node not in compiled],
             after,
             timed=join.options.rows is None,
         )

@@ -89,6 +89,27 @@ def depths(tokens: Sequence[Token]) -> list[int]:
     return found
 
 
+JOIN_WORDS = ("NATURAL", "INNER", "CROSS", "LEFT", "RIGHT", "FULL", "OUTER", "SEMI", "ANTI")
+"""What may precede JOIN. `LEFT` may also be a relation or a function, so only what leads to JOIN counts."""
+
+
+def starts_join(tokens: Sequence[Token], i: int) -> bool:
+    """Whether a join's words begin here, as in `LEFT OUTER JOIN`."""
+    while i < len(tokens) and word(tokens[i]) in JOIN_WORDS:
+        i += 1
+    return i < len(tokens) and tokens[i].token_type is TokenType.JOIN
+
+
+def join_numbers(tokens: Sequence[Token]) -> list[int]:
+    """The number, from 0, of the last join outside brackets whose JOIN precedes each token; -1 before all."""
+    found, number = [], -1
+    for token, level in zip(tokens, depths(tokens), strict=True):
+        found.append(number)
+        if level == 0 and token.token_type is TokenType.JOIN:
+            number += 1
+    return found
+
+
 def retyped(token: Token, kind: TokenType) -> Token:
     """The same word at the same place, as another kind of token."""
     return Token(kind, token.text, token.line, token.col, token.start, token.end, [])

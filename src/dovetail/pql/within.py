@@ -18,20 +18,31 @@ from dovetail.plan.nearest import did_you_mean
 from dovetail.plan.source import PqlText, Span
 from dovetail.plan.tree import all_of
 from dovetail.pql.select import parse_expression
-from dovetail.pql.tokens import Cursor, depths, span, word
+from dovetail.pql.tokens import Cursor, depths, join_numbers, span, starts_join, word
 
 _ENDS = ("WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT")
 
 
-def cut_within(source: PqlText, tokens: list[Token]) -> tuple[list[Token], exp.Expr | None]:
-    """The query's tokens without the clause, and the clause as a condition."""
-    level = depths(tokens)
-    for i, token in enumerate(tokens):
+def cut_within(source: PqlText, tokens: list[Token]) -> tuple[list[Token], dict[int, exp.Expr]]:
+    """The query's tokens without the clauses, and each clause as a condition, by the number of its join."""
+    level, numbers = depths(tokens), join_numbers(tokens)
+    kept: list[Token] = []
+    found: dict[int, exp.Expr] = {}
+    i = 0
+    while i < len(tokens):
+        token = tokens[i]
         after = word(tokens[i + 1]) if i + 1 < len(tokens) else ""
         if i == 0 or level[i] != 0 or word(token) != "WITHIN" or after.startswith("GROUP"):
+            kept.append(token)
+            i += 1
             continue
         stop = next(
-            (n for n in range(i, len(tokens)) if level[n] == 0 and word(tokens[n]) in _ENDS), len(tokens)
+            (
+                n
+                for n in range(i + 1, len(tokens))
+                if level[n] == 0 and (word(tokens[n]) in _ENDS or starts_join(tokens, n))
+            ),
+            len(tokens),
         )
         if not any(level[n] == 0 and tokens[n].token_type is TokenType.ON for n in range(i)):
             raise PqlError(
@@ -42,13 +53,14 @@ def cut_within(source: PqlText, tokens: list[Token]) -> tuple[list[Token], exp.E
         inner = Cursor(source, tokens[i + 1 : stop], tokens[stop - 1].end + 1)
         node = _clause(inner)
         node.meta.update({"start": token.start, "end": tokens[stop - 1].end})
-        return tokens[:i] + tokens[stop:], node
-    return tokens, None
+        found[max(numbers[i], 0)] = node
+        i = stop
+    return kept, found
 
 
-def with_condition(query: exp.Query, node: exp.Expr) -> None:
-    """Add the condition to the ON clause of the query's join."""
-    join = query.args["joins"][0]
+def with_condition(query: exp.Query, number: int, node: exp.Expr) -> None:
+    """Add the condition to the ON clause of one of the query's joins."""
+    join = query.args["joins"][number]
     join.set("on", all_of([join.args["on"], node]))
 
 

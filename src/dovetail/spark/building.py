@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructField, StructType, TimestampType
+from pyspark.sql.types import DataType, StructField, StructType, TimestampType
 
 from dovetail.engine.gates import Gates
 from dovetail.errors import PlanError
@@ -34,6 +34,7 @@ from dovetail.plan.physical import (
     Watermark,
 )
 from dovetail.plan.projection import plain_projection
+from dovetail.plan.shared import reserve
 from dovetail.spark.aggregate_end import with_watermark
 from dovetail.spark.arrow_types import spark_schema
 from dovetail.spark.inputs import read_input, read_rejects
@@ -186,18 +187,25 @@ class Builder:
         return BuiltStage(stage.name, rows, stage.output, after, stage, join=config)
 
     def _slice_sides(self, join: JoinStage) -> None:
-        """Both sides of a join with keys of common types, and their categories."""
+        """Both sides of a join with keys of common types, and their categories. A side that another join
+        shares is sliced already; the planner shares only where the types of the keys agree."""
         sides = [self._built[self._writers[name]] for name in (join.left, join.right)]
         outputs = [side.output for side in sides if isinstance(side.output, CategoryOutput)]
         left, right = (side.rows for side in sides)
         pairs = zip(*(output.keys for output in outputs), strict=True)
         types = [common_type(left, right, keys, join.name) for keys in pairs]
         for side, output in zip(sides, outputs, strict=True):
+            if side.validity is not None:
+                _require_keys(side, output, types, join.name)
+                continue
             assert output.time is not None
             require_time(side.rows, output.time, side.name)
             side.rows = sliced(side.rows, output.keys, output.time, types)
             side.validity = join.settings.validity
-            make_category(side.rows, self.home, output.category, output.buckets, output.compression, "side")
+            made = make_category(
+                side.rows, self.home, output.category, output.buckets, output.compression, "side"
+            )
+            reserve(self.plan, made, self.plan.application)
 
     def _require_types(self, stage: JoinStage) -> None:
         """What the join evaluates itself must have a meaning for the types of its columns."""
@@ -223,6 +231,22 @@ class Builder:
                 rows = with_watermark(self.spark, rows, watermark, self.home, self.plan.application, stage)
             rows.createOrReplaceTempView(f"`{view.name}`")
         return self.spark.sql(select)
+
+
+def _require_keys(side: BuiltStage, output: CategoryOutput, types: list[DataType], join: str) -> None:
+    found = [side.rows.schema[key].dataType for key in output.keys]
+    if found != types:
+        raise PlanError(
+            f"the keys of category {output.category} are {_types(found)}, "
+            f"and another join needs {_types(types)}",
+            where=f"join {join}",
+            expected="keys of the same types in all joins of one relation",
+            hint="declare the types of the columns in CREATE INPUT TABLE, or CAST the key in ON",
+        )
+
+
+def _types(types: list[DataType]) -> str:
+    return ", ".join(kind.simpleString() for kind in types)
 
 
 def _first_sentence(error: Exception) -> str:

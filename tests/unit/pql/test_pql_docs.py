@@ -1,4 +1,4 @@
-"""The reference page's own queries compile."""
+"""The queries of the pages compile, and what the pages show of them is what comes out."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.pql.compile import compile_pql
+from dovetail.plan.drawing.graph import graph_of
+from dovetail.plan.drawing.svg import draw_svg
+from dovetail.pql.check import check
+from dovetail.pql.compile import compile_pql, trace
 from dovetail.pql.ends import ARGUMENTS, FORMATS
 from dovetail.pql.parser import parse
 
-PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "pql.md").read_text()
+ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "docs" / "reference" / "pql.md").read_text()
 BLOCKS = re.findall(r"^ *```sql\n(.*?)^ *```", PAGE, flags=re.M | re.S)
 
 
@@ -40,3 +44,14 @@ def test_the_windows_compile(window: str) -> None:
 def test_the_grammar_names_every_storage_and_format() -> None:
     for word in (*ARGUMENTS, *(f'"{name}"' for name in FORMATS)):
         assert word in PAGE
+
+
+def test_the_page_about_many_streams_shows_what_check_and_plan_show() -> None:
+    page = (ROOT / "docs/how-to/many-streams.md").read_text()
+    query = page.split("```sql\n")[1].split("```")[0]
+    report = check(query)
+    assert report.summary is not None
+    assert page.split("```text\n")[1].split("```")[0] in "\n".join(report.summary.lines()) + "\n"
+    assert report.plan is not None
+    drawn = draw_svg(graph_of(trace(query)[-1][1], report.plan))
+    assert (ROOT / "docs/pictures/many-streams.svg").read_text() == drawn

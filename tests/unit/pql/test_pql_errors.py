@@ -81,6 +81,10 @@ def test_texts_that_do_not_parse(text: str, says: str) -> None:
     assert "where:    x.pql" in str(caught.value)
 
 
+def two(second: str, *, first: str = "l.k = r.k", how: str = "") -> str:
+    return f"CREATE VIEW v AS SELECT l.t FROM a l {how} JOIN b r ON {first} AND {WINDOW} {second};"
+
+
 VIEWS = {
     "CREATE VIEW v AS SELECT z FROM a;": "there is no column `z`",
     "CREATE VIEW v AS SELECT a.z FROM a;": "`a` has no column `z`",
@@ -111,10 +115,10 @@ VIEWS = {
         "l.k = r.k AND r.t BETWEEN l.t AND l.t + INTERVAL '1-2' YEAR TO MONTH"
     ): "not a number with one unit",
     join("l.k = r.k AND r.t BETWEEN l.t AND l.t + INTERVAL 1 FORTNIGHT"): "",
-    join("l.k = r.y AND " + WINDOW): "the two sides of the key can never be equal: a.k is STRING, b.y is INT",
+    join("l.k = r.y AND " + WINDOW): "the two sides of the key can never be equal: l.k is STRING, r.y is INT",
     join(
         "l.k = r.k AND r.y BETWEEN l.x - INTERVAL 1 MINUTE AND l.x + INTERVAL 1 MINUTE"
-    ): "timestamp_seconds(a.x)",
+    ): "timestamp_seconds(l.x)",
     join("l.k = r.k AND 1 = 2 AND " + WINDOW): "reads no column",
     join("l.k = r.k AND l.x > 1 AND " + WINDOW, "LEFT"): "put it in WHERE",
     join("l.k = r.k AND l.x > 1 AND " + WINDOW, "FULL"): "put it in WHERE",
@@ -163,7 +167,22 @@ VIEWS = {
     + ";": "the planner uses such names itself",
     "CREATE VIEW v AS SELECT l.t FROM a l JOIN b r ON l.k = r.k AND "
     + WINDOW
-    + " JOIN a z ON z.k = r.k;": "one join per query",
+    + " JOIN a z ON z.k = r.k;": "no time window",
+    two("JOIN a r ON r.k = l.k"): "two relations of the query are called `r`",
+    two("JOIN a z ON z.k = l.k AND z.t BETWEEN q.t AND q.t"): "there is no relation `q`",
+    two("JOIN a z ON z.k = l.q"): "`a` has no column `q`",
+    two("JOIN a z ON z.x > 'a' AND l.y = z.k", first="r.k = z.k"): "`z` is joined later",
+    two("JOIN a z ON z.k = r.k AND z.t BETWEEN l.t AND l.t", first="l.k = r.y"): "l.k is STRING, r.y is INT",
+    two("JOIN a z ON z.k = r.y AND z.t BETWEEN l.t AND l.t"): "r.y is INT, z.k is STRING",
+    two("LEFT JOIN a z ON z.k = r.k AND r.y > 1 AND z.t BETWEEN l.t AND l.t"): "`r.y > 1` reads only",
+    two("JOIN a z ON z.k = r.k AND z.t BETWEEN l.t AND l.t", how="SEMI"): "no columns of `r`",
+    two("JOIN a z ON z.k = r.k AND z.t > r.t - INTERVAL 1 DAY"): "z.t <= r.t + INTERVAL",
+    two("JOIN a z ON z.k = r.k WITHIN TUMBLING '1 day'", how="RIGHT"): "a row may be without `l` here",
+    two("JOIN a z USING (k)"): "USING is not available",
+    two("JOIN a z WITHIN TUMBLING '1 day'"): "",
+    two("JOIN a z ON z.k = r.k AND z.t BETWEEN l.t AND l.t WITH (buckets = 1) WITH (tasks = 1)"): "two WITH",
+    two("JOIN a z ON z.k = r.k AND z.t BETWEEN l.t AND l.t WITH (bukets = 1)"): "did you mean `buckets`?",
+    two("JOIN a z ON z.k = r.k AND z.t BETWEEN l.t AND l.t WITH (window = ROWS 9)"): "without an equality",
     "CREATE VIEW v AS SELECT l.t FROM (SELECT t, k FROM a) l JOIN b r ON l.k = r.k AND "
     + WINDOW
     + ";": "put each subquery into a view",
@@ -178,6 +197,7 @@ def test_views_that_mean_nothing(view: str, says: str, program: Callable[..., st
     with pytest.raises(DovetailError) as caught:
         compile_pql(program(view), name="x.pql")
     assert says in str(caught.value)
+    assert "_with_" not in str(caught.value), "the name of a view that the planner made"
     assert "where:    x.pql:4:" in str(caught.value)
     assert "^" in str(caught.value)
 

@@ -188,7 +188,7 @@ def test_a_side_without_a_known_time_must_name_it() -> None:
     report = check(
         unclear.format(items="1 AS one", how="", on="a.k = b.k", within="WITHIN TUMBLING '1 second'")
     )
-    assert "which column of `l` is its event time, `at` or `until`?" in str(report.errors[0])
+    assert "which column of `a` is its event time, `at` or `until`?" in str(report.errors[0])
     assert "OF l.time, r.time" in str(report.errors[0])
 
 

@@ -12,6 +12,7 @@ from dovetail.model.estimate_spec import EstimateSpec
 from dovetail.model.join_kind import IntervalJoin, JoinKind, ThetaJoin, WindowedJoin
 from dovetail.model.theta import Term, Theta
 from dovetail.plan.consumers import consumers
+from dovetail.plan.delays import JoinDelays, delays
 from dovetail.plan.dialect import pql_sql
 from dovetail.plan.functions import TIME_WINDOWS
 from dovetail.plan.interval_literal import words
@@ -77,6 +78,7 @@ def graph_of(program: Program, plan: Plan) -> Graph:
     graph = Graph(plan.application)
     tables = [statement for statement in program if isinstance(statement, CreateTable)]
     by_output = {table.storage.category: table for table in tables}
+    late = delays(plan)
     for stage in plan.stages:
         table = program.get(stage.name)
         if not isinstance(table, CreateTable):
@@ -87,7 +89,7 @@ def graph_of(program: Program, plan: Plan) -> Graph:
         if table is None:
             assert isinstance(stage, JoinStage)
             table = _table_of_join(program, stage)
-        _add_stage(graph, program, stage, table)
+        _add_stage(graph, program, stage, table, late)
     return graph
 
 
@@ -97,7 +99,9 @@ def _table_of_join(program: Program, stage: JoinStage) -> CreateTable:
     return next(reader for reader in consumers(program, join) if isinstance(reader, CreateTable))
 
 
-def _add_stage(graph: Graph, program: Program, stage: Stage, table: CreateTable) -> None:
+def _add_stage(
+    graph: Graph, program: Program, stage: Stage, table: CreateTable, late: dict[str, JoinDelays]
+) -> None:
     if isinstance(stage, SlicerStage):
         side = isinstance(stage.output, CategoryOutput) and stage.output.time is not None
         view, _, which = stage.name.rpartition(".")
@@ -107,7 +111,8 @@ def _add_stage(graph: Graph, program: Program, stage: Stage, table: CreateTable)
         for source in stage.inputs:
             graph.edge(graph.add(_input_node(source)), last)
     else:
-        join = graph.add(Node(f"join {stage.name}", "join", f"{stage.name}: join", _join_lines(stage)))
+        lines = (*_join_lines(stage), *_delay_lines(late[stage.name]))
+        join = graph.add(Node(f"join {stage.name}", "join", f"{stage.name}: join", lines))
         for category in (stage.left, stage.right):
             graph.edge(graph.add(Node(f"category {category}", "category", category)), join)
         title = f"{stage.name if isinstance(stage.output, CategoryOutput) else table.name}: post-join slicer"
@@ -162,6 +167,20 @@ def _join_lines(stage: JoinStage) -> tuple[str, ...]:
         else f"delay    {left}"
         if left == right
         else f"delay    left {left}, right {right}",
+    )
+
+
+def _delay_lines(join: JoinDelays) -> tuple[str, ...]:
+    if join.counted:
+        return ()
+    rows = {"pairs": join.pairs, "left alone": join.left_alone, "right alone": join.right_alone}
+    outs = {what: delay.words() for what, delay in rows.items() if delay is not None}
+    same = len(set(outs.values())) == 1
+    said = next(iter(outs.values())) if same else ", ".join(f"{what} {delay}" for what, delay in outs.items())
+    held = join.left_held.words(), join.right_held.words()
+    return (
+        f"out by   {said}",
+        f"holds    {held[0]}" if held[0] == held[1] else f"holds    left {held[0]}, right {held[1]}",
     )
 
 

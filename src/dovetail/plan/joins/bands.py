@@ -9,10 +9,9 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-from dovetail.plan.dialect import pql_sql
 from dovetail.plan.functions import arguments, function_name
 from dovetail.plan.interval_literal import NotAnInterval, interval_us
-from dovetail.plan.tree import Signed, comparisons, side_of, terms_of
+from dovetail.plan.tree import Signed, as_written, comparisons, side_of, terms_of
 from dovetail.plan.types import Environment, family, type_of
 from dovetail.predicates import bands
 from dovetail.predicates.bands import Reads
@@ -37,7 +36,7 @@ def sum_words(terms: Sequence[Signed]) -> str:
     """`x - y`, as it would be written."""
     words = ""
     for sign, term in terms:
-        text = pql_sql(term)
+        text = as_written(term)
         words += f" {'+' if sign > 0 else '-'} {text}" if words else f"{'' if sign > 0 else '-'}{text}"
     return words
 

@@ -28,7 +28,7 @@ from dovetail.plan.joins.windows import WindowClause, is_window, read_window, re
 from dovetail.plan.scope import tables
 from dovetail.plan.source import span_of
 from dovetail.plan.statements import CreateView, Program
-from dovetail.plan.tree import comparisons, conjuncts, side_of, terms_of
+from dovetail.plan.tree import as_written, comparisons, conjuncts, side_of, terms_of
 
 WINDOW_EXAMPLE = "r.time BETWEEN l.time - INTERVAL '3 minutes' AND l.time + INTERVAL '3 minutes'"
 JOIN_TYPES: dict[str, JoinType] = {
@@ -223,7 +223,7 @@ def _sort_in(program: Program, node: exp.Expr, names: tuple[str, str], parts: _P
         return
     if reads_bounds(node):
         raise program.plan_error(
-            f"`{pql_sql(node)[:60]}` reads the window's bounds, which are known only after the join",
+            f"`{as_written(node)[:60]}` reads the window's bounds, which are known only after the join",
             node,
             hint="put it in WHERE",
         )
@@ -235,7 +235,7 @@ def _sort_in(program: Program, node: exp.Expr, names: tuple[str, str], parts: _P
         if isinstance(node, exp.Boolean) and node.this:
             return
         raise program.plan_error(
-            f"`{pql_sql(node)[:60]}` in the ON condition reads no column",
+            f"`{as_written(node)[:60]}` in the ON condition reads no column",
             node,
             expected="equalities, a window, and conditions on columns",
             hint="leave it out",
@@ -320,7 +320,7 @@ def _bounded(program: Program, on: exp.Expr, parts: _Parts) -> JoinCondition:
             f"the join has {len(chosen)} windows, over different times",
             chosen[1][0].node,
             expected="one window: one time of the left side and one of the right",
-            hint=f"the first is over {pql_sql(chosen[0][0].left)} and {pql_sql(chosen[0][0].right)}",
+            hint=f"the first is over {as_written(chosen[0][0].left)} and {as_written(chosen[0][0].right)}",
         )
     if not chosen:
         raise program.plan_error(
@@ -340,7 +340,7 @@ def _bounded(program: Program, on: exp.Expr, parts: _Parts) -> JoinCondition:
             f"the join window has no {missing} bound",
             window[0].node,
             expected="both bounds, so that the join can discard old rows",
-            hint=f"add AND {pql_sql(right)} {sign.format(pql_sql(left))} INTERVAL '3 minutes'",
+            hint=f"add AND {as_written(right)} {sign.format(as_written(left))} INTERVAL '3 minutes'",
         )
     lower, upper = max(lows), min(highs)
     if lower > upper:

@@ -11,11 +11,10 @@ from typing import NamedTuple
 from sqlglot import exp
 
 from dovetail.model.interval import JoinType, Match
-from dovetail.plan.dialect import pql_sql
 from dovetail.plan.joins.condition import JoinView
 from dovetail.plan.joins.windows import reads_bounds
 from dovetail.plan.statements import Program
-from dovetail.plan.tree import conjuncts, side_of
+from dovetail.plan.tree import as_written, conjuncts, side_of
 
 ON_BEFORE: dict[str, tuple[JoinType, ...]] = {
     "left": ("inner", "right", "semi"),
@@ -67,24 +66,25 @@ def filters(program: Program, join: JoinView) -> Filters:
 
 def _not_in_on(program: Program, node: exp.Expr, side: str, how: JoinType) -> Exception:
     return program.plan_error(
-        f"`{pql_sql(node)[:80]}` reads only the {side} side, whose unmatched rows a {how.upper()} join keeps",
+        f"`{as_written(node)[:80]}` reads only the {side} side, "
+        f"whose unmatched rows a {how.upper()} join keeps",
         node,
         expected="in ON: equalities, the window, and conditions on a side whose unmatched rows are dropped",
         hint="to drop the rows, put it in WHERE; to keep them unmatched, make it part of the key, as in "
-        f"IF({pql_sql(node)[:40]}, key, NULL) = key",
+        f"IF({as_written(node)[:40]}, key, NULL) = key",
     )
 
 
 def _both_sides(program: Program, node: exp.Expr, how: JoinType, match: Match) -> Exception:
     if how == "inner":
         return program.plan_error(
-            f'`{pql_sql(node)[:80]}` reads both sides, but match = "{match}" picks before it is known',
+            f'`{as_written(node)[:80]}` reads both sides, but match = "{match}" picks before it is known',
             node,
             expected="equalities and one window",
             hint='use match = "all", or put the condition in WHERE if it may drop the picked pair',
         )
     return program.plan_error(
-        f"`{pql_sql(node)[:80]}` reads both sides and is neither an equality nor the window",
+        f"`{as_written(node)[:80]}` reads both sides and is neither an equality nor the window",
         node,
         expected=f"for a {how.upper()} join: equalities, one window, conditions on one side",
         hint="only an INNER join can have such a condition in ON; otherwise put it in WHERE",

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from dovetail.model.compression import Compression
-from dovetail.plan.dialect import call, cast_to, pql_sql
+from dovetail.plan.dialect import call, cast_to
 from dovetail.plan.joins.columns import Carried
 from dovetail.plan.joins.condition import JoinCondition
 from dovetail.plan.physical import ScribeSource
@@ -27,7 +27,7 @@ from dovetail.plan.statements import (
     Statement,
     Storage,
 )
-from dovetail.plan.tree import column, named, passed_on, select
+from dovetail.plan.tree import as_written, column, named, passed_on, select
 from dovetail.plan.types import Environment, common_type, family, is_timestamp, type_of
 
 
@@ -88,11 +88,11 @@ def keys_of_one_type(
             common = common_type(types[0], types[1])
             if common is None:
                 raise program.plan_error(
-                    f"the two sides of the key can never be equal: {pql_sql(left)} is {types[0]}, "
-                    f"{pql_sql(right)} is {types[1]}",
+                    f"the two sides of the key can never be equal: {as_written(left)} is {types[0]}, "
+                    f"{as_written(right)} is {types[1]}",
                     right,
                     expected="types of one kind",
-                    hint=f"cast one side: CAST({pql_sql(left)} AS {types[1]}) = {pql_sql(right)}",
+                    hint=f"cast one side: CAST({as_written(left)} AS {types[1]}) = {as_written(right)}",
                 )
             left_keys.append(left if types[0] == common else cast_to(left, common))
             right_keys.append(right if types[1] == common else cast_to(right, common))
@@ -109,7 +109,7 @@ def time_as_timestamp(program: Program, time: exp.Expr, environment: Environment
         return time
     if type_ is None or family(type_) in ("time", "string"):
         return cast_to(time, "TIMESTAMP")
-    text = pql_sql(time)
+    text = as_written(time)
     numeric = family(type_) == "number"
     raise program.plan_error(
         f"the window needs times, but {text} is {type_}",

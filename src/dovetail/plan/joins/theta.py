@@ -23,7 +23,7 @@ from dovetail.plan.joins.bands import FoundBand, bands_in
 from dovetail.plan.joins.condition import JoinView
 from dovetail.plan.joins.expressions import FUNCTIONS, expression_of, is_evaluated, operands_out
 from dovetail.plan.statements import Program
-from dovetail.plan.tree import Signed, column
+from dovetail.plan.tree import Signed, as_written, column
 from dovetail.plan.types import Environment
 
 
@@ -103,7 +103,7 @@ def _not_known(program: Program, join: JoinView, condition: exp.Expr) -> PlanErr
     how = join.how.upper()
     kind = f"a {how} join" if how != "INNER" else f'a join with match = "{join.options.match}"'
     return program.plan_error(
-        f"`{pql_sql(condition)[:80]}` reads both sides, and the join cannot evaluate it",
+        f"`{as_written(condition)[:80]}` reads both sides, and the join cannot evaluate it",
         condition,
         expected="comparisons, AND, OR, NOT, arithmetic, CASE, IN, BETWEEN, IS NULL, or one of "
         + ", ".join(FUNCTIONS),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from dovetail.plan.rules.chain_joins import chain_joins
 from dovetail.plan.rules.check_queries import check_queries
 from dovetail.plan.rules.eliminate_aliases import eliminate_aliases
 from dovetail.plan.rules.expand_stars import expand_stars
@@ -13,6 +14,7 @@ from dovetail.plan.rules.lift_windows import lift_windows
 from dovetail.plan.rules.name_window_times import name_window_times
 from dovetail.plan.rules.order_statements import order_statements
 from dovetail.plan.rules.resolve_names import resolve_names
+from dovetail.plan.rules.share_sides import share_sides
 from dovetail.plan.rules.split_joins import split_joins
 from dovetail.plan.rules.turn_right_joins import turn_right_joins
 from dovetail.plan.statements import Program
@@ -27,8 +29,10 @@ RULES: tuple[Rule, ...] = (
     resolve_names,
     eliminate_aliases,
     name_window_times,
+    chain_joins,
     lift_windows,
     turn_right_joins,
     infer_types,
     split_joins,
+    share_sides,
 )

@@ -1,6 +1,6 @@
 """What a query may contain. Changes nothing; refuses what streams cannot do.
 
-A view has at most one join, at its top level. Only a table may aggregate, over a time window. Nothing may
+Joins are at the top level of a view or table. Only a table may aggregate, over a time window. Nothing may
 need the end of the stream (ORDER BY, LIMIT, DISTINCT, window functions).
 """
 
@@ -80,21 +80,16 @@ def _joins(program: Program, statement: CreateView | CreateTable) -> None:
     if not joins:
         return
     top = query.args.get("joins") or [] if isinstance(query, exp.Select) else []
-    if len(joins) > 1:
+    nested = [join for join in joins if not any(join is other for other in top)]
+    if nested or not is_simple(query):
         raise program.plan_error(
-            f"the query has {len(joins)} joins",
-            joins[1],
-            expected="one join per query",
-            hint="join two streams in a view, and join that view with the third stream in another",
-        )
-    if joins[0] not in top or not is_simple(query):
-        raise program.plan_error(
-            "a streaming join must be at the top level of a query and join two relations by name",
-            joins[0],
-            expected="SELECT ... FROM a JOIN b ON ...",
+            "a streaming join must be at the top level of a query and join relations by name",
+            (nested or joins)[0],
+            expected="SELECT ... FROM a JOIN b ON ... JOIN c ON ...",
             hint="put each subquery into a view of its own",
         )
-    _join_kind(program, joins[0])
+    for join in joins:
+        _join_kind(program, join)
     for clause in ("group", "having"):
         if query.args.get(clause) is not None:
             raise program.plan_error(

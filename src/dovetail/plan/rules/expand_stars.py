@@ -35,10 +35,7 @@ def _expand(program: Program, query: exp.Query, schema: Schema) -> exp.Query:
             "`*` cannot be expanded in a query of this shape", stars[0], hint="name the columns one by one"
         )
     made = query.copy()
-    join = made.args["joins"][0] if made.args.get("joins") else None
-    visible = sides(made, schema)
-    if join is not None and join.kind.upper() in ("SEMI", "ANTI"):
-        visible = visible[:1]
+    visible = [side for side in sides(made, schema) if not side.hidden]
     items: list[exp.Expr] = []
     for item in made.expressions:
         items.extend(_columns(program, item, visible) if _is_star(item) else [item])

@@ -211,6 +211,8 @@ class _Query:
 
     def _place(self, node: exp.Expr) -> Place | None:
         node = node.unnest()
+        if isinstance(node, exp.Case) and len(node.args["ifs"]) == 1 and not node.args.get("default"):
+            node = node.args["ifs"][0].args["true"]  # the value, or NULL
         return self.place_of(node) if isinstance(node, exp.Column) else None
 
     def _hint(self, node: exp.Expr, rank: Rank, type_: str) -> None:

@@ -77,27 +77,33 @@ class _Scope:
         self.program, self.statement, self.problems = program, statement, problems
         self.query = query.copy()
         self.sides = sides(self.query, schema)
-        join = self.query.args["joins"][0] if self.query.args.get("joins") else None
-        self.left_only = join is not None and join.kind.upper() in ("SEMI", "ANTI")
-        on = join.args.get("on") if join is not None else None
-        self.windowed = on is not None and any(is_window(node) for node in on.walk())
+        self.visible = [side for side in self.sides if not side.hidden]
+        joins = self.query.args.get("joins") or []
+        conditions = [join.args["on"] for join in joins if join.args.get("on") is not None]
+        self.windows_within = sum(any(is_window(node) for node in on.walk()) for on in conditions)
         self.items: dict[str, exp.Expr] = {}
         grouped = self.query.args.get("group")
         self.windows = (
             {function_name(item) for item in grouped.expressions} & set(TIME_WINDOWS) if grouped else set()
         )
-        if len(self.sides) == 2 and self.sides[0].alias.lower() == self.sides[1].alias.lower():
-            raise program.error(
-                f"both sides of the join are called `{self.sides[0].alias}`",
-                join,
-                hint="give them aliases: FROM t AS a JOIN t AS b",
-            )
+        seen: set[str] = set()
+        for number, side in enumerate(self.sides):
+            if side.alias.lower() in seen:
+                raise program.error(
+                    f"both sides of the join are called `{side.alias}`"
+                    if len(self.sides) == 2
+                    else f"two relations of the query are called `{side.alias}`",
+                    joins[number - 1],
+                    hint="give them aliases: FROM t AS a JOIN t AS b",
+                )
+            seen.add(side.alias.lower())
 
     def resolved(self, warnings: list[str]) -> exp.Select:
         items = []
         for position, item in enumerate(self.query.expressions):
             name = item.output_name
-            made = self._rewrite(item.unalias() if isinstance(item, exp.Alias) else item, inline=True)
+            bare = item.unalias() if isinstance(item, exp.Alias) else item
+            made = self._rewrite(bare, self.visible, inline=True)
             if not name:
                 name = f"_c{position}"
                 span = span_of(item)
@@ -120,21 +126,24 @@ class _Scope:
             if clause in ("expressions", "from_") or not isinstance(value, (exp.Expr, list)):
                 continue
             if clause == "joins":
-                join = value[0]
-                if join.args.get("on") is not None:
-                    join.set("on", self._rewrite(join.args["on"], inline=False, everything=True))
+                for number, join in enumerate(value):
+                    if join.args.get("on") is not None:
+                        # ON reads the relations before it, and its own, even if SEMI or ANTI hides that.
+                        before = [side for side in self.sides[: number + 1] if not side.hidden]
+                        visible = [*before, self.sides[number + 1]]
+                        join.set("on", self._rewrite(join.args["on"], visible, inline=False))
             elif isinstance(value, exp.Expr):
-                self.query.set(clause, self._rewrite(value, inline=clause != "where"))
+                self.query.set(clause, self._rewrite(value, self.visible, inline=clause != "where"))
         self.query.set("expressions", items)
         return self.query
 
-    def _rewrite(self, tree: exp.Expr, *, inline: bool, everything: bool = False) -> exp.Expr:
+    def _rewrite(self, tree: exp.Expr, visible: list[FromItem], *, inline: bool) -> exp.Expr:
         tree = tree.copy()
         for column in list(tree.find_all(exp.Column)):
             if isinstance(column.this, exp.Star):
                 continue
             try:
-                found = self._find(column, inline, everything)
+                found = self._find(column, visible, inline)
             except PqlError as error:
                 self.problems.add(self.statement, error)
                 continue
@@ -144,9 +153,8 @@ class _Scope:
                 column.replace(found)
         return tree
 
-    def _find(self, column: exp.Column, inline: bool, everything: bool) -> exp.Expr:
+    def _find(self, column: exp.Column, visible: list[FromItem], inline: bool) -> exp.Expr:
         parts = list(column.parts)
-        visible = self.sides[:1] if self.left_only and not everything else self.sides
         if len(parts) > 1:
             for side in visible:
                 spelled = side.spelled(parts[1].name)
@@ -165,7 +173,13 @@ class _Scope:
         name = parts[0].name.lower()
         if name in self.windows:
             return column.copy()
-        if name in BOUNDS and len(parts) == 1 and self.windowed:
+        if name in BOUNDS and len(parts) == 1 and self.windows_within:
+            if self.windows_within > 1:
+                raise self.program.error(
+                    f"`{name}` is ambiguous: {self.windows_within} joins of the query have WITHIN",
+                    column,
+                    hint="put the join whose windows you want into a view of its own, and select it there",
+                )
             return _bound_of_window(name, column)
         if inline and name in self.items and len(parts) == 1:
             made = self.items[name].copy()
@@ -177,6 +191,13 @@ class _Scope:
     ) -> PqlError:
         if len(parts) > 1 and qualifies:
             side = qualifies[0]
+            if side not in visible and not side.hidden:
+                return self.program.error(
+                    f"`{side.alias}` is joined later, and this ON cannot read it yet",
+                    column,
+                    expected=f"relations up to this join: {', '.join(one.alias for one in visible)}",
+                    hint=f"move the condition to the ON of `{side.alias}`, or the join further down",
+                )
             if side not in visible:
                 return self.program.error(
                     f"a LEFT SEMI or LEFT ANTI join returns no columns of `{side.alias}`",

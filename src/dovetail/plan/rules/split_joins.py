@@ -170,7 +170,8 @@ class _Split:
             for c in columns.carried.values()
         ]
         query = exp.Select(expressions=items, from_=exp.From(this=table(left)), joins=[join])
-        return CreateView(name, query, spelled_out(self.view.options, self.join.kind), self.view.span)
+        options = spelled_out(self.view.options, self.join.kind)
+        return CreateView(name, query, options, self.view.span, part_of=self.view.name)
 
     def _post(
         self, joined: str, items: list[exp.Alias], conditions: list[exp.Expr], fused: bool

@@ -155,13 +155,15 @@ def _spark_log(home: str, application: str) -> Path:
 
 
 def compile_file(path: Path, home: str) -> Plan:
-    """The physical plan of a PQL file, with the column types its sources know."""
-    from dovetail.pql.compile import compile_program
+    """The physical plan of a PQL file, with the column types its sources know. An application that an earlier
+    release started keeps the shape of its plan."""
+    from dovetail.plan.claim import kept
+    from dovetail.pql.compile import plans_of, trace_program
     from dovetail.pql.parser import parse
     from dovetail.spark.inputs import known_types
 
     program = parse(read_pql(path), name=str(path))
-    return compile_program(program, known_types(program, home))
+    return kept(home, plans_of(trace_program(program, known_types(program, home))))
 
 
 def _settings(pairs: list[str]) -> dict[str, str]:
