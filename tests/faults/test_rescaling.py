@@ -112,5 +112,5 @@ def test_the_index_of_the_old_grouping_gives_its_memory_back() -> None:
             step(tasks)
             groups = {f"{task}-of-{tasks}" for task in range(tasks)}
             assert {file.parent.name for file in join.index.rglob("*.ring")} == groups
-            mapped = {name.split("/")[-2] for name in live_index._attached if name.startswith(str(home))}
+            mapped = {name.split("/")[-2] for name in live_index.MAPPED if name.startswith(str(home))}
             assert mapped == groups

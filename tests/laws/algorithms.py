@@ -74,7 +74,7 @@ class IntervalStep:
             keys.update((row.id, row.key) for row in rows)
         until = Times(*(int(max(INT64.min, min(INT64.max, time))) for time in new.until))
         real = (None, None) if self.hashing.exact else (self._same_key, self._key_labels)
-        out = step(self.state, self._arrivals(new.left), self._arrivals(new.right), until, *real)
+        out = step(self.state, self.arrivals(new.left), self.arrivals(new.right), until, *real)
         self.counts = out.counts
         rows = list(zip(out.left.tolist(), out.right.tolist(), strict=True))
         rows += [(row, None) for row in out.left_alone.tolist()]
@@ -85,7 +85,7 @@ class IntervalStep:
     def waiting(self) -> tuple[int, int]:
         return self.state.left_rows, self.state.right_rows
 
-    def _arrivals(self, rows: Iterable[Row]) -> Arrivals:
+    def arrivals(self, rows: Iterable[Row]) -> Arrivals:
         columns = [
             (self.hashing.of(key or 0), NULL_KEY if key is None else NO_TIME if time is None else time, row)
             for key, time, row in rows
