@@ -10,9 +10,9 @@ Rows are written as in other stories; a line of them is one commit of one side. 
     why a | unmatched: ...      asks for the left rows of a key, `why row 0` for one
 
 Semicolons stand between what is on one line. Behind bars are pieces of the answer, in their order. First, as
-a whole line, the fate of a row, or in each of its windows, as programs get it: its status, why it did not match,
-by how many microseconds or rows, and in which step. Then the sentences that people read. A moment
-is written `t100`, in microseconds.
+a whole line, the fate of a row, or in each of its windows, as programs get it: its status, why it did not
+match, by how many microseconds or rows, and in which step. Then the sentences that people read. A moment is
+written `t100`, in microseconds.
 """
 
 from __future__ import annotations

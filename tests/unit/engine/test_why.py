@@ -26,7 +26,8 @@ from dovetail.model.join_kind import ThetaJoin, WindowedJoin
 from dovetail.model.theta import Constant, Operand, Operation, Theta
 from dovetail.model.theta_text import condition_text, conjuncts
 from dovetail.model.window_join import WindowJoin, hopping, session, tumbling
-from dovetail.service.words.why_words import AnyFate, fate_lines, heading, preface, to_json
+from dovetail.service.words.fate_words import AnyFate, fate_lines
+from dovetail.service.words.why_words import heading, preface, to_json
 from dovetail.why.why import Answer, why
 from laws.theta import CONDITIONS, EVEN, band, counting
 from unit.engine.stepping import Driven, ids
