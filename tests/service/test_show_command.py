@@ -49,6 +49,15 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return capsys.readouterr().err
 
 
+def test_a_plan_of_the_last_release_is_read() -> None:
+    """Its categories did not say how long they keep rows."""
+    plan = Plan("app", (SlicerStage("rows", (), (), "", ScribeSink("rows")),))
+    said = {**plan.to_json(), "version": 2}
+    for name in ("keep_us", "keep_bytes"):
+        del said["stages"][0]["output"][name]
+    assert Plan.from_json(said) == plan
+
+
 def test_the_newest_rows_of_committed_parquet_files(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
