@@ -26,14 +26,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from dovetail.errors import DovetailError, StateError
+from dovetail.log.homes.clocks import awake_s
 from dovetail.log.homes.filesystem import Store
-
-
-def _now_s() -> float:
-    """A clock that does not jump, and goes on while the machine is suspended, where there is one."""
-    if hasattr(time, "CLOCK_BOOTTIME"):
-        return time.clock_gettime(time.CLOCK_BOOTTIME)
-    return time.monotonic()
 
 
 def document(owner: str, renewals: int) -> bytes:
@@ -61,7 +55,7 @@ class Lease:
     what: str  # is held
     terms: Terms = field(default_factory=Terms)
     owner: str = field(default_factory=lambda: uuid.uuid4().hex)
-    clock: Callable[[], float] = _now_s
+    clock: Callable[[], float] = awake_s
     pause: Callable[[float], None] = time.sleep
     _over: threading.Event = field(default_factory=threading.Event)
     _lost: StateError | None = None
