@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from commands import run_command
 from dovetail.engine.measure import JoinMeasure
-from dovetail.service.cli import main as cli
 from dovetail.service.figures import RunFigures
 from dovetail.service.metrics import measured
 from spark.application import Application
@@ -56,9 +56,7 @@ def taken(application: Application, now: RunFigures, rows: int) -> bool:
 
 
 def scale(application: Application, *arguments: str) -> None:
-    with pytest.raises(SystemExit) as ended:
-        cli.main(["scale", "app", "--home", application.home, *arguments])
-    assert not ended.value.code
+    assert run_command("scale", "app", "--home", application.home, *arguments) == 0
 
 
 def hot(application: Application) -> bool:
@@ -96,8 +94,7 @@ def test_tasks_change_while_it_runs_and_no_row_does(
     scale(application, "--tasks", "auto", "--join", "fulls")
     feed(5)
     application.run(PQL)
-    with pytest.raises(SystemExit):
-        cli.main(["status", "app", "--home", application.home])
+    run_command("status", "app", "--home", application.home)
     said = capsys.readouterr().out
     assert "5 tasks (set by dovetail scale)" in said
     assert "2 tasks (set by the query's option tasks)" in said
