@@ -112,11 +112,14 @@ class PeakRss:
         self._root = root
         self._every_s = every_s
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._sample, daemon=True, name="peak-rss")
+        self._thread = threading.Thread(target=self._keep_sampling, daemon=True, name="peak-rss")
 
-    def _sample(self) -> None:
+    def sample(self) -> None:
+        self.bytes = max(self.bytes, tree_use(self._root).rss_bytes)
+
+    def _keep_sampling(self) -> None:
         while not self._stop.is_set():
-            self.bytes = max(self.bytes, tree_use(self._root).rss_bytes)
+            self.sample()
             self._stop.wait(self._every_s)
 
     def __enter__(self) -> PeakRss:

@@ -75,7 +75,7 @@ def figure_11(plan: Plan, work: Path, tell: Callable[[str], None], *, index_lost
     tell(f"writing a window of {plan.size.rows:,} rows")
     build(home, plan.size, next_step=False)
     recovery_join.take_window(home, index, plan.size)
-    feed, found = _Feed(home, plan), Figure11(plan.size.rows, plan.rows_per_s, index_lost)
+    feed, found = Feed(home, plan), Figure11(plan.size.rows, plan.rows_per_s, index_lost)
     process = _started(home, index)
     try:
         tell("waiting until the join keeps up")
@@ -100,11 +100,11 @@ def figure_11(plan: Plan, work: Path, tell: Callable[[str], None], *, index_lost
     finally:
         _kill(process)
         shutil.rmtree(index, ignore_errors=True)
-    _judge(found)
+    judge(found)
     return found
 
 
-class _Feed:
+class Feed:
     """Both streams, at a steady rate by the clock; what was not written in time is written later."""
 
     def __init__(self, home: Path, plan: Plan) -> None:
@@ -139,7 +139,7 @@ class _Feed:
         )
 
 
-def _sample(found: Figure11, pid: int, home: Path, index: Path, feed: _Feed, zero: float) -> None:
+def _sample(found: Figure11, pid: int, home: Path, index: Path, feed: Feed, zero: float) -> None:
     line = found.line
     now = rebuilding(recovery_join.config(home, index))
     line["s"].append(time.monotonic() - zero)
@@ -153,7 +153,7 @@ def _rings(index: Path) -> list[Path]:
     return [path for path in index.glob("*/*/*.ring") if path.exists()]
 
 
-def _judge(found: Figure11) -> None:
+def judge(found: Figure11) -> None:
     s, backlog = np.array(found.line["s"]), np.array(found.line["backlog_rows"])
     usual = backlog[s < 0].max() if (s < 0).any() else 0
     found.most_backlog_rows = int(backlog.max())

@@ -60,7 +60,7 @@ def run(home: Path, index: Path) -> None:
     start = done(home)
     with ProcessPoolExecutor(TASKS, get_context("spawn"), initializer=warm_worker) as pool:
         while True:
-            end = _planned(home, start) or planner.plan(start, tasks=TASKS)
+            end = planned(home, start) or planner.plan(start, tasks=TASKS)
             if end is start:
                 time.sleep(0.05)
                 continue
@@ -72,7 +72,7 @@ def run(home: Path, index: Path) -> None:
             start = end
 
 
-def _planned(home: Path, start: JoinOffset) -> JoinOffset | None:
+def planned(home: Path, start: JoinOffset) -> JoinOffset | None:
     """A step that was planned and not finished is run as it was planned."""
     planned = JoinOffset.from_json(json.loads((home / "steps/planned.json").read_bytes()))
     return planned if planned.step > start.step else None

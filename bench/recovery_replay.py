@@ -75,7 +75,7 @@ def replay(size: WindowSize, work: Path, repeat: int, tell: Callable[[str], None
                 forget_pages(home)
             lost = side_by_side(step_task, config, TASKS, held, after)
             rates.append(_rate("rebuild", cache, size.rows, [one.resume for one in lost]))
-            equal = equal and _same(live, lost, size.rows)
+            equal = equal and same_rows(live, lost, size.rows)
     lose_index(config)
     return Replay(size.rows, size.commits, TASKS, rates, equal)
 
@@ -85,7 +85,7 @@ def _rate(what: str, cache: str, rows: int, spent: list[Spent]) -> Rate:
     return Rate(what, cache, wall_s, cpu_s, rows / wall_s, rows / cpu_s)
 
 
-def _same(live: list[StepOutcome], lost: list[StepOutcome], rows: int) -> bool:
+def same_rows(live: list[StepOutcome], lost: list[StepOutcome], rows: int) -> bool:
     return (
         all(one.rebuilt for one in lost)
         and sum(one.held_rows for one in lost) == rows

@@ -61,3 +61,8 @@ def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'dovetail' has no attribute {name!r}")
     return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    """What completion offers: also what nobody has asked for yet."""
+    return ["__version__", *_HOMES]

@@ -57,7 +57,7 @@ def _offset(made: Specimen, path: Path, rng: random.Random) -> None:
     del said["checksum"]
     made_up = senseless(said, rng)
     if isinstance(made_up, dict):
-        made_up["checksum"] = offset._checksum(made_up)
+        made_up["checksum"] = offset.checksum_of(made_up)
     path.write_bytes(json.dumps(made_up).encode())
 
 
@@ -143,7 +143,7 @@ def _ring(made: Specimen, path: Path, rng: random.Random) -> None:
 
 
 def _mapped(data: bytes, capacity: int, with_best: bool) -> Ring:
-    offsets = live_index._layout(capacity, with_best)
+    offsets = live_index.ring_layout(capacity, with_best)
     kinds: tuple[Any, ...] = (np.int64, np.uint32, np.int64, ENTRY, np.int64, np.int64)
     spans = zip(offsets, offsets[1:], kinds, strict=False)
     return Ring(*(np.frombuffer(bytearray(data[low:high]), kind) for low, high, kind in spans))

@@ -24,9 +24,9 @@ from dovetail.errors import CorruptFile
 from dovetail.joins import rebuild_progress
 from dovetail.joins.rows.key_hash import hash_keys
 from dovetail.log import compaction, document, history
-from dovetail.log.cache import CACHES
 from dovetail.log.category import Category
 from dovetail.log.compaction import FileShape
+from dovetail.log.homes import lease
 from dovetail.log.homes.filesystem import open_store
 from dovetail.log.homes.lease import Lease
 from dovetail.log.limits import Limits, set_limits
@@ -122,7 +122,7 @@ def build(root: Path, seed: int) -> Specimen:
         store.replace(path, application_file.encode(compile_pql(named)))
     asked_tasks.ask(join, 3)
     store.make_folder("apps/app")
-    Lease(store, LEASE, "app")._write()
+    store.replace(LEASE, lease.document("somebody", 1))
     _spark_checkpoint(made.home / _CHECKPOINT.folder)
     _replays(made)
     near.build(made.near, seed)
@@ -215,10 +215,7 @@ def joined(join: JoinConfig, start: JoinOffset, end: JoinOffset) -> list[Any]:
 
 def forget() -> None:
     """What a process knows of files that it has read before: a new one knows nothing."""
-    for cache in CACHES:
-        cache.clear()
-    history._NEXT.clear()
-    history._SPANS.clear()
+    history.forget()
     live_index.unmap_all()
 
 
@@ -310,8 +307,7 @@ def use_progress(made: Specimen) -> Any:
 
 def use_lease(made: Specimen) -> Any:
     """It reads as somebody's, or as that of nobody who is alive; who wants it watches it in any case."""
-    found = Lease(open_store(made.join.home), LEASE, "app")._found()
-    assert found is not None
+    assert Lease(open_store(made.join.home), LEASE, "app").holder() is not None
     return None
 
 

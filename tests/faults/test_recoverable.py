@@ -6,10 +6,11 @@ from hypothesis import strategies as st
 
 import oracle
 from dovetail.engine.store import read_totals
+from dovetail.model.join_kind import MOST_TASKS
 from dovetail.model.share import HotKey
 from laws.algorithms import HASHINGS
 from laws.effort import examples
-from laws.recovering import RecoveringJoin, in_log_order, passing_home
+from laws.recovering import BUCKETS, RecoveringJoin, in_log_order, passing_home
 from oracle import ENDED
 from streams import MODES, Mode, Row, Step, Window, wild_schedules, windows
 
@@ -25,24 +26,45 @@ ACCIDENTS = (
 )
 
 
-@examples(usual=40, thorough=2000)
+@examples(usual=60, thorough=4000)
 @given(
     data=st.data(),
     schedule=wild_schedules(),
     window=windows(),
     mode=st.sampled_from(MODES),
     hashing=st.sampled_from(HASHINGS),
+    buckets=st.sampled_from((BUCKETS,) * 6 + (1, 7, MOST_TASKS)),
 )
-def test_recoverable(data, schedule, window, mode, hashing):
-    steps = in_log_order([*schedule, Step((), (), (ENDED, ENDED))], hashing)
+def test_recoverable(data, schedule, window, mode, hashing, buckets):
+    """Any number of tasks in every step, keys that become hot and cool down at any step, rows of either side
+    dealt out, accidents: what comes out is the same, and every row is counted once."""
+    steps = in_log_order([*schedule, Step((), (), (ENDED, ENDED))], hashing, buckets)
     expected = oracle.streaming_join(steps, *window, *mode)
+    hot_sets = sets_of_hot_keys(mode, hashing)
     with passing_home() as home:
-        join = RecoveringJoin(home, window, mode, hashing)
-        tasks = 1
+        join = RecoveringJoin(home, window, mode, hashing, buckets=buckets)
+        tasks, hot = 1, []
         for n, step in enumerate(steps):
-            tasks = data.draw(st.sampled_from((tasks, tasks, 1, 2, 3)))
+            drawn = st.sampled_from((tasks, tasks, 1, 2, 3, 8, MOST_TASKS)) | st.integers(1, MOST_TASKS)
+            tasks = min(buckets, data.draw(drawn))
+            hot = data.draw(st.sampled_from((hot, None)))
+            hot = data.draw(hot_sets) if hot is None else hot
             accident = data.draw(st.sampled_from(ACCIDENTS))
-            assert join.step(step, tasks, accident) == expected[n], (n, tasks, accident)
+            assert join.step(step, tasks, accident, hot) == expected[n], (n, tasks, accident, hot)
+        if hashing.exact:
+            totals = read_totals(join.config, join.offset)
+            assert totals["left_in"] == sum(len(step.left) for step in steps)
+            assert totals["right_in"] == sum(len(step.right) for step in steps)
+            assert (totals["open_rows"], totals["retained_rows"]) == (0, 0)
+
+
+def sets_of_hot_keys(mode, hashing):
+    """Keys that may be hot: none with lone right rows, whose partners must all be in one task."""
+    if mode.how in ("right", "full"):
+        return st.just([])
+    sides = ("left", "right") if (mode.how, mode.match) == ("inner", "all") else ("left",)
+    keys = [HotKey(hash, side) for hash in sorted({hashing.of(key) for key in range(3)}) for side in sides]
+    return st.lists(st.sampled_from(keys), max_size=3, unique_by=lambda key: key.hash)
 
 
 @examples(usual=25, thorough=1000)
@@ -64,37 +86,6 @@ def test_recoverable_with_caps(data, schedule, window, mode, hashing, caps):
         for n, step in enumerate(steps):
             tasks, accident = data.draw(st.sampled_from((1, 2, 3))), data.draw(st.sampled_from(ACCIDENTS))
             assert join.step(step, tasks, accident) == expected[n], (n, tasks, accident)
-
-
-@examples(usual=40, thorough=2000)
-@given(
-    data=st.data(),
-    schedule=wild_schedules(),
-    window=windows(),
-    mode=st.sampled_from([mode for mode in MODES if mode.how not in ("right", "full")]),
-    hashing=st.sampled_from(HASHINGS),
-)
-def test_hot_keys_are_split_and_nothing_changes(data, schedule, window, mode, hashing):
-    """Keys become hot and cool down at any step, rows of either side are dealt out, tasks come and go,
-    accidents happen: what comes out is the same, and every row is counted once."""
-    steps = in_log_order([*schedule, Step((), (), (ENDED, ENDED))], hashing)
-    expected = oracle.streaming_join(steps, *window, *mode)
-    sides = ("left", "right") if (mode.how, mode.match) == ("inner", "all") else ("left",)
-    keys = [HotKey(hash, side) for hash in sorted({hashing.of(key) for key in range(3)}) for side in sides]
-    hot_sets = st.lists(st.sampled_from(keys), max_size=3, unique_by=lambda key: key.hash)
-    with passing_home() as home:
-        join = RecoveringJoin(home, window, mode, hashing)
-        tasks, hot = 1, []
-        for n, step in enumerate(steps):
-            tasks = data.draw(st.sampled_from((tasks, tasks, 1, 2, 3)))
-            hot = data.draw(st.sampled_from((hot, None)))
-            hot = data.draw(hot_sets) if hot is None else hot
-            accident = data.draw(st.sampled_from(ACCIDENTS))
-            assert join.step(step, tasks, accident, hot) == expected[n], (n, tasks, accident, hot)
-        if hashing.exact:
-            totals = read_totals(join.config, join.offset)
-            assert totals["left_in"] == sum(len(step.left) for step in steps)
-            assert totals["right_in"] == sum(len(step.right) for step in steps)
 
 
 def test_scaling_back_after_the_index_has_grown():

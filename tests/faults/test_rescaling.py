@@ -1,5 +1,6 @@
 """Rescalable: the number of tasks may be another in every step, 1 to 64, and nothing but the speed changes:
-not what comes out, not what is counted, and no more is kept than one grouping needs."""
+not what comes out, not what is counted (`test_recoverable.py` draws any number in every step), and no more is
+kept than one grouping needs."""
 
 from __future__ import annotations
 
@@ -7,57 +8,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import oracle
 from dovetail.engine import live_index
 from dovetail.engine.store import read_totals
-from dovetail.model.share import HotKey
 from laws.algorithms import HASHINGS, Hashing
-from laws.effort import examples
 from laws.recovering import RecoveringJoin, in_log_order, passing_home
 from oracle import ENDED
-from streams import MODES, Mode, Row, Step, Window, wild_schedules, windows
+from streams import Mode, Row, Step, Window
 
 MOST = 64
-
-
-@examples(usual=12, thorough=1500)
-@given(
-    data=st.data(),
-    schedule=wild_schedules(),
-    window=windows(),
-    mode=st.sampled_from(MODES),
-    hashing=st.sampled_from(HASHINGS),
-    buckets=st.sampled_from((1, 2, 7, 33, MOST)),
-)
-def test_any_number_of_tasks_in_every_step(data, schedule, window, mode, hashing, buckets):
-    """Hot keys too, where the join may split them, and workers that have to begin without their index."""
-    steps = in_log_order([*schedule, Step((), (), (ENDED, ENDED))], hashing, buckets)
-    expected = oracle.streaming_join(steps, *window, *mode)
-    hot_sets = sets_of_hot_keys(mode, hashing)
-    with passing_home() as home:
-        join = RecoveringJoin(home, window, mode, hashing, buckets=buckets)
-        for n, step in enumerate(steps):
-            tasks = min(buckets, data.draw(st.sampled_from((1, 2, 3, 8, MOST)) | st.integers(1, MOST)))
-            hot = data.draw(hot_sets)
-            accident = data.draw(st.sampled_from(("none", "none", "the index is lost", "a worker dies")))
-            assert join.step(step, tasks, accident, hot) == expected[n], (n, tasks, accident, hot)
-        if hashing.exact:
-            totals = read_totals(join.config, join.offset)
-            assert totals["left_in"] == sum(len(step.left) for step in steps)
-            assert totals["right_in"] == sum(len(step.right) for step in steps)
-            assert (totals["open_rows"], totals["retained_rows"]) == (0, 0)
-
-
-def sets_of_hot_keys(mode: Mode, hashing: Hashing) -> st.SearchStrategy[list[HotKey]]:
-    """Keys that may be hot: none with lone right rows, whose partners must all be in one task."""
-    if mode.how in ("right", "full"):
-        return st.just([])
-    sides = ("left", "right") if (mode.how, mode.match) == ("inner", "all") else ("left",)
-    keys = [HotKey(hash, side) for hash in sorted({hashing.of(key) for key in range(3)}) for side in sides]
-    return st.lists(st.sampled_from(keys), max_size=2, unique_by=lambda key: key.hash)
 
 
 @pytest.mark.parametrize("mode", [Mode("left", "all", "first"), Mode("full", "one", "nearest")], ids="-".join)
@@ -112,5 +72,5 @@ def test_the_index_of_the_old_grouping_gives_its_memory_back() -> None:
             step(tasks)
             groups = {f"{task}-of-{tasks}" for task in range(tasks)}
             assert {file.parent.name for file in join.index.rglob("*.ring")} == groups
-            mapped = {name.split("/")[-2] for name in live_index._attached if name.startswith(str(home))}
+            mapped = {name.split("/")[-2] for name in live_index.MAPPED if name.startswith(str(home))}
             assert mapped == groups

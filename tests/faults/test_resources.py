@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -121,11 +122,11 @@ def test_an_index_directory_that_cannot_be_made(tmp_path: Path) -> None:
 def test_a_memory_disk_that_may_not_be_written_is_passed_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live_index, "_TMPFS", tmp_path / "none")
+    monkeypatch.setattr(live_index, "TMPFS", tmp_path / "none")
     assert not live_index.index_root(None).is_relative_to(tmp_path)
     (tmp_path / "memory").mkdir()
-    monkeypatch.setattr(live_index, "_TMPFS", tmp_path / "memory")
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(1, 1, 0))  # type: ignore[attr-defined]
+    monkeypatch.setattr(live_index, "TMPFS", tmp_path / "memory")
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=0))
     assert not live_index.index_root(None).is_relative_to(tmp_path)
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from commands import run_command
 from dovetail.crash_points import FILE_VARIABLE, crash_point
-from dovetail.service.cli import main as cli
 from dovetail.service.torture import nursery, report, suite
 from dovetail.service.torture.case import Case, Fault
 from dovetail.service.torture.modes import MODES, SPARK_TURNS
@@ -54,9 +54,7 @@ def test_a_wrong_result_is_noticed_kept_and_can_be_replayed(
 ) -> None:
     right = Workload.expected
     monkeypatch.setattr(Workload, "expected", lambda *given: right(*given) + Counter({(1, 999): 1}))
-    with pytest.raises(SystemExit) as ended:
-        cli.main(["torture", "--seed", "7", "--case", "1", "--home", str(tmp_path)])
-    assert ended.value.code == 1
+    assert run_command("torture", "--seed", "7", "--case", "1", "--home", str(tmp_path)) == 1
     printed = capsys.readouterr().err
     assert "1 rows lost, 0 twice, 0 wrong" in printed
     assert "dovetail torture --seed 7 --case 1" in printed

@@ -77,7 +77,7 @@ class IntervalStep:
             keys.update((row.id, row.key) for row in rows)
         until = Times(*(int(max(INT64.min, min(INT64.max, time))) for time in new.until))
         real = (None, None) if self.hashing.exact else (self._same_key, self._key_labels)
-        arrivals = self._arrivals(new.left), self._arrivals(new.right)
+        arrivals = self.arrivals(new.left), self.arrivals(new.right)
         out = step(self.state, *arrivals, until, *real, worth=self.worth)
         self.counts = out.counts
         rows = list(zip(out.left.tolist(), out.right.tolist(), strict=True))
@@ -89,7 +89,7 @@ class IntervalStep:
     def waiting(self) -> tuple[int, int]:
         return self.state.left_rows, self.state.right_rows
 
-    def _arrivals(self, rows: Iterable[Row]) -> Arrivals:
+    def arrivals(self, rows: Iterable[Row]) -> Arrivals:
         columns = [
             (self.hashing.of(key or 0), NULL_KEY if key is None else NO_TIME if time is None else time, row)
             for key, time, row in rows

@@ -170,7 +170,11 @@ class RecoveringJoin:
     def _append(self, step: Step, tasks: int) -> JoinOffset:
         for category, rows in zip(self.sides, step[:2], strict=True):
             if rows:
-                category.append(category.write_segments(self._batch(rows), self._buckets, _times))
+                category.append(category.write_segments(self._batch(rows), self._buckets, times_of))
+        return self._next(step, tasks)
+
+    def _next(self, step: Step, tasks: int, **more: object) -> JoinOffset:
+        """The offset after all that is there."""
         left_time, right_time = (int(max(NEVER, min(ENDED, time))) for time in step.until)
         return self.offset.moved(
             step=self.offset.step + 1,
@@ -180,6 +184,7 @@ class RecoveringJoin:
             right_time=right_time,
             tasks=tasks,
             ended=(left_time, right_time) == (ENDED, ENDED),
+            **more,
         )
 
     def _batch(self, rows: tuple[Row, ...]) -> Iterator[pa.RecordBatch]:
@@ -197,5 +202,5 @@ def _time(row: Row) -> int:
     return NO_TIME if row.key is None or row.time is None else row.time
 
 
-def _times(batch: pa.RecordBatch) -> np.ndarray:
+def times_of(batch: pa.RecordBatch) -> np.ndarray:
     return batch.column("_time").to_numpy()

@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 
 from dovetail.engine.driver import JoinDriver
-from dovetail.joins.streams import ENDED, NEVER
 from dovetail.log.category import Category
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_kind import ThetaJoin
@@ -18,7 +17,7 @@ from dovetail.model.offset import JoinOffset
 from dovetail.model.theta import Expression, Theta
 from dovetail.model.time_codes import NO_TIME
 from laws.algorithms import HASHINGS
-from laws.recovering import RecoveringJoin
+from laws.recovering import RecoveringJoin, times_of
 from streams import Mode, Row, Step, Window
 
 SCHEMA = pa.schema([pa.field("_time", pa.int64(), nullable=False), ("_on_0", pa.int64()), ("id", pa.int64())])
@@ -60,21 +59,11 @@ class RecoveringTheta(RecoveringJoin):
             if not rows:
                 continue
             category = self.sides[side == "right"]
-            category.append(category.write_segments(self._batch(rows), self._buckets, _times, max_rows=3))
+            category.append(category.write_segments(self._batch(rows), self._buckets, times_of, max_rows=3))
             if (len(taken) % 2 == 1) != (side == "left"):
                 taken.append(0)
             taken[-1] += 1
-        left_time, right_time = (int(max(NEVER, min(ENDED, time))) for time in step.until)
-        return self.offset.moved(
-            step=self.offset.step + 1,
-            left=self.sides[0].next_commit(),
-            right=self.sides[1].next_commit(),
-            left_time=left_time,
-            right_time=right_time,
-            tasks=tasks,
-            ended=(left_time, right_time) == (ENDED, ENDED),
-            turns=taken,
-        )
+        return self._next(step, tasks, turns=taken)
 
     def _batch(self, rows: tuple[Row, ...]) -> Iterator[pa.RecordBatch]:
         columns = [(NO_TIME if row.time is None else row.time, row.key, row.id) for row in rows]
@@ -82,7 +71,3 @@ class RecoveringTheta(RecoveringJoin):
 
     def _buckets(self, batch: pa.RecordBatch) -> np.ndarray:
         return np.zeros(batch.num_rows, np.int64)
-
-
-def _times(batch: pa.RecordBatch) -> np.ndarray:
-    return batch.column("_time").to_numpy()

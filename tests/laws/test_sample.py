@@ -28,7 +28,7 @@ def test_found_and_missed_make_up_what_the_sample_saw(steps, window):
     for new in steps:
         before = join.state.times
         found += len(join.step(new))
-        sides = join._arrivals(new.left), join._arrivals(new.right)
+        sides = join.arrivals(new.left), join.arrivals(new.right)
         looked = look(sample, join.state.spec, *sides, before, join.state.times)
         missed, seen = missed + looked.missed, seen + looked.offsets
     rows = [[row for new in steps for row in new[side]] for side in (0, 1)]

@@ -63,7 +63,7 @@ class WindowStep(IntervalStep):
         task = Means(self.window, threads=self.threads)
         if not self.hashing.exact:
             task = task._replace(same_key=self._same_key, key_numbers=self._key_numbers)
-        outcome = step(self.state, self._arrivals(new.left), self._arrivals(new.right), until, task)
+        outcome = step(self.state, self.arrivals(new.left), self.arrivals(new.right), until, task)
         self.counts, self.peak_rows = outcome.emitted.counts, outcome.emitted.peak_rows
         assert all(isinstance(column, np.ndarray) for column in outcome.emitted[:4])
         return written(outcome.emitted)

@@ -32,6 +32,7 @@ case "$*" in
     [ -z "${PIP_FAILS:-}" ] || { echo "pip: no network" >&2; exit 1; }
     [ -z "${PIP_MIB:-}" ] ||
       dd if=/dev/urandom of="$(dirname "$0")/../rows" bs=1048576 count="$PIP_MIB" 2>/dev/null
+    [ -z "${PIP_BEGUN:-}" ] || { echo begun >"$PIP_BEGUN"; cat "$PIP_BEGUN"; }
     sleep "${PIP_SECONDS:-0}"
     printf '#!/bin/sh\\necho "dovetail[$*] java=$JAVA_HOME"\\n' >"$(dirname "$0")/dovetail"
     chmod +x "$(dirname "$0")/dovetail" ;;
@@ -239,15 +240,16 @@ def test_a_failed_set_up_is_done_again(machine: Machine) -> None:
 
 
 def test_a_killed_set_up_is_done_again(machine: Machine) -> None:
+    begun = machine.folder / "begun"
+    os.mkfifo(begun)
     command = [str(machine.checkout / "dovetail")]
     killed = subprocess.Popen(
-        command, env={**machine.environment, "PIP_SECONDS": "2"}, stderr=subprocess.DEVNULL
+        command, env={**machine.environment, "PIP_BEGUN": str(begun)}, stderr=subprocess.DEVNULL
     )
-    while "pip install" not in machine.calls.read_text() and killed.poll() is None:
-        time.sleep(0.01)
-    assert killed.poll() is None
+    assert begun.read_text() == "begun\n"  # and then it waits for a word of ours
     killed.kill()
     killed.wait()
+    begun.write_text("go on")
     assert machine.run("x").stdout == "dovetail[x] java=\n"
 
 

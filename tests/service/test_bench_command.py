@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from commands import run_command
 from dovetail.errors import InputError
-from dovetail.service.cli import main as cli
 from dovetail_dev.bench_command import benchmarks, load
 
 
@@ -30,9 +30,7 @@ def test_hands_over_options_and_takes_the_status(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("dovetail_dev.bench_command.checkout_root", lambda: folder.parent)
-    with pytest.raises(SystemExit) as ended:
-        cli.main(["bench", "fast", "--rows", "5", "--json", "--help"])
-    assert ended.value.code == 3
+    assert run_command("bench", "fast", "--rows", "5", "--json", "--help") == 3
     assert capsys.readouterr().out == "['--rows', '5', '--json', '--help']\n"
 
 

@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import pytest
 
 import dovetail
+from commands import imported_by, run_command
 from dovetail.errors import InputError
 from dovetail.service.checkout import checkout_root
 from dovetail.service.cli import main as cli
 
 HEAVY = ("pyspark", "numba", "pyarrow", "pandas", "numpy", "sqlglot")
-
-
-def run(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as ended:
-        cli.main(list(arguments))
-    return int(ended.value.code or 0)
 
 
 def stand_in(monkeypatch: pytest.MonkeyPatch, function: object) -> None:
@@ -33,17 +26,11 @@ def stand_in(monkeypatch: pytest.MonkeyPatch, function: object) -> None:
     "arguments", [[], ["--help"], ["version"], ["settings"], ["test", "--list"], ["demo", "--help"]]
 )
 def test_starting_imports_nothing_heavy(arguments: list[str]) -> None:
-    code = (
-        "import sys\nfrom dovetail.service.cli.main import main\n"
-        f"try:\n    main({arguments!r})\nexcept SystemExit as end:\n    assert not end.code, end.code\n"
-        f"print([name for name in {HEAVY!r} if name in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "[]"
+    assert imported_by(arguments, HEAVY) == []
 
 
 def test_help_shows_every_command_and_examples(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run() == 0
+    assert run_command() == 0
     shown = capsys.readouterr().out
     for name, command in cli.COMMANDS.items():
         assert f"{name} " in shown
@@ -58,16 +45,16 @@ def test_the_reference_page_has_the_table_of_commands() -> None:
 
 
 def test_the_version_is_an_option_too(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("--version") == 0
+    assert run_command("--version") == 0
     shown = capsys.readouterr().out
     assert shown == f"dovetail {dovetail.__version__}\n"
-    assert run("version") == 0
+    assert run_command("version") == 0
     assert capsys.readouterr().out == shown
 
 
 @pytest.mark.parametrize("name", list(cli.COMMANDS))
 def test_every_command_of_the_table_loads_and_has_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(name, "--help") == 0
+    assert run_command(name, "--help") == 0
     assert f"dovetail {name}" in capsys.readouterr().out
 
 
@@ -78,7 +65,7 @@ def test_an_error_is_one_block_without_traceback(
         raise InputError("there is no file [a]", where="a.csv", expected="a file", hint="look again")
 
     stand_in(monkeypatch, fails)
-    assert run("version") == cli.EXIT_ERROR
+    assert run_command("version") == cli.EXIT_ERROR
     out, err = capsys.readouterr()
     assert out == ""
     assert err.splitlines() == [
@@ -92,7 +79,7 @@ def test_an_error_is_one_block_without_traceback(
 def test_with_json_an_error_is_json_on_stdout(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run("bench", "nothing-of-this-name", "--json") == cli.EXIT_ERROR
+    assert run_command("bench", "nothing-of-this-name", "--json") == cli.EXIT_ERROR
     out, err = capsys.readouterr()
     assert err == ""
     assert json.loads(out)["error"]["condition"] == "INPUT_INVALID"
@@ -108,7 +95,7 @@ def test_a_fault_of_ours_is_one_line_and_70(
     stand_in(monkeypatch, fails)
     if debug:
         monkeypatch.setenv("DOVETAIL_DEBUG", "1")
-    assert run("version") == cli.EXIT_INTERNAL
+    assert run_command("version") == cli.EXIT_INTERNAL
     err = capsys.readouterr().err
     assert "internal error: ZeroDivisionError: by zero" in err
     assert ("Traceback" in err) is debug
@@ -120,10 +107,10 @@ def test_control_c_is_quiet(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
         raise KeyboardInterrupt
 
     stand_in(monkeypatch, interrupted)
-    assert run("version") == cli.EXIT_INTERRUPTED
+    assert run_command("version") == cli.EXIT_INTERRUPTED
     assert "Traceback" not in capsys.readouterr().err
 
 
 def test_an_unknown_command_is_2_and_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("lgo") == 2
+    assert run_command("lgo") == 2
     assert "'log'" in capsys.readouterr().err

@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from commands import run_command
 from dovetail.log.category import Category
 from dovetail.service.cli import main as cli
 
@@ -25,8 +26,7 @@ def complete(
     monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
     monkeypatch.setenv("_TYPER_COMPLETE_ARGS", line)
     monkeypatch.setenv("_TYPER_COMPLETE_FISH_ACTION", "get-args")
-    with pytest.raises(SystemExit):
-        cli.main([])
+    run_command()
     return capsys.readouterr().out
 
 

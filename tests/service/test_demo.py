@@ -16,7 +16,7 @@ from rich.console import Console
 
 from dovetail.errors import HomeError
 from dovetail.service.cli import main as cli
-from dovetail.service.cli.demo import DemoResult, _folder, finishing_phase, live_phase, report
+from dovetail.service.cli.demo import DemoResult, demo_folder, finishing_phase, live_phase, report
 from dovetail.service.cli.stop_signals import stopped_by_signals
 from dovetail.service.demo import APPLICATION
 from dovetail.service.demo.feed import Feeder, create_categories
@@ -105,12 +105,12 @@ def test_the_commands_to_try_are_commands(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_a_directory_with_something_in_it_is_refused(tmp_path: Path) -> None:
-    assert _folder(tmp_path / "new" / "one").is_dir()
+    assert demo_folder(tmp_path / "new" / "one").is_dir()
     (tmp_path / "file").touch()
     with pytest.raises(HomeError, match="is not empty"):
-        _folder(tmp_path)
+        demo_folder(tmp_path)
     with pytest.raises(HomeError, match="cannot write there"):
-        _folder(tmp_path / "file" / "below")
+        demo_folder(tmp_path / "file" / "below")
 
 
 def test_the_feeder_feeds_and_says_when_it_is_done(tmp_path: Path) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from commands import run_command
 from dovetail.service.checkout import checkout_root
-from dovetail.service.cli import main as cli
 from dovetail.service.metrics import Measured
 from dovetail.service.prometheus import families, to_markdown
 
@@ -23,7 +23,5 @@ def test_the_page_names_every_metric_as_it_is_served() -> None:
 
 
 def test_the_command_needs_no_application(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        cli.main(["status", "--markdown"])
-    assert not ended.value.code
+    assert run_command("status", "--markdown") == 0
     assert capsys.readouterr().out == to_markdown()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from commands import imported_by, run_command
 from dovetail.log.homes.filesystem import open_store
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_kind import IntervalJoin
@@ -55,10 +55,7 @@ def home(tmp_path: Path) -> str:
     return started(tmp_path)
 
 
-def run(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as ended:
-        cli.main(["scale", "app", *arguments])
-    return int(ended.value.code or 0)
+run = partial(run_command, "scale", "app")
 
 
 def shown(capsys: pytest.CaptureFixture[str], home: str, *arguments: str) -> dict[str, tuple[object, ...]]:
@@ -143,9 +140,7 @@ def test_names_that_are_refused(home: str, capsys: pytest.CaptureFixture[str]) -
     assert "there is no join vew" in printed
     assert "one of: view, other" in printed
     assert "did you mean `view`?" in printed
-    with pytest.raises(SystemExit) as ended:
-        cli.main(["scale", "ap", "--tasks", "2", "--home", home])
-    assert ended.value.code == cli.EXIT_ERROR
+    assert run_command("scale", "ap", "--tasks", "2", "--home", home) == cli.EXIT_ERROR
     assert "there is no application ap" in capsys.readouterr().err
 
 
@@ -163,11 +158,4 @@ def test_words(known: tuple[int | None, int | None, str], words: str) -> None:
 
 
 def test_it_needs_no_spark(home: str) -> None:
-    code = (
-        "import sys\nfrom dovetail.service.cli.main import main\n"
-        f"try:\n    main(['scale', 'app', '--tasks', '2', '--home', {home!r}])\n"
-        "except SystemExit as end:\n    assert not end.code\n"
-        "print([name for name in ('pyspark', 'sqlglot') if name in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "[]"
+    assert imported_by(["scale", "app", "--tasks", "2", "--home", home], ("pyspark", "sqlglot")) == []

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from commands import run_command
 from dovetail.log.homes.filesystem import open_store
 from dovetail.log.ingest.append import append_file
 from dovetail.log.ingest.files import find_files
@@ -35,18 +36,22 @@ def commit(folder: Path, batch: int, file: str) -> None:
 
 
 def show(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str, object]]:
-    with pytest.raises(SystemExit) as ended:
-        cli.main(["show", "app", "--format", "json", *arguments])
-    said = capsys.readouterr()
-    assert not ended.value.code, said.err
-    return [json.loads(line) for line in said.out.splitlines()]
+    assert run_command("show", "app", "--format", "json", *arguments) == 0
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    with pytest.raises(SystemExit) as ended:
-        cli.main(["show", "app", *arguments])
-    assert ended.value.code == cli.EXIT_ERROR
+    assert run_command("show", "app", *arguments) == cli.EXIT_ERROR
     return capsys.readouterr().err
+
+
+def test_a_plan_of_the_last_release_is_read() -> None:
+    """Its categories did not say how long they keep rows."""
+    plan = Plan("app", (SlicerStage("rows", (), (), "", ScribeSink("rows")),))
+    said = {**plan.to_json(), "version": 2}
+    for name in ("keep_us", "keep_bytes"):
+        del said["stages"][0]["output"][name]
+    assert Plan.from_json(said) == plan
 
 
 def test_the_newest_rows_of_committed_parquet_files(

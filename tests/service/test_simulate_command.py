@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from commands import run_command
 from dovetail.service.cli import main as cli
 from dovetail.simulate.costs import Costs
 from dovetail.simulate.costs_file import write_costs
 from dovetail.simulate.figures import FIGURES, Figure, Panel, Series
 
-
-def run(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as ended:
-        cli.main(["simulate", *arguments])
-    return int(ended.value.code or 0)
+run = partial(run_command, "simulate")
 
 
 def test_a_line_for_every_setup(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from commands import run_command
 from dovetail.engine.hold import running
 from dovetail.engine.measure import SourceMeasure, SourceState, measure
 from dovetail.log.category import Category
@@ -20,7 +21,6 @@ from dovetail.model.join_settings import JoinSettings
 from dovetail.plan.application_file import application_path, encode
 from dovetail.plan.physical import CategoryOutput, JoinStage, NoopSink, Plan, SlicerStage
 from dovetail.service.applications import FRESH_S, is_running
-from dovetail.service.cli import main as cli
 from dovetail.service.metrics import MeasuredJoin
 from dovetail.service.words.status_words import QUIET_US, age_words, waiting_words
 from unit.engine.stepping import Driven
@@ -52,11 +52,8 @@ def home(tmp_path: Path) -> str:
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    with pytest.raises(SystemExit) as ended:
-        cli.main(["status", *arguments])
-    out = capsys.readouterr().out
-    assert not ended.value.code, out
-    return out
+    assert run_command("status", *arguments) == 0
+    return capsys.readouterr().out
 
 
 def test_without_a_name_it_lists_the_applications(home: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from commands import run_command
 from dovetail.service.checkout import find_checkout
-from dovetail.service.cli import main as cli
 from dovetail_dev import test_command
 from dovetail_dev.test_command import NOTHING_RAN, TIERS, count, run_tiers
 
@@ -105,8 +105,7 @@ def test_arguments_after_the_dashes_are_pytests(monkeypatch: pytest.MonkeyPatch)
         "dovetail_dev.test_command.run_tiers",
         lambda tiers, root, extra: asked.append((tiers, extra)) or 0,
     )
-    with pytest.raises(SystemExit):
-        cli.main(["test", "laws", "pure", "--", "-k", "one or two", "--list"])
+    run_command("test", "laws", "pure", "--", "-k", "one or two", "--list")
     assert asked == [([LAWS, PURE], ["-k", "one or two", "--list"])]
 
 
@@ -118,8 +117,7 @@ def test_long_tiers_run_when_they_are_named_and_look_further(
         test_command, "run_tiers", lambda tiers, root, extra: asked.append([t.name for t in tiers]) or 0
     )
     for arguments in ([], ["full", "search"]):
-        with pytest.raises(SystemExit):
-            cli.main(["test", *arguments])
+        run_command("test", *arguments)
     assert asked == [["lint", "pure", "laws", "faults", "spark"], ["full", "search"]]
 
     given: list[Mapping[str, str]] = []

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from commands import imported_by, run_command
 from dovetail.log.homes.filesystem import open_store
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_kind import IntervalJoin, ThetaJoin, WindowedJoin
@@ -54,10 +54,7 @@ def started(home: str, made: Plan) -> str:
     return home
 
 
-def run(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as ended:
-        cli.main(["why", *arguments])
-    return int(ended.value.code or 0)
+run = partial(run_command, "why")
 
 
 def test_a_plan_is_read_back(home: str) -> None:
@@ -190,11 +187,4 @@ def test_one_of_several_joins_must_be_named(home: str, capsys: pytest.CaptureFix
 
 
 def test_it_needs_no_spark(home: str) -> None:
-    code = (
-        "import sys\nfrom dovetail.service.cli.main import main\n"
-        f"try:\n    main(['why', 'app', '--key', 'a', '--home', {home!r}])\n"
-        "except SystemExit as end:\n    assert not end.code\n"
-        "print([name for name in ('pyspark', 'sqlglot') if name in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "[]"
+    assert imported_by(["why", "app", "--key", "a", "--home", home], ("pyspark", "sqlglot")) == []

@@ -53,7 +53,7 @@ def test_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_an_index_that_gives_other_rows_fails_the_benchmark(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(recovery_replay, "_same", lambda *_: False)
+    monkeypatch.setattr(recovery_replay, "same_rows", lambda *_: False)
     assert main([*SMALL[:-2], "--work", str(tmp_path)]) == 1
     said = capsys.readouterr().out
     assert "Replay of 20,000 right rows in 7 commits" in said
@@ -66,7 +66,7 @@ def test_the_join_of_figure_11_takes_its_window_and_plans_on(tmp_path: Path) -> 
     recovery_figure.build(home, size, next_step=False)
     recovery_join.take_window(home, tmp_path / "index", size)
     plan = recovery_figure.Plan(size, rows_per_s=1_000)
-    feed = recovery_figure._Feed(home, plan)
+    feed = recovery_figure.Feed(home, plan)
     feed.tick()
     assert feed.backlog() == 550
     start = recovery_join.done(home)
@@ -79,7 +79,7 @@ def test_the_join_of_figure_11_takes_its_window_and_plans_on(tmp_path: Path) -> 
     )
     assert sum(one.held_rows for one in done) == size.rows
     assert sum(one.out_rows for one in done) > 0, "left rows find partners in the window"
-    assert recovery_join._planned(home, JoinOffset()) == start
+    assert recovery_join.planned(home, JoinOffset()) == start
 
 
 def test_figure_11_is_judged_drawn_and_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -94,7 +94,7 @@ def test_figure_11_is_judged_drawn_and_told(tmp_path: Path, capsys: pytest.Captu
         "backlog_rows": [5.0, 10.0, 20.0, 30.0, 10.0],
         "replayed": [0.0, 0.0, 0.5, 0.0, 0.0],
     }
-    recovery_figure._judge(found)
+    recovery_figure.judge(found)
     assert (found.most_backlog_rows, found.caught_up_s) == (30, 2.0)
     draw(found, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["facebook-2018-figure-11.svg"]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Mode = Literal["stream", "available-now", "drain"]
+PATIENCE_S = 180
 
 
 @dataclass
@@ -55,6 +57,25 @@ class Application:
             stop=stop,
             spark=self.spark,
         )
+
+    def stream(self, pql: str, script: Iterator[Callable[[RunFigures], bool]]) -> RunFigures:
+        """Run a query text until the script ends. It yields what it waits for, and goes on when figures
+        of the run say so. Gives the last figures."""
+        stop = threading.Event()
+        ready = next(script, None)
+        last, deadline_s = RunFigures("", 0.0, ""), time.monotonic() + PATIENCE_S
+
+        def look(now: RunFigures) -> None:
+            nonlocal ready, last, deadline_s
+            last = now
+            if ready is None:
+                stop.set()
+            elif ready(now):
+                ready, deadline_s = next(script, None), time.monotonic() + PATIENCE_S
+            assert time.monotonic() < deadline_s, f"waited in vain: {now}"
+
+        self.run(pql, "stream", stop=stop, on_figures=look)
+        return last
 
     def files(self, name: str) -> list[str]:
         """The committed files of a file output, by Spark's own account of them."""

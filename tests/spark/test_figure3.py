@@ -8,9 +8,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 
-from dovetail.service.cli import main as cli
+from commands import run_command
 from spark.application import Application
 from spark.batch import count, database, differences
 
@@ -88,9 +87,7 @@ def append(home: str, category: str, rows: pa.Table, folder: Path) -> None:
     files = [folder / f"{category}-{n}.parquet" for n in (0, 1)]
     for n, file in enumerate(files):
         pq.write_table(rows.slice(n * ROWS // 2, ROWS // 2), file)
-    with pytest.raises(SystemExit) as ended:
-        cli.main(["log", "append", category, *map(str, files), "--home", home])
-    assert not ended.value.code
+    assert run_command("log", "append", category, *map(str, files), "--home", home) == 0
 
 
 def test_figure_3_equals_duckdb(application: Application) -> None:

@@ -4,7 +4,6 @@ window. One whose slicer is slow has not stopped: they wait as long as it takes.
 from __future__ import annotations
 
 import threading
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -62,13 +61,13 @@ def test_a_slow_slicer_is_not_an_idle_stream(
     reports: list[SourceReport] = []
     append_written = sides.append_written
 
-    def slowly(category: Category, written: list[str], producer: str, batch: int) -> Any:
+    def slowly(category: Category, written: list[str], producer: str, batch: int, *promise: Any) -> Any:
         while producer == "app.pairs.right" and batch == 1 and not given_up.is_set():
             reports.extend(read_reports(category) if joined.is_set() else [])
             if reports and reports[-1].looked_at_us - reports[0].looked_at_us > 3 * TIMEOUT_US:
                 break
-            time.sleep(0.1)
-        return append_written(category, written, producer, batch)
+            given_up.wait(0.1)
+        return append_written(category, written, producer, batch, *promise)
 
     def look(now: RunFigures) -> None:
         if now.joins and (now.joins[0].left_rows, now.joins[0].right_rows) == (ROWS, ROWS // 2):
@@ -96,13 +95,13 @@ def test_a_join_over_a_join_waits_for_the_first_one(
     of the first is behind, so is all that comes after it."""
     from dovetail.slicing import sides
 
-    slow = threading.Event()
+    slow, quick, never = threading.Event(), threading.Event(), threading.Event()
     append_written = sides.append_written
 
-    def slowly(category: Category, written: list[str], producer: str, batch: int) -> Any:
-        while producer == "first.right" and slow.is_set():
-            time.sleep(0.05)
-        return append_written(category, written, producer, batch)
+    def slowly(category: Category, written: list[str], producer: str, batch: int, *promise: Any) -> Any:
+        if producer == "first.right" and slow.is_set():
+            quick.wait()
+        return append_written(category, written, producer, batch, *promise)
 
     monkeypatch.setattr(sides, "append_written", slowly)
 
@@ -122,7 +121,7 @@ def test_a_join_over_a_join_waits_for_the_first_one(
 
     def wait(name: str, *states: str) -> None:
         while said(name)[0] not in states:
-            time.sleep(0.05)
+            never.wait(0.05)
 
     for number, name in enumerate(("l", "r", "x")):
         write_files(events(100, 10, number), application.folder / name, 1)
@@ -137,11 +136,11 @@ def test_a_join_over_a_join_waits_for_the_first_one(
         write_files(events(100, 10, 3), application.folder / "r", 1, first=1)
         wait("first.right", "behind")
         wait("second.left", "waiting")
-        slow.clear()
+        quick.set()
         wait("first.right", "empty")
         wait("second.left", "empty")
     finally:
-        slow.clear()
+        quick.set()
         for active in application.spark.streams.active:
             active.stop()
     for name in ("first.left", "first.right", "second.left", "second.right"):

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from commands import run_command
 from dovetail.service import metrics_reporter
-from dovetail.service.cli import main as cli
 from dovetail.service.cli.run import run_application
 from dovetail.service.figures import RunFigures
 from spark.application import Application
@@ -54,14 +54,11 @@ def test_files_and_status(application: Application, capsys: pytest.CaptureFixtur
     assert found["dovetail_join_matches_total", "pairs"] == join.matches
     assert found["dovetail_stream_rows_total", "pairs", "right"] == ROWS
     assert found["dovetail_stream_key_ratio", "pairs", "7", "left"] == pytest.approx(0.3, abs=0.02)
-    with pytest.raises(SystemExit) as ended:
-        cli.main(["status", "app", "--home", application.home])
-    assert not ended.value.code
+    assert run_command("status", "app", "--home", application.home) == 0
     said = capsys.readouterr().out
     assert f"matches {join.matches:,}" in said
     assert "frequent keys, left: 7 (" in said
-    with pytest.raises(SystemExit):
-        cli.main(["status", "app", "--home", application.home, "--prometheus"])
+    run_command("status", "app", "--home", application.home, "--prometheus")
     assert samples(capsys.readouterr().out).keys() == found.keys()
 
 

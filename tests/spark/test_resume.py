@@ -4,8 +4,7 @@ the runs together give what one run over everything gives."""
 from __future__ import annotations
 
 import shutil
-import threading
-import time
+from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -96,7 +95,6 @@ STREAM_PQL = """
 def test_a_stream_that_is_fed_stopped_and_drained(application: Application) -> None:
     parts = 5
     left, right = events(ROWS, 3000, seed=3), events(ROWS, 3000, seed=4)
-    stop, latest, failures = threading.Event(), [RunFigures("", 0.0, "")], []
 
     def feed(part: int) -> None:
         low, rows = part * ROWS // parts, ROWS // parts
@@ -106,36 +104,12 @@ def test_a_stream_that_is_fed_stopped_and_drained(application: Application) -> N
         )
         write_files(right.slice(low, rows), application.folder / "r", 1, first=part)
 
-    def run() -> None:
-        try:
-            application.run(
-                STREAM_PQL, "stream", stop=stop, on_figures=lambda figures: latest.__setitem__(0, figures)
-            )
-        except BaseException as error:
-            failures.append(error)
+    def script() -> Iterator[Callable[[RunFigures], bool]]:
+        for part in range(parts - 1):
+            feed(part)
+            yield lambda now, part=part: now.out_rows >= (part + 1) * ROWS // parts // 2
 
-    feed(0)
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
-        for part in range(1, parts):
-            deadline = time.monotonic() + 120
-            while (
-                latest[0].out_rows < part * ROWS // parts // 2
-                and time.monotonic() < deadline
-                and not failures
-            ):
-                time.sleep(0.1)
-            assert not failures
-            assert latest[0].out_rows >= part * ROWS // parts // 2, "the rows fed so far do not come out"
-            if part < parts - 1:
-                feed(part)
-    finally:
-        stop.set()
-        thread.join(120)
-    assert not thread.is_alive()
-    assert failures == []
-    assert latest[0].phase == "stopped"
+    assert application.stream(STREAM_PQL, script()).phase == "stopped"
     feed(parts - 1)
     application.run(STREAM_PQL)
     db = database(l=left, r=right, pairs=application.files("pairs"))

@@ -4,14 +4,12 @@ and again, with rows open, chosen and retained and with a key that is split; and
 from __future__ import annotations
 
 import json
-import threading
-import time
+from collections.abc import Callable, Iterator
 
-import pyarrow as pa
 import pytest
 
+from commands import run_command
 from dovetail.engine.measure import JoinMeasure
-from dovetail.service.cli import main as cli
 from dovetail.service.figures import RunFigures
 from dovetail.service.metrics import measured
 from spark.application import Application
@@ -44,48 +42,21 @@ NEAREST = f"""
     UNION ALL SELECT id, NULL FROM l ANTI JOIN p ON id = p.l
     UNION ALL SELECT NULL, id FROM r ANTI JOIN p ON id = p.r
 """
-WAIT_S = 180
 
 
-class Running:
-    """The application in a thread of its own, fed part by part."""
+def joins(application: Application) -> list[JoinMeasure]:
+    return [join.measure for join in measured(application.home, "app").joins]
 
-    def __init__(self, application: Application, tables: dict[str, pa.Table]) -> None:
-        self.application, self.tables = application, tables
-        self.stop, self.failures, self.last = threading.Event(), [], RunFigures("", 0.0, "")
-        self.thread = threading.Thread(target=self._run)
 
-    def _run(self) -> None:
-        try:
-            self.application.run(
-                PQL, "stream", stop=self.stop, on_figures=lambda now: setattr(self, "last", now)
-            )
-        except BaseException as error:
-            self.failures.append(error)
-
-    def feed(self, part: int) -> None:
-        low, high = CUTS[part], CUTS[part + 1]
-        for name, table in self.tables.items():
-            write_files(table.slice(low, high - low), self.application.folder / name, 1, first=part)
-
-    def taken(self, rows: int) -> list[JoinMeasure]:
-        """The joins, as soon as they have taken `rows` rows of each stream."""
-        found: list[JoinMeasure] = []
-        deadline = time.monotonic() + WAIT_S
-        while time.monotonic() < deadline:
-            assert self.failures == []
-            if len(self.last.joins) == 2 and all(stream.rows_in == rows for stream in self.last.streams):
-                found = [join.measure for join in measured(self.application.home, "app").joins]
-                if all(one.totals.get("left_in") == one.totals.get("right_in") == rows for one in found):
-                    return found
-            time.sleep(0.1)
-        raise AssertionError(f"the rows do not come out: {self.last}, {found}")
+def taken(application: Application, now: RunFigures, rows: int) -> bool:
+    """Whether the joins have taken `rows` rows of each stream."""
+    if len(now.joins) < 2 or any(stream.rows_in != rows for stream in now.streams):
+        return False
+    return all(one.totals.get("left_in") == one.totals.get("right_in") == rows for one in joins(application))
 
 
 def scale(application: Application, *arguments: str) -> None:
-    with pytest.raises(SystemExit) as ended:
-        cli.main(["scale", "app", "--home", application.home, *arguments])
-    assert not ended.value.code
+    assert run_command("scale", "app", "--home", application.home, *arguments) == 0
 
 
 def hot(application: Application) -> bool:
@@ -99,31 +70,31 @@ def test_tasks_change_while_it_runs_and_no_row_does(
     application: Application, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tables = {"l": skewed(21, 0.7), "r": skewed(22, 0.03)}
-    running = Running(application, tables)
-    running.feed(0)
-    running.thread.start()
-    try:
+
+    def feed(part: int) -> None:
+        low, high = CUTS[part], CUTS[part + 1]
+        for name, table in tables.items():
+            write_files(table.slice(low, high - low), application.folder / name, 1, first=part)
+
+    def script() -> Iterator[Callable[[RunFigures], bool]]:
         for part, tasks in enumerate((2, 8, 3, 64, 1)):
             if part:
                 scale(application, "--tasks", str(tasks))
-                running.feed(part)
-            found = running.taken(CUTS[part + 1])
+            feed(part)
+            yield lambda now, rows=CUTS[part + 1]: taken(application, now, rows)
+            found = joins(application)
             assert [(join.tasks, join.tasks_asked) for join in found] == [(tasks, tasks)] * 2
             assert all(join.left.held_rows and join.right.held_rows for join in found)
             assert hot(application) == (tasks > 1)
-    finally:
-        running.stop.set()
-        running.thread.join(WAIT_S)
-    assert not running.thread.is_alive()
-    assert running.failures == []
+
+    application.stream(PQL, script())
 
     # Asked for while it stands, it holds from the next start on.
     scale(application, "--tasks", "5", "--join", "lefts")
     scale(application, "--tasks", "auto", "--join", "fulls")
-    running.feed(5)
+    feed(5)
     application.run(PQL)
-    with pytest.raises(SystemExit):
-        cli.main(["status", "app", "--home", application.home])
+    run_command("status", "app", "--home", application.home)
     said = capsys.readouterr().out
     assert "5 tasks (set by dovetail scale)" in said
     assert "2 tasks (set by the query's option tasks)" in said

@@ -11,6 +11,7 @@ import pytest
 import dovetail
 from dovetail.errors import DovetailError, HomeError, InputError
 from dovetail.log.category import Category
+from dovetail.log.limits import Limits
 from dovetail.service.committed_files import committed_files
 from dovetail.slicing import sides
 from spark.application import Application
@@ -23,7 +24,7 @@ LEFT, RIGHT = events(ROWS, 200, 61), events(ROWS, 200, 62)
 EXPECTED = join_sql("left", "l.id, r.id", ON)
 PQL = pairs("LEFT", storage="%s")
 PARQUET = PQL % 'PARQUET(path = "{here}/out")'
-LOG = PQL % 'SCRIBE(category = "out")'
+LOG = PQL % 'SCRIBE(category = "out", keep = INTERVAL 3 DAYS, keep_bytes = 1000000000)'
 
 
 def feed(application: Application, part: int) -> None:
@@ -60,6 +61,8 @@ def test_a_log_sink_that_fails(application: Application, monkeypatch: pytest.Mon
     feed(application, 1)
     application.run(LOG)
     assert_every_row_once(application.category("out"))
+    limits = Category.open(application.home, "out").limits()
+    assert limits == Limits(3 * 86_400_000_000, 10**9), "as the query says"
 
 
 def test_a_folder_that_is_in_the_way_and_files_that_no_commit_names(application: Application) -> None:

@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from commands import run_command
 from dovetail.errors import DovetailError
 from dovetail.joins.theta.fate import ThetaFate
 from dovetail.log.category import Category
 from dovetail.plan.application_file import read_application
 from dovetail.plan.configure import join_config
-from dovetail.service.cli import main as cli
 from dovetail.service.metrics import measured
 from dovetail.why.why import why
 from laws.effort import THOROUGH
@@ -137,9 +137,7 @@ def test_theta_joins_equal_the_batch_join_over_a_restart_and_other_tasks(applica
             write_files(table.slice(low, half), application.folder / name, FILES // 2, first=part * FILES)
         if part:
             shutil.rmtree(application.index, ignore_errors=True)
-            with pytest.raises(SystemExit) as ended:
-                cli.main(["scale", "app", "--home", application.home, "--tasks", "3"])
-            assert not ended.value.code
+            assert run_command("scale", "app", "--home", application.home, "--tasks", "3") == 0
         application.run(PQL, "drain" if part else "available-now")
 
     check(application, left, right)

@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from commands import run_command
 from dovetail.log.category import Category
 from dovetail.service.checkout import checkout_root
-from dovetail.service.cli import main as cli
 from spark.application import Application
 from spark.batch import database
 from spark.events import events, write_files
@@ -102,9 +102,7 @@ def test_the_page_shows_what_is_printed(application: Application, capsys: pytest
 
 def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     capsys.readouterr()
-    with pytest.raises(SystemExit) as ended:
-        cli.main(arguments)
-    assert not ended.value.code
+    assert run_command(*arguments) == 0
     return capsys.readouterr().out
 
 

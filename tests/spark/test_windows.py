@@ -11,7 +11,7 @@ from datetime import datetime
 
 import pytest
 
-from dovetail.service.cli import main as cli
+from commands import run_command
 from dovetail.service.metrics import measured
 from laws.effort import THOROUGH
 from spark.application import Application
@@ -66,9 +66,7 @@ def check_why(application: Application, capsys: pytest.CaptureFixture[str]) -> N
         for key in range(5):
             asked = ("why", "app", "--key", str(key), "--join", name, "--home", application.home, "--json")
             capsys.readouterr()
-            with pytest.raises(SystemExit) as ended:
-                cli.main([*asked, "--limit", "1000"])
-            assert not ended.value.code
+            assert run_command(*asked, "--limit", "1000") == 0
             rows = json.loads(capsys.readouterr().out)["rows"]
             assert rows
             for row in rows:

@@ -57,7 +57,7 @@ from dovetail.model.join_kind import JoinKind, kind_to_json
 from dovetail.model.share import SIDES, Side
 
 KIND, VERSION = "dovetail.index", 5
-_TMPFS = Path("/dev/shm")
+TMPFS = Path("/dev/shm")
 _ROOM_BYTES = 1 << 30
 
 RINGS = ("left", "right", "sampled_left", "sampled_right")
@@ -81,7 +81,7 @@ class _Mapped(NamedTuple):
     ring: Ring
 
 
-_attached: dict[str, _Mapped] = {}
+MAPPED: dict[str, _Mapped] = {}
 """Rings this process has mapped, by directory and side: mapping one again would fault in all of its pages."""
 
 
@@ -209,7 +209,7 @@ class LiveIndex:
         self._generation += 1
         name = f"{side}-{self._generation}-{uuid.uuid4().hex}.ring"  # never twice: others may have it mapped
         path = self.directory / name
-        size = _layout(capacity, with_best)[-1]
+        size = ring_layout(capacity, with_best)[-1]
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
         try:
             # Reserve the blocks now. A file that is only given its size has holes, and the disk (or tmpfs) is
@@ -236,7 +236,7 @@ class LiveIndex:
 
     def _saved(self, side: str, file: _RingFile) -> Ring | None:
         """The ring in a file as it was saved, or None."""
-        known = _attached.get(f"{self.directory}/{side}")
+        known = MAPPED.get(f"{self.directory}/{side}")
         ring = self._map(side, file.name, file.capacity, file.with_best)
         if ring is None or _meta(ring) != list(file.meta):
             return None
@@ -247,7 +247,7 @@ class LiveIndex:
 
     def _map(self, side: str, name: str, capacity: int, with_best: bool) -> Ring | None:
         path = self.directory / name
-        offsets = _layout(capacity, with_best)
+        offsets = ring_layout(capacity, with_best)
         try:
             found = path.stat()
         except OSError:
@@ -257,7 +257,7 @@ class LiveIndex:
             # of ours changes the size after this look: ring files get it when they are made, are never
             # truncated, and keep it when they are unlinked while mapped.
             return None
-        cached = _attached.get(f"{self.directory}/{side}")
+        cached = MAPPED.get(f"{self.directory}/{side}")
         # The inode too: a file that was put in place of ours under its name is not the one we have mapped.
         if cached is not None and cached[:2] == (name, found.st_ino):
             return cached.ring
@@ -269,7 +269,7 @@ class LiveIndex:
                 for low, high, kind in zip(offsets, offsets[1:], kinds, strict=False)
             )
         )
-        _attached[f"{self.directory}/{side}"] = _Mapped(name, found.st_ino, ring)
+        MAPPED[f"{self.directory}/{side}"] = _Mapped(name, found.st_ino, ring)
         return ring
 
     def _take_header(self) -> _Header | None:
@@ -293,7 +293,7 @@ class LiveIndex:
         self._runs.clear()
         run_files.forget(self.directory)
         for side in RINGS:
-            _attached.pop(f"{self.directory}/{side}", None)
+            MAPPED.pop(f"{self.directory}/{side}", None)
         for file in self.directory.glob("*.ring"):
             file.unlink(missing_ok=True)
 
@@ -304,7 +304,7 @@ def _meta(ring: Ring) -> list[int]:
     return fields
 
 
-def _layout(capacity: int, with_best: bool) -> list[int]:
+def ring_layout(capacity: int, with_best: bool) -> list[int]:
     """Byte offsets of the arrays of a ring in its file, and the file's size."""
     best = 8 * capacity if with_best else 0
     sizes = (
@@ -323,7 +323,7 @@ def _layout(capacity: int, with_best: bool) -> list[int]:
 
 def unmap_all() -> None:
     """Unmap everything. The next step maps it again, and checks it."""
-    _attached.clear()
+    MAPPED.clear()
     run_files.unmap_all()
 
 
@@ -334,8 +334,8 @@ def index_root(chosen: str | None) -> Path:
     if chosen:
         return Path(chosen)
     user = f"dovetail-{os.getuid()}"
-    if _TMPFS.is_dir() and os.access(_TMPFS, os.W_OK) and shutil.disk_usage(_TMPFS).free > _ROOM_BYTES:
-        return _TMPFS / user
+    if TMPFS.is_dir() and os.access(TMPFS, os.W_OK) and shutil.disk_usage(TMPFS).free > _ROOM_BYTES:
+        return TMPFS / user
     return Path(tempfile.gettempdir()) / user
 
 
@@ -375,11 +375,11 @@ def unmap_other_groupings(group: Path) -> None:
     join = f"{group.parent}/"
     others = [
         name
-        for name in _attached
+        for name in MAPPED
         if name.startswith(join) and _grouping(Path(name).parent.name) != _grouping(group.name)
     ]
     for name in others:
-        del _attached[name]
+        del MAPPED[name]
     run_files.unmap_other_groupings(group)
 
 

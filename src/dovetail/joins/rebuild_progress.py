@@ -40,7 +40,7 @@ class RebuildProgress:
         self._rows = 0
         self._began_us = _now_us()
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._report, name="dovetail-rebuild", daemon=True)
+        self._thread = threading.Thread(target=self._keep_reporting, name="dovetail-rebuild", daemon=True)
         self.reports = 0
 
     def add(self, rows: int) -> None:
@@ -59,15 +59,21 @@ class RebuildProgress:
             with contextlib.suppress(DovetailError, OSError):
                 self._store.delete(self._path)
 
-    def _report(self) -> None:
+    def report(self) -> bool:
+        """Show the count as it is now. False where nothing can be written."""
+        body = {"rows": self._rows, "of": self._of, "began_us": self._began_us, "now_us": _now_us()}
+        try:
+            if not self.reports:
+                self._store.make_folder(self._folder)
+            self.reports += 1
+            self._store.replace(self._path, document.encode(KIND, VERSION, body))
+        except (DovetailError, OSError):
+            return False
+        return True
+
+    def _keep_reporting(self) -> None:
         while not self._over.wait(EVERY_S):
-            body = {"rows": self._rows, "of": self._of, "began_us": self._began_us, "now_us": _now_us()}
-            try:
-                if not self.reports:
-                    self._store.make_folder(self._folder)
-                self.reports += 1
-                self._store.replace(self._path, document.encode(KIND, VERSION, body))
-            except (DovetailError, OSError):
+            if not self.report():
                 return
 
 

@@ -26,11 +26,21 @@ class Cache(Generic[Value]):
     """Keeps the entries used last, up to a number of entries and a number of bytes of memory."""
 
     def __init__(self, max_entries: int, max_bytes: int) -> None:
-        self._max_entries = max_entries
-        self._max_bytes = max_bytes
+        self.max_entries = max_entries
+        self.max_bytes = max_bytes
         self._entries: OrderedDict[Hashable, tuple[Value, int]] = OrderedDict()
         self._bytes = 0
         self._lock = threading.Lock()
+
+    @property
+    def keys(self) -> list[Hashable]:
+        """What it keeps; what was used last comes last."""
+        with self._lock:
+            return list(self._entries)
+
+    @property
+    def bytes(self) -> int:
+        return self._bytes
 
     def get(self, key: Hashable) -> Value | None:
         with self._lock:
@@ -44,8 +54,8 @@ class Cache(Generic[Value]):
         with self._lock:
             self._bytes += size - self._entries.pop(key, (value, 0))[1]
             self._entries[key] = (value, size)
-            while len(self._entries) > self._max_entries or (
-                self._bytes > self._max_bytes and len(self._entries) > 1
+            while len(self._entries) > self.max_entries or (
+                self._bytes > self.max_bytes and len(self._entries) > 1
             ):
                 self._bytes -= self._entries.popitem(last=False)[1][1]
 

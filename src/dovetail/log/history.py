@@ -23,7 +23,7 @@ from dovetail.log import bundle as bundle_format
 from dovetail.log import commit as commit_format
 from dovetail.log import document
 from dovetail.log.bundle import Bundle, CommitSpan
-from dovetail.log.cache import BUNDLES, COMMITS
+from dovetail.log.cache import BUNDLES, CACHES, COMMITS
 from dovetail.log.commit import Commit
 from dovetail.model import json_values as said
 
@@ -42,6 +42,14 @@ _NEXT: dict[str, int] = {}
 """By category identity: a number that the next commit's is known not to be below."""
 _SPANS: dict[str, list[CommitSpan]] = {}
 """By category identity: the bundles that were there when somebody last looked."""
+
+
+def forget() -> None:
+    """Forget all that this process has read of logs: it goes on as one that has just begun."""
+    _NEXT.clear()
+    _SPANS.clear()
+    for cache in CACHES:
+        cache.clear()
 
 
 class LogBounds(NamedTuple):

@@ -3,7 +3,8 @@
 Law: limits delete only what no live reader needs. A category of people has none unless somebody sets them:
 what a person appended stays until that person says otherwise. Its files are compacted all the same.
 
-`retention.json` has the limits that somebody set (`dovetail log retain`). Without it the default holds.
+`retention.json` has the limits that somebody set: a person with `dovetail log retain`, or an application
+whose query says how long its output keeps rows. Without it the default holds.
 """
 
 from __future__ import annotations
@@ -83,6 +84,18 @@ def set_limits(category: Category, limits: Limits | None) -> None:
         return
     body = {"category": category.id, "age_us": limits.age_us, "size_bytes": limits.size_bytes}
     category.store.replace(_path(category), document.encode(KIND, VERSION, body))
+
+
+def keep(category: Category, age_us: int | None, size_bytes: int | None) -> None:
+    """Set what a query says, each time its application starts. What it does not say (None) stays as it is."""
+    if age_us is None and size_bytes is None:
+        return
+    now = limits_of(category)
+    wanted = Limits(
+        now.age_us if age_us is None else age_us, now.size_bytes if size_bytes is None else size_bytes
+    )
+    if wanted != _set(category):
+        set_limits(category, wanted)
 
 
 def is_set(category: Category) -> bool:

@@ -111,13 +111,15 @@ def readers(category: Category, now_s: float | None = None) -> list[Reader]:
 def retain(category: Category, *, now_us: int | None = None) -> int:
     """Delete what no live reader needs, or, where there is none, what is beyond the limits. Then put old
     files together. Returns how many commits went."""
-    with locked(category):
-        return _retain(category, _now_us(now_us), after_reading=True)
+    with locked(category) as held:
+        return _retain(category, _now_us(now_us), after_reading=True) if held else 0
 
 
 def compact(category: Category) -> bool:
     """Put some more old files together; whether there was anything to do."""
-    with locked(category):
+    with locked(category) as held:
+        if not held:
+            return False
         known = _bounds_or_repaired(category)
         return compaction.compact(category, known) != known
 
@@ -135,7 +137,7 @@ def tend(category: Category, number: int) -> None:
     _TENDED_S[category.id] = now_s
     with suppress(DovetailError, FileNotFoundError):
         # Without locks one process trims a category: of a join's side that is the join.
-        if not category.store.local and role_of(category) == "side":
+        if not category.store.locks and role_of(category) == "side":
             return
         with locked(category, wait=False) as held:
             if held:
@@ -145,7 +147,8 @@ def tend(category: Category, number: int) -> None:
 
 
 def locked(category: Category, *, wait: bool = True) -> AbstractContextManager[bool]:
-    """While this is held, retention deletes nothing."""
+    """While this is held, retention deletes nothing. On an object store another may have it for long; whoever
+    wanted to delete something leaves that to it, or to the next one."""
     return category.store.lock(f"{category.folder}/retain.lock", wait=wait)
 
 
@@ -160,8 +163,8 @@ def remove_orphans(category: Category, *, grace_s: float = GRACE_S) -> int:
         if time.time() - entry.modified_s > grace_s
         and (part in named_by_commits or entry.name.startswith(TEMPORARY))
     ]
-    with locked(category):
-        dictionaries = _delete_dictionaries(category, grace_s)
+    with locked(category) as held:
+        dictionaries = _delete_dictionaries(category, grace_s) if held else 0
     if not candidates:
         return dictionaries
     known = history.bounds(category)

@@ -100,7 +100,7 @@ class JoinOffset:
 
     def to_json(self) -> dict[str, Any]:
         said = {"version": VERSION, **asdict(self)}
-        return {**said, "checksum": _checksum(said)}
+        return {**said, "checksum": checksum_of(said)}
 
     @classmethod
     def from_json(cls, fields: dict[str, Any]) -> JoinOffset:
@@ -108,7 +108,7 @@ class JoinOffset:
         if not isinstance(fields, dict):
             raise CorruptFile("a join offset that is not one", where=_WHERE, hint=_REMEDY)
         said = {name: value for name, value in fields.items() if name != "checksum"}
-        if fields.get("checksum") != _checksum(said) and said.get("version") == VERSION:
+        if fields.get("checksum") != checksum_of(said) and said.get("version") == VERSION:
             raise CorruptFile(
                 "a join offset is damaged: its checksum does not fit", where=_WHERE, hint=_REMEDY
             )
@@ -158,5 +158,5 @@ class JoinOffset:
         return replace(self, **changes)
 
 
-def _checksum(said: dict[str, Any]) -> str:
+def checksum_of(said: dict[str, Any]) -> str:
     return xxhash.xxh3_64_hexdigest(json.dumps(said, sort_keys=True).encode())

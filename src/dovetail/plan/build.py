@@ -119,7 +119,14 @@ def _output(program: Program, table: CreateTable) -> Output:
                 storage.compression or "auto",
             )
         shard = spark_sql(storage.shard) if storage.shard else None
-        return ScribeSink(category, shard, storage.buckets, storage.compression or "auto")
+        return ScribeSink(
+            category,
+            shard,
+            storage.buckets,
+            storage.compression or "auto",
+            storage.keep,
+            storage.keep_bytes,
+        )
     if storage.kind in ("PARQUET", "JSON"):
         return FileSink(storage.kind.lower(), str(storage.path))
     return ConsoleSink() if storage.kind == "CONSOLE" else NoopSink()

@@ -20,7 +20,8 @@ from dovetail.model.promise import PromisedColumn
 from dovetail.model.theta import Constant, Operand, Operation
 from dovetail.plan.plan_json import decode, encode
 
-PLAN_VERSION = 2
+PLAN_VERSION = 3
+"""Before version 3 a category in the log did not say how long it keeps rows."""
 
 
 @dataclass(frozen=True)
@@ -77,12 +78,15 @@ class CategoryOutput:
 
 @dataclass(frozen=True)
 class ScribeSink:
-    """`shard` is Spark SQL over the select's columns; `buckets` None takes the log's default."""
+    """`shard` is Spark SQL over the select's columns; `buckets` None takes the log's default. How long rows
+    stay: None leaves that as it is, set for the category or its default."""
 
     category: str
     shard: str | None = None
     buckets: int | None = None
     compression: Compression = "auto"
+    keep_us: int | None = None
+    keep_bytes: int | None = None
     promises: tuple[PromisedColumn, ...] = ()
 
 
@@ -188,6 +192,8 @@ class Plan:
         version = data.get("version") if isinstance(data, dict) else None
         if version == 1:
             data, version = _from_version_1(data), PLAN_VERSION
+        elif version == 2:
+            version = PLAN_VERSION
         if version != PLAN_VERSION:
             raise UnknownVersion(
                 f"a plan of version {version!r} cannot be read",

@@ -36,6 +36,8 @@ class Storage:
     shard: exp.Expr | None = None
     buckets: int | None = None
     compression: Compression | None = None
+    keep: int | None = None  # microseconds
+    keep_bytes: int | None = None
     path: str | None = None
 
 

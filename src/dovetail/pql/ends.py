@@ -6,6 +6,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dovetail.model.compression import COMPRESSIONS
+from dovetail.plan.interval_literal import SPELLINGS, NotAnInterval, interval_us
 from dovetail.plan.nearest import did_you_mean
 from dovetail.plan.physical import FilesSource, ScribeSource
 from dovetail.plan.source import Span
@@ -15,7 +16,7 @@ from dovetail.pql.tokens import Cursor, span
 
 FORMATS = ("parquet", "json", "csv")
 ARGUMENTS = {
-    "SCRIBE": ("category", "shard", "buckets", "compression"),
+    "SCRIBE": ("category", "shard", "buckets", "compression", "keep", "keep_bytes"),
     "PARQUET": ("path",),
     "JSON": ("path",),
     "CONSOLE": (),
@@ -24,6 +25,8 @@ ARGUMENTS = {
 """The kinds of storage and their arguments. The first one is required."""
 
 MOST_BUCKETS = 4096
+WHOLE = {"buckets": MOST_BUCKETS, "keep_bytes": 10**18}
+"""Arguments that are whole numbers, and the most that each may be."""
 
 
 def parse_origin(cursor: Cursor) -> ScribeSource | FilesSource:
@@ -142,18 +145,14 @@ def _argument(cursor: Cursor, name: str, tokens: list[Token]) -> str | int | exp
     place = span(tokens[0], tokens[-1])
     if name == "shard":
         return parse_expression(cursor.source, tokens, place.stop)
+    if name == "keep":
+        return _age_us(cursor, tokens, place)
     one = tokens[0] if len(tokens) == 1 else None
-    if name == "buckets":
-        if (
-            one is not None
-            and one.text.isdigit()
-            and len(one.text) < 10
-            and 1 <= int(one.text) <= MOST_BUCKETS
-        ):
+    if name in WHOLE:
+        most = WHOLE[name]
+        if one is not None and one.text.isdigit() and len(one.text) < 19 and 1 <= int(one.text) <= most:
             return int(one.text)
-        raise cursor.error_at(
-            place, "buckets is out of range", expected=f"a whole number from 1 to {MOST_BUCKETS}"
-        )
+        raise cursor.error_at(place, f"{name} is out of range", expected=f"a whole number from 1 to {most}")
     if one is None or one.token_type is not TokenType.STRING or not one.text:
         raise cursor.error_at(
             place, f"{name} is not text", expected=f'{name} = "..."', hint="put it in quotes"
@@ -168,6 +167,22 @@ def _argument(cursor: Cursor, name: str, tokens: list[Token]) -> str | int | exp
             hint=did_you_mean(one.text, COMPRESSIONS, listed=True),
         )
     return one.text
+
+
+def _age_us(cursor: Cursor, tokens: list[Token], place: Span) -> int:
+    """How long rows stay."""
+    trouble = "it is nothing"
+    try:
+        if (age_us := interval_us(parse_expression(cursor.source, tokens, place.stop))) > 0:
+            return age_us
+    except NotAnInterval as error:
+        trouble = str(error)
+    raise cursor.error_at(
+        place,
+        f"rows cannot be kept for this time: {trouble}",
+        expected=SPELLINGS,
+        hint="for example: keep = INTERVAL '7 days'",
+    )
 
 
 def _check_category(cursor: Cursor, name: str, place: Span) -> None:

@@ -88,6 +88,10 @@ def _storage(storage: Storage) -> str:
         arguments.append(f"buckets = {storage.buckets}")
     if storage.compression is not None:
         arguments.append(f"compression = {text(storage.compression)}")
+    if storage.keep is not None:
+        arguments.append(f"keep = INTERVAL '{words(storage.keep)}'")
+    if storage.keep_bytes is not None:
+        arguments.append(f"keep_bytes = {storage.keep_bytes}")
     return f"{storage.kind}({', '.join(arguments)})" if arguments else storage.kind
 
 

@@ -60,6 +60,16 @@ def local_path(path: str) -> str:
     return unquote(parsed.path) if parsed.scheme == "file" else path
 
 
+def is_on_s3(place: str) -> bool:
+    return place.startswith(("s3://", "s3a://"))
+
+
+def plain_place(path: str) -> str:
+    """A place as we write it: a local path, or the URI. Spark calls `s3://` `s3a://` and escapes what is in
+    a path."""
+    return f"s3://{unquote(path.partition('://')[2])}" if is_on_s3(path) else local_path(path)
+
+
 def csv_header(file: str, separator: str, encoding: str, wanted: Sequence[str]) -> list[str]:
     """The columns of a CSV file as its first line names them; the wanted ones must be among them."""
     with open(file, newline="", encoding=encoding, errors="replace") as text:

@@ -13,10 +13,11 @@ from functools import partial
 from pyspark.sql import DataFrame
 
 from dovetail.log.category import Category
+from dovetail.log.homes.filesystem import shown
 from dovetail.plan.physical import CategoryOutput, FilesSource, InputTable, SlicerStage, vanished_category
 from dovetail.plan.projection import plain_projection
 from dovetail.slicing.direct import DirectSlice, direct_slice
-from dovetail.slicing.input_files import input_files, is_local, local_path
+from dovetail.slicing.input_files import input_files, is_local, is_on_s3, plain_place
 from dovetail.slicing.parquet_files import check_files, parquet_schema
 from dovetail.slicing.placement import Placement
 from dovetail.spark.aggregate_end import ends_folder
@@ -92,6 +93,8 @@ def _parquet(
     source = stage.inputs[0].source
     if len(stage.inputs) > 1 or not isinstance(source, FilesSource) or source.format != "parquet":
         return None
+    if not is_local(source.path):
+        return None  # Spark reads it, and reports what is wrong with a file
     names = [column.name for column in stage.inputs[0].columns]
     short = _short_way(stage, source, category, placement)
     first = None
@@ -121,10 +124,13 @@ def _short_way(
 
 
 def _file_tables(built: BuiltStage) -> list[InputTable]:
-    """The inputs of a stage that are files on a local path."""
+    """The inputs of a stage that are files where we can look for them."""
     inputs = built.stage.inputs if isinstance(built.stage, SlicerStage) else ()
     return [
-        table for table in inputs if isinstance(table.source, FilesSource) and is_local(table.source.path)
+        table
+        for table in inputs
+        if isinstance(table.source, FilesSource)
+        and (is_local(table.source.path) or is_on_s3(table.source.path))
     ]
 
 
@@ -137,7 +143,7 @@ def files_by_table(
     found: dict[str, list[str]] = {table.name: [] for table in tables}
     ends = f"/{ends_folder(checkpoint.application, checkpoint.query)}/"
     for file in files:
-        path = local_path(file)
+        path = plain_place(file)
         owner = next((name for name, place in places.items() if f"{path}/".startswith(place)), None)
         if owner is not None or ends not in path:
             found[owner or tables[0].name].append(file)
@@ -146,4 +152,5 @@ def files_by_table(
 
 def _place(table: InputTable) -> str:
     assert isinstance(table.source, FilesSource)
-    return os.path.join(os.path.abspath(local_path(table.source.path)), "")
+    place = plain_place(shown(table.source.path))
+    return os.path.join(place if is_on_s3(place) else os.path.abspath(place), "")

@@ -88,7 +88,7 @@ class Monitor:
     def _stream(
         self, run: Run, category: str, side: str, taken: int, time_us: int, estimate: Estimate | None
     ) -> StreamProgress:
-        rows, waiting = _rows(run.home, category, taken)
+        rows, waiting = rows_and_waiting(run.home, category, taken)
         return StreamProgress(
             _table_of(run, category),
             side,
@@ -110,7 +110,7 @@ def _offset_of(query: StreamingQuery) -> JoinOffset | None:
     return None
 
 
-def _rows(home: str, name: str, taken: int) -> tuple[int, int]:
+def rows_and_waiting(home: str, name: str, taken: int) -> tuple[int, int]:
     """Rows ever written to a category, and those in commits from `taken` on that are still there."""
     category = Category.open(home, name)
     stop = category.next_commit(taken)
@@ -139,7 +139,7 @@ def _kept_aside(run: Run, category: str, named: Callable[[str, str], str]) -> in
     slicer = _slicer(run, category)
     names = [named(run.plan.application, table.name) for table in slicer.inputs] if slicer else []
     known = set(list_categories(run.home)) if names else set()
-    return sum(_rows(run.home, name, 0)[0] for name in names if name in known)
+    return sum(rows_and_waiting(run.home, name, 0)[0] for name in names if name in known)
 
 
 def first_result_s(run: Run) -> float | None:

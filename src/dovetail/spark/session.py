@@ -13,6 +13,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlparse
 
 from pyspark import SparkConf, SparkContext
@@ -100,8 +101,8 @@ def open_session(
         wanted |= _unix_sockets()
     wanted |= {**settings, **FIXED}
     conf = SparkConf().setAll(list(wanted.items()))
-    if SparkContext._gateway is None:
-        _start_jvm(conf, log)
+    if SparkContext._gateway is None and log is not None:
+        SparkContext._ensure_initialized(gateway=start_jvm(conf, log), conf=conf)
     with _own_interrupt():
         session = SparkSession.builder.config(conf=conf).getOrCreate()
     if code is not None:
@@ -158,16 +159,14 @@ def _own_interrupt() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _start_jvm(conf: SparkConf, log: Path | None) -> None:
+def start_jvm(conf: SparkConf, log: Path) -> Any:
     """As PySpark does it, except that the JVM's stderr goes to a file and the JVM inherits the lock on the
     application."""
-    if log is None:
-        return
     log.parent.mkdir(parents=True, exist_ok=True)
     with open(log, "ab") as file:
         shared = {"stderr": file, "pass_fds": held_locks()}
         try:
-            gateway = launch_gateway(conf, popen_kwargs=shared)  # type: ignore[no-untyped-call]
+            return launch_gateway(conf, popen_kwargs=shared)  # type: ignore[no-untyped-call]
         except PySparkRuntimeError as error:
             raise RunError(
                 "Spark did not start",
@@ -175,7 +174,6 @@ def _start_jvm(conf: SparkConf, log: Path | None) -> None:
                 expected="a Java that runs, and the packages that its settings name within reach",
                 hint="the end of that file says why",
             ) from error
-    SparkContext._ensure_initialized(gateway=gateway, conf=conf)
 
 
 def retrying(master: str) -> str:

@@ -69,7 +69,7 @@ def unpacked(archive: Path, wanted: str, place: Path) -> Path:
             shutil.rmtree(draft, ignore_errors=True)  # of one that was killed
             with zipfile.ZipFile(archive) as content:
                 content.extractall(draft)
-            _compile(draft)
+            compile_kernels(draft)
             draft.rename(folder)
     return folder
 
@@ -87,7 +87,7 @@ def hosts_folder() -> Path:
     return Path(tempfile.mkdtemp(prefix=_PREFIX))
 
 
-def _compile(folder: Path) -> None:
+def compile_kernels(folder: Path) -> None:
     """Kernels that cannot be compiled here and now are compiled by whoever calls them first."""
     subprocess.run(
         [sys.executable, "-m", "dovetail.engine.warm"],

@@ -186,7 +186,7 @@ class StageReporter:
         tables = stage.stage.inputs if isinstance(stage.stage, SlicerStage) else ()
         self._files = WaitingFiles(tables, self._checkpoint)
         self._inputs: LogInputs | None = None
-        self._sure_us = _steady_us()
+        self._sure_us = steady_us()
         now_us = _now_us()
         self._last = SourceReport(f"{application}.{stage.name}", application, "starting", 0, now_us, now_us)
 
@@ -196,8 +196,8 @@ class StageReporter:
         else:
             looked = self._look(query)
         if looked is not None:
-            self._sure_us = _steady_us()
-        elif _steady_us() - self._sure_us > UNSURE_US:
+            self._sure_us = steady_us()
+        elif steady_us() - self._sure_us > UNSURE_US:
             looked = Looked("behind", *self._waiting())
         if looked is not None:
             self.tell(looked)
@@ -224,7 +224,7 @@ class StageReporter:
 
     def _look(self, query: StreamingQuery) -> Looked | None:
         if self._inputs is None:
-            self._inputs = LogInputs(upstreams(self.stage.rows), _steady_us)
+            self._inputs = LogInputs(upstreams(self.stage.rows), steady_us)
         if self._inputs.sources:
             return self._inputs.look(lambda: self._offsets(query), lambda: _asked(query))
         empty = _asked(query)
@@ -321,7 +321,7 @@ def _asked(query: StreamingQuery) -> bool | None:
     return None
 
 
-def _steady_us() -> int:
+def steady_us() -> int:
     return time.monotonic_ns() // 1000
 
 

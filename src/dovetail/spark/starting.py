@@ -14,6 +14,7 @@ from dovetail.crash_points import crash_point
 from dovetail.errors import DovetailError
 from dovetail.log.category import Category
 from dovetail.log.homes.filesystem import shown
+from dovetail.log.limits import keep
 from dovetail.plan.physical import (
     CategoryOutput,
     ConsoleSink,
@@ -85,11 +86,12 @@ def _writer(
             placement = (
                 Placement(HASH, TIME, built.validity) if time else Placement(None, _first_timestamp(rows))
             )
-        case ScribeSink(category=name, shard=shard, buckets=buckets, compression=compression):
+        case ScribeSink(name, shard, buckets, compression, keep_us, keep_bytes):
             if shard:  # the hash stays with the rows: a reader can tell the bucket by it
                 rows = rows.select(F.xxhash64(F.expr(shard)).alias(HASH), "*")
                 buckets = buckets or SHARDED_BUCKETS
             category = make_category(rows, home, name, buckets or 1, compression, "output")
+            keep(category, keep_us, keep_bytes)
             placement = Placement(HASH if shard else None, _first_timestamp(rows))
         case FileSink(format=form, path=path):
             return rows.writeStream.format(form).option("path", spark_uri(path))

@@ -49,7 +49,7 @@ class WaitingFiles:
         """As of a moment ago, if counting takes long."""
         began_s = time.monotonic()
         if self._known and began_s >= self._again_s:
-            self._last = self._count()
+            self._last = self.count()
             ended_s = time.monotonic()
             self._again_s = ended_s + (ended_s - began_s) / SHARE
         return self._last
@@ -60,7 +60,7 @@ class WaitingFiles:
         self._again_s = 0.0
         return self._last
 
-    def _count(self) -> Waiting:
+    def count(self) -> Waiting:
         paths, reached = files_done(self._checkpoint, self._reached)
         self._done |= {local_path(path) for path in paths}
         self._reached |= reached

@@ -39,16 +39,17 @@ def attached_rows(directory: Path, version: str) -> list[int]:
     return sorted(found.state.left.held().row.tolist())
 
 
-def test_an_index_that_was_lost_and_made_anew_is_mapped_anew(tmp_path: Path) -> None:
+def test_an_index_that_was_lost_and_made_anew_is_mapped_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One worker had mapped the files; the directory went, and another worker made the index again."""
     directory = tmp_path / "0-of-1"
     saved(directory, "before", [1, 2, 3])
     assert attached_rows(directory, "before") == [1, 2, 3]
-    mapped = dict(live_index._attached)
     shutil.rmtree(directory)
-    saved(directory, "after", [4, 5])
-    live_index._attached.clear()
-    live_index._attached.update(mapped)
+    with monkeypatch.context() as another:
+        another.setattr(live_index, "MAPPED", {})
+        saved(directory, "after", [4, 5])
     assert attached_rows(directory, "after") == [4, 5]
 
 

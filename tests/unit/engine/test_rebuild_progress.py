@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -43,11 +43,10 @@ def report(join: JoinConfig, task: int, rows: int, of: int, seconds: float, ago_
     return path
 
 
-def wait_until(true: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 60
-    while not true():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.002)
+@pytest.fixture
+def by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread that reports sleeps: the test says when."""
+    monkeypatch.setattr(rebuild_progress, "EVERY_S", 3600)
 
 
 def test_a_short_replay_leaves_no_trace(join: JoinConfig) -> None:
@@ -56,13 +55,14 @@ def test_a_short_replay_leaves_no_trace(join: JoinConfig) -> None:
     assert not folder(join).exists()
 
 
-def test_a_long_one_is_told_while_it_lasts(join: JoinConfig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rebuild_progress, "EVERY_S", 0.001)
+def test_a_long_one_is_told_while_it_lasts(join: JoinConfig, by_hand: None) -> None:
     with RebuildProgress(join, Share(1, 2, 4), 100) as progress:
         progress.add(25)
-        wait_until(lambda: (found := rebuilding(join)) and found.rows == 25)
+        assert progress.report()
         progress.add(50)
-        wait_until(lambda: (found := rebuilding(join)) and found.rows == 75)
+        assert (shown := rebuilding(join)) is not None
+        assert shown.rows == 25
+        assert progress.report()
         found = rebuilding(join)
         assert found is not None
         assert (found.share, found.of) == (0.75, 100)
@@ -72,13 +72,13 @@ def test_a_long_one_is_told_while_it_lasts(join: JoinConfig, monkeypatch: pytest
     assert rebuilding(join) is None
 
 
-def test_one_that_fails_takes_its_file_along(join: JoinConfig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rebuild_progress, "EVERY_S", 0.001)
+def test_one_that_fails_takes_its_file_along(join: JoinConfig, by_hand: None) -> None:
     progress = RebuildProgress(join, Share(0, 1, 4), 9)
 
     def failing() -> None:
         with progress:
-            wait_until(lambda: rebuilding(join))
+            progress.report()
+            assert rebuilding(join)
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -86,14 +86,11 @@ def test_one_that_fails_takes_its_file_along(join: JoinConfig, monkeypatch: pyte
     assert list(folder(join).iterdir()) == []
 
 
-def test_where_nothing_can_be_written_the_replay_goes_on(
-    join: JoinConfig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(rebuild_progress, "EVERY_S", 0.001)
+def test_where_nothing_can_be_written_the_replay_goes_on(join: JoinConfig, by_hand: None) -> None:
     folder(join).parent.mkdir(parents=True)
     folder(join).write_text("a file is in the way")
     with RebuildProgress(join, Share(0, 1, 4), 9) as progress:
-        wait_until(lambda: not progress._thread.is_alive())
+        assert not progress.report()
     assert rebuilding(join) is None
 
 
@@ -132,14 +129,21 @@ def test_a_rebuild_tells_and_measures_show_it(tmp_path: Path, monkeypatch: pytes
     live_index.unmap_all()
     driven.append("left", ("k7", 9))
     join, seen = driven.config, []
-    real = read_back.arrivals_in
+    real, report = read_back.arrivals_in, RebuildProgress.report
+    reported = threading.Event()
+
+    def telling(progress: RebuildProgress) -> bool:
+        done = report(progress)
+        reported.set()
+        return done
 
     def slow(*arguments: object) -> object:
-        wait_until(lambda: rebuilding(join))
+        assert reported.wait(60)
         seen.append(measure(join, time.time_ns() // 1000).replay)
         return real(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(rebuild_progress, "EVERY_S", 0.001)
+    monkeypatch.setattr(RebuildProgress, "report", telling)
     monkeypatch.setattr(read_back, "arrivals_in", slow)
     driven.step()
     assert [(found.rows, found.of) for found in seen] == [(0, 40)]

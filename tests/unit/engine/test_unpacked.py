@@ -90,10 +90,10 @@ def test_only_blocks_with_wanted_rows_are_unpacked(twins: tuple[Rows, Rows]) -> 
     batch = packed.at(packed.places(np.array([5, 6, -1, 5, 702], np.int64)))
     assert batch.unpacked is not None
     assert len(batch.unpacked) <= 2  # row 702 is in the plain segment
-    assert len(BLOCKS._entries) == 0
+    assert len(BLOCKS.keys) == 0
     batch.take("url")
     batch.take("agent")
-    assert len(BLOCKS._entries) == len(batch.unpacked)
+    assert len(BLOCKS.keys) == len(batch.unpacked)
 
 
 def test_rows_count_uncompressed(twins: tuple[Rows, Rows]) -> None:

@@ -1,28 +1,40 @@
-"""Every fate that a left row can have, each on a join driven by hand; and all of them against what came out.
+"""What can be asked about rows, and law: what is said is what came out. The answers are in tests/stories.
 
-The window is 30 before to 40 after, in microseconds; streams have no delay unless a test says so.
+Windows are 30 before to 40 after, in microseconds; streams have no delay unless a test says so.
 """
 
 from __future__ import annotations
 
 import random
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
 from dovetail.engine import step_log
+from dovetail.engine.step_log import read_records
 from dovetail.errors import InputError
-from dovetail.joins.interval.fate import Fate
-from dovetail.joins.known import At
+from dovetail.joins.theta.fate import ThetaFate
+from dovetail.joins.theta.step import Turn
+from dovetail.joins.theta.turns import turns_of
+from dovetail.joins.windowed.fate import WindowFate
+from dovetail.log.category import Category
 from dovetail.model.interval import IntervalSpec, JoinType
-from dovetail.model.theta import Constant, Operand, Operation
-from dovetail.service.words.why_words import fate_lines, preface, to_json
+from dovetail.model.join_kind import ThetaJoin, WindowedJoin
+from dovetail.model.theta import Constant, Operand, Operation, Theta
+from dovetail.model.theta_text import condition_text, conjuncts
+from dovetail.model.window_join import WindowJoin, hopping, session, tumbling
+from dovetail.service.words.fate_words import AnyFate, fate_lines
+from dovetail.service.words.why_words import heading, preface, to_json
 from dovetail.why.why import Answer, why
+from laws.theta import CONDITIONS, EVEN, band, counting
 from unit.engine.stepping import Driven, ids
 
 SPEC = IntervalSpec(30, 40, "left")
+SECOND = 1_000_000
+KEYS = "abcdef"
 
 
 @pytest.fixture
@@ -30,254 +42,14 @@ def join(tmp_path: Path) -> Driven:
     return Driven.make(tmp_path, SPEC)
 
 
-def only(answer: Answer) -> Fate:
-    (fate,) = answer.fates
-    assert to_json(answer, "app")["rows"]
-    return fate
+@pytest.fixture
+def near(tmp_path: Path) -> Driven:
+    """At most two apart, and both even or both odd."""
+    return Driven.make(tmp_path, ThetaJoin(SPEC, Theta((band(-2, 2),), (EVEN,))))
 
 
-def said(answer: Answer, row: int | None = None) -> str:
-    fate = only(answer) if row is None else answer.fates[row]
-    return "\n".join(fate_lines(fate, answer.known))
-
-
-def test_matched_with_whom_and_in_which_step(join: Driven) -> None:
-    join.append("left", ("a", 100), ("b", 100))
-    join.step()
-    join.append("right", ("a", 120), ("b", 900))
-    join.now_us = 5_000_000
-    join.step()
-    fate = only(join.why("a"))
-    assert (fate.status, fate.doubts) == ("matched", ())
-    (match,) = fate.matches
-    assert match.right.values["id"] == 0
-    assert match.at == At(2, 5_000_000)
-    assert fate.taken is not None
-    assert fate.taken.step == 1
-    assert "with 1970-01-01T00:00:00.000120Z  id=0  in step 2 (planned 1970-01-01 00:00:05)" in said(
-        join.why("a")
-    )
-
-
-def test_open_until_the_right_stream_has_passed(join: Driven) -> None:
-    join.append("left", ("a", 100))
-    join.append("right", ("b", 140))
-    join.step()
-    fate = only(join.why("a"))
-    assert (fate.status, fate.closed, fate.miss) == ("open", None, None)
-    assert "passes 1970-01-01T00:00:00.000140Z; it is at 1970-01-01T00:00:00.000140Z" in said(join.why("a"))
-    join.append("right", ("b", 141))
-    join.step()
-    assert only(join.why("a")).status == "unmatched"
-
-
-def test_matched_and_still_open(join: Driven) -> None:
-    join.append("left", ("a", 100))
-    join.append("right", ("a", 100))
-    join.step()
-    assert only(join.why("a")).closed is None
-    assert "more may match" in said(join.why("a"))
-
-
-def test_a_deferred_pick_is_open_until_it_is_made(tmp_path: Path) -> None:
-    join = Driven.make(tmp_path, replace(SPEC, match="one", pick="nearest"))
-    join.append("left", ("a", 100))
-    join.append("right", ("a", 110), ("a", 101))
-    join.step()
-    fate = only(join.why("a"))
-    assert (fate.status, fate.in_window) == ("open", 2)
-    assert "one of 2 right rows" in said(join.why("a"))
-    join.append("right", ("b", 500))
-    join.step()
-    (match,) = only(join.why("a")).matches
-    assert (match.right.time_us, match.at.step) == (101, 2)
-
-
-BY_ID = Operation("%", (Operand("right", "id"), Constant("int", "3")))
-
-
-def test_a_pick_by_value_and_why_others_lost(tmp_path: Path) -> None:
-    spec = replace(SPEC, match="one", pick="max", picked_by=BY_ID)
-    join = Driven.make(tmp_path, spec)
-    join.append("left", ("a", 100))
-    join.append("right", ("a", 110), ("a", 101), ("a", 120), ("b", 100))
-    join.step()
-    assert only(join.why("a")).status == "open"
-    assert (
-        "so far the largest right.id % 3 is 2, of 3 right rows that it met: "
-        "1970-01-01T00:00:00.000120Z  id=2\n" in said(join.why("a"))
-    )
-    join.append("right", ("a", 130), ("a", 105), ("a", 90), ("a", 90), ("a", 90))
-    join.append("right", ("b", 500))
-    join.step()
-    answer = join.why("a")
-    fate = only(answer)
-    (match,) = fate.matches
-    assert (match.right.values["id"], match.at.step) == (8, 2)
-    assert join.pairs == {(0, 8)}
-    assert fate.comparison is not None
-    assert [row.right.values["id"] for row in fate.comparison.compared] == [8, 5, 2, 7, 1, 4, 6, 0]
-    lines = said(answer).splitlines()[1:]
-    assert lines == [
-        "picked for the largest right.id % 3: 2, of 8 right rows that it met",
-        "not picked: the same, with a later time: 1970-01-01T00:00:00.000105Z  id=5",
-        "not picked: the same, with a later time: 1970-01-01T00:00:00.000120Z  id=2",
-        "not picked: 1: 1970-01-01T00:00:00.000090Z  id=7",
-        "not picked: 1: 1970-01-01T00:00:00.000101Z  id=1",
-        "not picked: 1: 1970-01-01T00:00:00.000130Z  id=4",
-        "and 2 more",
-    ]
-    (row,) = to_json(answer, "app")["rows"]
-    assert (row["pick"]["of"], row["pick"]["largest"]) == ("right.id % 3", True)
-    assert [one["value"] for one in row["pick"]["compared"]] == [2, 2, 2, 1, 1, 1, 0, 0]
-
-
-def test_a_row_that_came_too_late_is_not_among_those_compared(tmp_path: Path) -> None:
-    join = Driven.make(tmp_path, replace(SPEC, match="one", pick="max", picked_by=Operand("right", "id")))
-    join.append("left", ("a", 100))
-    join.append("right", ("a", 110), ("b", 500))
-    join.step()
-    join.append("right", ("a", 120))
-    join.step()
-    fate = only(join.why("a"))
-    assert fate.comparison is not None
-    assert ids([row.right for row in fate.comparison.compared]) == [0]
-    assert "picked for the largest right.id: 0, the only right row that it met" in said(join.why("a"))
-
-
-def test_no_right_row_has_the_key(join: Driven) -> None:
-    join.append("left", ("a", 100))
-    join.append("right", ("b", 500))
-    join.step()
-    fate = only(join.why("a"))
-    assert fate.miss is not None
-    assert (fate.status, fate.miss.reason) == ("unmatched", "no_right_row")
-    assert "no right row has this key" in said(join.why("a"))
-    assert "it came and closed in step 1" in said(join.why("a"))
-    assert "came out alone" in said(join.why("a"))
-
-
-@pytest.mark.parametrize(
-    ("times", "nearest", "by_us", "words"),
-    [
-        ((10, 60, 500), 60, -10, "10 µs outside the window, before it"),
-        ((145, 10), 145, 5, "5 µs outside the window, after it"),
-    ],
-)
-def test_outside_the_window(
-    join: Driven, times: tuple[int, ...], nearest: int, by_us: int, words: str
-) -> None:
-    join.append("left", ("a", 100))
-    join.append("right", *(("a", time) for time in times))
-    join.step(final=True)
-    miss = only(join.why("a")).miss
-    assert miss is not None
-    assert miss.right is not None
-    assert (miss.reason, miss.right.time_us, miss.by_us) == ("outside_window", nearest, by_us)
-    assert words in said(join.why("a"))
-
-
-def test_the_right_row_came_after_closing(join: Driven) -> None:
-    join.append("left", ("a", 100))
-    join.append("right", ("b", 500))
-    late = join.append("right", ("a", 120)).written_at_us
-    join.now_us = late - 40_000_000
-    join.step(max_step_rows=2)
-    assert only(join.why("a")).status == "unmatched"
-    assert "after it was closed" in said(join.why("a"))  # it is in the log, and not taken yet
-    join.step()
-    miss = only(join.why("a")).miss
-    assert miss is not None
-    assert (miss.reason, miss.by_us) == ("right_late", 40_000_000)
-    assert miss.at is not None
-    assert miss.at.step == 2
-    assert "came 40 s after it was closed" in said(join.why("a"))
-
-
-def test_the_right_row_was_written_in_time_but_taken_late(join: Driven) -> None:
-    join.append("left", ("a", 100))
-    join.append("right", ("b", 500))
-    join.now_us = join.append("right", ("a", 120)).written_at_us + 3_000_000
-    join.step(max_step_rows=2)
-    join.step()
-    assert "was written 3 s before it was closed, but was not taken until step 2" in said(join.why("a"))
-
-
-def test_the_left_row_came_after_the_right_row_was_let_go(join: Driven) -> None:
-    join.append("left", ("b", 500))
-    join.append("right", ("a", 120))
-    join.step()
-    join.append("left", ("a", 100))
-    join.append("right", ("b", 600))
-    join.step()
-    miss = only(join.why("a")).miss
-    assert miss is not None
-    assert (miss.reason, miss.by_us, miss.at) == ("left_late", 400, At(1, 0))
-    assert "it came 400 µs late" in said(join.why("a"))
-
-
-def test_the_left_row_came_after_the_streams_had_ended(join: Driven) -> None:
-    join.append("left", ("b", 100))
-    join.append("right", ("a", 120))
-    join.step(final=True)
-    join.append("left", ("a", 100))
-    join.step(final=True)
-    assert "after the streams had ended" in said(join.why("a"))
-
-
-def test_a_left_row_without_a_time(join: Driven) -> None:
-    join.append("left", ("a", None))
-    join.append("right", ("a", 100))
-    join.step()
-    fate = only(join.why("a"))
-    assert fate.miss is not None
-    assert (fate.status, fate.miss.reason) == ("unmatched", "invalid_time")
-    assert "it can match nothing: the time is null" in said(join.why("a"))
-
-
-def test_right_rows_without_a_time(join: Driven) -> None:
-    join.append("left", ("a", 100))
-    join.append("right", ("a", None), ("b", 500))
-    join.step()
-    miss = only(join.why("a")).miss
-    assert miss is not None
-    assert miss.reason == "right_invalid_time"
-    assert "can match nothing" in said(join.why("a"))
-
-
-def test_a_right_row_that_had_to_make_room(tmp_path: Path) -> None:
-    join = Driven.make(tmp_path, replace(SPEC, right_cap=1))
-    join.append("right", ("a", 120), ("a", 130))
-    join.step()
-    join.append("left", ("a", 85))
-    join.append("right", ("b", 500))
-    join.step()
-    miss = only(join.why("a")).miss
-    assert miss is not None
-    assert miss.right is not None
-    assert (miss.reason, miss.right.time_us) == ("right_capped", 120)
-    assert "had made room for newer right rows: the cap per key" in said(join.why("a"))
-
-
-def test_a_left_row_that_had_to_make_room(tmp_path: Path) -> None:
-    join = Driven.make(tmp_path, replace(SPEC, left_cap=1))
-    join.append("left", ("a", 100), ("a", 105))
-    join.step()
-    join.append("right", ("a", 120))
-    join.step()
-    first, second = join.why("a").fates
-    assert first.miss is not None
-    assert (first.miss.reason, first.closed, second.status) == ("left_capped", At(1, 0), "matched")
-    assert "before its window was over: the cap per key" in said(join.why("a", 100), 0)
-
-
-def test_not_taken_yet(join: Driven) -> None:
-    join.append("left", ("a", 100))
-    assert only(join.why("a")).status == "not_taken"
-    assert "no step of the join is on record" in said(join.why("a"))
-    join.step()
-    join.append("left", ("b", 100))
-    assert "has not come to it" in said(join.why("b"))
+def asked(answer: Answer) -> list[int]:
+    return ids([fate.left for fate in answer.fates])
 
 
 def test_no_such_left_row(join: Driven) -> None:
@@ -294,6 +66,10 @@ def test_no_such_left_row(join: Driven) -> None:
     assert "no right row has it either" in "\n".join(preface(join.why("plum")))
 
 
+def test_an_empty_log(near: Driven) -> None:
+    assert list(preface(near.why_at(5))) == ["no left row is in the log"]
+
+
 def test_a_left_row_that_retention_has_removed(join: Driven) -> None:
     join.append("left", ("a", 100))
     join.append("left", ("b", 100))
@@ -303,46 +79,37 @@ def test_a_left_row_that_retention_has_removed(join: Driven) -> None:
     assert "it may have been there: retention has removed commits below 1" in text
 
 
-def test_a_partner_that_retention_may_have_removed(join: Driven) -> None:
-    join.append("right", ("b", 75))
-    join.append("left", ("a", 100), ("c", 110), ("d", 106))
-    join.append("right", ("b", 500))
-    join.step(final=True)
-    join.retain("right", 1)
-    assert only(join.why("a")).doubts == ("right_rows_gone",)
-    assert "not certain: retention has removed commits below 1 of the right stream" in said(join.why("a"))
-    assert only(join.why("c")).doubts == ()  # the newest row of the commit was before its window
-    assert only(join.why("d")).doubts == ()
-
-
 def test_where_records_are_gone_the_answer_says_so(join: Driven, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(step_log, "CHUNK_STEPS", 1)
     monkeypatch.setattr(step_log, "KEPT_CHUNKS", 2)
     for time in (100, 200, 300, 400):
         join.append("left", ("a", time))
-        join.append("right", ("a", time + 10))
         join.step()
-    fates = join.why("a").fates
-    assert [fate.doubts for fate in fates] == [("steps_gone",)] * 3 + [()]
-    assert [fate.status for fate in fates] == ["matched"] * 4
-    assert fates[-1].taken is not None
-    assert fates[-1].taken.step == 4
-    text = "\n".join(fate_lines(fates[0], join.why("a").known))
-    assert "in step 3 or before" in text
-    assert "not certain: the step in which it came is no longer on record" in text
     assert next(preface(join.why("a"))).startswith("certain for rows that came after step 3 (planned")
 
 
 def test_a_time_narrows_to_what_is_near_or_nearest(join: Driven) -> None:
-    second = 1_000_000
-    join.append("left", ("a", 10 * second), ("a", 10 * second + 5), ("a", 14 * second), ("a", 20 * second))
+    join.append("left", ("a", 10 * SECOND), ("a", 10 * SECOND + 5), ("a", 14 * SECOND), ("a", 20 * SECOND))
     join.step()
-    assert ids([fate.left for fate in join.why("a", 10 * second + 700_000).fates]) == [0, 1]
-    assert ids([fate.left for fate in join.why("a", 16 * second).fates]) == [2]
+    assert asked(join.why("a", 10 * SECOND + 700_000)) == [0, 1]
+    assert asked(join.why("a", 16 * SECOND)) == [2]
     assert len(join.why("a").fates) == 4
     some = why(join.config, ["a"], limit=1)
-    assert ids([fate.left for fate in some.fates]) == [3]
+    assert asked(some) == [3]
     assert list(preface(some)) == ["the newest 1 of 4 left rows; --time asks for others"]
+
+
+def test_without_keys_rows_are_asked_for_by_time(near: Driven) -> None:
+    near.append("left", (1, 10 * SECOND), (2, 10 * SECOND + 5), (3, None))
+    near.append("left", (4, 14 * SECOND), (5, 20 * SECOND))
+    near.step()
+    assert asked(near.why_at(10 * SECOND + 700_000)) == [0, 1]
+    assert asked(near.why_at(16 * SECOND)) == [3]
+    assert asked(near.why_at(0)) == [0]
+    some = why(near.config, time_us=10 * SECOND, limit=1)
+    assert asked(some) == [1]
+    assert list(preface(some)) == ["the newest 1 of 2 left rows; --time asks for others"]
+    assert heading(near.why_row(0), "app") == "app · join view"
 
 
 def test_the_wrong_number_of_key_values(join: Driven) -> None:
@@ -351,41 +118,181 @@ def test_the_wrong_number_of_key_values(join: Driven) -> None:
     assert "string" in (raised.value.expected or "")
 
 
-@pytest.mark.parametrize("how", get_args(JoinType))
-@pytest.mark.parametrize(("match", "pick"), [("all", "first"), ("one", "first"), ("one", "latest")])
-@pytest.mark.parametrize("cap", [None, 2])
-def test_what_is_said_is_what_came_out(
-    tmp_path: Path, how: JoinType, match: str, pick: str, cap: int | None
-) -> None:
-    """Caps, late rows, null times, two runs with an end: for every key the answer is the join's output."""
-    rng = random.Random(f"{how} {match} {pick} {cap}")
-    right_cap = None if pick == "latest" and how in ("right", "full") else cap
-    spec = IntervalSpec(30, 40, how, match, pick, cap, right_cap)  # type: ignore[arg-type]
-    join = Driven.make(tmp_path, spec, max_delay=20)
-    for number in range(30):
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ({"key": ["a"]}, "has no keys to ask for"),
+        ({}, "has no keys to ask for"),
+        ({"row": 7}, "there is no left row 7"),
+    ],
+)
+def test_what_is_refused_without_keys(near: Driven, question: dict[str, Any], words: str) -> None:
+    near.append("left", (1, 10))
+    with pytest.raises(InputError, match=words) as raised:
+        why(near.config, **question)
+    assert "row" in (raised.value.expected or "") or "number" in (raised.value.expected or "")
+
+
+def test_many_partners_are_counted(near: Driven) -> None:
+    near.append("left", (10, 100))
+    near.append("right", *((10, 70 + n % 40) for n in range(200)))
+    near.step(final=True)
+    answer = near.why_row(0)
+    (fate,) = answer.fates
+    assert isinstance(fate, ThetaFate)
+    assert (fate.matched, len(fate.matches)) == (200, 100)
+    assert "and 195 more" in fate_lines(fate, answer.known)
+
+
+def test_operands_have_the_names_of_the_query(near: Driven) -> None:
+    near.append("left", (10, 100))
+    near.append("right", (40, 110))
+    near.step(final=True)
+    names = {Operand("left", "_on_0"): "l.x", Operand("right", "_on_0"): "ascii(r.k)"}
+    answer = why(near.config, row=0, names=names)
+    assert "l.x - ascii(r.k) >= -2 fails for all of them" in fate_lines(answer.fates[0], answer.known)
+
+
+def test_conditions_are_written_as_people_write_them() -> None:
+    left, right = Operand("left", "_on_0"), Operand("right", "_on_1")
+    names = {left: "l.x", right: "r.a"}
+    less = Operation("<", (left, Operation("+", (right, Constant("int", "1")))))
+    either = Operation("or", (less, Operation("is_null", (right,))))
+    text = Operation("<>", (Operation("concat", (left, Constant("string", "a"))), Constant("null", "")))
+    whole = Operation("and", (either, Operation("and", (Operation("not", (less,)), text))))
+    assert [condition_text(part, names) for part in conjuncts(Theta((), (whole,)))] == [
+        "l.x < r.a + 1 OR r.a IS NULL",
+        "NOT (l.x < r.a + 1)",
+        "concat(l.x, 'a') <> NULL",
+    ]
+    product = Operation("*", (Operation("-", (left, right)), Operation("neg", (left,))))
+    assert condition_text(Operation(">", (product, Constant("int", "3"))), names) == "(l.x - r.a) * -l.x > 3"
+
+
+# What is said is what came out.
+
+
+def wild(join: Driven, rng: random.Random, keys: str | range, commits: int) -> Iterator[list[Turn]]:
+    """Late rows and null times, two runs with an end. Gives the turns of each step."""
+    for number in range(commits):
         made = [
             (
-                rng.choice("abcdef"),
+                None if rng.random() < 0.05 and isinstance(keys, range) else rng.choice(keys),
                 None if rng.random() < 0.05 else number * 12 + rng.randrange(-90, 20),
             )
             for _ in range(rng.randrange(1, 6))
         ]
         join.append(rng.choice(["left", "right"]), *made)
-        if rng.random() < 0.6 or number == 15:
-            join.step(final=number == 15, max_step_rows=rng.choice([4, 1000]))
+        if rng.random() < 0.6 or number == commits // 2:
+            before = join.offset
+            join.step(final=number == commits // 2, max_step_rows=rng.choice([4, 1000]))
+            if join.offset is not before:
+                yield _turns(join, before.left, before.right)
+
+
+def _turns(join: Driven, left: int, right: int) -> list[Turn]:
+    at, found = {"left": left, "right": right}, []
+    for side, count in join.offset.turns_of():
+        commits = Category.open(join.config.home, side).commits(at[side], at[side] + count)
+        found.append(Turn(side, commits[0].first_row, commits[-1].first_row + commits[-1].rows))
+        at[side] += count
+    return found
+
+
+def fates(answers: Iterator[Answer]) -> Iterator[AnyFate]:
+    """All of them, each certain and in words; some rows have matched and some have not."""
     statuses = set()
-    pairs, unmatched = set(), set()
-    for key in "abcdef":
-        for fate in join.why(key).fates:
-            statuses.add(fate.status)
+    for answer in answers:
+        assert len(to_json(answer, "app")["rows"]) == len(answer.fates)
+        for fate in answer.fates:
             assert fate.doubts == ()
-            assert (fate.miss is not None) == (fate.status == "unmatched")
-            assert cap or fate.miss is None or "capped" not in fate.miss.reason
-            pairs |= {(fate.left.values["id"], match_.right.values["id"]) for match_ in fate.matches}
-            unmatched |= {fate.left.values["id"]} if fate.status == "unmatched" else set()
+            assert fate_lines(fate, answer.known)
+            statuses.add(fate.status)
+            yield fate
     assert {"matched", "unmatched"} <= statuses
+
+
+def assert_said(join: Driven, spec: IntervalSpec, found: list[AnyFate]) -> None:
+    """Pairs and lone rows are those that came out."""
+    pairs, unmatched = set(), set()
+    for fate in found:
+        assert not isinstance(fate, WindowFate)
+        assert (fate.miss is not None) == (fate.status == "unmatched")
+        pairs |= {(fate.left.values["id"], match.right.values["id"]) for match in fate.matches}
+        unmatched |= {fate.left.values["id"]} if fate.status == "unmatched" else set()
     if spec.emits_pairs:
         assert pairs == join.pairs
         assert join.alone == (unmatched if spec.keeps_left else set())
     else:
-        assert join.alone == (unmatched if how == "anti" else {left for left, _ in pairs})
+        assert join.alone == (unmatched if spec.how == "anti" else {left for left, _ in pairs})
+
+
+@pytest.mark.parametrize("how", get_args(JoinType))
+@pytest.mark.parametrize(("match", "pick"), [("all", "first"), ("one", "first"), ("one", "latest")])
+@pytest.mark.parametrize("cap", [None, 2])
+def test_of_joins_by_interval(tmp_path: Path, how: JoinType, match: str, pick: str, cap: int | None) -> None:
+    rng = random.Random(f"{how} {match} {pick} {cap}")
+    right_cap = None if pick == "latest" and how in ("right", "full") else cap
+    spec = IntervalSpec(30, 40, how, match, pick, cap, right_cap)  # type: ignore[arg-type]
+    join = Driven.make(tmp_path, spec, max_delay=20)
+    assert list(wild(join, rng, KEYS, 30))
+    found = list(fates(join.why(key) for key in KEYS))
+    assert_said(join, spec, found)
+    missed = [fate.miss for fate in found if not isinstance(fate, WindowFate)]
+    assert cap or not any("capped" in miss.reason for miss in missed if miss)
+
+
+MODES = [
+    *((how, "all", "first") for how in ("inner", "left", "semi", "anti")),
+    ("inner", "one", "first"),
+    ("left", "one", "latest"),
+]
+
+
+@pytest.mark.parametrize(
+    ("how", "match", "pick", "counted"),
+    [*((*mode, False) for mode in MODES), *((*mode, True) for mode in MODES if mode[2] != "latest")],
+)
+def test_of_joins_by_a_condition(tmp_path: Path, how: str, match: str, pick: str, counted: bool) -> None:
+    rng = random.Random(f"{how} {match} {pick} {counted}")
+    theta = rng.choice(
+        [one.theta for one in CONDITIONS if one.name in ("band", "two bands", "a band and more")]
+    )
+    spec = IntervalSpec(*((0, 0) if counted else (30, 40)), how, match, pick)  # type: ignore[arg-type]
+    join = Driven.make(tmp_path, ThetaJoin(spec, counting(theta, 4, 6) if counted else theta), max_delay=20)
+    turns = list(wild(join, rng, range(12), 24))
+    if counted:
+        sides = [Category.open(join.config.home, side) for side in ("left", "right")]
+        assert turns_of(read_records(join.config), *sides) == turns
+    assert_said(join, spec, list(fates(join.why_row(row) for row in range(join.rows("left")))))
+
+
+@pytest.mark.parametrize(
+    ("window", "how"),
+    [
+        *((tumbling(50), how) for how in get_args(JoinType)),
+        (tumbling(50, "eager"), "inner"),
+        (hopping(60, 25), "left"),
+        (hopping(60, 25, "eager"), "inner"),
+        *((session(9, 60), how) for how in ("inner", "full", "anti")),
+    ],
+)
+def test_of_joins_within_windows(tmp_path: Path, window: WindowJoin, how: JoinType) -> None:
+    """For every key, window and step."""
+    join = Driven.make(tmp_path, WindowedJoin(how, window), max_delay=10)
+    assert list(wild(join, random.Random(f"{window} {how}"), KEYS, 30))
+    explained: Counter[tuple[int | None, ...]] = Counter()
+    for fate in fates(join.why(key) for key in KEYS):
+        assert isinstance(fate, WindowFate)
+        id_ = fate.left.values["id"]
+        if fate.invalid and fate.taken and how in ("left", "full", "anti"):
+            explained[fate.taken.step, id_, None, None, None] += 1
+        for one in fate.windows:
+            assert (one.miss is not None) == (one.status == "unmatched")
+            bounds = one.start_us, one.end_us
+            if how not in ("semi", "anti"):
+                explained.update((m.at.step, id_, m.right.values["id"], *bounds) for m in one.matches)
+            alone = one.status == ("matched" if how == "semi" else "unmatched")
+            if alone and how in ("left", "full", "semi", "anti") and one.over:
+                explained[one.over.step, id_, None, *bounds] += 1
+    assert explained == Counter(row for row in join.out if row[1] is not None)

@@ -11,29 +11,21 @@ import pyarrow as pa
 import pytest
 
 from dovetail.log import history
-from dovetail.log.cache import CACHES
 from dovetail.log.category import Category
 
 SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string())])
 
 
-def _forget() -> None:
-    history._NEXT.clear()
-    history._SPANS.clear()
-    for cache in CACHES:
-        cache.clear()
-
-
 @pytest.fixture
 def forget() -> Callable[[], None]:
     """As if the process had been started again: nothing is known, everything is read from disk."""
-    return _forget
+    return history.forget
 
 
 @pytest.fixture(autouse=True)
 def _fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing known of earlier tests; and no waiting for the disk, whose loss of power no test can see."""
-    _forget()
+    history.forget()
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 import uuid
 from collections.abc import Callable, Iterator
 
@@ -14,7 +13,21 @@ from dovetail.log.homes.filesystem import Store, open_store
 from dovetail.log.homes.lease import Lease, Terms
 
 QUICK = Terms(renew_s=0.05, expires_s=1.0, settle_s=0.05, look_s=0.02)
-PATIENCE_S = 30
+ASLEEP = Terms(renew_s=3600, expires_s=5 * 3600)
+"""The thread that renews it sleeps for longer than a test takes."""
+
+
+class Clock:
+    """Time passes when somebody pauses, and no sooner."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+    def pause(self, seconds: float) -> None:
+        self.now_s += seconds
 
 
 @pytest.fixture
@@ -25,23 +38,17 @@ def store() -> Store:
 
 
 @pytest.fixture
-def lease(store: Store) -> Iterator[Callable[[], Lease]]:
+def lease(store: Store) -> Iterator[Callable[..., Lease]]:
     made: list[Lease] = []
 
-    def make() -> Lease:
-        made.append(Lease(store, "lease.json", "application app", QUICK))
+    def make(terms: Terms = QUICK, clock: Clock | None = None) -> Lease:
+        timed = {"clock": clock, "pause": clock.pause} if clock else {}
+        made.append(Lease(store, "lease.json", "application app", terms, **timed))  # type: ignore[arg-type]
         return made[-1]
 
     yield make
     for one in made:
-        one._over.set()
-
-
-def until(condition: Callable[[], object]) -> None:
-    end = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)
+        one.release()
 
 
 def lost(held: Lease) -> bool:
@@ -52,7 +59,7 @@ def lost(held: Lease) -> bool:
     return False
 
 
-def test_a_second_holder_is_refused_while_the_first_renews(lease: Callable[[], Lease]) -> None:
+def test_a_second_holder_is_refused_while_the_first_renews(lease: Callable[..., Lease]) -> None:
     first = lease()
     first.take()
     with pytest.raises(StateError, match="running already"):
@@ -63,27 +70,30 @@ def test_a_second_holder_is_refused_while_the_first_renews(lease: Callable[[], L
 
 
 def test_the_lease_of_a_holder_that_died_is_taken_and_one_that_wakes_up_knows(
-    lease: Callable[[], Lease], store: Store
+    lease: Callable[..., Lease],
 ) -> None:
-    dead, heir = lease(), lease()
-    dead._write()  # and never again
+    slept = Clock()
+    dead, heir = lease(ASLEEP, slept), lease(ASLEEP, Clock())
+    dead.take()
     heir.take()
     heir.check()
-    dead._keep()  # as its thread goes on after a long sleep
+    slept.pause(ASLEEP.expires_s)
     assert lost(dead)
     dead.release()
-    assert heir._found_owner() == heir.owner, "a lease that was lost is not given back"
+    assert heir.holder() == (heir.owner, 1), "a lease that was lost is not given back"
 
 
-def test_of_two_that_begin_at_once_one_has_it(lease: Callable[[], Lease]) -> None:
+def test_of_two_that_begin_at_once_one_has_it(lease: Callable[..., Lease]) -> None:
     both = [lease() for _ in range(2)]
     meet = threading.Barrier(2)
+    held: list[Lease] = []
     refused: list[StateError] = []
 
     def begin(one: Lease) -> None:
         meet.wait()
         try:
             one.take()
+            held.append(one)
         except StateError as error:
             refused.append(error)
 
@@ -92,27 +102,33 @@ def test_of_two_that_begin_at_once_one_has_it(lease: Callable[[], Lease]) -> Non
         thread.start()
     for thread in threads:
         thread.join()
-    holders = [one for one in both if one._thread is not None and not lost(one)]
-    assert len(holders) == 1
-    assert len(refused) == 1
+    assert len(held) == len(refused) == 1
+    held[0].check()
 
 
 def test_a_holder_that_cannot_renew_stops_before_others_may_take_it(
-    lease: Callable[[], Lease], monkeypatch: pytest.MonkeyPatch
+    lease: Callable[..., Lease], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    held = lease()
+    clock = Clock()
+    held = lease(ASLEEP, clock)
     held.take()
 
     def fail(path: str, data: bytes) -> None:
         raise HomeError("the network is gone")
 
     monkeypatch.setattr(held.store, "replace", fail)
-    until(lambda: lost(held))
+    clock.now_s = ASLEEP.expires_s - 2 * ASLEEP.renew_s
+    held.renew()
+    assert not lost(held), "what fails once may work the next time"
+    clock.pause(1)
+    held.renew()
+    assert lost(held)
+    assert clock() < ASLEEP.expires_s
     monkeypatch.undo()
 
 
-def test_a_document_that_does_not_read_is_taken_for_dead(lease: Callable[[], Lease], store: Store) -> None:
+def test_a_document_that_does_not_read_is_taken_for_dead(lease: Callable[..., Lease], store: Store) -> None:
     store.replace("lease.json", b"{")
     one = lease()
     one.take()
-    assert one._found_owner() == one.owner
+    assert one.holder() == (one.owner, 1)

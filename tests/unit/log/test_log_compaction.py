@@ -16,7 +16,7 @@ from dovetail.log.category import Category
 from dovetail.log.commit import Commit
 from dovetail.log.compaction import FileShape
 from dovetail.log.history import LogBounds
-from unit.log.test_log_crash import SCHEMA, crash_everywhere
+from unit.log.test_log_crash import clicks, crash_everywhere
 
 SMALL = FileShape(span=4, fan=3, recent=2, bundles_at_once=2, small_pack_bytes=1 << 20)
 
@@ -218,36 +218,28 @@ def test_a_damaged_bundle_is_an_error(category: Category, put: Any, forget: Call
 
 
 @pytest.mark.parametrize("commits", [6, 14])
-def test_a_crash_anywhere(
-    tmp_path: Path, put: Any, ids: Any, forget: Callable[[], None], commits: int
-) -> None:
+def test_a_crash_anywhere(tmp_path: Path, put: Any, ids: Any, commits: int) -> None:
     """At 6 commits the first bundle is due, at 14 the third and the wide one."""
-    run = 0
-    category: Category
 
-    def prepare() -> None:
-        nonlocal category, run
-        run += 1
-        category = Category.create(str(tmp_path / str(run)), "clicks", SCHEMA, buckets=4)
+    def prepare(home: str) -> Category:
+        category = clicks(home)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(compaction, "SHAPE", replace(SMALL, recent=2 if commits > 6 else 99))
             fill(category, put, commits)
-        forget()
+        return category
 
-    def check() -> None:
-        forget()
-        found = Category.open(category.home, "clicks")
+    def check(home: str) -> None:
+        found = Category.open(home, "clicks")
         assert sorted(ids(found)) == [*range(commits * 10)]
         fill(found, put, 2, commits)
         found.retain()
-        forget()
+        history.forget()
         assert sorted(ids(found)) == [*range(commits * 10 + 20)]
         found.remove_orphans(grace_s=-1)
         named = {one.path for commit in found.commits(0, commits + 2) for one in commit.files}
         there = files(found)
-        assert {
-            f"{part}/{name}" for part in ("segments", "packs", "rejected") for name in there[part]
-        } == named
+        parts = ("segments", "packs", "rejected")
+        assert {f"{part}/{name}" for part in parts for name in there[part]} == named
         assert [int(name[:20]) for name in there["commits"]] == [*range(commits // 4 * 4, commits + 2)]
 
-    assert crash_everywhere(lambda: Category.retain(category), prepare, check) > 20
+    assert crash_everywhere(tmp_path, prepare, Category.retain, check) > 20

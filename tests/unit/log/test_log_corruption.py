@@ -15,13 +15,14 @@ import xxhash
 import zstandard
 
 from dovetail.errors import CorruptFile, DovetailError, UnknownVersion
-from dovetail.log import document
+from dovetail.log import document, history
 from dovetail.log.category import Category
 from wide_rows import SCHEMA as WIDE
 from wide_rows import put as put_wide
 from wide_rows import wide_rows
 
 NAME = "clicks"
+DOCUMENTS = ("category.json", "first.json", "readers/*.json", "commits/*1.json")
 
 
 @pytest.fixture
@@ -55,33 +56,34 @@ def damaged(data: bytes) -> Iterator[bytes]:
     yield b"\0" * len(data)
 
 
-@pytest.mark.parametrize(
-    "pattern",
-    [
-        "category.json",
-        "first.json",
-        "readers/*.json",
-        "commits/*1.json",
-        "segments/*.arrow",
-        "commits/*2.json",
-    ],
-)
-def test_a_damaged_file_is_noticed(filled: Category, pattern: str, forget: Callable[[], None]) -> None:
-    path = sorted(Path(filled.where).glob(pattern))[0]
-    expected, data = everything(filled.home), path.read_bytes()
+def rewritten(path: Path, change: Callable[[dict[str, Any]], object], version: int | None = None) -> None:
+    """A document with a changed body, or of another version, and a checksum that fits."""
+    content = json.loads(path.read_bytes())
+    change(content["body"])
+    path.write_bytes(document.encode(content["format"], version or content["version"], content["body"]))
+    history.forget()
+
+
+@pytest.mark.parametrize("pattern", [*DOCUMENTS, "commits/*2.json", "segments/*.arrow"])
+def test_a_damaged_file_is_noticed(filled: Category, pattern: str) -> None:
+    assert_noticed(filled, sorted(Path(filled.where).glob(pattern))[0])
+
+
+def assert_noticed(category: Category, path: Path) -> None:
+    expected, data = everything(category.home), path.read_bytes()
     noticed: list[DovetailError] = []
     for changed in damaged(data):
         path.write_bytes(changed)
-        forget()
+        history.forget()
         try:
-            assert everything(filled.home) == expected
+            assert everything(category.home) == expected
         except (CorruptFile, UnknownVersion) as error:
             noticed.append(error)
     assert len(noticed) > 0.9 * sum(1 for _ in damaged(data))
     assert all(path.name in (error.where or "") and error.hint for error in noticed)
     path.write_bytes(data)
-    forget()
-    assert everything(filled.home) == expected
+    history.forget()
+    assert everything(category.home) == expected
 
 
 def test_a_damaged_file_of_rejected_rows_is_noticed(category: Category) -> None:
@@ -93,40 +95,33 @@ def test_a_damaged_file_of_rejected_rows_is_noticed(category: Category) -> None:
             category.read_rejected(info)
 
 
-@pytest.mark.parametrize("pattern", ["category.json", "first.json", "readers/*.json", "commits/*.json"])
-def test_a_later_version_names_the_remedy(filled: Category, pattern: str, forget: Callable[[], None]) -> None:
-    path = sorted(Path(filled.where).glob(pattern))[0]
-    content = json.loads(path.read_bytes())
-    path.write_bytes(document.encode(content["format"], 99, content["body"]))
-    forget()
+@pytest.mark.parametrize("pattern", DOCUMENTS)
+def test_a_later_version_names_the_remedy(filled: Category, pattern: str) -> None:
+    rewritten(sorted(Path(filled.where).glob(pattern))[0], lambda body: None, version=99)
     with pytest.raises(UnknownVersion, match="version 99") as caught:
         everything(filled.home)
     assert "release" in (caught.value.hint or "")
 
 
-@pytest.mark.parametrize("pattern", ["category.json", "first.json", "readers/*.json", "commits/*.json"])
+@pytest.mark.parametrize("pattern", DOCUMENTS)
 @pytest.mark.parametrize("body", [{}, [], None, {"name": 3}, {"segments": 3}])
-def test_a_sound_file_with_a_senseless_body(
-    filled: Category, pattern: str, body: Any, forget: Callable[[], None]
-) -> None:
+def test_a_sound_file_with_a_senseless_body(filled: Category, pattern: str, body: Any) -> None:
     path = sorted(Path(filled.where).glob(pattern))[0]
     content = json.loads(path.read_bytes())
     path.write_bytes(document.encode(content["format"], content["version"], body))
-    forget()
+    history.forget()
     with pytest.raises(CorruptFile):
         everything(filled.home)
 
 
-def test_a_commit_of_another_number_or_category_is_refused(
-    filled: Category, put: Any, forget: Callable[[], None]
-) -> None:
+def test_a_commit_of_another_number_or_category_is_refused(filled: Category, put: Any) -> None:
     one, two = (Path(filled.where, "commits", f"{number:020d}.json") for number in (1, 2))
     other = Category.create(filled.home, "other", filled.schema, buckets=4)
     put(other, 0)
     put(other, 10)
     for wrong in (two, Path(other.where, "commits", one.name)):
         one.write_bytes(wrong.read_bytes())
-        forget()
+        history.forget()
         with pytest.raises(CorruptFile, match="not this one"):
             filled.commit(1)
 
@@ -204,9 +199,7 @@ def test_a_missing_segment_is_named(category: Category, put: Any) -> None:
     assert info.name in str(caught.value)
 
 
-def test_the_checksum_is_taken_once_per_process(
-    category: Category, put: Any, forget: Callable[[], None]
-) -> None:
+def test_the_checksum_is_taken_once_per_process(category: Category, put: Any) -> None:
     """Reading again is free: a change behind the process's back is seen by the next process."""
     info = put(category, 0).segments[0]
     category.open_segment(info)
@@ -215,7 +208,7 @@ def test_the_checksum_is_taken_once_per_process(
     data = bytearray(path.read_bytes())
     data[-1] ^= 1
     path.write_bytes(bytes(data))
-    forget()
+    history.forget()
     with pytest.raises(DovetailError):
         category.open_segment(info)
 
@@ -228,40 +221,26 @@ def packed(tmp_path: Path) -> Category:
 
 
 @pytest.mark.parametrize("pattern", ["segments/*.arrow", "dictionaries/*.json"])
-def test_a_damaged_compressed_category_is_noticed(
-    packed: Category, pattern: str, forget: Callable[[], None]
-) -> None:
+def test_a_damaged_compressed_category_is_noticed(packed: Category, pattern: str) -> None:
     (path,) = Path(packed.where).glob(pattern)
-    expected, data = everything(packed.home), path.read_bytes()
-    noticed: list[DovetailError] = []
-    for changed in damaged(data):
-        path.write_bytes(changed)
-        forget()
-        try:
-            assert everything(packed.home) == expected
-        except (CorruptFile, UnknownVersion) as error:
-            noticed.append(error)
-    assert len(noticed) > 0.9 * sum(1 for _ in damaged(data))
-    assert all(path.name in (error.where or "") and error.hint for error in noticed)
+    assert_noticed(packed, path)
     path.unlink()
-    forget()
+    history.forget()
     with pytest.raises(CorruptFile, match="missing") as caught:
         everything(packed.home)
     assert path.name in str(caught.value)
 
 
-def test_another_dictionary_under_the_name_is_refused(
-    packed: Category, tmp_path: Path, forget: Callable[[], None]
-) -> None:
+def test_another_dictionary_under_the_name_is_refused(packed: Category) -> None:
     (path,) = Path(packed.where).glob("dictionaries/*.json")
     content = json.loads(path.read_text())
     for body in ({**content["body"], "content": ""}, {}, {**content["body"], "content": 3}):
         path.write_bytes(document.encode(content["format"], 1, body))
-        forget()
+        history.forget()
         with pytest.raises(CorruptFile, match="not this one"):
             everything(packed.home)
     path.write_bytes(document.encode(content["format"], 2, content["body"]))
-    forget()
+    history.forget()
     with pytest.raises(UnknownVersion, match="version 2"):
         everything(packed.home)
 
@@ -318,23 +297,17 @@ def test_the_file_of_another_reader_is_refused(filled: Category) -> None:
         filled.retain()
 
 
-def test_commits_that_do_not_join_up_are_refused(filled: Category, forget: Callable[[], None]) -> None:
+def test_commits_that_do_not_join_up_are_refused(filled: Category) -> None:
     """A row number would lead into the wrong segment, or beside it."""
     path = Path(filled.where, "commits", f"{2:020d}.json")
-    content = json.loads(path.read_bytes())
-    content["body"]["first_row"] += 1
-    path.write_bytes(document.encode(content["format"], content["version"], content["body"]))
-    forget()
+    rewritten(path, lambda body: body.update(first_row=body["first_row"] + 1))
     with pytest.raises(CorruptFile, match="begin with") as caught:
         filled.commits(1, 3)
     assert path.name in (caught.value.where or "")
 
 
-def test_a_name_that_leads_elsewhere_is_refused(filled: Category, forget: Callable[[], None]) -> None:
+def test_a_name_that_leads_elsewhere_is_refused(filled: Category) -> None:
     path = Path(filled.where, "commits", f"{1:020d}.json")
-    content = json.loads(path.read_bytes())
-    content["body"]["segments"][0]["name"] = "../../../x.arrow"
-    path.write_bytes(document.encode(content["format"], content["version"], content["body"]))
-    forget()
+    rewritten(path, lambda body: body["segments"][0].update(name="../../../x.arrow"))
     with pytest.raises(CorruptFile):
         filled.commit(1)

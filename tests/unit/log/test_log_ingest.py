@@ -84,7 +84,7 @@ def lines(*rows: Any) -> str:
 
 
 def test_json_types_come_from_all_lines(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_lines, "_BLOCK_BYTES", 50)  # a few lines a block
+    monkeypatch.setattr(json_lines, "BLOCK_BYTES", 50)  # a few lines a block
     rows = [
         {"id": 1, "value": 1, "day": "2024-01-31", "at": "2024-01-31", "text": "2024-01-31", "late": None},
         {"id": 2, "value": 2.5, "day": "2024-02-01", "at": "2024-01-31T12:00:00Z", "text": "x", "late": 7},
@@ -154,7 +154,7 @@ def test_json_bytes_that_are_no_text_are_kept_aside(home: Home) -> None:
 @pytest.mark.parametrize("where", ["first", "later"])
 def test_json_lines_that_fail_for_many_reasons_at_once(home: Home, where: str, monkeypatch: Any) -> None:
     """Also those that only the parser itself turns away: nested kinds, a field given twice."""
-    monkeypatch.setattr(json_lines, "_BLOCK_BYTES", 1000)
+    monkeypatch.setattr(json_lines, "BLOCK_BYTES", 1000)
     good = [{"id": i, "deep": {"n": i}, "at": f"2024-01-31 12:00:{i % 60:02}"} for i in range(300)]
     bad = ['{"id": 1, "id": 2}', '{"deep": {"n": "x"}}', '{"deep": 3}', "{}{}", '{"at": "noon"}', '{"id": 1']
     mixed: list[Any] = [*good]
@@ -206,7 +206,7 @@ def test_every_json_line_is_a_row_or_kept_aside(
     texts = [value if value == "garbage" else json.dumps({"id": value}) for value in column]
     good = [value for value in column if value != "garbage"]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(json_lines, "_BLOCK_BYTES", block_bytes)
+        patch.setattr(json_lines, "BLOCK_BYTES", block_bytes)
         if not good:
             with pytest.raises(InputError):
                 home.append("a.json", lines(*texts))
@@ -221,7 +221,7 @@ def test_every_json_line_is_a_row_or_kept_aside(
 
 
 def test_csv_types_come_from_all_rows(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delimited, "_BLOCK_BYTES", 120)
+    monkeypatch.setattr(delimited, "BLOCK_BYTES", 120)
     header = "id,price,ok,zip,day,eventtime,note,void\n"
     rows = [
         '1,1,true,007,2024-01-31,2024-01-31 12:00:00,"a, ""b""",\n',
@@ -288,7 +288,7 @@ def test_csv_without_a_header_is_an_error(home: Home, content: bytes) -> None:
 
 def test_csv_that_is_given_up_disturbs_no_other_file(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     """Arrow reads ahead in a thread; it must not read on from a file that has been closed meanwhile."""
-    monkeypatch.setattr(delimited, "_BLOCK_BYTES", 64)
+    monkeypatch.setattr(delimited, "BLOCK_BYTES", 64)
     content = "id,text\n" + "".join(f"{i},{'x' * 20}\n" for i in range(400))
     schema = pa.schema([("id", pa.int64()), ("text", pa.string())])
     file = home.file("a.csv", content)
@@ -302,7 +302,7 @@ def test_csv_that_is_given_up_disturbs_no_other_file(home: Home, monkeypatch: py
 
 def test_a_feed_that_is_closed_reads_no_more() -> None:
     stream = pa.BufferReader(b"0123456789")
-    feed = delimited._Feed(stream, stream)
+    feed = delimited.Feed(stream, stream)
     assert feed.read(4) == b"0123"
     assert feed.position == 4
     feed.close()
@@ -488,7 +488,7 @@ def test_categories_of_applications_are_not_for_people(home: Home) -> None:
 
 
 def test_progress_ends_at_the_end(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_lines, "_BLOCK_BYTES", 100)
+    monkeypatch.setattr(json_lines, "BLOCK_BYTES", 100)
     contents: list[tuple[str, Any]] = [
         ("a.json", lines(*({"id": i} for i in range(100)))),
         ("a.csv", "id\n" + "".join(f"{i}\n" for i in range(100))),
@@ -564,7 +564,7 @@ def test_salvage_finds_exactly_the_bad_rows(good: list[bool]) -> None:
 
 
 def test_many_rejected_rows_go_in_several_files(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dovetail.log.ingest.append._REJECTED_AT_ONCE", 10)
+    monkeypatch.setattr("dovetail.log.ingest.append.REJECTED_AT_ONCE", 10)
     result = home.append("a.json", lines({"id": 1}, *["bad"] * 25))
     assert result.rejected == 25
     assert [info.rows for info in home.category().commit(0).rejected] == [10, 10, 5]

@@ -16,7 +16,7 @@ from dovetail.errors import CorruptFile
 from dovetail.log import compaction, definition, document, history, retention
 from dovetail.log.category import Category
 from dovetail.log.compaction import FileShape
-from dovetail.log.limits import DEFAULTS, ROLES, Limits, Role, set_limits
+from dovetail.log.limits import DEFAULTS, ROLES, Limits, Role, keep, set_limits
 
 DAY_US = 86_400_000_000
 SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string())])
@@ -48,6 +48,21 @@ def test_every_category_has_limits(tmp_path: Path, put: Any, role: Role, now: li
         now[0] += DAY_US
     assert category.retain() == (3 if DEFAULTS[role].age_us else 0)
     assert category.limits() == DEFAULTS[role]
+
+
+def test_what_a_query_says_holds_and_what_it_does_not_say_stays(tmp_path: Path) -> None:
+    category = made(tmp_path, "output")
+    keep(category, None, None)
+    assert category.limits() == DEFAULTS["output"]
+    keep(category, DAY_US, None)
+    assert category.limits() == Limits(DAY_US, DEFAULTS["output"].size_bytes)
+    set_limits(category, Limits(None, 7))
+    keep(category, None, None)
+    assert category.limits() == Limits(None, 7)
+    keep(category, None, 8)
+    assert category.limits() == Limits(None, 8)
+    keep(category, DAY_US, 9)
+    assert category.limits() == Limits(DAY_US, 9)
 
 
 @pytest.mark.parametrize("role", [role for role in ROLES if DEFAULTS[role].age_us])

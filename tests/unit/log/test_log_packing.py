@@ -80,7 +80,7 @@ def test_one_row_unpacks_one_block(make: Any) -> None:
     segment = category.open_segment(put(category, wide_rows(6000)).segments[0])
     block = segment.blocks.block(3)
     assert block.equals(segment.blocks.block(3))
-    assert list(BLOCKS._entries) == [(segment.info.name, 3)]
+    assert BLOCKS.keys == [(segment.info.name, 3)]
     start = int(segment.blocks.starts[3])
     assert block.to_pylist() == segment.batch.select(SCHEMA.names[3:]).slice(start, len(block)).to_pylist()
     assert block.nbytes < 2 * BLOCK_BYTES
@@ -202,13 +202,13 @@ def test_a_payload_column_may_have_the_blocks_name(make: Any) -> None:
 
 
 def test_unpacked_blocks_are_bounded(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(BLOCKS, "_max_bytes", 5 * BLOCK_BYTES)
+    monkeypatch.setattr(BLOCKS, "max_bytes", 5 * BLOCK_BYTES)
     category = make()
     segment = category.open_segment(put(category, wide_rows(6000)).segments[0])
     for number in range(len(segment.blocks)):
         segment.blocks.block(number)
-    assert BLOCKS._bytes <= 5 * BLOCK_BYTES
-    assert 1 <= len(BLOCKS._entries) <= 5
+    assert BLOCKS.bytes <= 5 * BLOCK_BYTES
+    assert 1 <= len(BLOCKS.keys) <= 5
 
 
 def test_the_choice_is_kept_and_explained(make: Any, tmp_path: Path) -> None:

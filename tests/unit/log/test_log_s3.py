@@ -7,13 +7,17 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyarrow import fs
 
 from dovetail.errors import StateError
-from dovetail.log import appending, history
+from dovetail.log import appending, compaction, history, retention
 from dovetail.log.category import Category
+from dovetail.log.compaction import FileShape
+from dovetail.log.homes import claims
 from dovetail.log.homes.filesystem import open_store
 from dovetail.log.homes.lease import Lease, Terms
 from dovetail.log.homes.remote import RemoteStore
+from dovetail.slicing.vanished_files import vanished
 from s3 import CREDENTIALS, S3, s3_server
 
 SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string())])
@@ -121,9 +125,6 @@ def test_a_lease_that_ran_out_forbids_to_commit(homes: tuple[str, str], put: Any
 def test_compaction_on_an_object_store(
     homes: tuple[str, str], put: Any, ids: Any, monkeypatch: pytest.MonkeyPatch, forget: Callable[[], None]
 ) -> None:
-    from dovetail.log import compaction
-    from dovetail.log.compaction import FileShape
-
     monkeypatch.setattr(compaction, "SHAPE", FileShape(span=3, fan=2, recent=1))
     category = Category.create(homes[0], "clicks", SCHEMA, buckets=4)
     for number in range(14):
@@ -134,6 +135,52 @@ def test_compaction_on_an_object_store(
     category.set_reader("reader", 7)
     assert category.retain() == 7
     assert sorted(ids(Category.open(homes[1], "clicks"))) == [*range(70, 140)]
+
+
+def test_whoever_writes_a_side_compacts_it_where_the_store_can_lock(
+    homes: tuple[str, str], put: Any, ids: Any, monkeypatch: pytest.MonkeyPatch, forget: Callable[[], None]
+) -> None:
+    """A slicer without its join, which is stopped or late; and a join that trims meanwhile gives way."""
+    monkeypatch.setattr(compaction, "SHAPE", FileShape(span=3, fan=2, recent=1))
+    monkeypatch.setattr(claims, "LOOKS", 1)
+    side = Category.create(homes[0], "clicks", SCHEMA, buckets=4, role="side")
+    for number in range(14):
+        put(side, number * 10, producer="app", batch=number)
+    files = len(side.store.files(f"{side.folder}/segments"))
+    assert files < 8 if conditional(homes[0]) else files >= 14
+    forget()
+    of_join = Category.open(homes[1], "clicks")
+    of_join.set_reader("reader", 7)
+    with retention.locked(side) as held:
+        assert held
+        assert of_join.retain() == (0 if conditional(homes[0]) else 7)
+    assert of_join.retain() == (7 if conditional(homes[0]) else 0)
+    assert sorted(ids(of_join)) == [*range(70, 140)]
+    put(side, 140, producer="app", batch=14)
+    forget()
+    assert sorted(ids(of_join)) == [*range(70, 150)]
+
+
+def test_input_files_that_are_gone(
+    server: S3, homes: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark names them by its own scheme, and writes a blank as `%20`."""
+    store = open_store(homes[0])
+    for name in ("in/here 1.json", "in/here.json"):
+        store.replace(name, b"{}")
+    folder = homes[0].partition("?")[0].replace("s3://", "s3a://")
+    files = [f"{folder}/in/{name}.json" for name in ("here%201", "here", "gone%202")]
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.port}")
+    assert vanished(files) == files[2:]
+    assert vanished(["hdfs://name/in/gone.json"]) == []
+    monkeypatch.setattr(fs, "FileSystem", _Refusing)
+    assert vanished(files) == [], "where we cannot look, nothing is known to be gone"
+
+
+class _Refusing:
+    @staticmethod
+    def from_uri(uri: str) -> None:
+        raise OSError(f"no access to {uri}")
 
 
 def test_the_probe_leaves_nothing(homes: tuple[str, str]) -> None:

@@ -18,7 +18,7 @@ def said(**changes: Any) -> dict[str, Any]:
     """An offset that was changed, with a checksum that fits."""
     made = {**EXAMPLE.to_json(), **changes}
     del made["checksum"]
-    return {**made, "checksum": offset._checksum(made)}
+    return {**made, "checksum": offset.checksum_of(made)}
 
 
 def test_round_trip() -> None:

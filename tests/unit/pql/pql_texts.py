@@ -37,6 +37,7 @@ TABLES = [
     "CREATE TABLE o AS SELECT * FROM v STORAGE NOOP;",
     'CREATE TABLE o AS SELECT k FROM v STORAGE SCRIBE(category = "out", shard = k, buckets = 4);',
     'CREATE TABLE o AS SELECT k FROM v STORAGE SCRIBE(category = "out", compression = "none");',
+    "CREATE TABLE o AS SELECT k FROM v STORAGE SCRIBE(category='o', keep=INTERVAL 9 DAYS, keep_bytes=5);",
     "CREATE TABLE o AS SELECT window.start AS since, k, count(*) AS n FROM v "
     "GROUP BY window(at, '1 hour'), k STORAGE PARQUET(path = \"/o\");",
     "CREATE TABLE o AS SELECT k FROM v STORAGE CONSOLE; "

@@ -68,6 +68,14 @@ TEXTS = {
     "CREATE APPLICATION a; CREATE TABLE o AS SELECT x FROM t STORAGE SCRIBE(category='x',compression='lz')": (
         "unknown compression `lz`"
     ),
+    "CREATE APPLICATION a; CREATE TABLE o AS SELECT x FROM t STORAGE SCRIBE(category='x',keep_bytes=0)": (
+        "keep_bytes is out of range"
+    ),
+    "CREATE APPLICATION a; CREATE TABLE o AS SELECT x FROM t STORAGE SCRIBE(category='x',keep='7 days')": (
+        "cannot be kept for this time"
+    ),
+    "CREATE APPLICATION a; CREATE TABLE o AS SELECT x FROM t "
+    "STORAGE SCRIBE(category='x',keep=INTERVAL 0 DAYS)": ("cannot be kept for this time: it is nothing"),
     "CREATE APPLICATION a; CREATE VIEW v AS SELECT x FROM t WITH (match = 'all');": "belongs to a join",
     "CREATE APPLICATION a; CREATE VIEW v AS SELECT x FROM t; CREATE VIEW V AS SELECT x FROM t": "twice",
 }

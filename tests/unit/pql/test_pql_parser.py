@@ -104,6 +104,16 @@ def test_brackets_of_storage_may_be_left_out(storage: str) -> None:
     assert out.storage.kind == storage.partition("(")[0].strip().upper()
 
 
+def test_scribe_storage_says_how_long_rows_stay() -> None:
+    program = parse(
+        "CREATE APPLICATION app; CREATE TABLE o AS SELECT a FROM t "
+        "STORAGE SCRIBE (category = 'z', keep = INTERVAL '1 day 12 hours', keep_bytes = 10000000000);"
+    )
+    out = program.get("o")
+    assert isinstance(out, CreateTable)
+    assert (out.storage.keep, out.storage.keep_bytes) == (36 * 3_600_000_000, 10**10)
+
+
 def test_scribe_storage_with_shard_and_buckets() -> None:
     program = parse(
         'CREATE APPLICATION app; CREATE INPUT TABLE t (a) FROM SCRIBE("x.y");'

@@ -19,11 +19,14 @@ def test_by_the_path_that_a_table_names(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.chdir(tmp_path)
     checkpoint = Checkpoint(str(tmp_path / "home"), "app", "stage")
     tables = [table("a", "in/a"), table("ab", f"{tmp_path}/in/../in/ab/"), table("one", "in/one file.json")]
+    tables += [table("far", "s3://bucket/in/b"), table("farther", "s3a://bucket/in/b c?region=eu")]
     files = {
         "a": [f"file://{tmp_path}/in/a/1.json", f"file://{tmp_path}/in/a/deep/2.json", "/elsewhere/3.json"],
         "ab": [f"file://{tmp_path}/in/ab/1.json"],
         "one": [f"file://{tmp_path}/in/one%20file.json"],
+        "far": ["s3a://bucket/in/b/1.json"],
+        "farther": ["s3a://bucket/in/b%20c/1.json"],
     }
     end = f"file://{tmp_path}/home/apps/app/ends/stage/end-7.parquet"
-    given = [end, *files["one"], *files["a"], *files["ab"]]
+    given = [end, *files["one"], *files["a"], *files["ab"], *files["farther"], *files["far"]]
     assert files_by_table(tables, given, checkpoint) == files

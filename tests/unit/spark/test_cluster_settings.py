@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dovetail.engine.live_index import index_root
-from dovetail.service.cli.run import _index_dir
+from dovetail.service.cli.run import index_dir_for
 from dovetail.spark.session import cluster_settings, is_cluster, retrying
 
 PATH = "spark.executorEnv.PYTHONPATH"
@@ -41,9 +41,9 @@ def test_each_host_of_a_cluster_decides_where_its_indexes_lie_unless_the_run_was
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("DOVETAIL_INDEX_DIR", "/of/this/host")
-    assert _index_dir(None, "local[2]") == "/of/this/host"
-    assert _index_dir(None, "spark://head:7077") is None
-    assert _index_dir("/of/all", "spark://head:7077") == "/of/all"
+    assert index_dir_for(None, "local[2]") == "/of/this/host"
+    assert index_dir_for(None, "spark://head:7077") is None
+    assert index_dir_for("/of/all", "spark://head:7077") == "/of/all"
     assert index_root(None) == Path("/of/this/host")
     assert index_root("/of/all") == Path("/of/all")
     monkeypatch.delenv("DOVETAIL_INDEX_DIR")

@@ -75,8 +75,7 @@ def _is_zombie(process: int) -> bool:
 def test_the_jvm_shares_what_holds_the_application(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started: dict[str, Any] = {}
     monkeypatch.setattr(session, "launch_gateway", lambda conf, popen_kwargs: started.update(popen_kwargs))
-    monkeypatch.setattr(session.SparkContext, "_ensure_initialized", lambda **_: None)
     with running(str(tmp_path), "app"):
-        session._start_jvm(None, tmp_path / "spark.log")  # type: ignore[arg-type]
+        session.start_jvm(None, tmp_path / "spark.log")  # type: ignore[arg-type]
         assert started["pass_fds"] == held_locks() != ()
     assert held_locks() == ()

@@ -61,7 +61,7 @@ def test_otherwise_it_is_unpacked_once_for_all(
     shipped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compiled: list[Path] = []
-    monkeypatch.setattr(shipped_code, "_compile", compiled.append)
+    monkeypatch.setattr(shipped_code, "compile_kernels", compiled.append)
     wanted = digest(PACKAGE)
     threads = [threading.Thread(target=unpacked, args=(shipped, wanted, tmp_path)) for _ in range(3)]
     for thread in threads:

@@ -164,17 +164,17 @@ def test_files_that_no_finished_batch_has_read(tmp_path: Path, checkpoint: Check
     for hidden in ("_SUCCESS", ".a.crc"):
         (folder / hidden).write_bytes(b"xx")
     waiting = WaitingFiles([table(folder)], checkpoint)
-    assert waiting._count() == (4, 10, 1003 * SECOND_US)
+    assert waiting.count() == (4, 10, 1003 * SECOND_US)
     batch(checkpoint, 0, files[:1], done=True)
     batch(checkpoint, 1, files[1:2], done=False)
-    assert waiting._count() == (3, 9, 1003 * SECOND_US), "one that is being read waits"
+    assert waiting.count() == (3, 9, 1003 * SECOND_US), "one that is being read waits"
     (Path(checkpoint.uri) / "commits" / "1").write_text("v1\n{}")
     for number in (0, 1):
         (Path(checkpoint.uri) / "sources" / "0" / str(number)).unlink()
     quoted = Path(str(files[2]).replace(" ", "%20"))
     batch(checkpoint, 2, [*files[:2], quoted], done=True, compact=2)
-    assert waiting._count() == (1, 4, 1003 * SECOND_US)
-    assert WaitingFiles([table(folder)], checkpoint)._count() == (1, 4, 1003 * SECOND_US), "a new run"
+    assert waiting.count() == (1, 4, 1003 * SECOND_US)
+    assert WaitingFiles([table(folder)], checkpoint).count() == (1, 4, 1003 * SECOND_US), "a new run"
     assert waiting.now() == (1, 4, 1003 * SECOND_US)
     assert waiting.none() == (0, 0, 1003 * SECOND_US), "the source still says when it last grew"
 
@@ -212,7 +212,7 @@ def test_a_slicer_from_its_start_over_a_failure_to_its_end(
     home = Driven.make(tmp_path, IntervalSpec(1, 1, "left")).config.home
     steady = {"us": 0}
     monkeypatch.setattr(source_reports, "upstreams", lambda rows: ())
-    monkeypatch.setattr(source_reports, "_steady_us", lambda: steady["us"])
+    monkeypatch.setattr(source_reports, "steady_us", lambda: steady["us"])
     monkeypatch.setattr(source_reports, "AGAIN_S", 0.0)
     output = CategoryOutput("left", ("_key_0",), "_time", 4)
     stage = SlicerStage("left", (), (), "", output)

@@ -46,6 +46,10 @@ class Store(Protocol):
     root: str
     local: bool
 
+    @property
+    def locks(self) -> bool:
+        """Whether `lock` keeps processes apart."""
+
     def read(self, path: str) -> bytes: ...
 
     def buffer(self, path: str, start: int = 0, size: int | None = None) -> pa.Buffer:
@@ -82,8 +86,8 @@ class Store(Protocol):
         """Delete a file; no matter if it is gone already."""
 
     def lock(self, path: str, *, wait: bool = True) -> AbstractContextManager[bool]:
-        """Only one holder at a time, where the filesystem can do that. Gives False if another has it and
-        nobody waits."""
+        """Only one holder at a time, where the store can do that. Gives False if another has it, and nobody
+        waits or, on an object store, it takes long."""
 
 
 def absolute_home(home: str) -> str:

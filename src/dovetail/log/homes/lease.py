@@ -26,14 +26,14 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from dovetail.errors import DovetailError, StateError
+from dovetail.log.homes.clocks import awake_s
 from dovetail.log.homes.filesystem import Store
 
 
-def _now_s() -> float:
-    """A clock that does not jump, and goes on while the machine is suspended, where there is one."""
-    if hasattr(time, "CLOCK_BOOTTIME"):
-        return time.clock_gettime(time.CLOCK_BOOTTIME)
-    return time.monotonic()
+def document(owner: str, renewals: int) -> bytes:
+    """What is written. Host and process are for people who read it."""
+    body = {"owner": owner, "renewals": renewals, "host": socket.gethostname(), "process": os.getpid()}
+    return json.dumps(body).encode()
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,8 @@ class Lease:
     what: str  # is held
     terms: Terms = field(default_factory=Terms)
     owner: str = field(default_factory=lambda: uuid.uuid4().hex)
-    clock: Callable[[], float] = _now_s
+    clock: Callable[[], float] = awake_s
+    pause: Callable[[float], None] = time.sleep
     _over: threading.Event = field(default_factory=threading.Event)
     _lost: StateError | None = None
     _renewals: int = 0
@@ -68,8 +69,8 @@ class Lease:
         """Hold the lease, or raise: at once if its holder renews it, else when it is dead."""
         self._wait_until_free()
         self._write()
-        time.sleep(self.terms.settle_s)
-        if self._found() != (self.owner, self._renewals):
+        self.pause(self.terms.settle_s)
+        if self.holder() != (self.owner, self._renewals):
             raise self._refused("another run began at the same moment")
         self._guard.enter_context(self.store.guarded(self.check))
         self._thread = threading.Thread(target=self._keep, name=f"lease {self.path}", daemon=True)
@@ -78,7 +79,7 @@ class Lease:
     def check(self) -> None:
         """Raises if the lease was lost. Costs nothing while it is renewed in time."""
         if self._lost is None and self.clock() - self._renewed_s > self.terms.expires_s - self.terms.renew_s:
-            self._renew()  # the thread that renews it was asleep as well, with all of this process
+            self.renew()  # the thread that renews it was asleep as well, with all of this process
         if self._lost is not None:
             raise self._lost
 
@@ -92,10 +93,10 @@ class Lease:
             self.store.delete(self.path)
 
     def _wait_until_free(self) -> None:
-        first, since = self._found(), self.clock()
+        first, since = self.holder(), self.clock()
         while first is not None and self.clock() - since < self.terms.expires_s:
-            time.sleep(self.terms.look_s)
-            now = self._found()
+            self.pause(self.terms.look_s)
+            now = self.holder()
             if now is None:
                 return
             if now != first:
@@ -104,9 +105,9 @@ class Lease:
     def _keep(self) -> None:
         """Renew until released."""
         while self._lost is None and not self._over.wait(self.terms.renew_s):
-            self._renew()
+            self.renew()
 
-    def _renew(self) -> None:
+    def renew(self) -> None:
         """Renew the lease, if it is still ours. Trouble with the store is borne while it can still be ours:
         two renewals before others may take it, so that this process stops before they start."""
         with self._writing:
@@ -122,16 +123,10 @@ class Lease:
     def _write(self) -> None:
         self._renewals += 1
         began = self.clock()  # before the write: others may see it as early as now
-        body = {
-            "owner": self.owner,
-            "renewals": self._renewals,
-            "host": socket.gethostname(),
-            "process": os.getpid(),
-        }
-        self.store.replace(self.path, json.dumps(body).encode())
+        self.store.replace(self.path, document(self.owner, self._renewals))
         self._renewed_s = began
 
-    def _found(self) -> tuple[str, int] | None:
+    def holder(self) -> tuple[str, int] | None:
         """Who holds the lease and how often it was renewed; None if nobody does. A document that does not
         read is nobody's that is alive, but is watched like any other."""
         try:
@@ -145,7 +140,7 @@ class Lease:
             return "", 0
 
     def _found_owner(self) -> str | None:
-        found = self._found()
+        found = self.holder()
         return found[0] if found else None
 
     @property

@@ -2,8 +2,9 @@
 
 An object store publishes an object whole when it is closed, so files are written directly; elsewhere they
 are moved into place. pyarrow does not offer "create unless it exists". On S3 `conditional.py` does, where the
-store can: there a commit is never overwritten. Elsewhere a category has **one writer**. There are no locks
-either, so one process trims a category (`lease.py` keeps runs of an application apart). Readers are free.
+store can: there a commit is never overwritten, and a lock is a claim that one process could create
+(`claims.py`). Elsewhere a category has **one writer**, and one process trims it. `lease.py` keeps runs of an
+application apart. Readers are free.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from dovetail.errors import HomeError
+from dovetail.log.homes.claims import Claims
 from dovetail.log.homes.conditional import ConditionalPut, conditional_put
 from dovetail.log.homes.filesystem import TEMPORARY, Entry, Output, Write
 
@@ -34,11 +36,16 @@ class RemoteStore:
         self._folder = folder
         self._made: set[str] = set()
         self._guards: list[Callable[[], None]] = []
+        self._claims = Claims(self)
 
     @functools.cached_property
     def conditional(self) -> ConditionalPut | None:
         """How objects are created once, where the store can do that. Found out when the first is created."""
         return conditional_put(self._home, self.root, self._folder, getattr(self._filesystem, "region", None))
+
+    @property
+    def locks(self) -> bool:
+        return self.conditional is not None
 
     @contextlib.contextmanager
     def guarded(self, check: Callable[[], None]) -> Iterator[None]:
@@ -90,6 +97,7 @@ class RemoteStore:
         self._made.add(folder)
 
     def write(self, path: str, fill: Callable[[Output], None]) -> None:
+        self._claims.check()
         final = self._path(path)
         direct = self._filesystem.type_name in _OBJECT_STORES
         if direct:
@@ -119,13 +127,17 @@ class RemoteStore:
         self.write(path, lambda file: file.write(data))
 
     def delete(self, path: str) -> None:
+        self._claims.check()
         with contextlib.suppress(FileNotFoundError), self._trouble("delete", path):
             self._filesystem.delete_file(self._path(path))
 
     @contextlib.contextmanager
     def lock(self, path: str, *, wait: bool = True) -> Iterator[bool]:
-        """Nothing to lock with: one process that trims is the rule here."""
-        yield True
+        if not self.locks:  # nothing to lock with: one process that trims is the rule here
+            yield True
+            return
+        with self._claims.held(path, wait=wait) as held:
+            yield held
 
     @contextlib.contextmanager
     def _trouble(self, verb: str, path: str) -> Iterator[None]:

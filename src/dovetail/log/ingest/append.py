@@ -27,7 +27,7 @@ from dovetail.model.compression import Compression
 from dovetail.model.time_codes import NO_TIME
 
 _USUAL_NAMES = ("eventtime", "event_time", "timestamp", "time")
-_REJECTED_AT_ONCE = 100_000
+REJECTED_AT_ONCE = 100_000
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ class _Aside:
         self.rows += 1
         self._raws.append(raw)
         self._reasons.append(reason)
-        if len(self._raws) >= _REJECTED_AT_ONCE:
+        if len(self._raws) >= REJECTED_AT_ONCE:
             self._write()
 
     def finish(self) -> list[RejectedRows]:

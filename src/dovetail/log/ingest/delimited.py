@@ -20,7 +20,7 @@ from dovetail.errors import InputError
 from dovetail.log.ingest.source import InputFile, Progress, Reject, category_schema
 from dovetail.log.ingest.text import VALUES, candidates, fit_texts
 
-_BLOCK_BYTES = 4 << 20
+BLOCK_BYTES = 4 << 20
 
 
 class CsvSource:
@@ -90,11 +90,11 @@ class CsvSource:
             reject(row.text, f"expected {row.expected_columns} fields, found {row.actual_columns}")
             return "skip"
 
-        with self._file.open_text() as (stream, file), contextlib.closing(_Feed(stream, file)) as feed:
+        with self._file.open_text() as (stream, file), contextlib.closing(Feed(stream, file)) as feed:
             with self._file.trouble("CSV file"):
                 reader = pcsv.open_csv(
                     pa.PythonFile(feed, mode="r"),
-                    read_options=pcsv.ReadOptions(block_size=_BLOCK_BYTES),
+                    read_options=pcsv.ReadOptions(block_size=BLOCK_BYTES),
                     parse_options=pcsv.ParseOptions(
                         delimiter=self._delimiter,
                         newlines_in_values=True,
@@ -119,7 +119,7 @@ class CsvSource:
                 yield batch, feed.position
 
 
-class _Feed:
+class Feed:
     """What Arrow's reader reads from, ahead of us in a thread of its own, and possibly after we have stopped.
 
     So the file below is closed only when no read is under way, and never read after that: its descriptor may

@@ -24,7 +24,7 @@ from dovetail.log.ingest.source import InputFile, Progress, Reject, category_sch
 from dovetail.log.ingest.text import TIMES, candidates, fit_texts, salvage
 from dovetail.log.schema import differences
 
-_BLOCK_BYTES = 4 << 20
+BLOCK_BYTES = 4 << 20
 _NULL_LINE = re.compile(rb"^[ \t]*null[ \t\r]*$", re.MULTILINE)
 
 Parse = Callable[[bytes], pa.Table]
@@ -77,7 +77,7 @@ class JsonSource:
             rest = b""
             while True:
                 with self._file.trouble("file of JSON lines"):
-                    data = stream.read(_BLOCK_BYTES)
+                    data = stream.read(BLOCK_BYTES)
                 cut = data.rfind(b"\n") + 1 if data else 0
                 block, rest = (rest + data[:cut], data[cut:]) if cut or not data else (b"", rest + data)
                 if block.strip():

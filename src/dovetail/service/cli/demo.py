@@ -83,7 +83,7 @@ def demo(
     as_json: AsJson = False,
 ) -> None:
     """Join two live streams of search events for a minute, and watch."""
-    folder = _folder(home)
+    folder = demo_folder(home)
     notes = Console(stderr=True)
     notes.print(INTRODUCTION.format(folder=folder, seconds=seconds), highlight=False, soft_wrap=True)
     result = play(folder, seconds=seconds, rate=rate, seed=seed, master=MASTER.read(master))
@@ -93,7 +93,7 @@ def demo(
         report(result, Console())
 
 
-def _folder(home: Path | None) -> Path:
+def demo_folder(home: Path | None) -> Path:
     if home is None:
         return Path(tempfile.mkdtemp(prefix="dovetail-demo-"))
     try:

@@ -123,7 +123,7 @@ def run_application(
         def watch(run: Run) -> None:
             follower.take(run, reporter.last)
 
-        index = _index_dir(index_dir, master)
+        index = index_dir_for(index_dir, master)
         stopped = stop or threading.Event()
         run = Run(session, plan, home, mode, index, stopped, watch, held, started_s=began)
         try:
@@ -135,7 +135,7 @@ def run_application(
                 session.stop()
 
 
-def _index_dir(given: str | None, master: str) -> str | None:
+def index_dir_for(given: str | None, master: str) -> str | None:
     """Where every task keeps its index; None: each host decides. This machine's environment variable is
     meant for this machine, so it does not apply to a cluster."""
     from dovetail.spark.session import is_cluster

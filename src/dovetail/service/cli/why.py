@@ -73,7 +73,8 @@ def _print(answer: Answer, application: str) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    from dovetail.service.words.why_words import fate_lines, heading, left_words, preface, verdict
+    from dovetail.service.words.fate_words import fate_lines
+    from dovetail.service.words.why_words import heading, left_words, preface, verdict
 
     console = Console()
 

@@ -5,26 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from dovetail.joins.interval.fate import Fate
-from dovetail.joins.known import Known
 from dovetail.joins.question import Answer
-from dovetail.joins.theta.fate import ThetaFate
-from dovetail.joins.windowed.fate import WindowFate
-from dovetail.service.cli.log_output import cell, plain
-from dovetail.service.words.interval_why_words import interval_json, interval_lines
-from dovetail.service.words.theta_why_words import theta_json, theta_lines
-from dovetail.service.words.why_pieces import (
+from dovetail.model.offset import ENDED, NEVER
+from dovetail.service.cli.log_output import cell, iso_time, plain
+from dovetail.service.words.fate_words import (
+    AnyFate,
     at_json,
     at_words,
-    doubt_words,
+    fate_json,
+    fate_lines,
     gone_words,
     row_json,
     row_words,
-    time_json,
 )
-from dovetail.service.words.window_why_words import window_json, window_lines
-
-AnyFate = Fate | WindowFate | ThetaFate
 
 
 def heading(answer: Answer, application: str) -> str:
@@ -58,18 +51,6 @@ def verdict(fate: AnyFate) -> str:
     return fate.status
 
 
-def fate_lines(fate: AnyFate, known: Known) -> list[str]:
-    """What became of the row, a sentence a line."""
-    match fate:
-        case WindowFate():
-            lines = window_lines(fate, known)
-        case ThetaFate():
-            lines = theta_lines(fate, known)
-        case _:
-            lines = interval_lines(fate, known)
-    return [*lines, *(doubt_words(doubt, known) for doubt in fate.doubts)]
-
-
 def _nothing(answer: Answer) -> Iterator[str]:
     known = answer.known
     if not answer.key:
@@ -100,28 +81,24 @@ def to_json(answer: Answer, application: str) -> dict[str, Any]:
         "asked_rows": answer.asked,
         "sure_since": at_json(known.sure_since),
         "last_step": last.step if last else None,
-        "left_time": time_json(last.left.time_us) if last else None,
-        "right_time": time_json(last.right.time_us) if last else None,
+        "left_time": _time_json(last.left.time_us) if last else None,
+        "right_time": _time_json(last.right.time_us) if last else None,
         "left_removed_commits": known.left.first_commit,
         "right_removed_commits": known.right.first_commit,
         "similar_keys": plain(answer.similar),
-        "rows": [_fate_json(fate, known) for fate in answer.fates],
+        "rows": [
+            {
+                "left": row_json(fate.left),
+                "status": fate.status,
+                "taken": at_json(fate.taken),
+                **fate_json(fate, known),
+                "doubts": list(fate.doubts),
+                "words": fate_lines(fate, known),
+            }
+            for fate in answer.fates
+        ],
     }
 
 
-def _fate_json(fate: AnyFate, known: Known) -> dict[str, Any]:
-    match fate:
-        case WindowFate():
-            details = window_json(fate)
-        case ThetaFate():
-            details = theta_json(fate)
-        case _:
-            details = interval_json(fate, known)
-    return {
-        "left": row_json(fate.left),
-        "status": fate.status,
-        "taken": at_json(fate.taken),
-        **details,
-        "doubts": list(fate.doubts),
-        "words": fate_lines(fate, known),
-    }
+def _time_json(time_us: int) -> str | None:
+    return {NEVER: None, ENDED: "ended"}.get(time_us, iso_time(time_us))

@@ -1,0 +1,90 @@
+"""How tests are written: they use what is public, and wait for what happens, not for time to pass."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Collection, Iterator
+
+import pytest
+
+from dovetail.service.checkout import checkout_root
+
+TESTS = checkout_root() / "tests"
+PUBLIC = {"_replace": "of a named tuple", "_asdict": "of a named tuple", "_exit": "of `os`"}
+"""Names that begin with an underscore only so that they clash with no field, or by tradition."""
+OWN = ("self", "cls", "super")
+STEPPED = ("laws/all_schedules.py", "laws/test_fast_forwarding.py", "laws/test_two_phase_forwarding.py")
+"""They step the cores of a sliding join by hand, message by message, which nobody else may."""
+INSIDE = (*STEPPED, "unit/sliding/test_engine.py", "unit/sliding/test_lost_cores.py")
+WAITING = {
+    "spark/standalone.py": "Spark's own servers: they tell what they do only in their logs",
+}
+
+
+def is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__") and name not in PUBLIC and name != "_"
+
+
+def reached(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Private names of others: imported, read or set as attributes, or named to `setattr` and its like."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            path = [*(node.module or "").split("."), *(one.name for one in node.names)]
+            yield from ((node.lineno, name) for name in path if is_private(name))
+        elif isinstance(node, ast.Attribute) and is_private(node.attr):
+            owner = node.value.func if isinstance(node.value, ast.Call) else node.value
+            if not (isinstance(owner, ast.Name) and owner.id in OWN):
+                yield node.lineno, node.attr
+        elif isinstance(node, ast.Call) and called(node) in {"getattr", "setattr", "delattr", "hasattr"}:
+            words = [one.value for one in node.args if isinstance(one, ast.Constant)]
+            parts = [part for word in words if isinstance(word, str) for part in word.split(".")]
+            yield from ((node.lineno, part) for part in parts if is_private(part))
+
+
+def slept(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and called(node) == "sleep":
+            yield node.lineno, "sleep"
+
+
+def called(node: ast.Call) -> str:
+    function = node.func
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+def found(look: Callable[[ast.AST], Iterator[tuple[int, str]]], but: Collection[str]) -> list[str]:
+    files = [path for path in sorted(TESTS.rglob("*.py")) if str(path.relative_to(TESTS)) not in but]
+    return [
+        f"{path.relative_to(TESTS)}:{line} {name}"
+        for path in files
+        for line, name in look(ast.parse(path.read_text()))
+    ]
+
+
+def test_nobody_reaches_for_what_is_private() -> None:
+    assert found(reached, INSIDE) == []
+
+
+def test_nobody_sleeps() -> None:
+    assert found(slept, WAITING) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "names"),
+    [
+        ("from dovetail.log._parts import one", ["_parts"]),
+        ("from dovetail.log import one, _two", ["_two"]),
+        ("lease._over.set()", ["_over"]),
+        ("self.join._over", ["_over"]),
+        ("setattr(lease, '_over', 1)", ["_over"]),
+        ("monkeypatch.setattr('dovetail.log._size', 1)", ["_size"]),
+        ("self._mine; cls._mine; row._replace(key=1); module.__name__; from_.mine", []),
+    ],
+)
+def test_what_counts_as_reaching(code: str, names: list[str]) -> None:
+    assert [name for _, name in reached(ast.parse(code))] == names
+
+
+def test_what_counts_as_sleeping() -> None:
+    lines = slept(ast.parse("time.sleep(1)\nsleep(2)\nevent.wait(3)"))
+    assert [line for line, _ in lines] == [1, 2]
