@@ -53,7 +53,7 @@ class Clock:
         confirmed_by: int = 1,
     ) -> Clock:
         """The clock as an offset has saved it. Where it has saved nothing, or what another kind of stream
-        time needs, the time is kept and the rest begins anew."""
+        time needs, the time is kept and the rest starts empty."""
         if spec is not None:
             return cls(time_us, max_delay_us, spec, saved_estimate(saved) or Estimate())
         return cls(time_us, max_delay_us, confirmed_by=confirmed_by, front=saved_front(saved) or Front())
