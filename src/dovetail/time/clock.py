@@ -59,7 +59,7 @@ class Clock:
         inherits: bool = False,
     ) -> Clock:
         """The clock as an offset has saved it. Where it has saved nothing, or what another kind of stream
-        time needs, the time is kept and the rest starts over."""
+        time needs, the time is kept and the rest starts empty."""
         if spec is not None:
             estimate = saved_estimate(saved) or Estimate()
             return cls(time_us, max_delay_us, spec, estimate, inherits=inherits)
