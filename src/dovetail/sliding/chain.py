@@ -10,27 +10,28 @@ joins are made of.
 from __future__ import annotations
 
 from dovetail.sliding.chain_ends import SIDES, ChainEnds
-from dovetail.sliding.collector import Collector
-from dovetail.sliding.kernels.channel import Channel, bank, of_bank, take_rows
+from dovetail.sliding.kernels.channel import Channel, bank, of_bank
 from dovetail.sliding.kernels.layout import PAIR_WORDS
+from dovetail.sliding.kernels.stepping import Rules
+from dovetail.sliding.merger import Merger
 from dovetail.sliding.release import Stage, taken_from, when
 from dovetail.sliding.stepping import quiet
-from dovetail.sliding.topology import Job, Messages, Part, Topology
+from dovetail.sliding.topology import Job, Messages, Topology
 
 
 class Chain(Topology):
     wants_first = True
 
-    def __init__(self, job: Job, block_rows: int = 1) -> None:
-        cores, width = job.cores, block_rows * job.encoding.layout.words + 1
-        room = max(1, job.inbox_rows // block_rows)
+    def __init__(self, job: Job, rules: Rules) -> None:
+        super().__init__(job)
+        cores, width = job.cores, rules.block_rows * rules.layout.words + 1
+        room = max(1, job.inbox_rows // rules.block_rows)
         # One channel more than there are cores: the first of those to the right, and the last of those to the
         # left, are the driver's.
         self._to_right, self._to_left = (bank(cores + 1, room, width) for _ in SIDES)
         self._results = bank(cores, job.outbox_pairs, PAIR_WORDS)
-        self._outlet = job.outbox()
-        self.ends = ChainEnds(job, of_bank(self._to_right, 0), of_bank(self._to_left, cores), block_rows)
-        self.network: list[Part] = [self.ends, Collector(self._results, self._outlet)]
+        self.ends = ChainEnds(rules, of_bank(self._to_right, 0), of_bank(self._to_left, cores))
+        self.network = [self.ends, Merger(self._results, self._outlet)]
 
     def links_of(self, number: int) -> tuple[Channel, Channel, Channel, Channel, Channel]:
         """Of a core: from the left and to the left, from the right and to the right, and for results."""
@@ -44,9 +45,6 @@ class Chain(Topology):
 
     def offer(self, messages: Messages, first: int) -> int:
         return self.ends.offer(messages, first)
-
-    def take_pairs(self, into: Messages) -> int:
-        return int(take_rows(self._outlet, into))
 
     def settled(self) -> bool:
         if self.ends.pending:

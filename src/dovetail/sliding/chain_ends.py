@@ -5,32 +5,30 @@ from __future__ import annotations
 from dovetail.sliding.kernels import ends as kernels
 from dovetail.sliding.kernels.channel import Channel
 from dovetail.sliding.kernels.layout import R, S
-from dovetail.sliding.topology import Job, Messages
+from dovetail.sliding.kernels.stepping import Rules
+from dovetail.sliding.topology import Messages
 
 SIDES = (R, S)
 
 
 class ChainEnds:
-    def __init__(self, job: Job, left: Channel, right: Channel, block_rows: int = 1) -> None:
-        self.left, self.right = left, right
-        self._rules, self._block_rows = job.rules, block_rows
-        self.ends = kernels.ends(job.encoding.layout.words, block_rows)
+    def __init__(self, rules: Rules, left: Channel, right: Channel) -> None:
+        self.left, self.right, self._rules = left, right, rules
+        self.ends = kernels.ends(rules.layout.words, rules.block_rows)
 
     def offer(self, messages: Messages, first: int) -> int:
-        return int(
-            kernels.feed(self.ends, messages, first, self.left, self.right, self._rules, self._block_rows)
-        )
+        return int(kernels.feed(self.ends, messages, first, self.left, self.right, self._rules))
 
     def step(self, budget: int) -> bool:
         before = self.ends.state[kernels.STAGE]
-        kernels.push(self.ends, self.left, self.right, self._rules, self._block_rows)
+        kernels.push(self.ends, self.left, self.right, self._rules)
         return bool(self.ends.state[kernels.STAGE] != before)
 
     def end(self) -> bool:
         """Let everything expire; whether that is said at both ends. Called again until it is."""
         state = self.ends.state
         if not state[kernels.ENDED] and not self.pending:
-            kernels.end(self.ends, self._rules, self._block_rows)
+            kernels.end(self.ends, self._rules)
         self.step(1)
         return bool(state[kernels.ENDED]) and not self.pending
 

@@ -37,8 +37,7 @@ from dovetail.sliding.encoding import Encoding
 from dovetail.sliding.kernels import lock_step as kernels
 from dovetail.sliding.kernels.layout import KIND, R, S
 from dovetail.sliding.kernels.lock_step import Circuit, Clocking, Rows
-from dovetail.sliding.kernels.probe import probe_room
-from dovetail.sliding.kernels.subwindow import SCAN, SubWindow, insert, sub_window
+from dovetail.sliding.kernels.subwindow import SCAN, SubWindow, insert, probe_room, sub_window
 from dovetail.sliding.topology import Messages
 
 Overload = Literal["wait", "discard", "drop"]

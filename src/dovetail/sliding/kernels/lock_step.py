@@ -18,9 +18,9 @@ import numpy.typing as npt
 
 from dovetail.kernels.flags import inner_kernel, kernel
 from dovetail.sliding.kernels.layout import BLANK, FLAGS, KIND, ROW, Layout, R, S
-from dovetail.sliding.kernels.probe import Probe, narrowed, take_box
+from dovetail.sliding.kernels.probe import narrowed
 from dovetail.sliding.kernels.scan import inside
-from dovetail.sliding.kernels.subwindow import SubWindow, Words
+from dovetail.sliding.kernels.subwindow import Probe, SubWindow, Words, take_box
 
 WAIT, DISCARD, DROP = 0, 1, 2
 _NOTHING = -1
@@ -188,7 +188,7 @@ def _holds(rows: Rows, side: int, entered: int, met: int, probe: Probe) -> bool:
     if not inside(window.keys, met, probe.low, probe.width):
         return False
     probe.found[0] = met
-    return narrowed(window, row, side, rows.layout, rows.residual, probe, 1) == 1
+    return narrowed(window, row, rows.layout, rows.residual, probe, 1) == 1
 
 
 @inner_kernel
