@@ -28,19 +28,19 @@ class Chain(Topology):
         room = max(1, job.inbox_rows // rules.block_rows)
         # One channel more than there are cores: the first of those to the right, and the last of those to the
         # left, are the driver's.
-        self._to_right, self._to_left = (bank(cores + 1, room, width) for _ in SIDES)
-        self._results = bank(cores, job.outbox_pairs, PAIR_WORDS)
-        self.ends = ChainEnds(rules, of_bank(self._to_right, 0), of_bank(self._to_left, cores))
-        self.network = [self.ends, Merger(self._results, self._outlet)]
+        self.to_right, self.to_left = (bank(cores + 1, room, width) for _ in SIDES)
+        self.results = bank(cores, job.outbox_pairs, PAIR_WORDS)
+        self.ends = ChainEnds(rules, of_bank(self.to_right, 0), of_bank(self.to_left, cores))
+        self.network = [self.ends, Merger(self.results, self._outlet)]
 
     def links_of(self, number: int) -> tuple[Channel, Channel, Channel, Channel, Channel]:
         """Of a core: from the left and to the left, from the right and to the right, and for results."""
         return (
-            of_bank(self._to_right, number),
-            of_bank(self._to_left, number),
-            of_bank(self._to_left, number + 1),
-            of_bank(self._to_right, number + 1),
-            of_bank(self._results, number),
+            of_bank(self.to_right, number),
+            of_bank(self.to_left, number),
+            of_bank(self.to_left, number + 1),
+            of_bank(self.to_right, number + 1),
+            of_bank(self.results, number),
         )
 
     def offer(self, messages: Messages, first: int) -> int:
@@ -49,15 +49,15 @@ class Chain(Topology):
     def settled(self) -> bool:
         if self.ends.pending:
             return False
-        return quiet([self._to_right, self._to_left, self._results], [*self.cores])
+        return quiet([self.to_right, self.to_left, self.results], [*self.cores])
 
     def flow(self) -> list[Stage]:
         """Each core sends a row on before it takes it, and notes the pairs before it takes the next."""
-        cores = range(self._to_right.slots.shape[0])
+        cores = range(self.to_right.slots.shape[0])
         return [
             when(lambda: not self.ends.pending),
-            *(taken_from(of_bank(self._to_right, core)) for core in cores),
-            *(taken_from(of_bank(self._to_left, core)) for core in reversed(cores)),
+            *(taken_from(of_bank(self.to_right, core)) for core in cores),
+            *(taken_from(of_bank(self.to_left, core)) for core in reversed(cores)),
             *self._idle_once(),
             *self._way_out(),
         ]
@@ -67,4 +67,4 @@ class Chain(Topology):
         return [when(lambda core=core: not core.busy) for core in self.cores]  # type: ignore[misc]
 
     def _way_out(self) -> list[Stage]:
-        return [taken_from(self._results), taken_from(self._outlet)]
+        return [taken_from(self.results), taken_from(self._outlet)]

@@ -66,27 +66,27 @@ class Handshake(Chain):
     def __init__(self, job: Job, block_rows: int = 1, first_capacity: int = 0) -> None:
         rules = job.rules if block_rows == 1 else job.rules._replace(access=SCAN, block_rows=block_rows)
         super().__init__(job, rules)
-        self._sizes = np.zeros(2 * job.cores * LINE, np.int64)
-        self._gone = np.zeros(2 * LINE, np.int64)
+        self.sizes = np.zeros(2 * job.cores * LINE, np.int64)
+        self.gone = np.zeros(2 * LINE, np.int64)
         # Of each side, after each offer: how many rows had entered the chain (blank ones do not), and the
         # number of the next row.
         self._entered: list[deque[tuple[int, int]]] = [deque() for _ in SIDES]
         self._kept_from = [0 for _ in SIDES]
         capacity = max(first_capacity or capacity_for(0), 2 * block_rows)
-        links = [Links(*self.links_of(number), self._sizes, self._gone) for number in range(job.cores)]
+        links = [Links(*self.links_of(number), self.sizes, self.gone) for number in range(job.cores)]
         self.cores: list[HandshakeCore] = [
             HandshakeCore(job, number, links[number], rules, capacity) for number in range(job.cores)
         ]
 
     def settled(self) -> bool:
         """While rows may still come: nothing moves any more. After `finish`: no row is left in the chain."""
-        if self.ends.ended and any(self._gone[side * LINE] != self.ends.entered(side) for side in SIDES):
+        if self.ends.ended and any(self.gone[side * LINE] != self.ends.entered(side) for side in SIDES):
             return False
         return not any(self._flows(side) for side in SIDES) and super().settled()
 
     def _flows(self, side: int) -> bool:
         """Whether some core has more rows than the next."""
-        sizes = self._sizes.reshape(2, -1, LINE)[side, :, 0]
+        sizes = self.sizes.reshape(2, -1, LINE)[side, :, 0]
         return bool((sizes[:-1] > sizes[1:]).any() if side == R else (sizes[1:] > sizes[:-1]).any())
 
     def finish(self) -> bool:
@@ -103,7 +103,7 @@ class Handshake(Chain):
 
     def kept_from(self, side: int) -> int:
         """Rows leave the chain in the order in which they entered it, by the end core."""
-        entered, gone = self._entered[side], int(self._gone[side * LINE])
+        entered, gone = self._entered[side], int(self.gone[side * LINE])
         while entered and entered[0][0] <= gone:
             self._kept_from[side] = entered.popleft()[1]
         return self._kept_from[side]
@@ -112,4 +112,4 @@ class Handshake(Chain):
         """A core has sent a row's pairs out before it sends the row on or lets it go. But of an S row that
         has left the chain, the last copy may still wait for its acknowledgement, and meet R rows that are
         ahead of that in the same channel: those channels come first."""
-        return [taken_from(self._to_right), *self._idle_once(), *self._way_out()]
+        return [taken_from(self.to_right), *self._idle_once(), *self._way_out()]
