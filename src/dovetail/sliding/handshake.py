@@ -35,8 +35,7 @@ from collections import deque
 
 import numpy as np
 
-from dovetail.sliding.chain import Chain
-from dovetail.sliding.chain_ends import SIDES
+from dovetail.sliding.chain import SIDES, Chain
 from dovetail.sliding.kernels import handshake as kernels
 from dovetail.sliding.kernels.handshake import Core, Links
 from dovetail.sliding.kernels.layout import KIND, ROW, R

@@ -110,22 +110,16 @@ def _sort(ends: Ends, side: int, rules: Rules) -> None:
 def push(ends: Ends, left: Channel, right: Channel, rules: Rules) -> bool:
     """Send what is due, as far as there is room; whether all of it is out."""
     state = ends.state
-    if state[STAGE] == SEND_R:
-        if not _send_block(ends, R, left, rules):
+    while state[STAGE] != GATHERING:
+        stage = state[STAGE]
+        side = R if stage in (SEND_R, EXPIRE_R) else S
+        if stage <= SEND_S:
+            sent = _send_block(ends, side, left if side == R else right, rules)
+        else:  # at the other end
+            sent = _say_expired(state, side, right if side == R else left)
+        if not sent:
             return False
-        state[STAGE] = SEND_S
-    if state[STAGE] == SEND_S:
-        if not _send_block(ends, S, right, rules):
-            return False
-        state[STAGE] = EXPIRE_S
-    if state[STAGE] == EXPIRE_S:
-        if not _say_expired(state, S, left):
-            return False
-        state[STAGE] = EXPIRE_R
-    if state[STAGE] == EXPIRE_R:
-        if not _say_expired(state, R, right):
-            return False
-        state[STAGE] = GATHERING
+        state[STAGE] = stage + 1 if stage != EXPIRE_R else GATHERING
     return True
 
 
