@@ -2,7 +2,7 @@
 core's state, and how long a core that finds nothing to do keeps trying.
 
 Every core is run by a kernel `run(core, links, rules, budget, stop)`: the core's own memory, its channels,
-the rules. One step is a run that is told to stop from the beginning. So there is one kernel for both, as
+the rules. One step is a run whose `stop` is set from the beginning. So there is one kernel for both, as
 compiling it takes seconds.
 """
 
