@@ -232,11 +232,13 @@ class SlidingJoin:
         if self._unsent is not None:
             messages, self._unsent = np.concatenate([self._unsent, messages]), None
         first = 0
+        if not len(messages):
+            self._move()
         while first < len(messages):
-            moved = self._move()  # makes room
             sent = self.topology.offer(messages, first)
             first += sent
             self._room.rows += sent
+            moved = self._move()  # makes room
             if self._pending_pairs > most_pending:
                 self._unsent = messages[first:]
                 self._refuse_more()
@@ -244,7 +246,6 @@ class SlidingJoin:
                 if self.precision is not None:
                     self.precision.waited = True
                 time.sleep(self._room.nap_s())
-        self._move()
         self._since_trace += len(messages)
         if self._since_trace >= _RELEASE_ROWS or self._trace is not None:
             self._let_go()
