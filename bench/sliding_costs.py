@@ -60,13 +60,10 @@ def _row_ns(case: Case, repeat: int) -> float:
         rows = int(np.clip(2e9 / (0.15 * case.window + 400), 2_000, 400_000) / 8)
         for turn in range(repeat):
             ready = list(arrivals(turn, rows, 512, case.domain, 2 * case.window))
-            made = [join._messages(side, batch) for one in ready for side, batch in one.items()]
-            for messages, times in made:
-                join._driver.number(messages, times)
             spent = 0.0
-            for messages, _ in made:
+            for messages in [join.prepared(**one) for one in ready]:
                 began = time.thread_time()
-                join._send(messages)
+                join.send(messages)
                 spent += time.thread_time() - began
                 join.pairs()
             rates.append(1e9 * spent / rows)

@@ -39,7 +39,7 @@ class SmallChain:
         arrivals = [oracle.Arrival(names[side], n, {}) for n, side in enumerate(sides)]
         self.expected = frozenset(oracle.pairs(arrivals, left, right, lambda *_: True))
         self.offered, self.tail = 0, encoding.layout.words
-        self.banks = [self.join._to_right, self.join._to_left]
+        self.banks = [self.join.to_right, self.join.to_left]
         self.memory = [array for bank in self.banks for array in bank]
         self.memory += [self.driver.ends.state, self.driver.ends.blocks]
         for core in self.cores:
@@ -100,7 +100,7 @@ class SmallChain:
 
     def pairs_out(self):
         """Pairs since the last look; it empties the outboxes."""
-        pairs, out = [], self.join._results
+        pairs, out = [], self.join.results
         for slots, marks in zip(out.slots, out.marks, strict=True):
             for n in range(marks[TAKEN], marks[SENT]):
                 pairs.append(tuple(slots[n % len(slots), [PAIR_R, PAIR_S]].tolist()))

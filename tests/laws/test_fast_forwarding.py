@@ -65,7 +65,7 @@ def test_without_the_number_that_s_rows_carry_a_pair_is_met_twice():
 
     def ignorant(core, turn):
         did = step(core, turn)
-        chain.join._to_left.slots[:, :, chain.tail] = 2**40
+        chain.join.to_left.slots[:, :, chain.tail] = 2**40
         return did
 
     chain.step = ignorant

@@ -17,7 +17,7 @@ class Chain(SmallChain):
     def __init__(self, *case, at_will=False):
         super().__init__(lambda job: Handshake(job, first_capacity=4), lambda join: join.ends, *case)
         self.at_will = at_will
-        self.memory += [self.join._sizes, self.join._gone]
+        self.memory += [self.join.sizes, self.join.gone]
 
     def mind(self, core):
         state = core.state
@@ -25,15 +25,15 @@ class Chain(SmallChain):
         return [int(state[handshake.FORWARDED]), *ends]
 
     def key(self):
-        return (*super().key(), *self.join._sizes.tolist(), *self.join._gone.tolist())
+        return (*super().key(), *self.join.sizes.tolist(), *self.join.gone.tolist())
 
     def step(self, core, turn):
         core.core.state[handshake.TURN] = turn  # this deed, or the next that can be done
         if self.at_will:
-            self.join._sizes[:] = 0
+            self.join.sizes[:] = 0
         did = core.step(1)
         if self.at_will:
-            self.join._sizes[:] = 0
+            self.join.sizes[:] = 0
         return did
 
     def finish(self):

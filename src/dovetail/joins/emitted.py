@@ -20,22 +20,22 @@ collide."""
 class Counts(NamedTuple):
     """What a step saw, for people."""
 
-    left_in: int
-    right_in: int
-    pairs: int
-    left_alone: int
-    right_alone: int
-    left_matched: int  # left rows that waited no longer after this step, and had a partner
-    left_split: int  # left rows that waited no longer, of which no single task knows whether they had one
-    left_late: int  # behind their own stream's time when they came
-    right_late: int
-    left_void: int  # null key
-    right_void: int
-    left_invalid: int  # no time, or one that is not believed
-    right_invalid: int
-    left_capped: int  # closed early, because too many rows of their key were open
-    right_capped: int
-    collisions: int  # equal tags, different keys
+    left_in: int = 0
+    right_in: int = 0
+    pairs: int = 0
+    left_alone: int = 0
+    right_alone: int = 0
+    left_matched: int = 0  # left rows that waited no longer after this step, and had a partner
+    left_split: int = 0  # left rows that waited no longer, of which no single task knows whether they had one
+    left_late: int = 0  # behind their own stream's time when they came
+    right_late: int = 0
+    left_void: int = 0  # null key
+    right_void: int = 0
+    left_invalid: int = 0  # no time, or one that is not believed
+    right_invalid: int = 0
+    left_capped: int = 0  # closed early, because too many rows of their key were open
+    right_capped: int = 0
+    collisions: int = 0  # equal tags, different keys
 
 
 AreCopies = Callable[[Held], NDArray[np.bool_]]

@@ -32,6 +32,10 @@ class Times(NamedTuple):
     left: int
     right: int
 
+    def after(self, before: Times) -> Times:
+        """A stream's time does not go back."""
+        return Times(max(self.left, before.left), max(self.right, before.right))
+
 
 def usable(arrivals: Arrivals, *, picks: bool = True) -> tuple[Held, Int64s]:
     """Rows that may match, and the row numbers of those that cannot. `picks`: they may choose partners."""

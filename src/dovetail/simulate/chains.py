@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dovetail.simulate.costs import Costs
 from dovetail.simulate.formulas import handshake_visiting_s
 from dovetail.simulate.kernels.chains import Walk, Walked, walk_chain
-from dovetail.simulate.load import Load, draw_matches, load, slices
+from dovetail.simulate.load import draw_matches, load, slices
 from dovetail.simulate.result import RowTimes, SimulationResult, summarize
 from dovetail.simulate.setup import Setup
 
@@ -29,8 +29,61 @@ class ChainDesign:
     fast: bool
     """Rows are passed on before they are compared, and one core stores them."""
 
+    def simulate(
+        self, setup: Setup, costs: Costs, rows_per_s: float, rows: int, seed: int
+    ) -> SimulationResult:
+        loaded = load(setup, costs, rows_per_s)
+        arrivals = setup.arrivals.times_ns(rows_per_s, rows // 2, seed)
+        matches = draw_matches(loaded, rows // 2, seed)
+        works = np.array(loaded.scan_ns)[:, None] + matches / setup.cores * costs.result_ns
+        walked: Walked = walk_chain(
+            Walk(
+                arrivals,
+                works,
+                self.before_ns,
+                np.array(self.after_ns),
+                costs.store_ns,
+                costs.hop_ns,
+                self.fast,
+                setup.queue_rows,
+                setup.input_rows,
+            ),
+            slices(setup, costs, seed),
+            setup.cores,
+        )
+        kept = ~walked.lost.ravel()
+        collected = _collected(walked.last_end.ravel(), matches.ravel() * costs.merge_ns, kept)
+        order = np.argsort(arrivals, axis=None, kind="stable")
+        order = order[kept[order]]
+        start, end = walked.start.ravel()[order], walked.end.ravel()[order]
+        out, visit = collected[order] + setup.cores * costs.hop_ns, (start + end) / 2
+        window = loaded.mean(loaded.sub_window) * setup.cores
+        # With `fast`, the partner's home is any core, and its place in the sub-window any place.
+        if not self.fast:
+            # A run is much shorter than a window. So the rate says how long a row walks until it is in a core
+            # with its partner; the last partner is met after k // 2 segments. What the push that brings them
+            # together waits and takes in the cores is simulated.
+            push_ns, scan = 2e9 / rows_per_s, end - start
+            start = walked.half_start.ravel()[order]
+            start += 1e9 * handshake_visiting_s(window * push_ns / 1e9, setup.cores)
+            end, visit = start + scan, start + scan / 2
+            out += window / setup.cores * (setup.cores // 2) * push_ns
+        partners = np.array(loaded.sub_window)[order // (rows // 2)]
+        # Without it a row is compared with half a window on average itself: the other half comes to it.
+        times = RowTimes(arrivals.ravel()[order], start, end, out, visit, partners)
+        return summarize(times, int(walked.lost.sum()), rows_per_s, window)
 
-def handshake(costs: Costs) -> ChainDesign:
+    def busiest_ns(self, setup: Setup, costs: Costs, rows_per_s: float) -> float:
+        """The work that a row is for the busiest thread: a core, or the collector."""
+        loaded = load(setup, costs, rows_per_s)
+        matches = loaded.mean(loaded.matches)
+        core = loaded.mean(loaded.scan_ns) + matches / setup.cores * costs.result_ns
+        core += self.before_ns + loaded.mean(self.after_ns)
+        core += costs.store_ns / (setup.cores if self.fast else 1)
+        return max(core, matches * costs.merge_ns)
+
+
+def handshake(setup: Setup, costs: Costs, rows_per_s: float) -> ChainDesign:
     """Handshake join: a row that enters a core is compared with the other stream's segment there, stored, and
     pushes the oldest on to the neighbour. Each arrival is a wave of pushes along the chain, one a core.
 
@@ -44,7 +97,7 @@ def handshake(costs: Costs) -> ChainDesign:
     return ChainDesign(before_ns=costs.hop_ns, after_ns=(0.0, costs.hop_ns), fast=False)
 
 
-def low_latency_handshake(costs: Costs) -> ChainDesign:
+def low_latency_handshake(setup: Setup, costs: Costs, rows_per_s: float) -> ChainDesign:
     """Low-latency handshake join: a row is passed on to the next core before it is compared
     (fast-forwarding), one core is its home and stores it, and an explicit expiry message follows for each
     row.
@@ -61,79 +114,6 @@ def low_latency_handshake(costs: Costs) -> ChainDesign:
     return ChainDesign(before_ns=costs.hop_ns + costs.monitor_ns, after_ns=(expiry, expiry), fast=True)
 
 
-@dataclass(frozen=True)
-class ChainRun:
-    """Rows that were not lost, by arrival."""
-
-    loaded: Load
-    arrival: NDArray[np.float64]
-    start: NDArray[np.float64]
-    half_start: NDArray[np.float64]
-    end: NDArray[np.float64]
-    out: NDArray[np.float64]
-    partners: NDArray[np.float64]
-    lost: int
-
-
-def simulate_chain(
-    setup: Setup, costs: Costs, rows_per_s: float, design: ChainDesign, rows: int, seed: int
-) -> SimulationResult:
-    run = run_chain(setup, costs, rows_per_s, design, rows, seed)
-    window = run.loaded.mean(run.loaded.sub_window) * setup.cores
-    if design.fast:
-        # The partner's home is any core, and its place in the sub-window any place.
-        times = RowTimes(run.arrival, run.start, run.end, run.out, (run.start + run.end) / 2, run.partners)
-        return summarize(times, run.lost, rows_per_s, window)
-    # A run is much shorter than a window. So the rate says how long a row walks until it is in a core with
-    # its partner; the last partner is met after k // 2 segments. What the push that brings them together
-    # waits and takes in the cores is simulated.
-    push_ns = 2e9 / rows_per_s
-    to_average = 1e9 * handshake_visiting_s(window * push_ns / 1e9, setup.cores)
-    to_last = window / setup.cores * (setup.cores // 2) * push_ns
-    scan = run.end - run.start
-    start = run.half_start + to_average
-    times = RowTimes(run.arrival, start, start + scan, run.out + to_last, start + scan / 2, run.partners)
-    # A row is compared with half a window on average itself: the other half comes to it.
-    return summarize(times, run.lost, rows_per_s, window)
-
-
-def run_chain(
-    setup: Setup, costs: Costs, rows_per_s: float, design: ChainDesign, rows: int, seed: int
-) -> ChainRun:
-    loaded = load(setup, costs, rows_per_s)
-    arrivals = setup.arrivals.times_ns(rows_per_s, rows // 2, seed)
-    matches = draw_matches(loaded, rows // 2, seed)
-    works = np.array(loaded.scan_ns)[:, None] + matches / setup.cores * costs.result_ns
-    walked: Walked = walk_chain(
-        Walk(
-            arrivals,
-            works,
-            design.before_ns,
-            np.array(design.after_ns),
-            costs.store_ns,
-            costs.hop_ns,
-            design.fast,
-            setup.queue_rows,
-            setup.input_rows,
-        ),
-        slices(setup, costs, seed),
-        setup.cores,
-    )
-    collected = _collected(walked.last_end.ravel(), matches.ravel() * costs.merge_ns, ~walked.lost.ravel())
-    order = np.argsort(arrivals, axis=None, kind="stable")
-    order = order[~walked.lost.ravel()[order]]
-    return ChainRun(
-        loaded,
-        arrivals.ravel()[order],
-        walked.start.ravel()[order],
-        walked.half_start.ravel()[order],
-        walked.end.ravel()[order],
-        collected[order] + setup.cores * costs.hop_ns,
-        np.array(loaded.sub_window)[order // (rows // 2)],
-        int(walked.lost.sum()),
-    )
-
-
 def _collected(
     found: NDArray[np.float64], work: NDArray[np.float64], kept: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
@@ -144,13 +124,3 @@ def _collected(
     out = np.zeros(len(found))
     out[order] = done + np.maximum.accumulate(found[order] - (done - work[order]))
     return out
-
-
-def busiest_chain_ns(setup: Setup, costs: Costs, rows_per_s: float, design: ChainDesign) -> float:
-    """The work that a row is for the busiest thread: a core, or the collector."""
-    loaded = load(setup, costs, rows_per_s)
-    matches = loaded.mean(loaded.matches)
-    core = loaded.mean(loaded.scan_ns) + matches / setup.cores * costs.result_ns
-    core += design.before_ns + loaded.mean(design.after_ns)
-    core += costs.store_ns / (setup.cores if design.fast else 1)
-    return max(core, matches * costs.merge_ns)

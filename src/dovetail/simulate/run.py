@@ -5,15 +5,18 @@ Law: the same setup, costs, rate and seed give the same result, to the last bit.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from dovetail.errors import SettingError
 from dovetail.simulate import chains, formulas, trees
+from dovetail.simulate.chains import ChainDesign
 from dovetail.simulate.costs import Costs
 from dovetail.simulate.load import load as load_of
 from dovetail.simulate.result import SimulationResult
 from dovetail.simulate.setup import Setup
+from dovetail.simulate.trees import TreeDesign
 
 LOAD = 0.9
 ROWS, ROWS_PER_CORE = 4000, 4
@@ -21,8 +24,13 @@ ROWS, ROWS_PER_CORE = 4000, 4
 EXACT = 0.001
 SLOWEST, FASTEST = 1e-6, 1e12
 
-TREES = {"kang": trees.kang, "cell": trees.cell_join, "split": trees.split_join}
-CHAINS = {"handshake": chains.handshake, "low-latency": chains.low_latency_handshake}
+_DESIGNS: dict[str, Callable[[Setup, Costs, float], TreeDesign | ChainDesign]] = {
+    "kang": trees.kang,
+    "cell": trees.cell_join,
+    "handshake": chains.handshake,
+    "low-latency": chains.low_latency_handshake,
+    "split": trees.split_join,
+}
 
 
 def simulate(
@@ -34,18 +42,8 @@ def simulate(
             f"{rows_per_s} rows per second", where="rate", expected=f"{SLOWEST:g} to {FASTEST:g}"
         )
     count = rows or max(ROWS, ROWS_PER_CORE * setup.cores)
-    if setup.design in CHAINS:
-        chain = CHAINS[setup.design](costs)
-        return chains.simulate_chain(setup, costs, rows_per_s, chain, count, seed)
-    tree = TREES[setup.design](setup, costs, rows_per_s)
-    return trees.simulate_tree(setup, costs, rows_per_s, tree, count, seed)
-
-
-def _busiest_ns(setup: Setup, costs: Costs, rows_per_s: float) -> float:
-    if setup.design in CHAINS:
-        return chains.busiest_chain_ns(setup, costs, rows_per_s, CHAINS[setup.design](costs))
-    tree = TREES[setup.design](setup, costs, rows_per_s)
-    return trees.busiest_tree_ns(setup, costs, rows_per_s, tree)
+    design = _DESIGNS[setup.design](setup, costs, rows_per_s)
+    return design.simulate(setup, costs, rows_per_s, count, seed)
 
 
 def modelled_rate(setup: Setup, costs: Costs) -> float:
@@ -53,10 +51,10 @@ def modelled_rate(setup: Setup, costs: Costs) -> float:
 
     In a time window the work of a row grows with the rate, so it is found by halving.
     """
-    low, high = SLOWEST, FASTEST
+    low, high, design = SLOWEST, FASTEST, _DESIGNS[setup.design]
     while high / low > 1 + EXACT / 10:
         middle = (low * high) ** 0.5
-        if middle * _busiest_ns(setup, costs, middle) < 1e9:
+        if middle * design(setup, costs, middle).busiest_ns(setup, costs, middle) < 1e9:
             low = middle
         else:
             high = middle

@@ -14,6 +14,14 @@ from dovetail.simulate.result import RowTimes, SimulationResult, summarize
 from dovetail.simulate.setup import Setup
 
 
+def nodes(cores: int, branching: int) -> NDArray[np.int64]:
+    """How many there are on each level from the cores to the root; one core needs no tree."""
+    counts = [cores]
+    while counts[-1] > 1:
+        counts.append(-(-counts[-1] // branching))
+    return np.array(counts, np.int64)
+
+
 @dataclass(frozen=True)
 class TreeDesign:
     """What differs between these designs."""
@@ -27,6 +35,68 @@ class TreeDesign:
     stars: tuple[float, float]
     """A core's, for a group of left and of right rows."""
     group: int
+
+    def simulate(
+        self, setup: Setup, costs: Costs, rows_per_s: float, rows: int, seed: int
+    ) -> SimulationResult:
+        loaded = load(setup, costs, rows_per_s)
+        arrivals = setup.arrivals.times_ns(rows_per_s, rows // 2, seed)
+        matches = draw_matches(loaded, rows // 2, seed)
+        works = self._core_ns(loaded, costs)[:, None] + matches / setup.cores * costs.result_ns
+        order = np.argsort(arrivals, axis=None, kind="stable")
+        stream = np.repeat(np.arange(2), rows // 2)[order]
+        stars = loaded.mean(self.stars)
+        passed = pass_trees(
+            TreeRows(
+                arrivals.ravel()[order],
+                stream,
+                works.ravel()[order],
+                matches.ravel()[order] / setup.cores * costs.merge_ns,
+            ),
+            Shape(
+                nodes(setup.cores, self.fan_out)[::-1].copy(),
+                nodes(setup.cores, self.fan_in),
+                self.fan_out,
+                self.fan_in,
+                setup.queue_rows,
+                setup.input_rows,
+            ),
+            Work(self.root_ns, costs.hop_ns, costs.store_ns, stars * costs.punctuation_ns, self.group),
+            slices(setup, costs, seed),
+        )
+        kept = ~passed.lost
+        start, end = passed.start[kept], passed.end[kept]
+        times = RowTimes(
+            arrival=arrivals.ravel()[order][kept],
+            start=start,
+            end=end,
+            out=passed.out[kept],
+            # A partner is as likely in any core and at any place of its sub-window.
+            visit=(start + end) / 2,
+            partners=np.array(loaded.sub_window)[stream[kept]],
+        )
+        scanned = loaded.mean(loaded.sub_window) * setup.cores
+        return summarize(times, int(passed.lost.sum()), rows_per_s, scanned)
+
+    def busiest_ns(self, setup: Setup, costs: Costs, rows_per_s: float) -> float:
+        """The work that a row is for the busiest server: its inverse is what can be held at most."""
+        loaded = load(setup, costs, rows_per_s)
+        cores, matches = setup.cores, loaded.mean(loaded.matches)
+        core = float(self._core_ns(loaded, costs).mean()) + matches / cores * costs.result_ns
+        core += costs.store_ns / cores
+        if cores == 1:
+            return core
+        stars = loaded.mean(self.stars) * costs.punctuation_ns / max(1, self.group)
+        distributor = self.root_ns + min(self.fan_out, cores) * costs.hop_ns
+        # Each stream has its mergers, so a merger sees every other row; the combiner sees all.
+        last_merger = (
+            matches * costs.merge_ns + min(self.fan_in, cores) * stars + costs.hop_ns / max(1, self.group)
+        ) / 2
+        return max(core, distributor, last_merger, matches * costs.merge_ns + stars)
+
+    def _core_ns(self, loaded: Load, costs: Costs) -> NDArray[np.float64]:
+        scans, stars = np.array(loaded.scan_ns), np.array(self.stars)
+        return scans + stars / max(1, self.group) * costs.punctuation_ns + self.core_ns
 
 
 def kang(setup: Setup, costs: Costs, rows_per_s: float) -> TreeDesign:
@@ -81,76 +151,3 @@ def split_join(setup: Setup, costs: Costs, rows_per_s: float) -> TreeDesign:
         stars=(setup.precision.stars(sub_window[0]), setup.precision.stars(sub_window[1])),
         group=setup.precision.rows_per_star,
     )
-
-
-def nodes(cores: int, branching: int) -> NDArray[np.int64]:
-    """How many there are on each level from the cores to the root; one core needs no tree."""
-    counts = [cores]
-    while counts[-1] > 1:
-        counts.append(-(-counts[-1] // branching))
-    return np.array(counts, np.int64)
-
-
-def simulate_tree(
-    setup: Setup, costs: Costs, rows_per_s: float, design: TreeDesign, rows: int, seed: int
-) -> SimulationResult:
-    loaded = load(setup, costs, rows_per_s)
-    arrivals = setup.arrivals.times_ns(rows_per_s, rows // 2, seed)
-    matches = draw_matches(loaded, rows // 2, seed)
-    works = _core_ns(loaded, costs, design)[:, None] + matches / setup.cores * costs.result_ns
-    order = np.argsort(arrivals, axis=None, kind="stable")
-    stream = np.repeat(np.arange(2), rows // 2)[order]
-    stars = loaded.mean(design.stars)
-    passed = pass_trees(
-        TreeRows(
-            arrivals.ravel()[order],
-            stream,
-            works.ravel()[order],
-            matches.ravel()[order] / setup.cores * costs.merge_ns,
-        ),
-        Shape(
-            nodes(setup.cores, design.fan_out)[::-1].copy(),
-            nodes(setup.cores, design.fan_in),
-            design.fan_out,
-            design.fan_in,
-            setup.queue_rows,
-            setup.input_rows,
-        ),
-        Work(design.root_ns, costs.hop_ns, costs.store_ns, stars * costs.punctuation_ns, design.group),
-        slices(setup, costs, seed),
-    )
-    kept = ~passed.lost
-    start, end = passed.start[kept], passed.end[kept]
-    times = RowTimes(
-        arrival=arrivals.ravel()[order][kept],
-        start=start,
-        end=end,
-        out=passed.out[kept],
-        # A partner is as likely in any core and at any place of its sub-window.
-        visit=(start + end) / 2,
-        partners=np.array(loaded.sub_window)[stream[kept]],
-    )
-    scanned = loaded.mean(loaded.sub_window) * setup.cores
-    return summarize(times, int(passed.lost.sum()), rows_per_s, scanned)
-
-
-def busiest_tree_ns(setup: Setup, costs: Costs, rows_per_s: float, design: TreeDesign) -> float:
-    """The work that a row is for the busiest server: its inverse is what can be held at most."""
-    loaded = load(setup, costs, rows_per_s)
-    cores, matches = setup.cores, loaded.mean(loaded.matches)
-    core = float(_core_ns(loaded, costs, design).mean()) + matches / cores * costs.result_ns
-    core += costs.store_ns / cores
-    if cores == 1:
-        return core
-    stars = loaded.mean(design.stars) * costs.punctuation_ns / max(1, design.group)
-    distributor = design.root_ns + min(design.fan_out, cores) * costs.hop_ns
-    # Each stream has its mergers, so a merger sees every other row; the combiner sees all.
-    last_merger = (
-        matches * costs.merge_ns + min(design.fan_in, cores) * stars + costs.hop_ns / max(1, design.group)
-    ) / 2
-    return max(core, distributor, last_merger, matches * costs.merge_ns + stars)
-
-
-def _core_ns(loaded: Load, costs: Costs, design: TreeDesign) -> NDArray[np.float64]:
-    scans, stars = np.array(loaded.scan_ns), np.array(design.stars)
-    return scans + stars / max(1, design.group) * costs.punctuation_ns + design.core_ns

@@ -24,22 +24,25 @@ Cost
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from dovetail.sliding.collector import Collector
-from dovetail.sliding.core_part import capacity_for
 from dovetail.sliding.kernels import partition as kernels
-from dovetail.sliding.kernels.channel import Bank, Channel, bank, of_bank, send_rows, take_rows
-from dovetail.sliding.kernels.join_core import NEEDS_ROOM, NEEDS_WINDOW_R
+from dovetail.sliding.kernels.channel import bank, of_bank
 from dovetail.sliding.kernels.layout import PAIR_WORDS
-from dovetail.sliding.kernels.partition import LINE, Plan
-from dovetail.sliding.kernels.probe import probe_room
-from dovetail.sliding.kernels.subwindow import SCAN, SubWindow, move, sub_window
+from dovetail.sliding.kernels.partition import (
+    WINDOWS,
+    CoordinatorCore,
+    CoordinatorLinks,
+    Plan,
+    WorkerCore,
+    WorkerLinks,
+)
+from dovetail.sliding.kernels.stepping import LINE, NEEDS_WINDOWS
+from dovetail.sliding.kernels.subwindow import SCAN, SubWindow, sub_window
+from dovetail.sliding.merger import Merger
 from dovetail.sliding.release import Stage, taken_from
-from dovetail.sliding.stepping import FIRST_FOUND, SteppedCore, quiet
-from dovetail.sliding.topology import Job, Messages, Part, Topology
+from dovetail.sliding.stepping import SteppedCore, capacity_for, quiet
+from dovetail.sliding.topology import Job, Topology
 
 BATCH_ROWS = 16
 BASIC_ROWS = 1024
@@ -50,89 +53,40 @@ class Coordinator(SteppedCore):
 
     kernel = kernels.run_coordinator
 
-    def __init__(self, job: Job, inbox: Channel, tasks: Bank, plan: Plan) -> None:
-        self.inbox, self._tasks, self._plan = inbox, tasks, plan
-        self._layout, self._key_kind = job.encoding.layout, job.encoding.key_kind
-        self._rules = job.rules
-        self._state = np.zeros(kernels.COORDINATOR_WORDS, np.int64)
-        self.windows = (self._window(job.left.rows), self._window(job.right.rows))
+    def __init__(self, job: Job, links: CoordinatorLinks, plan: Plan) -> None:
+        super().__init__(job, job.cores, links)
+        r, s = (self._window((rows or 0) + plan.batch_rows) for rows in (job.left.rows, job.right.rows))
+        self.core = CoordinatorCore(r, s, plan, self._state)
 
-    @property
-    def version(self) -> int:
-        return int(self._state[kernels.WINDOWS])
-
-    def _window(self, rows: int | None) -> SubWindow:
-        capacity = capacity_for((rows or 0) + self._plan.batch_rows)
-        return sub_window(self._layout, self._key_kind, capacity, SCAN)
-
-    def _arguments(self) -> tuple[Any, ...]:
-        return (*self.windows, self.inbox, self._tasks, self._plan, self._rules, self._state)
+    def _window(self, rows: int) -> SubWindow:
+        return sub_window(self._layout, self._key_kind, capacity_for(rows), SCAN)
 
     def _grow(self, what: int) -> None:
-        number = 0 if what == NEEDS_WINDOW_R else 1
-        old = self.windows[number]
-        new = sub_window(self._layout, self._key_kind, 2 * len(old.rows), SCAN)
-        move(old, new)
-        new.marks[:] = old.marks
-        self.windows = (new, self.windows[1]) if number == 0 else (self.windows[0], new)
-        self._state[kernels.WINDOWS] += 1
-
-    @property
-    def busy(self) -> bool:
-        return False  # its batch stays in the inbox until all is done
-
-    @property
-    def rows_held(self) -> int:
-        return int(sum(window.marks[1] - window.marks[0] for window in self.windows))
+        super()._grow(what)
+        self._state[WINDOWS] += 1
 
 
 class Worker(SteppedCore):
     kernel = kernels.run_worker
 
-    def __init__(
-        self, job: Job, number: int, inbox: Channel, out: Channel, coordinator: Coordinator, plan: Plan
-    ):
-        self.number, self.inbox, self._out = number, inbox, out
-        self._encoding, self._rules, self._plan = job.encoding, job.rules, plan
-        self._coordinator, self._windows = coordinator, coordinator.windows
-        self._probe = self._room(FIRST_FOUND)
-        self._state = np.zeros(kernels.WORKER_WORDS, np.int64)
-        self._state[kernels.NUMBER] = number
-
-    def _room(self, rows: int) -> Any:
-        return probe_room(rows, self._encoding.layout.dimensions, self._encoding.key_kind)
-
-    def _arguments(self) -> tuple[Any, ...]:
-        return (
-            *self._windows,
-            self.inbox,
-            self._out,
-            self._plan,
-            self._rules,
-            self._encoding.residual,
-            self._probe,
-            self._state,
-        )
+    def __init__(self, job: Job, number: int, links: WorkerLinks, coordinator: Coordinator) -> None:
+        super().__init__(job, number, links)
+        self._coordinator = coordinator
+        r, s, plan, _ = coordinator.core
+        self.core = WorkerCore(r=r, s=s, plan=plan, state=self._state, **self._room())
 
     def _grow(self, what: int) -> None:
-        if what == NEEDS_ROOM:
-            self._probe = self._room(2 * len(self._probe.found))
-        else:  # the coordinator waits for this task, so its windows do not change meanwhile
-            self._windows = self._coordinator.windows
-            self._state[kernels.KNOWN_WINDOWS] = self._coordinator.version
-
-    @property
-    def busy(self) -> bool:
-        return False  # its task stays in the inbox until all its pairs are out
+        if what == NEEDS_WINDOWS:
+            # The coordinator waits for this task, so its windows do not change meanwhile.
+            theirs = self._coordinator.core
+            self.core = self.core._replace(r=theirs.r, s=theirs.s)
+            self._state[WINDOWS] = theirs.state[WINDOWS]
+        else:
+            super()._grow(what)
 
     @property
     def rows_held(self) -> int:
         return 0  # the windows are the coordinator's
-
-    @property
-    def compared(self) -> int:
-        """Pairs of rows that stood face to face in a scan so far."""
-        return int(self._state[kernels.COMPARED])
 
 
 class CellJoin(Topology):
@@ -141,27 +95,19 @@ class CellJoin(Topology):
     wants_first = True
 
     def __init__(self, job: Job, batch_rows: int = BATCH_ROWS, basic_rows: int = BASIC_ROWS) -> None:
-        self._inlet, self._outlet = job.inbox(), job.outbox()
+        super().__init__(job)
+        self._inlet = job.inbox()
         self._tasks = bank(job.cores, job.inbox_rows, job.encoding.layout.words + kernels.TASK_WORDS)
         self._results = bank(job.cores, job.outbox_pairs, PAIR_WORDS)
-        plan = Plan(
-            batch_rows, basic_rows, np.zeros(job.cores, np.int64), np.zeros(job.cores * LINE, np.int64)
-        )
-        coordinator = Coordinator(job, self._inlet, self._tasks, plan)
+        given, done = np.zeros(job.cores, np.int64), np.zeros(job.cores * LINE, np.int64)
+        links = CoordinatorLinks(self._inlet, self._tasks)
+        coordinator = Coordinator(job, links, Plan(batch_rows, basic_rows, given, done))
         workers = [
-            Worker(
-                job, number, of_bank(self._tasks, number), of_bank(self._results, number), coordinator, plan
-            )
-            for number in range(job.cores)
+            Worker(job, n, WorkerLinks(of_bank(self._tasks, n), of_bank(self._results, n)), coordinator)
+            for n in range(job.cores)
         ]
         self.cores: list[SteppedCore] = [*workers, coordinator]
-        self.network: list[Part] = [Collector(self._results, self._outlet)]
-
-    def offer(self, messages: Messages, first: int) -> int:
-        return int(send_rows(self._inlet, messages, first))
-
-    def take_pairs(self, into: Messages) -> int:
-        return int(take_rows(self._outlet, into))
+        self.network = [Merger(self._results, self._outlet)]
 
     def settled(self) -> bool:
         return quiet([self._inlet, self._tasks, self._results], self.cores)

@@ -77,7 +77,6 @@ _STEP = 1024
 _READ_PAIRS = 65_536
 _SPINS = 50
 _NAP_S = 20e-6
-_RATE_S = 0.05
 _RELEASE_ROWS = 1024
 """Rows that come between two looks at which payload can go."""
 _NEVER = int(np.iinfo(np.int64).max)
@@ -131,7 +130,7 @@ class SlidingJoin:
         self.topology: Topology = DESIGNS[design](self.job)
         self._driver = Driver(self.job, self.topology.wants_first)
         self._driver.every = every
-        self._precision = None if hold_rows_per_s is None else Precision(hold_rows_per_s, every)
+        self.precision = None if hold_rows_per_s is None else Precision(hold_rows_per_s, every)
         self._payload = {side: Payload(schema) for side, schema in self.schemas.items()}
         self._pending: list[Messages] = []
         self._pending_pairs = 0
@@ -142,7 +141,6 @@ class SlidingJoin:
         self._unsent: Messages | None = None
         self._most_pending = most_pending
         self._buffer = np.empty((_READ_PAIRS, PAIR_WORDS), np.int64)
-        self._rate_began, self._rate_rows, self._rate_waited = _clock(), 0, False
         self.lost: dict[int, int] = {}
         """Of each core that is gone: how many rows it held or was about to get."""
         self.failures: dict[int, BaseException] = {}
@@ -156,6 +154,11 @@ class SlidingJoin:
     def push(self, left: Batch | None = None, right: Batch | None = None) -> None:
         """Rows of one stream, or of both: those are taken in the order of their times, left first where they
         are the same."""
+        self.send(self.prepared(left, right))
+
+    def prepared(self, left: Batch | None = None, right: Batch | None = None) -> Messages:
+        """The first half of a push: rows as the cores see them, with their numbers. They are sent in the
+        order in which they were prepared, and before results are read as rows."""
         if self._closed:
             raise RunError(
                 "the join is closed",
@@ -172,28 +175,30 @@ class SlidingJoin:
                 hint="push them one after the other in the order of arrival",
             )
         if len(given) == 1 and is_single(given[0][1], self.schemas[given[0][0]]):
-            self._push_row(*given[0])
-            return
+            return self._prepared_row(*given[0])
         batches = [(side, as_record_batch(batch, self.schemas[side], side)) for side, batch in given]
         made = [
             self._messages(side, dict(zip(batch.schema.names, batch.columns, strict=True)), batch.num_rows)
             for side, batch in batches
         ]
         if not made:
-            return
+            return self._no_rows()
         messages, times = made[0] if len(made) == 1 else interleaved(*made)
         self._driver.number(messages, times)
         for (side, batch), (_, of_side) in zip(batches, made, strict=True):
             self._payload[side].add(batch, int(of_side[-1]) if len(of_side) else 0)
-        self._send(messages)
+        return messages
 
-    def _push_row(self, side: str, row: Mapping[str, Any]) -> None:
+    def _prepared_row(self, side: str, row: Mapping[str, Any]) -> Messages:
         """One row. It becomes part of a batch when a result needs it."""
         columns = single_row(row, self.schemas[side], side)
         messages, times = self._messages(side, columns, 1)
         self._driver.number(messages, times)
         self._payload[side].add_row(columns, int(times[0]))
-        self._send(messages)
+        return messages
+
+    def _no_rows(self) -> Messages:
+        return np.empty((0, self.encoding.layout.words), np.int64)
 
     def _messages(
         self, side: str, given: Mapping[str, pa.Array], rows: int
@@ -218,30 +223,34 @@ class SlidingJoin:
             )
         return messages, whole
 
-    def _send(self, messages: Messages, most_pending: int | None = None) -> None:
-        """What is left when results must be read first is kept, and sent before anything else."""
+    def send(self, messages: Messages, most_pending: int | None = None) -> None:
+        """The second half of a push. What is left when results must be read first is kept, and sent before
+        anything else."""
         most_pending = self._most_pending if most_pending is None else most_pending
         if self.job.timed:
             messages[:, STAMP] = now()
         if self._unsent is not None:
             messages, self._unsent = np.concatenate([self._unsent, messages]), None
         first = 0
+        if not len(messages):
+            self._move()
         while first < len(messages):
-            moved = self._move()  # makes room
             sent = self.topology.offer(messages, first)
             first += sent
             self._room.rows += sent
+            moved = self._move()  # makes room
             if self._pending_pairs > most_pending:
                 self._unsent = messages[first:]
                 self._refuse_more()
             if first < len(messages) and not (self._threads is None and (sent or moved)):
-                self._rate_waited = True
+                if self.precision is not None:
+                    self.precision.waited = True
                 time.sleep(self._room.nap_s())
-        self._move()
         self._since_trace += len(messages)
         if self._since_trace >= _RELEASE_ROWS or self._trace is not None:
             self._let_go()
-        self._adapt(len(messages))
+        if self.precision is not None:
+            self._driver.every = self.precision.sent(len(messages))
 
     def _refuse_more(self) -> None:
         raise RunError(
@@ -250,15 +259,6 @@ class SlidingJoin:
             expected=f"at most {self._most_pending:,} (most_pending)",
             hint="read them with results() and go on: no row is lost; read between pushes",
         )
-
-    def _adapt(self, rows: int) -> None:
-        if self._precision is None:
-            return
-        self._rate_rows += rows
-        passed = _clock() - self._rate_began
-        if passed >= _RATE_S:
-            self._driver.every = self._precision.observed(self._rate_rows / passed, self._rate_waited)
-            self._rate_began, self._rate_rows, self._rate_waited = _clock(), 0, False
 
     @property
     def every(self) -> int:
@@ -420,7 +420,7 @@ class SlidingJoin:
         self._flush(self._most_pending)
 
     def _flush(self, most_pending: int) -> None:
-        self._send(np.empty((0, self.encoding.layout.words), np.int64), most_pending)
+        self.send(self._no_rows(), most_pending)
         closing = self._driver.close_block(self.encoding.layout.words)
         while closing is not None and not self.topology.offer(closing, 0):
             self._move()
@@ -474,7 +474,7 @@ class SlidingJoin:
 
     def settle(self) -> None:
         """Have all pairs meet that should; nothing may be pushed after it."""
-        self._send(np.empty((0, self.encoding.layout.words), np.int64), _NEVER)
+        self.send(self._no_rows(), _NEVER)
         idle = 0
         while not self.topology.finish():
             idle = 0 if self._move() else idle + 1
@@ -494,7 +494,3 @@ class SlidingJoin:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _clock() -> float:
-    return time.perf_counter()

@@ -22,40 +22,6 @@ from dovetail.predicates.bands import FoundBand, Trees, bands_in
 _ONE = ("abs", "sqrt", "floor", "ceil", "exp", "log", "sin", "cos")
 _FUNCTIONS = {*_ONE, "min", "max"}
 _KNOWN = ", ".join(sorted(_FUNCTIONS))
-_NODES = (
-    ast.Expression,
-    ast.BoolOp,
-    ast.And,
-    ast.Or,
-    ast.UnaryOp,
-    ast.Not,
-    ast.USub,
-    ast.UAdd,
-    ast.BinOp,
-    ast.Add,
-    ast.Sub,
-    ast.Mult,
-    ast.Div,
-    ast.FloorDiv,
-    ast.Mod,
-    ast.Pow,
-    ast.BitAnd,
-    ast.BitOr,
-    ast.BitXor,
-    ast.Compare,
-    ast.Eq,
-    ast.NotEq,
-    ast.Lt,
-    ast.LtE,
-    ast.Gt,
-    ast.GtE,
-    ast.Call,
-    ast.IfExp,
-    ast.Attribute,
-    ast.Name,
-    ast.Load,
-    ast.Constant,
-)
 _COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Eq: "=",
     ast.NotEq: "<>",
@@ -78,6 +44,10 @@ _ARITHMETIC: dict[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]] = {
     ast.Mod: ("mod", operator.mod),
     ast.Pow: ("**", operator.pow),
 }
+_Nodes = tuple[type[ast.AST], ...]
+_SIGNS: _Nodes = (ast.boolop, ast.Not, ast.USub, ast.UAdd, *_ARITHMETIC, *_BITS, *_COMPARISONS)
+_LEAVES: _Nodes = (ast.Attribute, ast.Name, ast.Load, ast.Constant)
+_BRANCHES: _Nodes = (ast.Expression, ast.BoolOp, ast.UnaryOp, ast.BinOp, ast.Compare, ast.Call, ast.IfExp)
 _MOST, _MOST_POWER = 2**63 - 1, 1024
 _ZERO, _ONE_MORE = Constant("int", "0"), Constant("int", "1")
 
@@ -110,7 +80,7 @@ def _tree(text: str) -> ast.Expression:
     except SyntaxError as error:
         raise _refused(f"the predicate cannot be read: {error.msg}", text, error.offset) from error
     for node in ast.walk(tree):
-        if not isinstance(node, _NODES):
+        if not isinstance(node, _BRANCHES + _SIGNS + _LEAVES):
             raise _refused(f"{type(node).__name__} has no place in a predicate", text, _column(node))
         if isinstance(node, ast.Call):
             name = node.func.id if isinstance(node.func, ast.Name) else ast.unparse(node.func)

@@ -32,73 +32,60 @@ Cost
 from __future__ import annotations
 
 from collections import deque
-from typing import Any, ClassVar
 
 import numpy as np
 
-from dovetail.sliding.chain import Chain
-from dovetail.sliding.chain_core import ChainCore
-from dovetail.sliding.chain_ends import SIDES
-from dovetail.sliding.core_part import capacity_for
+from dovetail.sliding.chain import SIDES, Chain
 from dovetail.sliding.kernels import handshake as kernels
-from dovetail.sliding.kernels.handshake import LINE, Core, Join, Links
-from dovetail.sliding.kernels.join_core import NEEDS_WINDOW_R
+from dovetail.sliding.kernels.handshake import Core, Links
 from dovetail.sliding.kernels.layout import KIND, ROW, R
-from dovetail.sliding.kernels.meeting import Kept, kept
+from dovetail.sliding.kernels.meeting import kept
+from dovetail.sliding.kernels.stepping import LINE, Rules
 from dovetail.sliding.kernels.subwindow import SCAN
 from dovetail.sliding.release import Stage, taken_from
+from dovetail.sliding.stepping import ChainCore, capacity_for
 from dovetail.sliding.topology import Job, Messages
-
-BASIC_BLOCK_ROWS = 128  # as the earlier version of the paper has it
 
 
 class HandshakeCore(ChainCore):
     kernel = kernels.run
-    words: ClassVar[Any] = kernels
 
-    def __init__(self, job: Job, number: int, links: Links, join: Join, capacity: int) -> None:
-        super().__init__(job, number, links, join)
-        self.core = Core(self._kept(capacity), self._kept(capacity), *self._room(), self._state(job.cores))
-
-    def _kept(self, capacity: int) -> Kept:
-        return kept(self._layout, self._key_kind, capacity, self._join.rules.access, self._layout.words + 1)
-
-    def _grow_window(self, what: int) -> None:
-        access = self._join.rules.access
-        if what == NEEDS_WINDOW_R:
-            self.core = self.core._replace(r=self._larger(self.core.r, access))
-        else:
-            self.core = self.core._replace(s=self._larger(self.core.s, access))
+    def __init__(self, job: Job, number: int, links: Links, rules: Rules, capacity: int) -> None:
+        super().__init__(job, number, links, rules)
+        r, s = (
+            kept(self._layout, self._key_kind, capacity, rules.access, self._layout.words + 1) for _ in SIDES
+        )
+        self.core = Core(r=r, s=s, state=self._state, **self._room())
 
 
 class Handshake(Chain):
-    """`block_rows` above 1: rows travel in sorted blocks, and cores merge them."""
+    """`block_rows` above 1 (128 in the earlier version of the paper): rows travel in sorted blocks, and cores
+    merge them."""
 
     def __init__(self, job: Job, block_rows: int = 1, first_capacity: int = 0) -> None:
-        super().__init__(job, block_rows)
-        rules = job.rules if block_rows == 1 else job.rules._replace(access=SCAN)
-        self._sizes = np.zeros(2 * job.cores * LINE, np.int64)
-        self._gone = np.zeros(2 * LINE, np.int64)
+        rules = job.rules if block_rows == 1 else job.rules._replace(access=SCAN, block_rows=block_rows)
+        super().__init__(job, rules)
+        self.sizes = np.zeros(2 * job.cores * LINE, np.int64)
+        self.gone = np.zeros(2 * LINE, np.int64)
         # Of each side, after each offer: how many rows had entered the chain (blank ones do not), and the
         # number of the next row.
         self._entered: list[deque[tuple[int, int]]] = [deque() for _ in SIDES]
         self._kept_from = [0 for _ in SIDES]
-        join = Join(rules, job.encoding.residual, block_rows)
         capacity = max(first_capacity or capacity_for(0), 2 * block_rows)
+        links = [Links(*self.links_of(number), self.sizes, self.gone) for number in range(job.cores)]
         self.cores: list[HandshakeCore] = [
-            HandshakeCore(job, number, Links(*self.links_of(number), self._sizes, self._gone), join, capacity)
-            for number in range(job.cores)
+            HandshakeCore(job, number, links[number], rules, capacity) for number in range(job.cores)
         ]
 
     def settled(self) -> bool:
         """While rows may still come: nothing moves any more. After `finish`: no row is left in the chain."""
-        if self.ends.ended and any(self._gone[side * LINE] != self.ends.entered(side) for side in SIDES):
+        if self.ends.ended and any(self.gone[side * LINE] != self.ends.entered(side) for side in SIDES):
             return False
         return not any(self._flows(side) for side in SIDES) and super().settled()
 
     def _flows(self, side: int) -> bool:
         """Whether some core has more rows than the next."""
-        sizes = self._sizes.reshape(2, -1, LINE)[side, :, 0]
+        sizes = self.sizes.reshape(2, -1, LINE)[side, :, 0]
         return bool((sizes[:-1] > sizes[1:]).any() if side == R else (sizes[1:] > sizes[:-1]).any())
 
     def finish(self) -> bool:
@@ -115,7 +102,7 @@ class Handshake(Chain):
 
     def kept_from(self, side: int) -> int:
         """Rows leave the chain in the order in which they entered it, by the end core."""
-        entered, gone = self._entered[side], int(self._gone[side * LINE])
+        entered, gone = self._entered[side], int(self.gone[side * LINE])
         while entered and entered[0][0] <= gone:
             self._kept_from[side] = entered.popleft()[1]
         return self._kept_from[side]
@@ -124,4 +111,4 @@ class Handshake(Chain):
         """A core has sent a row's pairs out before it sends the row on or lets it go. But of an S row that
         has left the chain, the last copy may still wait for its acknowledgement, and meet R rows that are
         ahead of that in the same channel: those channels come first."""
-        return [taken_from(self._to_right), *self._idle_once(), *self._way_out()]
+        return [taken_from(self.to_right), *self._idle_once(), *self._way_out()]

@@ -20,25 +20,18 @@ Cost
 from __future__ import annotations
 
 from dovetail.sliding.core_part import JoinCore
-from dovetail.sliding.kernels.channel import send_rows, take_rows
 from dovetail.sliding.release import Stage, taken_from
-from dovetail.sliding.topology import Job, Messages, Part, Topology, empty
+from dovetail.sliding.topology import Job, Topology, empty
 
 
 class Kang(Topology):
     def __init__(self, job: Job) -> None:
-        self._inbox, self._outbox = job.inbox(), job.outbox()
-        self.cores = [JoinCore(job, 0, self._inbox, self._outbox, self._outbox)]
-        self.network: list[Part] = []
-
-    def offer(self, messages: Messages, first: int) -> int:
-        return int(send_rows(self._inbox, messages, first))
-
-    def take_pairs(self, into: Messages) -> int:
-        return int(take_rows(self._outbox, into))
+        super().__init__(job)
+        self._inlet = job.inbox()
+        self.cores = [JoinCore(job, 0, self._inlet, self._outlet, self._outlet)]
 
     def settled(self) -> bool:
-        return empty(self._inbox)
+        return empty(self._inlet)
 
     def flow(self) -> list[Stage]:
-        return [taken_from(self._inbox), taken_from(self._outbox)]
+        return [taken_from(self._inlet), taken_from(self._outlet)]

@@ -37,8 +37,7 @@ from dovetail.sliding.encoding import Encoding
 from dovetail.sliding.kernels import lock_step as kernels
 from dovetail.sliding.kernels.layout import KIND, R, S
 from dovetail.sliding.kernels.lock_step import Circuit, Clocking, Rows
-from dovetail.sliding.kernels.probe import probe_room
-from dovetail.sliding.kernels.subwindow import SCAN, SubWindow, insert, sub_window
+from dovetail.sliding.kernels.subwindow import SCAN, SubWindow, insert, probe_room, sub_window
 from dovetail.sliding.topology import Messages
 
 Overload = Literal["wait", "discard", "drop"]
@@ -146,10 +145,8 @@ def _circuit(chip: Chip) -> Circuit:
     state = np.zeros(kernels.STATE_WORDS, np.int64)
     state[kernels.COMPARED] = chip.cycles_a_row
     return Circuit(
-        np.full(chip.rows_r, -1, np.int64),
-        np.full(chip.rows_s, -1, np.int64),
-        np.arange(chip.cores + 1) * chip.rows_r // chip.cores,
-        np.arange(chip.cores + 1) * chip.rows_s // chip.cores,
+        (np.full(chip.rows_r, -1, np.int64), np.full(chip.rows_s, -1, np.int64)),
+        np.arange(chip.cores + 1) * np.array([[chip.rows_r], [chip.rows_s]]) // chip.cores,
         np.zeros((nodes, chip.fifo_depth, 2), np.int64),
         np.zeros((nodes, 3), np.int64),
         np.array(children, np.int64).reshape(-1, 2),
@@ -158,19 +155,10 @@ def _circuit(chip: Chip) -> Circuit:
 
 
 def _rows(encoding: Encoding, messages: Messages) -> Rows:
-    at_r, at_s = (np.flatnonzero(messages[:, KIND] == side) for side in (R, S))
+    r, s = (np.flatnonzero(messages[:, KIND] == side) for side in (R, S))
     blank = kernels.blank_rows(messages)
-    return Rows(
-        messages,
-        _stored(encoding, messages[at_r]),
-        _stored(encoding, messages[at_s]),
-        blank[at_r],
-        blank[at_s],
-        at_r,
-        at_s,
-        encoding.layout,
-        encoding.residual,
-    )
+    windows = _stored(encoding, messages[r]), _stored(encoding, messages[s])
+    return Rows(messages, windows, (blank[r], blank[s]), (r, s), encoding.layout, encoding.residual)
 
 
 def _stored(encoding: Encoding, messages: Messages) -> SubWindow:

@@ -25,17 +25,13 @@ Cost
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
-
 from dovetail.sliding.chain import Chain
-from dovetail.sliding.chain_core import ChainCore
-from dovetail.sliding.core_part import capacity_for
 from dovetail.sliding.kernels import fast_forward as kernels
-from dovetail.sliding.kernels.fast_forward import Core, Join, Links
-from dovetail.sliding.kernels.join_core import NEEDS_WINDOW_R, NEEDS_WINDOW_S
+from dovetail.sliding.kernels.fast_forward import Core, Links
 from dovetail.sliding.kernels.layout import BODY
 from dovetail.sliding.kernels.meeting import Kept, kept
 from dovetail.sliding.kernels.subwindow import SCAN
+from dovetail.sliding.stepping import ChainCore, capacity_for
 from dovetail.sliding.topology import Job
 
 _FIRST_IN_FLIGHT = 64
@@ -43,37 +39,25 @@ _FIRST_IN_FLIGHT = 64
 
 class RelayCore(ChainCore):
     kernel = kernels.run
-    words: ClassVar[Any] = kernels
 
     def __init__(self, job: Job, number: int, links: Links) -> None:
-        encoding = job.encoding
-        super().__init__(job, number, links, Join(job.rules, encoding.residual))
-        self._access = encoding.access
+        super().__init__(job, number, links)
         self.core = Core(
-            self._kept(job.left.rows, job.cores),
-            self._kept(job.right.rows, job.cores),
-            kept(self._layout, self._key_kind, _FIRST_IN_FLIGHT, SCAN, BODY),
-            *self._room(),
-            self._state(job.cores),
+            r=self._kept(job.left.rows, job.cores),
+            s=self._kept(job.right.rows, job.cores),
+            flight=kept(self._layout, self._key_kind, _FIRST_IN_FLIGHT, SCAN, BODY),
+            state=self._state,
+            **self._room(),
         )
 
     def _kept(self, rows: int | None, cores: int) -> Kept:
         capacity = capacity_for(-(-(rows or 0) // cores) + 1)
-        return kept(self._layout, self._key_kind, capacity, self._access, BODY)
-
-    def _grow_window(self, what: int) -> None:
-        core = self.core
-        if what == NEEDS_WINDOW_R:
-            self.core = core._replace(r=self._larger(core.r, self._access))
-        elif what == NEEDS_WINDOW_S:
-            self.core = core._replace(s=self._larger(core.s, self._access))
-        else:
-            self.core = core._replace(flight=self._larger(core.flight, SCAN))
+        return kept(self._layout, self._key_kind, capacity, self._rules.access, BODY)
 
 
 class LowLatencyHandshake(Chain):
     def __init__(self, job: Job) -> None:
-        super().__init__(job)
+        super().__init__(job, job.rules)
         self.cores: list[RelayCore] = [
             RelayCore(job, number, Links(*self.links_of(number))) for number in range(job.cores)
         ]

@@ -33,23 +33,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from dovetail.sliding.collector import Collector
 from dovetail.sliding.core_part import JoinCore
 from dovetail.sliding.kernels import network as kernels
-from dovetail.sliding.kernels.channel import (
-    Bank,
-    Channel,
-    bank,
-    close,
-    of_bank,
-    send_rows,
-    take_rows,
-    unread,
-)
+from dovetail.sliding.kernels.channel import Bank, Channel, bank, close, of_bank, unread
 from dovetail.sliding.kernels.join_core import ALIVE, MEMBERS, MOST_CORES, PHASE, RANK, SENDING
 from dovetail.sliding.kernels.layout import BLANK, FLAGS, KIND, PAIR_WORDS, ROW, R, S
+from dovetail.sliding.merger import Merger
 from dovetail.sliding.release import Stage, taken_from
-from dovetail.sliding.topology import Job, Messages, Part, Topology, empty
+from dovetail.sliding.topology import Job, Messages, Topology, empty
 
 _ORDERS = {"none": kernels.NONE, "outer": kernels.OUTER, "inner": kernels.INNER}
 FAN_OUT = 8  # of a distributor, and inputs of a merger; wider before deeper, as 4.3 has it
@@ -63,58 +54,36 @@ class _Distributor:
         return bool(kernels.distribute(self.inbox, self._children, *self._span, self._words, budget))
 
 
-class _Merger:
-    def __init__(self, inputs: Bank, first: int, last: int, out: Channel, order: int, dead: Messages) -> None:
-        self.inputs, self._span, self._out, self._order = inputs, (first, last), out, order
-        self._dead = dead
-        self._state = np.full(kernels.PASSED_AT + 2 * (last - first), -1, np.int64)
-        self._state[: kernels.PASSED_AT] = 0
-
-    def step(self, budget: int) -> bool:
-        return bool(
-            kernels.merge(self.inputs, *self._span, self._out, self._order, self._state, self._dead, budget)
-        )
-
-
 class SplitJoin(Topology):
     def __init__(self, job: Job, fan_out: int = FAN_OUT) -> None:
-        self._job = job
+        super().__init__(job)
+        self._job, self._inlet = job, job.inbox()
         self._words = job.encoding.layout.words
         self._dead = np.zeros(job.cores, np.int64)
         self._alive = list(range(job.cores))
         self._fan_in = fan_out
         self._levels: list[tuple[Messages, Messages]] = []
-        self.network: list[Part] = []
-        self._outlet = job.outbox()
         self._between: list[Bank] = []
         self._tree: list[Bank] = []
         self._ways: list[list[Channel]]  # of each core: the channels from the driver to its inbox
         if job.cores == 1:  # nothing to distribute, nothing to merge
-            self._inlet = job.inbox()
             self._ways = [[self._inlet]]
             self.cores = [JoinCore(job, 0, self._inlet, self._outlet, self._outlet)]
             return
-        self._inlet, inboxes = self._distribution(fan_out)
+        inboxes = self._distribution(fan_out)
         self._results = [bank(job.cores, job.outbox_pairs, PAIR_WORDS) for _ in (R, S)]
         self.cores = [
-            JoinCore(
-                job,
-                number,
-                of_bank(inboxes, number),
-                of_bank(self._results[R], number),
-                of_bank(self._results[S], number),
-            )
+            JoinCore(job, number, *(of_bank(bank, number) for bank in (inboxes, *self._results)))
             for number in range(job.cores)
         ]
         self._between += self._results
         self._gathering(fan_out)
 
-    def _distribution(self, fan_out: int) -> tuple[Channel, Bank]:
-        """A tree whose leaves are the inboxes; the driver's own channel is the root."""
+    def _distribution(self, fan_out: int) -> Bank:
+        """A tree whose leaves are the inboxes; the inlet is the root."""
         job = self._job
-        inlet = job.inbox()
-        level, sources = 1, [inlet]
-        self._ways = [[inlet]]
+        level, sources = 1, [self._inlet]
+        self._ways = [[self._inlet]]
         widths = []
         while level < job.cores:
             level = min(level * fan_out, job.cores)
@@ -132,7 +101,7 @@ class SplitJoin(Topology):
             sources = [of_bank(children, child) for child in range(width)]
             self._ways = [[*way, source] for way, source in zip(ways, sources, strict=True)]
             self._tree.append(children)
-        return inlet, children
+        return children
 
     def _gathering(self, fan_in: int) -> None:
         """For each kind of probe a tree of mergers, then one combiner."""
@@ -147,7 +116,7 @@ class SplitJoin(Topology):
                 for number in range(out_width):
                     out = of_bank(ends, side) if outs is None else of_bank(outs, number)
                     first, last = number * fan_in, min((number + 1) * fan_in, width)
-                    self.network.append(_Merger(inputs, first, last, out, order, dead))
+                    self.network.append(Merger(inputs, out, order, first, last, dead))
                 if outs is None:
                     break
                 self._between.append(outs)
@@ -155,19 +124,13 @@ class SplitJoin(Topology):
                 self._levels.append((dead, above))
                 inputs, dead = outs, above
         self._between.append(ends)
-        self.network.append(Collector(ends, self._outlet))
-
-    def offer(self, messages: Messages, first: int) -> int:
-        return int(send_rows(self._inlet, messages, first))
-
-    def take_pairs(self, into: Messages) -> int:
-        return int(take_rows(self._outlet, into))
+        self.network.append(Merger(ends, self._outlet))
 
     def settled(self) -> bool:
         distributors = [part for part in self.network if isinstance(part, _Distributor)]
         if not all(empty(part.inbox) for part in distributors):
             return False
-        if not all(empty(core.inbox) for core in self.cores if not self._dead[core.number]):
+        if not all(empty(core.links.inbox) for core in self.cores if not self._dead[core.number]):
             return False
         return all(empty(of_bank(of, n)) for of in self._between for n in range(of.slots.shape[0]))
 
@@ -183,7 +146,7 @@ class SplitJoin(Topology):
             return 0
         self._alive.remove(number)
         lost = int(self.cores[number].rows_held) + self._due(number)
-        close(self.cores[number].inbox)
+        close(self.cores[number].links.inbox)
         self._dead[number] = 1
         for below, above in self._levels:  # a merger whose inputs are all dead is as good as dead
             for merger in range(len(above)):

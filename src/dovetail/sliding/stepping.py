@@ -3,7 +3,6 @@ and goes on."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -11,41 +10,99 @@ import numpy as np
 import numpy.typing as npt
 
 from dovetail.sliding.kernels.channel import SENT, TAKEN, Bank, Channel
-from dovetail.sliding.kernels.join_core import NEEDS_ROOM, WORKED
-from dovetail.sliding.kernels.patience import FOR_LONG
+from dovetail.sliding.kernels.meeting import MEETING_WORDS, Kept, larger_kept
+from dovetail.sliding.kernels.stepping import (
+    COMPARED,
+    CORES,
+    FOUND,
+    NEEDS_FLIGHT,
+    NEEDS_ROOM,
+    NEEDS_WINDOW_R,
+    NEEDS_WINDOW_S,
+    NUMBER,
+    SENT_OUT,
+    STATE_WORDS,
+    STEP_ROWS,
+    WORKED,
+    Rules,
+)
+from dovetail.sliding.kernels.subwindow import RUN_ROWS, Probe, Words, larger, probe_room
+from dovetail.sliding.topology import Job
 
 FIRST_FOUND = 4096
-_GO_ON = np.zeros(1, np.int64)
+_AT_ONCE = np.ones(1, np.int64)
+_WINDOWS = {NEEDS_WINDOW_R: "r", NEEDS_WINDOW_S: "s", NEEDS_FLIGHT: "flight"}
 
 
-class SteppedCore(ABC):
-    """A kernel takes a budget and a word that stops it, and says what it needs by a number from NEEDS_ROOM
-    on."""
+def capacity_for(rows: int) -> int:
+    return max(RUN_ROWS, 1 << max(rows - 1, 0).bit_length())
+
+
+class SteppedCore:
+    """What the kernel is given (`sliding/kernels/stepping.py`): `core`, a named tuple of windows, `state` and
+    whatever the design has besides; `links`, the channels; and the rules."""
 
     kernel: ClassVar[Callable[..., int]]
+    core: Any
 
-    @abstractmethod
-    def _arguments(self) -> tuple[Any, ...]: ...
-
-    @abstractmethod
-    def _grow(self, what: int) -> None: ...
-
-    @property
-    @abstractmethod
-    def busy(self) -> bool:
-        """Whether it has something under way that lies in no channel."""
+    def __init__(self, job: Job, number: int, links: Any, rules: Rules | None = None) -> None:
+        self.number, self.links = number, links
+        self._rules = job.rules if rules is None else rules
+        self._layout, self._key_kind = job.encoding.layout, job.encoding.key_kind
+        self._state = np.zeros(STATE_WORDS, np.int64)
+        self._state[NUMBER], self._state[CORES] = number, job.cores
 
     def step(self, budget: int) -> bool:
         while True:
-            came_to = type(self).kernel(*self._arguments(), budget, _GO_ON)
+            came_to = type(self).kernel(self.core, self.links, self._rules, budget, _AT_ONCE)
             if came_to < NEEDS_ROOM:
                 return bool(came_to == WORKED)
             self._grow(came_to)
 
     def run(self, stop: npt.NDArray[np.int64]) -> None:
-        came_to = type(self).kernel(*self._arguments(), FOR_LONG, stop)
+        """Step for a while, until `stop` or a longer pause."""
+        came_to = type(self).kernel(self.core, self.links, self._rules, STEP_ROWS, stop)
         if came_to >= NEEDS_ROOM:
             self._grow(came_to)
+
+    def _grow(self, what: int) -> None:
+        core = self.core
+        if what == NEEDS_ROOM:
+            self.core = core._replace(**self._room(2 * len(core.probe.found)))
+        else:
+            old = getattr(core, _WINDOWS[what])
+            new = larger_kept(old, self._layout) if isinstance(old, Kept) else larger(old, self._layout)
+            self.core = core._replace(**{_WINDOWS[what]: new})
+
+    def _room(self, rows: int = FIRST_FOUND) -> dict[str, Any]:
+        """For what a probe finds."""
+        return {"probe": self._probe(rows)}
+
+    def _probe(self, rows: int) -> Probe:
+        return probe_room(rows, self._layout.dimensions, self._key_kind)
+
+    @property
+    def busy(self) -> bool:
+        """Whether it has found pairs that lie in no channel yet."""
+        return bool(self._state[SENT_OUT] < self._state[FOUND])
+
+    @property
+    def rows_held(self) -> int:
+        windows = (one.window if isinstance(one, Kept) else one for one in (self.core.r, self.core.s))
+        return int(sum(window.marks[1] - window.marks[0] for window in windows))
+
+    @property
+    def compared(self) -> int:
+        """Pairs of rows that stood face to face in a window so far, whether a scan or an index looked."""
+        return int(self._state[COMPARED])
+
+
+class ChainCore(SteppedCore):
+    """Of both handshake joins: what it finds becomes meetings, which are not all sent out at once."""
+
+    def _room(self, rows: int = FIRST_FOUND) -> dict[str, Any]:
+        meetings: Words = np.zeros((rows, MEETING_WORDS), np.int64)
+        return {"probe": self._probe(rows), "meetings": meetings}
 
 
 def quiet(channels: list[Channel | Bank], cores: list[SteppedCore]) -> bool:

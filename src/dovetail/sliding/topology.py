@@ -19,8 +19,8 @@ from dovetail.sliding.encoding import Encoding
 from dovetail.sliding.kernels import channel as channels
 from dovetail.sliding.kernels.channel import Channel
 from dovetail.sliding.kernels.ends import ALL_ROWS
-from dovetail.sliding.kernels.join_core import Rules
 from dovetail.sliding.kernels.layout import PAIR_WORDS
+from dovetail.sliding.kernels.stepping import Rules
 from dovetail.sliding.release import Stage
 
 Messages = npt.NDArray[np.int64]
@@ -50,12 +50,14 @@ class Job:
         return Rules(
             self.encoding.layout,
             self.encoding.access,
+            self.encoding.residual,
             given(self.left.rows),
             given(self.right.rows),
             given(self.left.time),
             given(self.right.time),
             self.group if self.order == "inner" else 0,
             self.timed,
+            block_rows=1,
         )
 
     def inbox(self) -> Channel:
@@ -72,27 +74,26 @@ class Part(Protocol):
         """Do at most `budget` units of work; whether anything was done."""
 
 
-class CorePart(Part, Protocol):
-    """A part that has a thread of its own."""
-
-    def run(self, stop: npt.NDArray[np.int64]) -> None:
-        """Step for a while, until `stop` or a longer pause."""
-
-
 class Topology(ABC):
-    """One design at work."""
+    """One design at work. Rows come in by its inlet (a chain has two ends instead), and results leave by its
+    outlet."""
 
     wants_first = False  # whether messages must say what the oldest row is that they may meet
-    cores: list[Any]
+    cores: list[Any]  # each has a thread of its own
     network: list[Part]  # upstream first; whoever pushes or reads steps them
+    _inlet: Channel
 
-    @abstractmethod
+    def __init__(self, job: Job) -> None:
+        self._outlet = job.outbox()
+        self.network = []
+
     def offer(self, messages: Messages, first: int) -> int:
         """Take as many of `messages[first:]` as there is room for; how many."""
+        return int(channels.send_rows(self._inlet, messages, first))
 
-    @abstractmethod
     def take_pairs(self, into: Messages) -> int:
         """Fill `into` with results that are out; how many."""
+        return int(channels.take_rows(self._outlet, into))
 
     @abstractmethod
     def settled(self) -> bool:

@@ -3,6 +3,7 @@ for."""
 
 from __future__ import annotations
 
+import os
 import random
 from collections import Counter
 from collections.abc import Callable
@@ -228,7 +229,7 @@ def _look_until(join: SlidingJoin, done: Callable[[], bool]) -> None:
         if done():
             return
         join.pairs()
-        join._wait(100)
+        os.sched_yield()
     raise AssertionError("nobody noticed")
 
 
@@ -272,9 +273,9 @@ def test_punctuations_become_rare_when_the_rate_is_not_held() -> None:
     rng = random.Random(2)
     stream = arrivals(rng, 3000)
     with join_of(LOOSE, WINDOWS[0], cores=2, order="outer", hold_rows_per_s=1e12) as join:
-        join._rate_waited = True
+        assert join.precision is not None
         for piece in pieces(rng, stream):
-            join._rate_waited, join._rate_began = True, join._rate_began - 1
+            join.precision.waited, join.precision.began = True, join.precision.began - 1
             join.push(**{piece[0].side: batch(piece)})
         assert join.every == 4096
         join.settle()

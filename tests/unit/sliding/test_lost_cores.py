@@ -37,9 +37,7 @@ def test_rows_that_were_due_are_lost_too(cores: int) -> None:
 
 
 def _messages(join: SlidingJoin) -> np.ndarray:
-    made = join.encoding.messages("left", {"x": np.arange(ROWS)}, None, ROWS)
-    join._driver.number(made, np.zeros(ROWS, np.int64))
-    return made
+    return join.prepared(left=rows_of("xy"))
 
 
 def test_after_two_losses_each_is_counted_by_the_members_of_its_time() -> None:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from dovetail.intra_window.kernels.machine import atomic_add, atomic_exchange, prefetch
 from dovetail.intra_window.kernels.packed import HALF, UInt32s
 from dovetail.intra_window.kernels.table import AHEAD, MANY, NO_SKIP, ROW, Table, slot_of
 from dovetail.kernels.flags import kernel
+from dovetail.kernels.machine import atomic_add, atomic_exchange, prefetch
 
 
 @kernel

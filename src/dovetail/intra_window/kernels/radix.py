@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dovetail.intra_window.kernels.machine import LINE_WORDS, fence, stream_line
 from dovetail.intra_window.kernels.packed import HALF, LOW, Int64s, UInt32s, UInt64s
 from dovetail.kernels.flags import kernel
+from dovetail.kernels.machine import LINE_WORDS, fence, stream_line
 
 GOLDEN = np.uint64(0x9E3779B1)
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from dovetail.intra_window.kernels.machine import prefetch
 from dovetail.intra_window.kernels.packed import HALF, UInt32s
 from dovetail.intra_window.kernels.table import AHEAD, MANY, NO_SKIP, ROW, Table, seek, slot_of
 from dovetail.kernels.flags import kernel
+from dovetail.kernels.machine import prefetch
 
 
 @kernel

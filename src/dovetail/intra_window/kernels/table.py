@@ -21,10 +21,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dovetail.intra_window.kernels.machine import prefetch
 from dovetail.intra_window.kernels.packed import HALF, LOW, UInt32s, UInt64s, spread
 from dovetail.intra_window.kernels.tasks import Cursor
 from dovetail.kernels.flags import inlined_kernel, kernel
+from dovetail.kernels.machine import prefetch
 
 MANY = np.uint64(1 << 31)
 ROW = np.uint64((1 << 31) - 1)

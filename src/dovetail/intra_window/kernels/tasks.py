@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dovetail.intra_window.kernels.machine import atomic_add
 from dovetail.kernels.flags import kernel
+from dovetail.kernels.machine import atomic_add
 
 R0, R1, S0, S1, TASK_FIELDS = 0, 1, 2, 3, 4
 CURSOR_FIELDS = 8

@@ -95,22 +95,16 @@ def fates(known: Known, wanted: Sequence[KeyRow], picking: Picking | None = None
 def _fate(known: Known, left: KeyRow, outcome: Outcome, came: Came, gone_us: int | None) -> Fate:
     right = {row.row: row for row, _ in came} if outcome.partners else {}
     matches = tuple(Match(right[row], known.at(at)) for row, at in outcome.partners)
-    if outcome.taken is None:
-        status: Status = "not_taken"
-    elif matches:
-        status = "matched"
-    else:
-        status = "open" if outcome.closed is None else "unmatched"
     timed = [] if unusable(left.time_us) else [one for one in came if not unusable(one[0].time_us)]
     inside = [(row, at) for row, at in timed if _beyond(known, left, row) == 0]
     return Fate(
         left,
-        status,
+        outcome.status,
         None if outcome.taken is None else known.at(outcome.taken),
         None if outcome.closed is None else known.at(outcome.closed),
         matches,
         sum(at is not None for _, at in inside),
-        _miss(known, left, outcome, inside, timed, came) if status == "unmatched" else None,
+        _miss(known, left, outcome, inside, timed, came) if outcome.status == "unmatched" else None,
         tuple(_doubts(known, left, outcome, gone_us)),
     )
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from dovetail.joins.interval.step import step
+from dovetail.joins.known import Status
 from dovetail.joins.rows.key_rows import KeyRow
 from dovetail.joins.state import JoinState, open_bound, retain_bound
 from dovetail.joins.streams import Arrivals, Times
@@ -30,6 +31,14 @@ class Outcome:
     taken: int | None = None
     partners: list[tuple[int, int]] = field(default_factory=list)
     closed: int | None = None
+
+    @property
+    def status(self) -> Status:
+        if self.taken is None:
+            return "not_taken"
+        if self.partners:
+            return "matched"
+        return "open" if self.closed is None else "unmatched"
 
 
 def replay(
@@ -61,7 +70,7 @@ def replay(
                 outcomes[row].closed = at
             waiting = still
         else:
-            state.times = Times(max(until.left, state.times.left), max(until.right, state.times.right))
+            state.times = until.after(state.times)
         if record.ended:
             state = JoinState.empty(spec)
     return outcomes

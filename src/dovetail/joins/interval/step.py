@@ -63,7 +63,7 @@ def step(
     hashes are equal.
     """
     spec, before = state.spec, state.times
-    until = Times(max(until.left, before.left), max(until.right, before.right))
+    until = until.after(before)
     new_left, void_left = usable(left, picks=spec.match == "one")
     new_right, void_right = usable(right, picks=False)
 

@@ -24,10 +24,9 @@ from dovetail.joins.picking import Comparison, Picking, picking_of
 from dovetail.joins.rows.key_rows import KeyRow, row_numbers, rows_at
 from dovetail.joins.state import probe_bound
 from dovetail.joins.theta.candidates import Beyond, Candidates, candidates
-from dovetail.joins.theta.entered import Entered
 from dovetail.joins.theta.replay import theta_replay
 from dovetail.joins.theta.step import Turn
-from dovetail.joins.theta.turns import turns_of
+from dovetail.joins.theta.turns import Entered, turns_of
 from dovetail.log.category import Category
 from dovetail.model.offset import NEVER
 from dovetail.model.theta import Operand, Theta
@@ -152,15 +151,9 @@ class _Explaining:
         outcome, comparison = self._replayed(left, found)
         partners = outcome.partners[:MOST_SHOWN]
         rows = self._rows([row for row, _ in partners])
-        if outcome.taken is None:
-            status: Status = "not_taken"
-        elif partners:
-            status = "matched"
-        else:
-            status = "open" if outcome.closed is None else "unmatched"
         return ThetaFate(
             left,
-            status,
+            outcome.status,
             None if outcome.taken is None else known.at(outcome.taken),
             None if outcome.closed is None else known.at(outcome.closed),
             len(outcome.partners),
@@ -168,7 +161,7 @@ class _Explaining:
             found.in_window,
             len(found.fitting.rows),
             tuple(map(Failing, self.conditions, found.failing)),
-            self._miss(left, outcome, found, invalid=invalid) if status == "unmatched" else None,
+            self._miss(left, outcome, found, invalid=invalid) if outcome.status == "unmatched" else None,
             known.window(left) if timed and not invalid else None,
             not timed,
             self._until_rows(left, outcome),

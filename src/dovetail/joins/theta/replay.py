@@ -56,7 +56,7 @@ def theta_replay(
             emitted = step(state, new_left, new_right, until, entering, task)
             outcome.partners += [(partner, at) for partner in emitted.right.tolist()]
         else:
-            state.times = Times(max(until.left, state.times.left), max(until.right, state.times.right))
+            state.times = until.after(state.times)
         if at >= taken and left.row not in state.left.held().row:
             outcome.closed = at
             return outcome

@@ -114,7 +114,7 @@ def step(
 
 def _timed_step(state: JoinState, left: Arrivals, right: Arrivals, until: Times, means: Means) -> Emitted:
     spec, before, share = state.spec, state.times, means.share
-    until = Times(max(until.left, before.left), max(until.right, before.right))
+    until = until.after(before)
     new_left, void_left = usable(left)
     new_right, void_right = usable(right)
 
@@ -143,7 +143,7 @@ def _timed_step(state: JoinState, left: Arrivals, right: Arrivals, until: Times,
     state.right.expire(retain_bound(spec, until))
     void_left = void_left[share.counts(void_left)]
     own_right = new_right.where(share.counts(new_right.row))
-    counts = _nothing()._replace(
+    counts = Counts(
         left_in=len(own_left.row) + len(void_left),
         right_in=len(own_right.row) + int(np.count_nonzero(share.counts(void_right))),
         left_late=int(np.count_nonzero(own_left.time < before.left)),
@@ -199,7 +199,7 @@ def _counted_step(
         closings.append(close(state, nobody, ENDED)[0])
         state.right.expire(ENDED)
     state.times = until
-    counts = _nothing()._replace(
+    counts = Counts(
         left_in=int(np.count_nonzero(share.counts(left.row))),
         right_in=int(np.count_nonzero(share.counts(right.row))),
     )
@@ -312,10 +312,6 @@ def _numbered(arrivals: Arrivals) -> Held:
         best_time=np.full(len(arrivals.row), NO_ROW, np.int64),
         best_row=np.full(len(arrivals.row), NO_ROW, np.int64),
     )
-
-
-def _nothing() -> Counts:
-    return Counts(*(0 for _ in Counts._fields))
 
 
 assert FIRST_TIME < 0, "a row's number is a time that is one"

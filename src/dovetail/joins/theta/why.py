@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from dovetail.errors import InputError
 from dovetail.joins.known import Known
 from dovetail.joins.question import NEAR_US, Answer, Question, numbered
+from dovetail.joins.rows.arrivals import TIME
 from dovetail.joins.rows.key_rows import KeyRow, KeyRows, row_numbers, rows_at
 from dovetail.joins.theta.fate import theta_fates
-from dovetail.joins.theta.near_rows import rows_near
 from dovetail.log.category import Category
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.join_kind import ThetaJoin
+from dovetail.model.time_codes import FIRST_TIME
 
 
 def explain(question: Question) -> Answer:
@@ -21,7 +24,7 @@ def explain(question: Question) -> Answer:
     assert isinstance(kind, ThetaJoin)
     if question.key or (row is None and time_us is None):
         raise _no_keys(config, left)
-    numbers = [numbered(left, row).row] if row is not None else rows_near(left, time_us or 0, NEAR_US)
+    numbers = [numbered(left, row).row] if row is not None else _rows_near(left, time_us or 0)
     some = rows_at(left, question.last(numbers))
     known = Known(kind, question.records, _all(left, some), _all(right, ()))
     found = theta_fates(known, kind.theta, left, right, some, question.names)
@@ -44,3 +47,21 @@ def _all(category: Category, rows: Sequence[KeyRow]) -> KeyRows:
     """Some rows of a category, and from where on it has any."""
     first, stop = category.first_commit(), category.next_commit()
     return KeyRows(tuple(rows), first, category.commit(first).written_at_us if first < stop else None)
+
+
+def _rows_near(category: Category, time_us: int) -> list[int]:
+    """The numbers of the rows within a second of a time; if there are none, of those nearest to it."""
+    rows, distances, nearest = [np.empty(0, np.int64)], [np.empty(0, np.int64)], None
+    for commit in category.commits(category.first_commit(), category.next_commit()):
+        for info in commit.segments:
+            times = category.open_segment(info).mapped.column(TIME).to_numpy()
+            there = np.flatnonzero(times >= FIRST_TIME)
+            away = np.abs(times[there] - time_us)
+            if len(away):
+                nearest = int(away.min() if nearest is None else min(nearest, away.min()))
+                kept = away <= max(NEAR_US, nearest)
+                rows.append(info.first_row + there[kept])
+                distances.append(away[kept])
+    chosen = np.concatenate(distances) <= max(NEAR_US, nearest or 0)
+    found: list[int] = np.concatenate(rows)[chosen].tolist()
+    return found

@@ -98,14 +98,14 @@ def _steps(
         if any(new) or _due(state, window, until):
             yield at, step(state, arrivals_of(new[0]), arrivals_of(new[1]), until, Means(window)).emitted
         else:
-            state.times = Times(max(until.left, state.times.left), max(until.right, state.times.right))
+            state.times = until.after(state.times)
         if record.ended:
             state.times = Times(NEVER, NEVER)
 
 
 def _due(state: JoinState, window: WindowJoin, until: Times) -> bool:
     """A window may be over when time comes to `until`: other steps without new rows change nothing."""
-    was, now = min(state.times), min(max(until.left, state.times.left), max(until.right, state.times.right))
+    was, now = min(state.times), min(until.after(state.times))
     if now == was or not (state.left_rows or state.right_rows):
         return False
     if not window.is_session:

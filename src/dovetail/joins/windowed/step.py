@@ -107,7 +107,7 @@ class Closing(NamedTuple):
 def step(state: JoinState, left: Arrivals, right: Arrivals, until: Times, means: Means) -> Closing:
     """Take in new rows, let the stream times pass to `until`, and say what comes out."""
     window, spec, before = means.window, state.spec, state.times
-    until = Times(max(until.left, before.left), max(until.right, before.right))
+    until = until.after(before)
     new_left, void_left = usable(left, picks=False)
     new_right, void_right = usable(right, picks=False)
     # A window is over when both streams have passed it, so the slower one decides.
@@ -152,7 +152,6 @@ def step(state: JoinState, left: Arrivals, right: Arrivals, until: Times, means:
         left_alone=len(lone_left),
         right_alone=len(lone_right),
         left_matched=closed.matched,
-        left_split=0,
         left_late=int(np.count_nonzero(late_left if own_left is new_left else _late(window, own_left, was))),
         right_late=int(
             np.count_nonzero(late_right if own_right is new_right else _late(window, own_right, was))
@@ -161,8 +160,6 @@ def step(state: JoinState, left: Arrivals, right: Arrivals, until: Times, means:
         right_void=null_right,
         left_invalid=len(void_left) - null_left,
         right_invalid=len(void_right) - null_right,
-        left_capped=0,
-        right_capped=0,
         collisions=closed.collisions,
     )
     emitted = Emitted(

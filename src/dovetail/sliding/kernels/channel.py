@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dovetail.kernels.flags import borrowing_kernel, inlined_kernel, inner_borrowing_kernel
-from dovetail.sliding.kernels.atomic import load, store
+from dovetail.kernels.machine import load, store
 
 SENT, SENT_SEES = 8, 9
 TAKEN, TAKEN_SEES = 24, 25

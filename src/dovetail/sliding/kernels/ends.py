@@ -18,8 +18,8 @@ import numpy as np
 
 from dovetail.kernels.flags import inner_kernel, kernel
 from dovetail.sliding.kernels.channel import Channel, room, send, slot_to_fill
-from dovetail.sliding.kernels.join_core import Rules
 from dovetail.sliding.kernels.layout import BLANK, FLAGS, KIND, ROW, TIME, R, S
+from dovetail.sliding.kernels.stepping import Rules
 from dovetail.sliding.kernels.subwindow import Words
 
 # Kinds of messages beside R and S: a row has arrived; rows have expired.
@@ -49,12 +49,10 @@ def ends(words: int, block_rows: int) -> Ends:
 
 
 @kernel
-def feed(
-    ends: Ends, messages: Words, first: int, left: Channel, right: Channel, rules: Rules, block_rows: int
-) -> int:
+def feed(ends: Ends, messages: Words, first: int, left: Channel, right: Channel, rules: Rules) -> int:
     """Take rows from `messages[first:]` while there is room; how many."""
     state, words, taken = ends.state, rules.layout.words, 0
-    while push(ends, left, right, rules, block_rows) and first + taken < messages.shape[0]:
+    while push(ends, left, right, rules) and first + taken < messages.shape[0]:
         row = messages[first + taken]
         taken += 1
         side = row[KIND]
@@ -66,8 +64,8 @@ def feed(
             ends.blocks[side, at + word] = row[word]
         state[GATHERED + side] += 1
         state[ENTERED + side] += 1
-        if state[GATHERED + side] == block_rows:
-            close_blocks(ends, rules, block_rows)
+        if state[GATHERED + side] == rules.block_rows:
+            close_blocks(ends, rules)
     return taken
 
 
@@ -85,9 +83,9 @@ def _note_time(state: Words, row: Words, rules: Rules) -> None:
 
 
 @kernel
-def close_blocks(ends: Ends, rules: Rules, block_rows: int) -> None:
+def close_blocks(ends: Ends, rules: Rules) -> None:
     """No more rows into these blocks: they are sorted and sent."""
-    if block_rows > 1:
+    if rules.block_rows > 1:
         for side in range(2):
             _sort(ends, side, rules)
     ends.state[STAGE] = SEND_R
@@ -109,30 +107,24 @@ def _sort(ends: Ends, side: int, rules: Rules) -> None:
 
 
 @kernel
-def push(ends: Ends, left: Channel, right: Channel, rules: Rules, block_rows: int) -> bool:
+def push(ends: Ends, left: Channel, right: Channel, rules: Rules) -> bool:
     """Send what is due, as far as there is room; whether all of it is out."""
     state = ends.state
-    if state[STAGE] == SEND_R:
-        if not _send_block(ends, R, left, rules, block_rows):
+    while state[STAGE] != GATHERING:
+        stage = state[STAGE]
+        side = R if stage in (SEND_R, EXPIRE_R) else S
+        if stage <= SEND_S:
+            sent = _send_block(ends, side, left if side == R else right, rules)
+        else:  # at the other end
+            sent = _say_expired(state, side, right if side == R else left)
+        if not sent:
             return False
-        state[STAGE] = SEND_S
-    if state[STAGE] == SEND_S:
-        if not _send_block(ends, S, right, rules, block_rows):
-            return False
-        state[STAGE] = EXPIRE_S
-    if state[STAGE] == EXPIRE_S:
-        if not _say_expired(state, S, left):
-            return False
-        state[STAGE] = EXPIRE_R
-    if state[STAGE] == EXPIRE_R:
-        if not _say_expired(state, R, right):
-            return False
-        state[STAGE] = GATHERING
+        state[STAGE] = stage + 1 if stage != EXPIRE_R else GATHERING
     return True
 
 
 @inner_kernel
-def _send_block(ends: Ends, side: int, to: Channel, rules: Rules, block_rows: int) -> bool:
+def _send_block(ends: Ends, side: int, to: Channel, rules: Rules) -> bool:
     rows, words = ends.state[GATHERED + side], rules.layout.words
     if rows == 0:
         return True
@@ -141,7 +133,7 @@ def _send_block(ends: Ends, side: int, to: Channel, rules: Rules, block_rows: in
     item = slot_to_fill(to, 0)
     for word in range(rows * words):
         item[word] = ends.blocks[side, word]
-    item[block_rows * words] = rows
+    item[rules.block_rows * words] = rows
     send(to, 1)
     ends.state[GATHERED + side] = 0
     return True
@@ -162,9 +154,9 @@ def _say_expired(state: Words, side: int, to: Channel) -> bool:
 
 
 @kernel
-def end(ends: Ends, rules: Rules, block_rows: int) -> None:
+def end(ends: Ends, rules: Rules) -> None:
     """No more rows come: what was gathered goes, and everything expires."""
     state = ends.state
     state[OLDEST_ROW + R] = state[OLDEST_ROW + S] = ALL_ROWS
     state[ENDED] = 1
-    close_blocks(ends, rules, block_rows)
+    close_blocks(ends, rules)

@@ -22,43 +22,32 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from dovetail.kernels.flags import borrowing_kernel, inner_borrowing_kernel
-from dovetail.sliding.kernels.atomic import cycles, load
 from dovetail.sliding.kernels.channel import Channel, message, room, send, slot_to_fill, take, waiting
 from dovetail.sliding.kernels.ends import ACKNOWLEDGED, EXPIRED
-from dovetail.sliding.kernels.join_core import (
+from dovetail.sliding.kernels.layout import KIND, ROW, TIME, WHOLE
+from dovetail.sliding.kernels.meeting import Kept, keep, meet, tell
+from dovetail.sliding.kernels.stepping import (
     BLOCKED,
+    CORES,
+    FOUND,
     IDLE,
+    NEEDS_FLIGHT,
     NEEDS_ROOM,
     NEEDS_WINDOW_R,
     NEEDS_WINDOW_S,
-    STEP_ROWS,
+    NUMBER,
+    OWN,
+    SENT_OUT,
     WORKED,
     Rules,
+    patience,
 )
-from dovetail.sliding.kernels.layout import KIND, ROW, TIME, WHOLE
-from dovetail.sliding.kernels.meeting import Kept, keep, note, tell
-from dovetail.sliding.kernels.patience import FOR_LONG, pause
-from dovetail.sliding.kernels.probe import Probe, meets
-from dovetail.sliding.kernels.subwindow import (
-    BEGIN,
-    SCAN,
-    Words,
-    expire_rows,
-    expire_times,
-    full,
-    size,
-)
+from dovetail.sliding.kernels.subwindow import BEGIN, SCAN, Probe, Words, full, let_go, size
 
-NEEDS_FLIGHT = 6
-
-# A core's state.
-NUMBER, CORES = 0, 1
-TURN = 2  # which side to look at next
-SENT_ON = 3  # whether the row at hand has been sent on already
-FOUND, SENT_OUT = 4, 5
-PASSED = 6  # R rows that have been here: all below this number
-TAKEN_AT, COMPARED = 7, 8
-STATE_WORDS = 16
+# A core's own state.
+TURN = OWN  # which side to look at next
+SENT_ON = OWN + 1  # whether the row at hand has been sent on already
+PASSED = OWN + 2  # R rows that have been here: all below this number
 
 
 class Core(NamedTuple):
@@ -78,19 +67,25 @@ class Links(NamedTuple):
     out: Channel
 
 
-class Join(NamedTuple):
-    rules: Rules
-    residual: int
+@borrowing_kernel
+def run(core: Core, links: Links, rules: Rules, budget: int, stop: Words) -> int:
+    """Handle up to `budget` messages at a time, until `stop` or a longer pause; what it came to."""
+    idle = 0
+    while True:
+        came_to = _step(core, links, rules, budget)
+        idle = patience(came_to, idle, stop)
+        if idle < 0:
+            return came_to
 
 
 @inner_borrowing_kernel
-def _step(core: Core, links: Links, join: Join, budget: int) -> int:
+def _step(core: Core, links: Links, rules: Rules, budget: int) -> int:
     """Handle up to `budget` messages from left and right in turn; what it came to."""
     state, worked, in_vain = core.state, False, 0
     while budget > 0 and in_vain < 2:
-        if not _tell(core.meetings, state, links.out, join.rules.timed):
+        if not tell(core.meetings, state, links.out, rules.timed):
             return WORKED if worked else BLOCKED
-        came_to = _from_left(core, links, join) if state[TURN] == 0 else _from_right(core, links, join)
+        came_to = _from_left(core, links, rules) if state[TURN] == 0 else _from_right(core, links, rules)
         if came_to >= NEEDS_ROOM:
             return came_to
         state[TURN] = 1 - state[TURN]
@@ -99,15 +94,9 @@ def _step(core: Core, links: Links, join: Join, budget: int) -> int:
             budget -= 1
         else:
             in_vain += 1
-    if not _tell(core.meetings, state, links.out, join.rules.timed):
+    if not tell(core.meetings, state, links.out, rules.timed):
         return WORKED if worked else BLOCKED
     return WORKED if worked else IDLE
-
-
-@inner_borrowing_kernel
-def _tell(meetings: Words, state: Words, out: Channel, timed: bool) -> bool:
-    state[SENT_OUT] = tell(meetings, state[SENT_OUT], state[FOUND], out, state[TAKEN_AT], timed)
-    return state[SENT_OUT] == state[FOUND]
 
 
 @inner_borrowing_kernel
@@ -120,15 +109,15 @@ def _copy(item: Words, to: Channel, words: int) -> None:
 
 @inner_borrowing_kernel
 def _expire(of: Kept, item: Words) -> None:
-    expire_rows(of.window, item[ROW])
-    expire_times(of.window, item[TIME])
+    let_go(of.window, of.window.rows, item[ROW])
+    let_go(of.window, of.window.times, item[TIME])
 
 
 @inner_borrowing_kernel
-def _from_left(core: Core, links: Links, join: Join) -> int:
+def _from_left(core: Core, links: Links, rules: Rules) -> int:
     if waiting(links.from_left) == 0:
         return IDLE
-    item, state, words = message(links.from_left, 0), core.state, join.rules.layout.words
+    item, state, words = message(links.from_left, 0), core.state, rules.layout.words
     if item[KIND] == ACKNOWLEDGED:
         core.flight.window.marks[BEGIN] += 1
         take(links.from_left, 1)
@@ -141,7 +130,7 @@ def _from_left(core: Core, links: Links, join: Join) -> int:
     if item[KIND] == EXPIRED:
         _expire(core.s, item)
     else:
-        came_to = _process_r(core, item[: words + 1], join)
+        came_to = _process_r(core, item[: words + 1], rules)
         if came_to != WORKED:
             return came_to
     take(links.from_left, 1)
@@ -150,37 +139,37 @@ def _from_left(core: Core, links: Links, join: Join) -> int:
 
 
 @inner_borrowing_kernel
-def _process_r(core: Core, row: Words, join: Join) -> int:
+def _process_r(core: Core, row: Words, rules: Rules) -> int:
     state = core.state
     home = row[ROW] % state[CORES]
     if home == state[NUMBER] and full(core.r.window):
         return NEEDS_WINDOW_R
-    at = _meet(core.probe, core.meetings, state, core.s, row, WHOLE, join.rules.access, 0, join)
+    at = meet(core.s, row, rules.access, WHOLE, rules, core.probe, core.meetings, 0, state)
     if at >= 0 and home >= state[NUMBER] and size(core.flight.window):
-        at = _meet(core.probe, core.meetings, state, core.flight, row, WHOLE, SCAN, at, join)
+        at = meet(core.flight, row, SCAN, WHOLE, rules, core.probe, core.meetings, at, state)
     if at < 0:
         return NEEDS_ROOM
     state[FOUND], state[SENT_OUT] = at, 0
     state[PASSED] = row[ROW] + 1
     if home == state[NUMBER]:
-        keep(core.r, row, join.rules.layout)
+        keep(core.r, row, rules.layout)
     return WORKED
 
 
 @inner_borrowing_kernel
-def _from_right(core: Core, links: Links, join: Join) -> int:
+def _from_right(core: Core, links: Links, rules: Rules) -> int:
     if waiting(links.from_right) == 0:
         return IDLE
-    item, state, words = message(links.from_right, 0), core.state, join.rules.layout.words
+    item, state, words = message(links.from_right, 0), core.state, rules.layout.words
     if not state[SENT_ON]:
-        came_to = _send_on_s(core, links, item[: words + 1], join)
+        came_to = _send_on_s(core, links, item[: words + 1], rules)
         if came_to != WORKED:
             return came_to
         state[SENT_ON] = 1
     if item[KIND] == EXPIRED:
         _expire(core.r, item)
     else:
-        came_to = _process_s(core, item[: words + 1], join)
+        came_to = _process_s(core, item[: words + 1], rules)
         if came_to != WORKED:
             return came_to
     take(links.from_right, 1)
@@ -189,9 +178,9 @@ def _from_right(core: Core, links: Links, join: Join) -> int:
 
 
 @inner_borrowing_kernel
-def _send_on_s(core: Core, links: Links, item: Words, join: Join) -> int:
+def _send_on_s(core: Core, links: Links, item: Words, rules: Rules) -> int:
     """Send on, leave a copy if its home is still ahead, and acknowledge where the sender has left one."""
-    state, words = core.state, join.rules.layout.words
+    state, words = core.state, rules.layout.words
     number, row = state[NUMBER], item[KIND] != EXPIRED
     home = item[ROW] % state[CORES]
     acknowledges = row and home <= number and number < state[CORES] - 1
@@ -205,7 +194,7 @@ def _send_on_s(core: Core, links: Links, item: Words, join: Join) -> int:
     if number > 0:
         _copy(item, links.to_left, words + 1)
     if copies:
-        keep(core.flight, item, join.rules.layout)
+        keep(core.flight, item, rules.layout)
     if acknowledges:
         slot_to_fill(links.to_right, 0)[KIND] = ACKNOWLEDGED
         send(links.to_right, 1)
@@ -213,53 +202,16 @@ def _send_on_s(core: Core, links: Links, item: Words, join: Join) -> int:
 
 
 @inner_borrowing_kernel
-def _process_s(core: Core, row: Words, join: Join) -> int:
+def _process_s(core: Core, row: Words, rules: Rules) -> int:
     state = core.state
     home = row[ROW] % state[CORES]
     if home == state[NUMBER] and full(core.s.window):
         return NEEDS_WINDOW_S
-    passed = row[join.rules.layout.words] if home > state[NUMBER] else WHOLE
-    at = _meet(core.probe, core.meetings, state, core.r, row, passed, join.rules.access, 0, join)
+    passed = row[rules.layout.words] if home > state[NUMBER] else WHOLE
+    at = meet(core.r, row, rules.access, passed, rules, core.probe, core.meetings, 0, state)
     if at < 0:
         return NEEDS_ROOM
     state[FOUND], state[SENT_OUT] = at, 0
     if home == state[NUMBER]:
-        keep(core.s, row, join.rules.layout)
+        keep(core.s, row, rules.layout)
     return WORKED
-
-
-@inner_borrowing_kernel
-def _meet(
-    probe: Probe,
-    meetings: Words,
-    state: Words,
-    other: Kept,
-    row: Words,
-    below: int,
-    access: int,
-    at: int,
-    join: Join,
-) -> int:
-    """Write down whom a row meets in a window, from `at` on; the new count, or -1 if there is no room."""
-    rules = join.rules
-    if rules.timed:
-        state[TAKEN_AT] = cycles()
-    found = meets(other.window, row, row[KIND], rules.layout, access, join.residual, probe)
-    if found < 0:
-        return -1
-    state[COMPARED] += size(other.window)
-    return note(other, row, probe, found, below, meetings, at)
-
-
-@borrowing_kernel
-def run(core: Core, links: Links, join: Join, budget: int, stop: Words) -> int:
-    """Step once with that budget, or (FOR_LONG) until somebody is needed or there is nothing to do for a
-    while: one kernel for both, as compiling it takes seconds. What it came to."""
-    idle = 0
-    while True:
-        came_to = _step(core, links, join, budget if budget != FOR_LONG else STEP_ROWS)
-        if budget != FOR_LONG or came_to >= NEEDS_ROOM:
-            return came_to
-        idle = 0 if came_to == WORKED else idle + 1
-        if load(stop, 0) or (idle and not pause(idle)):
-            return IDLE

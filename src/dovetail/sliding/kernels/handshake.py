@@ -18,39 +18,39 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from dovetail.kernels.flags import borrowing_kernel, inner_borrowing_kernel
-from dovetail.sliding.kernels.atomic import cycles, load, store
+from dovetail.kernels.machine import cycles, load, store
 from dovetail.sliding.kernels.channel import Channel, message, room, send, slot_to_fill, take, waiting
 from dovetail.sliding.kernels.ends import ACKNOWLEDGED, EXPIRED
-from dovetail.sliding.kernels.join_core import (
+from dovetail.sliding.kernels.layout import KIND, ROW, TIME, WHOLE, R, S
+from dovetail.sliding.kernels.meeting import Kept, keep, meet, tell
+from dovetail.sliding.kernels.merge_blocks import merge_block
+from dovetail.sliding.kernels.stepping import (
     BLOCKED,
+    COMPARED,
+    CORES,
+    FOUND,
     IDLE,
+    LINE,
     NEEDS_ROOM,
     NEEDS_WINDOW_R,
     NEEDS_WINDOW_S,
-    STEP_ROWS,
+    NUMBER,
+    OWN,
+    SENT_OUT,
+    TAKEN_AT,
     WORKED,
     Rules,
+    patience,
 )
-from dovetail.sliding.kernels.layout import KIND, ROW, TIME, WHOLE, R, S
-from dovetail.sliding.kernels.meeting import Kept, keep, note, tell
-from dovetail.sliding.kernels.merge_blocks import merge_block
-from dovetail.sliding.kernels.patience import FOR_LONG, pause
-from dovetail.sliding.kernels.probe import Probe, meets
-from dovetail.sliding.kernels.subwindow import BEGIN, END, Words, size
+from dovetail.sliding.kernels.subwindow import BEGIN, END, Probe, Words, size
 
-# A core's state.
-NUMBER, CORES = 0, 1
-TURN = 2  # the deed to begin with
-FOUND, SENT_OUT = 3, 4  # meetings written down, and how many of them are out
-FORWARDED = 5  # the first position of S that has not been sent on
-OLDEST_ROW, OLDEST_TIME = 6, 8  # at the ends, of each side: what is older than either has expired
-TAKEN_AT, COMPARED = 10, 11
-STATE_WORDS = 16
+# A core's own state.
+TURN = OWN  # the deed to begin with
+FORWARDED = OWN + 1  # the first position of S that has not been sent on
+OLDEST_ROW, OLDEST_TIME = OWN + 2, OWN + 4  # at the ends, of each side: what is older than either has expired
 
 FROM_LEFT, FROM_RIGHT, FORWARD_S, FORWARD_R, EXPIRE = 0, 1, 2, 3, 4
 DEEDS = 5
-
-LINE = 8  # shared words have a cache line each
 
 
 class Core(NamedTuple):
@@ -74,21 +74,23 @@ class Links(NamedTuple):
     gone: Words  # rows that have left the chain, by side
 
 
-class Join(NamedTuple):
-    """What is the same for all cores. `block_rows`: 1, or the most rows of a sorted block in which rows
-    travel."""
-
-    rules: Rules
-    residual: int
-    block_rows: int
+@borrowing_kernel
+def run(core: Core, links: Links, rules: Rules, budget: int, stop: Words) -> int:
+    """Do up to `budget` deeds at a time, until `stop` or a longer pause; what it came to."""
+    idle = 0
+    while True:
+        came_to = _step(core, links, rules, budget)
+        idle = patience(came_to, idle, stop)
+        if idle < 0:
+            return came_to
 
 
 @inner_borrowing_kernel
-def _step(core: Core, links: Links, join: Join, budget: int) -> int:
+def _step(core: Core, links: Links, rules: Rules, budget: int) -> int:
     """Do up to `budget` deeds, of each kind in turn (Figure 9); what it came to."""
     worked, in_vain = False, 0
     while budget > 0 and in_vain < DEEDS:
-        came_to = _act(core, links, join, core.state[TURN])
+        came_to = _act(core, links, rules, core.state[TURN])
         if came_to >= NEEDS_ROOM:
             return came_to
         if core.state[SENT_OUT] < core.state[FOUND]:
@@ -103,33 +105,28 @@ def _step(core: Core, links: Links, join: Join, budget: int) -> int:
 
 
 @inner_borrowing_kernel
-def _act(core: Core, links: Links, join: Join, deed: int) -> int:
+def _act(core: Core, links: Links, rules: Rules, deed: int) -> int:
     """Do one deed, if it can be done, and send out what was found; what it came to. Until that is out,
     nothing else is done."""
     state = core.state
     if state[SENT_OUT] < state[FOUND]:
         before = state[SENT_OUT]
-        _tell(core.meetings, state, links.out, join.rules.timed)
+        tell(core.meetings, state, links.out, rules.timed)
         return WORKED if state[SENT_OUT] > before else BLOCKED
     if deed == FROM_LEFT:
-        came_to = _from_left(core, links, join)
+        came_to = _from_left(core, links, rules)
     elif deed == FROM_RIGHT:
-        came_to = _from_right(core, links, join)
+        came_to = _from_right(core, links, rules)
     elif deed == FORWARD_S:
-        came_to = _forward_s(core, links, join)
+        came_to = _forward_s(core, links, rules)
     elif deed == FORWARD_R:
-        came_to = _forward_r(core, links, join)
+        came_to = _forward_r(core, links, rules)
     else:
-        came_to = _expire(core, links, join)
+        came_to = _expire(core, links, rules)
     if came_to == WORKED:
         _publish(core, links)
-        _tell(core.meetings, state, links.out, join.rules.timed)
+        tell(core.meetings, state, links.out, rules.timed)
     return came_to
-
-
-@inner_borrowing_kernel
-def _tell(meetings: Words, state: Words, out: Channel, timed: bool) -> None:
-    state[SENT_OUT] = tell(meetings, state[SENT_OUT], state[FOUND], out, state[TAKEN_AT], timed)
 
 
 @inner_borrowing_kernel
@@ -146,28 +143,28 @@ def _has_room(window: Kept, block_rows: int) -> bool:
 
 
 @inner_borrowing_kernel
-def _from_left(core: Core, links: Links, join: Join) -> int:
+def _from_left(core: Core, links: Links, rules: Rules) -> int:
     """`process_left` of Figure 9: an R row meets the S rows here, forwarded ones too; an acknowledgement lets
     one of those go."""
     if waiting(links.from_left) == 0:
         return IDLE
     item, state = message(links.from_left, 0), core.state
     if item[KIND] == ACKNOWLEDGED:
-        core.s.window.marks[BEGIN] += join.block_rows
+        core.s.window.marks[BEGIN] += rules.block_rows
     elif item[KIND] == EXPIRED:
         state[OLDEST_ROW + S], state[OLDEST_TIME + S] = item[ROW], item[TIME]
     else:
-        if not _has_room(core.r, join.block_rows):
+        if not _has_room(core.r, rules.block_rows):
             return NEEDS_WINDOW_R
-        if not _meet(core.probe, core.meetings, state, item, core.s, join):
+        if not _meet(core.probe, core.meetings, state, item, core.s, rules):
             return NEEDS_ROOM
-        _keep(item, core.r, join)
+        _keep(item, core.r, rules)
     take(links.from_left, 1)
     return WORKED
 
 
 @inner_borrowing_kernel
-def _from_right(core: Core, links: Links, join: Join) -> int:
+def _from_right(core: Core, links: Links, rules: Rules) -> int:
     """`process_right`: an S row meets the R rows here, and is acknowledged. At the right end the driver says
     what of R has expired (Figure 13)."""
     if waiting(links.from_right) == 0:
@@ -180,11 +177,11 @@ def _from_right(core: Core, links: Links, join: Join) -> int:
     last = state[NUMBER] == state[CORES] - 1
     if not last and room(links.to_right) == 0:
         return BLOCKED
-    if not _has_room(core.s, join.block_rows):
+    if not _has_room(core.s, rules.block_rows):
         return NEEDS_WINDOW_S
-    if not _meet(core.probe, core.meetings, state, item, core.r, join):
+    if not _meet(core.probe, core.meetings, state, item, core.r, rules):
         return NEEDS_ROOM
-    _keep(item, core.s, join)
+    _keep(item, core.s, rules)
     if not last:
         slot_to_fill(links.to_right, 0)[KIND] = ACKNOWLEDGED
         send(links.to_right, 1)
@@ -193,7 +190,7 @@ def _from_right(core: Core, links: Links, join: Join) -> int:
 
 
 @inner_borrowing_kernel
-def _forward_s(core: Core, links: Links, join: Join) -> int:
+def _forward_s(core: Core, links: Links, rules: Rules) -> int:
     """If the left neighbour has fewer: send the oldest S row that has not been sent, and keep it until it is
     acknowledged."""
     state = core.state
@@ -202,13 +199,13 @@ def _forward_s(core: Core, links: Links, join: Join) -> int:
         return IDLE
     if room(links.to_left) == 0:
         return BLOCKED
-    _send(core.s, state[FORWARDED], links.to_left, join)
-    state[FORWARDED] += join.block_rows
+    _send(core.s, state[FORWARDED], links.to_left, rules)
+    state[FORWARDED] += rules.block_rows
     return WORKED
 
 
 @inner_borrowing_kernel
-def _forward_r(core: Core, links: Links, join: Join) -> int:
+def _forward_r(core: Core, links: Links, rules: Rules) -> int:
     """If the right neighbour has fewer: send the oldest R row, and let it go."""
     state = core.state
     last = state[NUMBER] == state[CORES] - 1
@@ -216,30 +213,30 @@ def _forward_r(core: Core, links: Links, join: Join) -> int:
         return IDLE
     if room(links.to_right) == 0:
         return BLOCKED
-    _send(core.r, core.r.window.marks[BEGIN], links.to_right, join)
-    core.r.window.marks[BEGIN] += join.block_rows
+    _send(core.r, core.r.window.marks[BEGIN], links.to_right, rules)
+    core.r.window.marks[BEGIN] += rules.block_rows
     return WORKED
 
 
 @inner_borrowing_kernel
-def _expire(core: Core, links: Links, join: Join) -> int:
+def _expire(core: Core, links: Links, rules: Rules) -> int:
     """At the ends: what has expired leaves when it has come here, and no earlier."""
     state = core.state
     gone_r = gone_s = 0
     if state[NUMBER] == 0:
-        gone_s = _let_go(core.s, state, S, join)
+        gone_s = _let_go(core.s, state, S, rules)
         state[FORWARDED] = core.s.window.marks[BEGIN]  # S ends here: all of it waits
         store(links.gone, S * LINE, links.gone[S * LINE] + gone_s)
     if state[NUMBER] == state[CORES] - 1:
-        gone_r = _let_go(core.r, state, R, join)
+        gone_r = _let_go(core.r, state, R, rules)
         store(links.gone, R * LINE, links.gone[R * LINE] + gone_r)
     return WORKED if gone_r or gone_s else IDLE
 
 
 @inner_borrowing_kernel
-def _let_go(of: Kept, state: Words, side: int, join: Join) -> int:
+def _let_go(of: Kept, state: Words, side: int, rules: Rules) -> int:
     """Blocks go whole, when the last of their rows has expired; how many rows went."""
-    marks, mask, words = of.window.marks, of.window.rows.shape[0] - 1, join.rules.layout.words
+    marks, mask, words = of.window.marks, of.window.rows.shape[0] - 1, rules.layout.words
     gone = 0
     while marks[BEGIN] < marks[END]:
         rows = of.messages[marks[BEGIN] & mask, words]
@@ -248,83 +245,51 @@ def _let_go(of: Kept, state: Words, side: int, join: Join) -> int:
             row, time = of.window.rows[slot], of.window.times[slot]
             if row >= state[OLDEST_ROW + side] and time >= state[OLDEST_TIME + side]:
                 return gone
-        marks[BEGIN] += join.block_rows
+        marks[BEGIN] += rules.block_rows
         gone += rows
     return gone
 
 
 @inner_borrowing_kernel
-def _meet(probe: Probe, meetings: Words, state: Words, item: Words, other: Kept, join: Join) -> bool:
+def _meet(probe: Probe, meetings: Words, state: Words, item: Words, other: Kept, rules: Rules) -> bool:
     """Write down whom the rows of `item` meet in the other window; whether there was room."""
-    rules = join.rules
-    words, side = rules.layout.words, item[KIND]
-    rows = item[join.block_rows * words]
-    if rules.timed:
-        state[TAKEN_AT] = cycles()
-    at = 0
-    if join.block_rows == 1:
-        row = item[:words]
-        found = meets(other.window, row, side, rules.layout, rules.access, join.residual, probe)
-        if found < 0:
-            return False
-        at = note(other, row, probe, found, WHOLE, meetings, 0)
+    words, at = rules.layout.words, 0
+    if rules.block_rows == 1:
+        at = meet(other, item[:words], rules.access, WHOLE, rules, probe, meetings, 0, state)
     else:
-        mask = other.window.rows.shape[0] - 1
-        for position in range(other.window.marks[BEGIN], other.window.marks[END], join.block_rows):
-            at = merge_block(
-                other,
-                position,
-                other.messages[position & mask, words],
-                item,
-                rows,
-                rules.layout,
-                join.residual,
-                probe,
-                meetings,
-                at,
-            )
-            if at < 0:
-                break
+        if rules.timed:
+            state[TAKEN_AT] = cycles()
+        position, end = other.window.marks[BEGIN], other.window.marks[END]
+        while at >= 0 and position < end:
+            at = merge_block(other, position, item, rules, probe, meetings, at)
+            position += rules.block_rows
+        if at >= 0:
+            state[COMPARED] += item[rules.block_rows * words] * size(other.window)
     if at < 0:
         return False
-    state[COMPARED] += rows * size(other.window)
     state[FOUND], state[SENT_OUT] = at, 0
     return True
 
 
 @inner_borrowing_kernel
-def _keep(item: Words, own: Kept, join: Join) -> None:
+def _keep(item: Words, own: Kept, rules: Rules) -> None:
     """A block begins at a multiple of its length, so a short one leaves a gap. Beside its first row is how
     many it has."""
-    words, begin = join.rules.layout.words, own.window.marks[END]
-    rows = item[join.block_rows * words]
+    words, begin = rules.layout.words, own.window.marks[END]
+    rows = item[rules.block_rows * words]
     for n in range(rows):
-        keep(own, item[n * words : (n + 1) * words + 1], join.rules.layout)
+        keep(own, item[n * words : (n + 1) * words + 1], rules.layout)
     own.messages[begin & (own.window.rows.shape[0] - 1), words] = rows
-    own.window.marks[END] = begin + join.block_rows
+    own.window.marks[END] = begin + rules.block_rows
 
 
 @inner_borrowing_kernel
-def _send(of: Kept, position: int, to: Channel, join: Join) -> None:
-    words, mask = join.rules.layout.words, of.window.rows.shape[0] - 1
+def _send(of: Kept, position: int, to: Channel, rules: Rules) -> None:
+    words, mask = rules.layout.words, of.window.rows.shape[0] - 1
     rows = of.messages[position & mask, words]
     item = slot_to_fill(to, 0)
     for n in range(rows):
         for word in range(words):
             item[n * words + word] = of.messages[(position + n) & mask, word]
-    item[join.block_rows * words] = rows
+    item[rules.block_rows * words] = rows
     send(to, 1)
-
-
-@borrowing_kernel
-def run(core: Core, links: Links, join: Join, budget: int, stop: Words) -> int:
-    """Step once with that budget, or (FOR_LONG) until somebody is needed or there is nothing to do for a
-    while: one kernel for both, as compiling it takes seconds. What it came to."""
-    idle = 0
-    while True:
-        came_to = _step(core, links, join, budget if budget != FOR_LONG else STEP_ROWS)
-        if budget != FOR_LONG or came_to >= NEEDS_ROOM:
-            return came_to
-        idle = 0 if came_to == WORKED else idle + 1
-        if load(stop, 0) or (idle and not pause(idle)):
-            return IDLE

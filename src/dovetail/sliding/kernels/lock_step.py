@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dovetail.kernels.flags import inner_kernel, kernel
-from dovetail.sliding.kernels.layout import BLANK, FLAGS, KIND, ROW, Layout, R, S
-from dovetail.sliding.kernels.probe import Probe, narrowed, take_box
+from dovetail.sliding.kernels.layout import BLANK, FLAGS, KIND, ROW, Layout, R
+from dovetail.sliding.kernels.probe import narrowed
 from dovetail.sliding.kernels.scan import inside
-from dovetail.sliding.kernels.subwindow import SubWindow, Words
+from dovetail.sliding.kernels.subwindow import Probe, SubWindow, Words, take_box
 
 WAIT, DISCARD, DROP = 0, 1, 2
 _NOTHING = -1
@@ -41,10 +41,8 @@ HEAD, COUNT, TOKEN = (
 
 
 class Circuit(NamedTuple):
-    registers_r: Words
-    registers_s: Words
-    cuts_r: Words  # the first register of each core, from the end where rows enter; then the end
-    cuts_s: Words
+    registers: tuple[Words, Words]  # of each side
+    cuts: Words  # side x core: its first register, from the end where rows of that side enter; then the end
     fifos: Words  # node x depth x 2: of the cores, then of the mergers, the last of which is the output's
     marks: Words  # node x 3
     children: Words  # merger x 2: the first of the nodes it reads, and one beyond the last
@@ -63,12 +61,9 @@ class Rows(NamedTuple):
     compare with."""
 
     messages: Words
-    r: SubWindow
-    s: SubWindow
-    blank_r: npt.NDArray[np.bool_]
-    blank_s: npt.NDArray[np.bool_]
-    at_r: Words  # which message a row is
-    at_s: Words
+    windows: tuple[SubWindow, SubWindow]
+    blank: tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]
+    at: tuple[Words, Words]  # which message a row is
     layout: Layout
     residual: int
 
@@ -77,7 +72,7 @@ class Rows(NamedTuple):
 def clock(circuit: Circuit, clocking: Clocking, rows: Rows, probe: Probe, out: Words) -> bool:
     """Run until all is done, or `out` is full; whether all is done. `state[OUT]` pairs are in `out`."""
     state = circuit.state
-    cores = circuit.cuts_r.shape[0] - 1
+    cores = circuit.cuts.shape[1] - 1
     while True:
         if state[COMPARED] == clocking.cycles_a_row:
             _admit(circuit, clocking, rows)
@@ -92,7 +87,7 @@ def clock(circuit: Circuit, clocking: Clocking, rows: Rows, probe: Probe, out: W
         state[CYCLE] += 1
         if (
             state[NEXT_ROW] == rows.messages.shape[0]
-            and state[BUBBLES] >= circuit.registers_r.shape[0]
+            and state[BUBBLES] >= circuit.registers[R].shape[0]
             and state[COMPARED] == clocking.cycles_a_row
             and not circuit.marks[:, COUNT].any()
         ):
@@ -120,9 +115,9 @@ def _admit(circuit: Circuit, clocking: Clocking, rows: Rows) -> None:
     more = number < rows.messages.shape[0]
     if more and number * clocking.cycles_between > state[CYCLE]:
         return
-    if not more and state[BUBBLES] >= circuit.registers_r.shape[0]:
+    if not more and state[BUBBLES] >= circuit.registers[R].shape[0]:
         return
-    if clocking.overload != DROP and _throttled(circuit, clocking, circuit.cuts_r.shape[0] - 1):
+    if clocking.overload != DROP and _throttled(circuit, clocking, circuit.cuts.shape[1] - 1):
         state[THROTTLED] += 1
         if more and clocking.overload == DISCARD:
             state[NEXT_ROW] += 1
@@ -135,60 +130,48 @@ def _admit(circuit: Circuit, clocking: Clocking, rows: Rows) -> None:
         state[ADMITTED] += 1
     else:
         state[BUBBLES] += 1
-    registers = circuit.registers_r if side == R else circuit.registers_s
+    registers = circuit.registers[side]
     state[HEADS + side] = (state[HEADS + side] - 1) % registers.shape[0]
     registers[state[HEADS + side]] = row
     state[ENTERED_SIDE], state[COMPARED] = side, 0
 
 
 @inner_kernel
-def _register(registers: Words, head: int, place: int) -> int:
-    return registers[(head + place) % registers.shape[0]]
+def _register(circuit: Circuit, side: int, place: int) -> int:
+    registers = circuit.registers[side]
+    return registers[(circuit.state[HEADS + side] + place) % registers.shape[0]]
 
 
 @inner_kernel
 def _compare(circuit: Circuit, clocking: Clocking, core: int, rows: Rows, probe: Probe) -> None:
     """The row that was shifted into this core's segment with the next one of the opposite segment. R enters
     at core 0, S at the last."""
-    state, cores = circuit.state, circuit.cuts_r.shape[0] - 1
-    heads = state[HEADS : HEADS + 2]
-    from_end, clock = cores - 1 - core, state[COMPARED]
-    if state[ENTERED_SIDE] == R:
-        entered = _register(circuit.registers_r, heads[R], circuit.cuts_r[core])
-        place = circuit.cuts_s[from_end] + clock
-        if place >= circuit.cuts_s[from_end + 1]:
-            return
-        met = _register(circuit.registers_s, heads[S], place)
-    else:
-        entered = _register(circuit.registers_s, heads[S], circuit.cuts_s[from_end])
-        place = circuit.cuts_r[core] + clock
-        if place >= circuit.cuts_r[core + 1]:
-            return
-        met = _register(circuit.registers_r, heads[R], place)
+    state, side, last = circuit.state, circuit.state[ENTERED_SIDE], circuit.cuts.shape[1] - 2
+    own, opposite = (core, last - core) if side == R else (last - core, core)
+    place = circuit.cuts[1 - side, opposite] + state[COMPARED]
+    if place >= circuit.cuts[1 - side, opposite + 1]:
+        return
+    entered = _register(circuit, side, circuit.cuts[side, own])
+    met = _register(circuit, 1 - side, place)
     if min(entered, met) == _NOTHING:
         return
     state[COMPARISONS] += 1
-    if not _holds(rows, state[ENTERED_SIDE], entered, met, probe):
+    if not _holds(rows, side, entered, met, probe):
         return
-    r, s = (entered, met) if state[ENTERED_SIDE] == R else (met, entered)
+    r, s = (entered, met) if side == R else (met, entered)
     _put(circuit, core, r, s, clocking.overload == DROP)
 
 
 @inner_kernel
 def _holds(rows: Rows, side: int, entered: int, met: int, probe: Probe) -> bool:
-    if side == R:
-        row, window = rows.messages[rows.at_r[entered]], rows.s
-        blank = rows.blank_r[entered] or rows.blank_s[met]
-    else:
-        row, window = rows.messages[rows.at_s[entered]], rows.r
-        blank = rows.blank_s[entered] or rows.blank_r[met]
-    if blank:
+    if rows.blank[side][entered] or rows.blank[1 - side][met]:
         return False
+    row, window = rows.messages[rows.at[side][entered]], rows.windows[1 - side]
     take_box(row, rows.layout, probe.low, probe.width)
     if not inside(window.keys, met, probe.low, probe.width):
         return False
     probe.found[0] = met
-    return narrowed(window, row, side, rows.layout, rows.residual, probe, 1) == 1
+    return narrowed(window, row, rows.layout, rows.residual, probe, 1) == 1
 
 
 @inner_kernel

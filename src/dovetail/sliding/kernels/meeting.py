@@ -13,31 +13,26 @@ from typing import NamedTuple
 import numpy as np
 
 from dovetail.kernels.flags import inner_borrowing_kernel
-from dovetail.sliding.kernels.atomic import cycles
-from dovetail.sliding.kernels.channel import Channel, room, send, slot_to_fill
-from dovetail.sliding.kernels.layout import (
-    FIRST,
-    KIND,
-    PAIR_FOUND,
-    PAIR_GROUP,
-    PAIR_IN,
-    PAIR_KIND,
-    PAIR_ORDER,
-    PAIR_R,
-    PAIR_S,
-    PAIR_TAKEN,
-    ROW,
-    SEEN,
-    STAMP,
-    Layout,
-    R,
+from dovetail.kernels.machine import cycles
+from dovetail.sliding.kernels.channel import Channel, room
+from dovetail.sliding.kernels.layout import FIRST, KIND, ROW, SEEN, STAMP, Layout, R
+from dovetail.sliding.kernels.probe import meets
+from dovetail.sliding.kernels.results import send_pair
+from dovetail.sliding.kernels.stepping import COMPARED, FOUND, SENT_OUT, TAKEN_AT, Rules
+from dovetail.sliding.kernels.subwindow import (
+    BEGIN,
+    END,
+    Probe,
+    SubWindow,
+    Words,
+    insert,
+    larger,
+    size,
+    sub_window,
 )
-from dovetail.sliding.kernels.probe import Probe
-from dovetail.sliding.kernels.subwindow import BEGIN, END, SubWindow, Words, insert, move, sub_window
 
-# Of a meeting: what a pair's message says up to its order, and when the later row entered.
+# Of a meeting: the side of the later row, the rows, when the later one came and when it entered.
 MEETING_WORDS = 5
-MEETING_IN = 4
 
 
 class Kept(NamedTuple):
@@ -51,14 +46,11 @@ def kept(layout: Layout, kind: type[np.unsignedinteger], capacity: int, access: 
     return Kept(sub_window(layout, kind, capacity, access), np.zeros((capacity, words), np.int64))
 
 
-def larger(old: Kept, layout: Layout, kind: type[np.unsignedinteger], access: int) -> Kept:
+def larger_kept(old: Kept, layout: Layout) -> Kept:
     """The same rows with twice the room."""
     capacity, words = old.messages.shape
-    new = kept(layout, kind, 2 * capacity, access, words)
-    begin, end = old.window.marks[BEGIN], old.window.marks[END]
-    move(old.window, new.window)
-    new.window.marks[END] = end
-    positions = np.arange(begin, end)
+    new = Kept(larger(old.window, layout), np.zeros((2 * capacity, words), np.int64))
+    positions = np.arange(old.window.marks[BEGIN], old.window.marks[END])
     new.messages[positions & (2 * capacity - 1)] = old.messages[positions & (capacity - 1)]
     return new
 
@@ -98,27 +90,39 @@ def note(of: Kept, message: Words, probe: Probe, found: int, below: int, meeting
             return -1
         later = message if comes_first(stored, message) else stored
         left, right = (message, stored) if message[KIND] == R else (stored, message)
-        meetings[at, PAIR_KIND] = later[KIND]
-        meetings[at, PAIR_R] = left[ROW]
-        meetings[at, PAIR_S] = right[ROW]
-        meetings[at, PAIR_ORDER] = later[ROW] + later[SEEN]
-        meetings[at, MEETING_IN] = later[STAMP]
+        meetings[at, 0], meetings[at, 1], meetings[at, 2] = later[KIND], left[ROW], right[ROW]
+        meetings[at, 3], meetings[at, 4] = later[ROW] + later[SEEN], later[STAMP]
         at += 1
     return at
 
 
 @inner_borrowing_kernel
-def tell(meetings: Words, first: int, last: int, out: Channel, taken_at: int, timed: bool) -> int:
-    """Send meetings `first..last` as far as there is room; the first that is left."""
-    while first < last and room(out) > 0:
-        pair = slot_to_fill(out, 0)
-        for word in range(PAIR_ORDER + 1):
-            pair[word] = meetings[first, word]
-        pair[PAIR_GROUP] = 0
-        if timed:
-            pair[PAIR_IN] = meetings[first, MEETING_IN]
-            pair[PAIR_TAKEN] = taken_at
-            pair[PAIR_FOUND] = cycles()
-        send(out, 1)
-        first += 1
-    return first
+def meet(
+    other: Kept,
+    row: Words,
+    access: int,
+    below: int,
+    rules: Rules,
+    probe: Probe,
+    meetings: Words,
+    at: int,
+    state: Words,
+) -> int:
+    """Write down whom a row meets in a window, from `at` on; the new count, or -1 if there is no room."""
+    if rules.timed:
+        state[TAKEN_AT] = cycles()
+    found = meets(other.window, row, access, rules, probe)
+    at = note(other, row, probe, found, below, meetings, at) if found >= 0 else -1
+    if at >= 0:
+        state[COMPARED] += size(other.window)
+    return at
+
+
+@inner_borrowing_kernel
+def tell(meetings: Words, state: Words, out: Channel, timed: bool) -> bool:
+    """Send the meetings that are not out yet, as far as there is room; whether all are."""
+    while state[SENT_OUT] < state[FOUND] and room(out) > 0:
+        met = meetings[state[SENT_OUT]]
+        send_pair(out, met[0], met[1], met[2], met[3], 0, timed, met[4], state[TAKEN_AT])
+        state[SENT_OUT] += 1
+    return bool(state[SENT_OUT] == state[FOUND])

@@ -8,32 +8,24 @@ box that begins no earlier, so the place in the stored block where boxes begin o
 from __future__ import annotations
 
 from dovetail.kernels.flags import inner_borrowing_kernel
-from dovetail.sliding.kernels.layout import KIND, WHOLE, Layout
+from dovetail.sliding.kernels.layout import WHOLE
 from dovetail.sliding.kernels.meeting import Kept, note
-from dovetail.sliding.kernels.probe import Probe, narrowed, take_box
+from dovetail.sliding.kernels.probe import narrowed
 from dovetail.sliding.kernels.scan import inside
-from dovetail.sliding.kernels.subwindow import Words
+from dovetail.sliding.kernels.stepping import Rules
+from dovetail.sliding.kernels.subwindow import Probe, Words, take_box
 
 
 @inner_borrowing_kernel
 def merge_block(
-    of: Kept,
-    position: int,
-    rows: int,
-    block: Words,
-    block_rows: int,
-    layout: Layout,
-    residual: int,
-    probe: Probe,
-    meetings: Words,
-    at: int,
+    of: Kept, position: int, block: Words, rules: Rules, probe: Probe, meetings: Words, at: int
 ) -> int:
     """The stored block at `position` with another one; meetings are written down from `at` on. The new count,
     or -1 if there is no room."""
-    window = of.window
+    window, layout = of.window, rules.layout
     keys, mask = window.keys[0], window.rows.shape[0] - 1
-    begin = 0
-    for n in range(block_rows):
+    rows, begin = of.messages[position & mask, layout.words], 0
+    for n in range(block[rules.block_rows * layout.words]):
         message = block[n * layout.words : (n + 1) * layout.words]
         take_box(message, layout, probe.low, probe.width)
         while begin < rows and keys[(position + begin) & mask] < probe.low[0]:
@@ -49,7 +41,7 @@ def merge_block(
                 probe.found[found] = position + place
                 found += 1
         if found:
-            found = narrowed(window, message, message[KIND], layout, residual, probe, found)
+            found = narrowed(window, message, layout, rules.residual, probe, found)
             at = note(of, message, probe, found, WHOLE, meetings, at)
             if at < 0:
                 return at

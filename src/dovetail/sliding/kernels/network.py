@@ -1,5 +1,5 @@
 """What lies between the driver and the cores, and between the cores and the reader: SplitJoin's distributors
-(4.3), mergers (Algorithm 5) and the combiner (5.1)."""
+(4.3), mergers (Algorithm 5) and the combiner (5.1), which is a merger that keeps no order."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from dovetail.sliding.kernels.channel import (
     waiting,
 )
 from dovetail.sliding.kernels.layout import PAIR_GROUP, PAIR_KIND, PAIR_ORDER, STAR_R, WHOLE
+from dovetail.sliding.kernels.results import send_star
 from dovetail.sliding.kernels.subwindow import Words
 
 # A merger's state: whose turn it is; the kind and order of the last star taken in this block (kind 0: none);
@@ -130,11 +131,7 @@ def _end_block(state: Words, out: Channel) -> int:
     """One star for the whole block, as the last input that had one said it; none if all are dead."""
     if state[DONE_AT] == 0:
         return 0
-    star = slot_to_fill(out, 0)
-    star[PAIR_KIND] = state[DONE_AT]
-    star[PAIR_ORDER] = state[DONE_AT + 1]
-    star[PAIR_GROUP] = WHOLE
-    send(out, 1)
+    send_star(out, state[DONE_AT] - STAR_R, state[DONE_AT + 1], WHOLE)
     state[TURN] = 0
     state[DONE_AT] = 0
     return 1
@@ -178,15 +175,3 @@ def _merge_by_group(inputs: Bank, first: int, last: int, out: Channel, state: Wo
     else:
         _forward(source, out)
     return 1
-
-
-@borrowing_kernel
-def combine(inputs: Bank, out: Channel, state: Words, budget: int) -> int:
-    """Results and flagged stars of both kinds of probes into one channel, each kind in its order."""
-    taken = 0
-    while taken < budget and room(out) > 0:
-        moved = _merge_any(inputs, 0, inputs.slots.shape[0], out, state)
-        if moved == 0:
-            break
-        taken += moved
-    return taken

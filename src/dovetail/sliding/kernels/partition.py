@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from dovetail.kernels.flags import borrowing_kernel, inner_borrowing_kernel
-from dovetail.sliding.kernels.atomic import cycles, load, store
+from dovetail.kernels.machine import cycles, load, store
 from dovetail.sliding.kernels.channel import (
     Bank,
     Channel,
@@ -25,48 +25,38 @@ from dovetail.sliding.kernels.channel import (
     take,
     waiting,
 )
-from dovetail.sliding.kernels.join_core import (
+from dovetail.sliding.kernels.layout import BLANK, FIRST, FLAGS, KIND, ROW, SEEN, STAMP, TIME, R
+from dovetail.sliding.kernels.probe import narrowed
+from dovetail.sliding.kernels.results import send_pair
+from dovetail.sliding.kernels.stepping import (
     BLOCKED,
+    COMPARED,
+    FOUND,
     IDLE,
+    LINE,
     NEEDS_ROOM,
     NEEDS_WINDOW_R,
     NEEDS_WINDOW_S,
-    STEP_ROWS,
+    NEEDS_WINDOWS,
+    NUMBER,
+    OWN,
+    SENT_OUT,
+    TAKEN_AT,
     WORKED,
     Rules,
+    patience,
 )
-from dovetail.sliding.kernels.layout import (
-    BLANK,
-    FIRST,
-    FLAGS,
-    KIND,
-    PAIR_FOUND,
-    PAIR_GROUP,
-    PAIR_IN,
-    PAIR_KIND,
-    PAIR_ORDER,
-    PAIR_R,
-    PAIR_S,
-    PAIR_TAKEN,
-    ROW,
-    SEEN,
-    STAMP,
-    TIME,
-    R,
-    S,
-)
-from dovetail.sliding.kernels.patience import FOR_LONG, pause
-from dovetail.sliding.kernels.probe import Probe, narrowed, take_box
 from dovetail.sliding.kernels.subwindow import (
     BEGIN,
     END,
+    Probe,
     SubWindow,
     Words,
-    expire_rows,
-    expire_times,
+    expire,
     insert,
     scan_positions,
     size,
+    take_box,
 )
 
 # What a task says after the row: the positions to scan, and which windows are meant, as they are replaced
@@ -74,18 +64,13 @@ from dovetail.sliding.kernels.subwindow import (
 TASK_BEGIN, TASK_END, TASK_WINDOWS = 0, 1, 2
 TASK_WORDS = 3
 
-NEEDS_WINDOWS = 6  # a worker has those from before they grew
+WINDOWS = OWN  # of both: which windows they have; a worker may have those from before they grew
 
-# The coordinator's state.
-PHASE, BATCH, NEXT_ROW, NEXT_WORKER, WINDOWS = 0, 1, 2, 3, 4
-COORDINATOR_WORDS = 8
+# The coordinator's own state.
+PHASE, BATCH, NEXT_ROW, NEXT_WORKER = OWN + 1, OWN + 2, OWN + 3, OWN + 4
 GATHERING, DEALING, AWAITING = 0, 1, 2
 
-# A worker's state.
-FOUND, SENT_OUT, SCANNED, TAKEN_AT, COMPARED, KNOWN_WINDOWS, NUMBER = 0, 1, 2, 3, 4, 5, 6
-WORKER_WORDS = 8
-
-LINE = 8
+SCANNED = OWN + 1  # a worker's: whether the task at hand is
 
 
 class Plan(NamedTuple):
@@ -95,6 +80,35 @@ class Plan(NamedTuple):
     basic_rows: int
     given: Words  # tasks given to each worker
     done: Words  # and done by it, a cache line each
+
+
+class CoordinatorCore(NamedTuple):
+    """The coordinator's."""
+
+    r: SubWindow
+    s: SubWindow
+    plan: Plan
+    state: Words
+
+
+class CoordinatorLinks(NamedTuple):
+    inbox: Channel
+    tasks: Bank
+
+
+class WorkerCore(NamedTuple):
+    """A worker's. The windows are the coordinator's."""
+
+    r: SubWindow
+    s: SubWindow
+    probe: Probe
+    plan: Plan
+    state: Words
+
+
+class WorkerLinks(NamedTuple):
+    inbox: Channel
+    out: Channel
 
 
 @inner_borrowing_kernel
@@ -110,14 +124,26 @@ def position_of(window: SubWindow, row: int) -> int:
     return low
 
 
-@inner_borrowing_kernel
-def _coordinate(
-    r: SubWindow, s: SubWindow, inbox: Channel, tasks: Bank, plan: Plan, rules: Rules, state: Words
+@borrowing_kernel
+def run_coordinator(
+    core: CoordinatorCore, links: CoordinatorLinks, rules: Rules, budget: int, stop: Words
 ) -> int:
+    """A batch at a time, whatever the budget, until `stop` or a longer pause; what it came to."""
+    idle = 0
+    while True:
+        came_to = _coordinate(core, links, rules)
+        idle = patience(came_to, idle, stop)
+        if idle < 0:
+            return came_to
+
+
+@inner_borrowing_kernel
+def _coordinate(core: CoordinatorCore, links: CoordinatorLinks, rules: Rules) -> int:
     """Take a batch into the windows, deal it out, and wait until all is done; what it came to."""
+    plan, state, inbox, tasks = core.plan, core.state, links.inbox, links.tasks
     worked = False
     if state[PHASE] == GATHERING:
-        came_to = _gather(r, s, inbox, plan, rules, state)
+        came_to = _gather(core, inbox, rules)
         if came_to != WORKED:
             return came_to
         worked = True
@@ -126,7 +152,7 @@ def _coordinate(
             row = message(inbox, state[NEXT_ROW])
             if not row[FLAGS] & BLANK:
                 while state[NEXT_WORKER] < tasks.slots.shape[0]:
-                    if not _deal(s if row[KIND] == R else r, row, tasks, plan, rules, state):
+                    if not _deal(core.s if row[KIND] == R else core.r, row, tasks, plan, rules, state):
                         return WORKED if worked else BLOCKED
                     state[NEXT_WORKER] += 1
                     worked = True
@@ -142,22 +168,16 @@ def _coordinate(
 
 
 @inner_borrowing_kernel
-def _gather(r: SubWindow, s: SubWindow, inbox: Channel, plan: Plan, rules: Rules, state: Words) -> int:
+def _gather(core: CoordinatorCore, inbox: Channel, rules: Rules) -> int:
     """Expire what the first row of the batch cannot see, then insert them all: what each may see is in its
     message."""
-    rows = min(all_waiting(inbox), plan.batch_rows)
+    rows, r, s, state = min(all_waiting(inbox), core.plan.batch_rows), core.r, core.s, core.state
     if rows == 0:
         return IDLE
     row = message(inbox, 0)
     came_r, came_s = (row[ROW], row[SEEN]) if row[KIND] == R else (row[SEEN], row[ROW])
-    if rules.rows_r >= 0:
-        expire_rows(r, came_r - rules.rows_r)
-    else:
-        expire_times(r, row[TIME] - rules.time_r)
-    if rules.rows_s >= 0:
-        expire_rows(s, came_s - rules.rows_s)
-    else:
-        expire_times(s, row[TIME] - rules.time_s)
+    expire(r, rules.rows_r, rules.time_r, came_r, row[TIME])
+    expire(s, rules.rows_s, rules.time_s, came_s, row[TIME])
     if size(r) + rows > r.rows.shape[0]:
         return NEEDS_WINDOW_R
     if size(s) + rows > s.rows.shape[0]:
@@ -197,123 +217,62 @@ def _deal(other: SubWindow, row: Words, tasks: Bank, plan: Plan, rules: Rules, s
 
 
 @borrowing_kernel
-def run_coordinator(
-    r: SubWindow,
-    s: SubWindow,
-    inbox: Channel,
-    tasks: Bank,
-    plan: Plan,
-    rules: Rules,
-    state: Words,
-    budget: int,
-    stop: Words,
-) -> int:
-    """A batch, whatever the budget, or (FOR_LONG) until somebody is needed or there is nothing to do for a
-    while."""
+def run_worker(core: WorkerCore, links: WorkerLinks, rules: Rules, budget: int, stop: Words) -> int:
+    """Up to `budget` tasks at a time, until `stop` or a longer pause; what it came to."""
     idle = 0
     while True:
-        came_to = _coordinate(r, s, inbox, tasks, plan, rules, state)
-        if budget != FOR_LONG or came_to >= NEEDS_ROOM:
+        came_to = _work(core, links, rules, budget)
+        idle = patience(came_to, idle, stop)
+        if idle < 0:
             return came_to
-        idle = 0 if came_to == WORKED else idle + 1
-        if load(stop, 0) or (idle and not pause(idle)):
-            return IDLE
 
 
 @inner_borrowing_kernel
-def _work(
-    r: SubWindow,
-    s: SubWindow,
-    inbox: Channel,
-    out: Channel,
-    plan: Plan,
-    rules: Rules,
-    residual: int,
-    probe: Probe,
-    state: Words,
-    budget: int,
-) -> int:
+def _work(core: WorkerCore, links: WorkerLinks, rules: Rules, budget: int) -> int:
     """Do up to `budget` tasks; what it came to."""
+    state, done, inbox, words = core.state, core.plan.done, links.inbox, rules.layout.words
     worked = False
     for _ in range(budget):
         if waiting(inbox) == 0:
             return WORKED if worked else IDLE
         task = message(inbox, 0)
-        if task[rules.layout.words + TASK_WINDOWS] != state[KNOWN_WINDOWS]:
+        if task[words + TASK_WINDOWS] != state[WINDOWS]:
             return NEEDS_WINDOWS
-        other = s if task[KIND] == R else r
+        other = core.s if task[KIND] == R else core.r
         if not state[SCANNED]:
             if rules.timed:
                 state[TAKEN_AT] = cycles()
-            found = _scan(other, task, rules, residual, probe)
+            begin, end = task[words + TASK_BEGIN], task[words + TASK_END]
+            found = _scan(other, task, begin, end, rules, core.probe)
             if found < 0:
                 return NEEDS_ROOM
-            state[COMPARED] += task[rules.layout.words + TASK_END] - task[rules.layout.words + TASK_BEGIN]
+            state[COMPARED] += end - begin
             state[FOUND], state[SENT_OUT], state[SCANNED] = found, 0, 1
-        if not _tell(other, task, out, rules, probe, state):
+        if not _tell(other, task, links.out, rules, core.probe, state):
             return WORKED if worked else BLOCKED
         state[SCANNED] = 0
         take(inbox, 1)
-        store(plan.done, state[NUMBER] * LINE, plan.done[state[NUMBER] * LINE] + 1)
+        store(done, state[NUMBER] * LINE, done[state[NUMBER] * LINE] + 1)
         worked = True
     return WORKED
 
 
 @inner_borrowing_kernel
-def _scan(other: SubWindow, task: Words, rules: Rules, residual: int, probe: Probe) -> int:
-    layout = rules.layout
-    take_box(task, layout, probe.low, probe.width)
-    begin, end = task[layout.words + TASK_BEGIN], task[layout.words + TASK_END]
-    found = scan_positions(other, begin, end, probe.low, probe.width, probe.found, 0)
-    if found <= 0:
-        return found
-    return narrowed(other, task, task[KIND], layout, residual, probe, found)
+def _scan(other: SubWindow, task: Words, begin: int, end: int, rules: Rules, probe: Probe) -> int:
+    take_box(task, rules.layout, probe.low, probe.width)
+    found = scan_positions(other, begin, end, probe, 0)
+    return narrowed(other, task, rules.layout, rules.residual, probe, found)
 
 
 @inner_borrowing_kernel
 def _tell(other: SubWindow, task: Words, out: Channel, rules: Rules, probe: Probe, state: Words) -> bool:
     """Send what was found as far as there is room; whether all is out."""
-    mask = other.rows.shape[0] - 1
+    mask, side, order = other.rows.shape[0] - 1, task[KIND], task[ROW] + task[SEEN]
     while state[SENT_OUT] < state[FOUND]:
         if room(out) == 0:
             return False
         met = other.rows[probe.found[state[SENT_OUT]] & mask]
-        pair = slot_to_fill(out, 0)
-        pair[PAIR_KIND] = task[KIND]
-        pair[PAIR_R] = task[ROW] if task[KIND] == R else met
-        pair[PAIR_S] = task[ROW] if task[KIND] == S else met
-        pair[PAIR_ORDER] = task[ROW] + task[SEEN]
-        pair[PAIR_GROUP] = 0
-        if rules.timed:
-            pair[PAIR_IN] = task[STAMP]
-            pair[PAIR_TAKEN] = state[TAKEN_AT]
-            pair[PAIR_FOUND] = cycles()
-        send(out, 1)
+        r, s = (task[ROW], met) if side == R else (met, task[ROW])
+        send_pair(out, side, r, s, order, 0, rules.timed, task[STAMP], state[TAKEN_AT])
         state[SENT_OUT] += 1
     return True
-
-
-@borrowing_kernel
-def run_worker(
-    r: SubWindow,
-    s: SubWindow,
-    inbox: Channel,
-    out: Channel,
-    plan: Plan,
-    rules: Rules,
-    residual: int,
-    probe: Probe,
-    state: Words,
-    budget: int,
-    stop: Words,
-) -> int:
-    """Up to `budget` tasks, or (FOR_LONG) until somebody is needed or there is nothing to do for a while."""
-    idle = 0
-    while True:
-        tasks = budget if budget != FOR_LONG else STEP_ROWS
-        came_to = _work(r, s, inbox, out, plan, rules, residual, probe, state, tasks)
-        if budget != FOR_LONG or came_to >= NEEDS_ROOM:
-            return came_to
-        idle = 0 if came_to == WORKED else idle + 1
-        if load(stop, 0) or (idle and not pause(idle)):
-            return IDLE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from dovetail.kernels.flags import kernel
-from dovetail.sliding.kernels.atomic import cycles
+from dovetail.kernels.machine import cycles
 
 
 @kernel

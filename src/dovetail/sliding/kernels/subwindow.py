@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dovetail.kernels.flags import borrowing_kernel, inner_borrowing_kernel
-from dovetail.sliding.kernels.atomic import prefetch
+from dovetail.kernels.machine import prefetch
 from dovetail.sliding.kernels.layout import ROW, TIME, Layout
 from dovetail.sliding.kernels.scan import Keys, inside, scan
 
@@ -33,6 +33,18 @@ _CHAINED, _CHAINED_KEYS = (
 )  # words of a row in its chain, half a cache line: a step of a walk waits for one line
 
 Words = npt.NDArray[np.int64]
+
+
+class Probe(NamedTuple):
+    """What a core needs to probe: a place for what is found, and one box."""
+
+    found: Words
+    low: Keys
+    width: Keys
+
+
+def probe_room(rows: int, dimensions: int, kind: type[np.unsignedinteger]) -> Probe:
+    return Probe(np.empty(rows, np.int64), np.empty(dimensions, kind), np.empty(dimensions, kind))
 
 
 class SubWindow(NamedTuple):
@@ -64,6 +76,21 @@ def sub_window(layout: Layout, kind: type[np.unsignedinteger], capacity: int, ac
         np.zeros(3 * MOST_CELLS, np.int64),
         np.zeros(8, np.int64),
     )
+
+
+def larger(old: SubWindow, layout: Layout) -> SubWindow:
+    """The same rows with twice the room."""
+    access = CELLS if len(old.heads) else RUNS if len(old.order) else SCAN
+    new = sub_window(layout, old.keys.dtype.type, 2 * len(old.rows), access)
+    move(old, new)
+    return new
+
+
+@inner_borrowing_kernel
+def take_box(message: Words, layout: Layout, low: Keys, width: Keys) -> None:
+    for dimension in range(layout.dimensions):
+        low[dimension] = message[layout.lows_at + dimension]
+        width[dimension] = message[layout.widths_at + dimension]
 
 
 @inner_borrowing_kernel
@@ -134,21 +161,22 @@ def _sort_run(window: SubWindow, first: int) -> None:
 
 
 @inner_borrowing_kernel
-def expire_rows(window: SubWindow, oldest_row: int) -> None:
-    """Let go of rows with a smaller number."""
+def let_go(window: SubWindow, ages: Words, oldest: int) -> None:
+    """Of rows with a smaller number, or from before that time: `ages` are the window's rows or times."""
     begin, end, mask = window.marks[BEGIN], window.marks[END], window.rows.shape[0] - 1
-    while begin < end and window.rows[begin & mask] < oldest_row:
+    while begin < end and ages[begin & mask] < oldest:
         begin += 1
     window.marks[BEGIN] = begin
 
 
 @inner_borrowing_kernel
-def expire_times(window: SubWindow, oldest_time: int) -> None:
-    """Let go of rows from before that time."""
-    begin, end, mask = window.marks[BEGIN], window.marks[END], window.rows.shape[0] - 1
-    while begin < end and window.times[begin & mask] < oldest_time:
-        begin += 1
-    window.marks[BEGIN] = begin
+def expire(window: SubWindow, rows: int, time: int, came: int, now: int) -> None:
+    """Let go of what is out of the window when `came` rows of its stream have come and it is `now`. The
+    window is one of `rows`, or (-1) of `time`."""
+    if rows >= 0:
+        let_go(window, window.rows, came - rows)
+    else:
+        let_go(window, window.times, now - time)
 
 
 @borrowing_kernel
@@ -168,31 +196,28 @@ def move(old: SubWindow, new: SubWindow) -> None:
         if new.heads.shape[0]:
             new.hashes[slot] = old.hashes[source]
             _link(new, position, slot)
-        new.marks[END] = position + 1
         if new.order.shape[0] and (position + 1) % RUN_ROWS == 0 and position + 1 - begin >= RUN_ROWS:
             _sort_run(new, slot + 1 - RUN_ROWS)
+    new.marks[END] = end
 
 
 @inner_borrowing_kernel
-def scan_positions(
-    window: SubWindow, begin: int, end: int, low: Keys, width: Keys, found: Words, count: int
-) -> int:
+def scan_positions(window: SubWindow, begin: int, end: int, probe: Probe, count: int) -> int:
     """Scan the rows at these positions: in one piece, or in two where they wrap around."""
     capacity = window.rows.shape[0]
     while begin < end and count >= 0:
         slot = begin & (capacity - 1)
         last = min(slot + (end - begin), capacity)
-        count = scan(window.keys, slot, last, low, width, begin - slot, found, count)
+        count = scan(window.keys, slot, last, probe.low, probe.width, begin - slot, probe.found, count)
         begin += last - slot
     return count
 
 
 @borrowing_kernel
-def candidates(
-    window: SubWindow, message: Words, layout: Layout, low: Keys, width: Keys, access: int, found: Words
-) -> int:
-    """Fill `found` with the positions of the rows in the message's box; their number, or -1 if it has no
-    room."""
+def candidates(window: SubWindow, message: Words, layout: Layout, access: int, probe: Probe) -> int:
+    """Fill `probe.found` with the positions of the rows in the message's box; their number, or -1 if it has
+    no room."""
+    take_box(message, layout, probe.low, probe.width)
     begin, end = window.marks[BEGIN], window.marks[END]
     if access == CELLS:
         cells = 1
@@ -200,19 +225,17 @@ def candidates(
             across = message[layout.cells_high_at + dimension] - message[layout.cells_low_at + dimension] + 1
             cells = cells * across if 0 < across <= MOST_CELLS else MOST_CELLS + 1
             if cells > MOST_CELLS:
-                return scan_positions(window, begin, end, low, width, found, 0)
-        return _walk(window, message, layout, low, width, cells, found)
+                return scan_positions(window, begin, end, probe, 0)
+        return _walk(window, message, layout, cells, probe)
     if access == RUNS:
-        return _search(window, low, width, found)
-    return scan_positions(window, begin, end, low, width, found, 0)
+        return _search(window, probe)
+    return scan_positions(window, begin, end, probe, 0)
 
 
 @inner_borrowing_kernel
-def _walk(
-    window: SubWindow, message: Words, layout: Layout, low: Keys, width: Keys, cells: int, found: Words
-) -> int:
+def _walk(window: SubWindow, message: Words, layout: Layout, cells: int, probe: Probe) -> int:
     """Follow the chains of all cells of the box. Two cells may share a chain: it is followed once."""
-    mask, head_mask = window.rows.shape[0] - 1, window.heads.shape[0] - 1
+    found, mask, head_mask = probe.found, window.rows.shape[0] - 1, window.heads.shape[0] - 1
     chains, at = window.scratch[:MOST_CELLS], window.scratch[MOST_CELLS : 2 * MOST_CELLS]
     cell = window.scratch[2 * MOST_CELLS :]
     different = 0
@@ -248,7 +271,7 @@ def _walk(
             older = window.chained[_CHAINED * slot]
             if older >= begin:
                 prefetch(window.chained, _CHAINED * (older & mask))
-            if _inside_chained(window, slot, low, width):
+            if _inside_chained(window, slot, probe.low, probe.width):
                 if count == found.shape[0]:
                     return -1
                 found[count] = at[number]
@@ -274,13 +297,14 @@ def _inside_chained(window: SubWindow, slot: int, low: Keys, width: Keys) -> boo
 
 
 @inner_borrowing_kernel
-def _search(window: SubWindow, low: Keys, width: Keys, found: Words) -> int:
+def _search(window: SubWindow, probe: Probe) -> int:
+    found, low, width = probe.found, probe.low, probe.width
     begin, end, mask = window.marks[BEGIN], window.marks[END], window.rows.shape[0] - 1
     keys = window.keys[0]
     first_run, last_run = -(-begin // RUN_ROWS) * RUN_ROWS, end // RUN_ROWS * RUN_ROWS
     if first_run >= last_run:
-        return scan_positions(window, begin, end, low, width, found, 0)
-    count = scan_positions(window, begin, first_run, low, width, found, 0)
+        return scan_positions(window, begin, end, probe, 0)
+    count = scan_positions(window, begin, first_run, probe, 0)
     for run in range(first_run, last_run, RUN_ROWS):
         if count < 0:
             return count
@@ -304,4 +328,4 @@ def _search(window: SubWindow, low: Keys, width: Keys, found: Words) -> int:
             below += 1
     if count < 0:
         return count
-    return scan_positions(window, last_run, end, low, width, found, count)
+    return scan_positions(window, last_run, end, probe, count)

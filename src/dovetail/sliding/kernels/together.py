@@ -16,9 +16,8 @@ import numpy as np
 from dovetail.kernels.flags import inner_borrowing_kernel
 from dovetail.sliding.kernels.channel import Channel, all_waiting, message
 from dovetail.sliding.kernels.layout import BLANK, FLAGS, KIND, ROW, Layout
-from dovetail.sliding.kernels.probe import Probe, take_box
 from dovetail.sliding.kernels.scan import TOGETHER, Keys, scan_four
-from dovetail.sliding.kernels.subwindow import BEGIN, END, SubWindow, Words, scan_positions
+from dovetail.sliding.kernels.subwindow import BEGIN, END, Probe, SubWindow, Words, scan_positions, take_box
 
 LEAST = 3  # rows that make a pass for four worth it
 _AHEAD = 16
@@ -35,7 +34,7 @@ class Pass(NamedTuple):
     width: Keys
 
 
-def make_pass(dimensions: int, kind: type[np.unsignedinteger], found: int = FIRST_FOUND) -> Pass:
+def make_pass(dimensions: int, kind: type[np.unsignedinteger], found: int) -> Pass:
     """`found`: how many rows each of the four may find."""
     return Pass(
         np.zeros(2 + 2 * TOGETHER, np.int64),
@@ -102,7 +101,7 @@ def found_together(window: SubWindow, row: Words, made: Pass, probe: Probe, layo
             count += 1
     take_box(row, layout, probe.low, probe.width)
     since = max(made.state[SCANNED_TO], begin)
-    return scan_positions(window, since, window.marks[END], probe.low, probe.width, probe.found, count)
+    return scan_positions(window, since, window.marks[END], probe, count)
 
 
 @inner_borrowing_kernel
