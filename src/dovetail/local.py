@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dovetail.engine.planner import HostClock
     from dovetail.log.category import Category
     from dovetail.model.validity import Validity
-    from dovetail.plan.physical import CategoryOutput, InputTable, JoinStage, Plan, Stage
+    from dovetail.plan.physical import CategoryOutput, InputTable, JoinStage, Plan, SlicerStage, Stage
 
 
 def run(
@@ -65,9 +65,10 @@ class _Run:
         import pyarrow as pa
 
         from dovetail.engine.copying import settle
-        from dovetail.plan.physical import CategoryOutput, JoinStage
+        from dovetail.plan.physical import CategoryOutput, JoinStage, WindowStage
 
         made: dict[str, pa.Table] = {}
+        skipped: set[str | None] = set()
         try:
             for stage in self.plan.stages:
                 if isinstance(stage, JoinStage):
@@ -76,6 +77,13 @@ class _Run:
                         made[stage.name] = joined
                         continue
                     rows = [self._renamed(stage, joined)]
+                elif isinstance(stage, WindowStage):
+                    if not self.raw:
+                        raise _needs_spark(stage.table, "an aggregate")
+                    skipped.add(_written(stage))
+                    continue
+                elif any(getattr(table.source, "category", None) in skipped for table in stage.inputs):
+                    continue
                 else:
                     rows = [self._renamed(stage, part) for part in self._read(*stage.inputs)]
                 if isinstance(stage.output, CategoryOutput):
@@ -153,7 +161,7 @@ class _Run:
         else:
             raise _needs_spark(table.name, f"{table.source.format} files")
 
-    def _renamed(self, stage: Stage, rows: pa.Table) -> pa.Table:
+    def _renamed(self, stage: SlicerStage | JoinStage, rows: pa.Table) -> pa.Table:
         from dovetail.plan.projection import plain_projection
 
         found = plain_projection(stage)

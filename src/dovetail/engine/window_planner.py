@@ -35,7 +35,7 @@ starts has few to look at."""
 FIRST_LOOK = 16
 """Commits of a session stream before its floor is looked for."""
 PART_ROWS = 50_000
-"""A task for so many rows."""
+"""Rows for which a step has one more task."""
 
 
 class Piece(NamedTuple):

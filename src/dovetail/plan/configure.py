@@ -1,11 +1,12 @@
-"""The configuration of a join operator, from the plan and the place it runs in."""
+"""The configuration of a join or an aggregate, from the plan and the place it runs in."""
 
 from __future__ import annotations
 
 from typing import Literal
 
 from dovetail.model.join_config import JoinConfig, OutputColumn
-from dovetail.plan.physical import CategoryOutput, JoinColumn, JoinStage, Plan
+from dovetail.model.window_config import WindowConfig
+from dovetail.plan.physical import CategoryOutput, JoinColumn, JoinStage, Plan, WindowStage
 
 
 def join_config(
@@ -33,6 +34,26 @@ def join_config(
         tasks=min(stage.settings.tasks or tasks, stage.join_kind.most_tasks(sliced.buckets)),
         settings=stage.settings,
         index_dir=index_dir,
+        drain=drain,
+        gate=gate,
+    )
+
+
+def window_config(
+    plan: Plan, stage: WindowStage, home: str, *, tasks: int, drain: bool = False, gate: str | None = None
+) -> WindowConfig:
+    """The configuration of one aggregate of a plan."""
+    return WindowConfig(
+        home=home,
+        application=plan.application,
+        stage=stage.name,
+        rows=stage.rows,
+        late=stage.late,
+        window=stage.window,
+        settings=stage.settings,
+        keys=stage.keys,
+        columns=tuple(column.name for column in stage.columns),
+        tasks=tasks,
         drain=drain,
         gate=gate,
     )

@@ -17,9 +17,11 @@ from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_kind import IntervalJoin, JoinKind, ThetaJoin, WindowedJoin
 from dovetail.model.join_settings import JoinSettings
 from dovetail.model.theta import Constant, Operand, Operation
+from dovetail.model.time_window import TimeWindow
+from dovetail.model.window_config import WindowSettings
 from dovetail.plan.plan_json import decode, encode
 
-PLAN_VERSION = 2
+PLAN_VERSION = 3
 
 
 @dataclass(frozen=True)
@@ -63,8 +65,8 @@ class Relation:
 
 @dataclass(frozen=True)
 class CategoryOutput:
-    """An intermediate category. With a time: a side of a join, sharded by its keys if it has any; without: a
-    join."""
+    """An intermediate category. With a time: a side of a join, sharded by its keys if it has any, or the rows
+    of an aggregate; without: a join, or closed windows."""
 
     category: str
     keys: tuple[str, ...]
@@ -104,19 +106,6 @@ Output = CategoryOutput | Sink
 
 
 @dataclass(frozen=True)
-class Watermark:
-    """Put on `column` of the relation named `relation`, which is then registered again under its name.
-
-    `window_us` is how far a time window reaches beyond the last row in it: its length, or a session's gap.
-    """
-
-    relation: str
-    column: str
-    delay_us: int
-    window_us: int
-
-
-@dataclass(frozen=True)
 class SlicerStage:
     """Reads inputs, evaluates, writes. A join's side yields `_key_0`.., `_time` and payload columns."""
 
@@ -125,7 +114,6 @@ class SlicerStage:
     views: tuple[Relation, ...]
     select: str
     output: Output
-    watermark: Watermark | None = None
 
 
 @dataclass(frozen=True)
@@ -153,14 +141,41 @@ class JoinStage:
     views: tuple[Relation, ...]
     select: str
     output: Output
-    watermark: Watermark | None = None
 
     @property
     def spec(self) -> IntervalSpec:
         return self.join_kind.spec
 
 
-Stage = SlicerStage | JoinStage
+@dataclass(frozen=True)
+class WindowStage:
+    """Aggregates the rows of a category when their time windows close. `columns` are those that the query
+    reads. It sees them under `source_name`, with one more column `window_name`: the struct of the window's
+    start and end. `keys`: the columns whose equal values make a session."""
+
+    name: str
+    rows: str
+    window: TimeWindow
+    settings: WindowSettings
+    keys: tuple[str, ...]
+    source_name: str
+    window_name: str
+    columns: tuple[Column, ...]
+    select: str
+    output: Output
+
+    @property
+    def table(self) -> str:
+        """The table that it makes, as the query calls it."""
+        return self.rows.partition(".")[2].removesuffix(".rows")
+
+    @property
+    def late(self) -> str:
+        """The category of rows that came after their window had closed."""
+        return f"{self.rows.removesuffix('.rows')}.late"
+
+
+Stage = SlicerStage | JoinStage | WindowStage
 
 
 @dataclass(frozen=True)
@@ -177,6 +192,10 @@ class Plan:
     def slicers(self) -> tuple[SlicerStage, ...]:
         return tuple(stage for stage in self.stages if isinstance(stage, SlicerStage))
 
+    @property
+    def windows(self) -> tuple[WindowStage, ...]:
+        return tuple(stage for stage in self.stages if isinstance(stage, WindowStage))
+
     def to_json(self) -> dict[str, Any]:
         return {"version": PLAN_VERSION, **encode(self, _KINDS)}
 
@@ -184,7 +203,9 @@ class Plan:
     def from_json(cls, data: Any) -> Plan:
         version = data.get("version") if isinstance(data, dict) else None
         if version == 1:
-            data, version = _from_version_1(data), PLAN_VERSION
+            data, version = _from_version_1(data), 2
+        if version == 2:
+            data, version = _from_version_2(data), PLAN_VERSION
         if version != PLAN_VERSION:
             raise UnknownVersion(
                 f"a plan of version {version!r} cannot be read",
@@ -216,6 +237,7 @@ _KINDS: dict[str, type] = {
         NoopSink,
         SlicerStage,
         JoinStage,
+        WindowStage,
         IntervalJoin,
         WindowedJoin,
         ThetaJoin,
@@ -237,7 +259,14 @@ def _from_version_1(data: dict[str, Any]) -> dict[str, Any]:
             stage["join_kind"] = {"kind": "ThetaJoin", "spec": spec, "theta": theta}
         else:
             stage["join_kind"] = {"kind": "IntervalJoin", "spec": spec}
-    return {**data, "version": PLAN_VERSION, "stages": stages}
+    return {**data, "version": 2, "stages": stages}
+
+
+def _from_version_2(data: dict[str, Any]) -> dict[str, Any]:
+    """Until version 3 stages had a watermark, which Spark aggregated by. A plan with one is another plan
+    now."""
+    kept = [{name: part for name, part in s.items() if name != "watermark"} for s in data.get("stages", ())]
+    return {**data, "version": PLAN_VERSION, "stages": kept}
 
 
 def rejects_category(application: str, table: str) -> str:

@@ -17,6 +17,7 @@ from dovetail.plan.dialect import deep_trees
 from dovetail.plan.physical import Plan
 from dovetail.plan.problems import ProblemsFound
 from dovetail.plan.rules import RULES
+from dovetail.plan.rules.split_joins import split_joins
 from dovetail.plan.statements import CreateTable, Program, reads
 from dovetail.pql.compile import SourceSchemas, before_rule, with_source_types
 from dovetail.pql.parser import parse_all
@@ -70,7 +71,8 @@ def _check(text: str, name: str, source_schemas: SourceSchemas | None) -> Report
     lost = bool(parsed.broken)
     before_split = program
     for rule in RULES:
-        before_split = program
+        if rule is not split_joins:  # `split_windows` comes before it
+            before_split = program
         while True:
             try:
                 program = rule(before_rule(rule, program))

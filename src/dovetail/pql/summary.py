@@ -6,7 +6,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from dovetail.model.join_kind import WindowedJoin
+from dovetail.plan.aggregates import time_window_words
 from dovetail.plan.dialect import pql_sql
+from dovetail.plan.interval_literal import words
 from dovetail.plan.joins.bands import bands_in
 from dovetail.plan.joins.condition import JoinView, read_join
 from dovetail.plan.joins.expressions import is_compiled, is_evaluated
@@ -22,9 +24,9 @@ from dovetail.plan.joins.words import (
     window_words,
     windows_words,
 )
-from dovetail.plan.physical import Column, JoinStage, Plan, ScribeSource
+from dovetail.plan.physical import Column, JoinStage, Plan, ScribeSource, WindowStage
 from dovetail.plan.scope import environment_of, relation_types
-from dovetail.plan.statements import CreateInput, CreateTable, CreateView, Program, Storage, is_join
+from dovetail.plan.statements import CreateInput, CreateTable, CreateView, Program, Storage, is_join, reads
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,16 @@ class PlannedJoin:
 
 
 @dataclass(frozen=True)
+class PlannedAggregate:
+    """`max_delay_us`: how late rows may be; None where stream time is estimated."""
+
+    name: str
+    reads: str
+    window: str
+    max_delay_us: int | None
+
+
+@dataclass(frozen=True)
 class OutputSummary:
     name: str
     writes: str
@@ -62,6 +74,7 @@ class Summary:
     inputs: tuple[InputSummary, ...]
     joins: tuple[PlannedJoin, ...]
     outputs: tuple[OutputSummary, ...]
+    aggregates: tuple[PlannedAggregate, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -77,6 +90,10 @@ class Summary:
             window = join.window if join.counted or join.within else f"right rows {join.window} the left row"
             lines.append(f"             {window}")
             lines.extend(f"             {line}" for line in join.finds)
+        for aggregate in self.aggregates:
+            lines.append(f"aggregate    {aggregate.name}: {aggregate.window} of {aggregate.reads}")
+            if aggregate.max_delay_us is not None:
+                lines.append(f"             rows may be {words(aggregate.max_delay_us)} late")
         lines.extend(f"output       {output.name}: {output.writes}" for output in self.outputs)
         return lines
 
@@ -99,7 +116,16 @@ def summarise(program: Program, plan: Plan) -> Summary:
         outputs=tuple(
             OutputSummary(s.name, _storage(s.storage)) for s in program if isinstance(s, CreateTable)
         ),
+        aggregates=tuple(_aggregate(program, stage) for stage in plan.windows),
     )
+
+
+def _aggregate(program: Program, stage: WindowStage) -> PlannedAggregate:
+    table = program.get(stage.table)
+    assert table is not None
+    settings = stage.settings
+    delay_us = settings.max_delay_us if settings.estimate is None else None
+    return PlannedAggregate(stage.table, reads(table)[0], time_window_words(stage.window), delay_us)
 
 
 def _join(program: Program, view: CreateView, stage: JoinStage) -> PlannedJoin:

@@ -8,7 +8,6 @@ import pytest
 
 from dovetail.plan.physical import FilesSource, InputTable
 from dovetail.spark.append import files_by_table
-from dovetail.spark.checkpoints import Checkpoint
 
 
 def table(name: str, path: str) -> InputTable:
@@ -17,13 +16,11 @@ def table(name: str, path: str) -> InputTable:
 
 def test_by_the_path_that_a_table_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    checkpoint = Checkpoint(str(tmp_path / "home"), "app", "stage")
     tables = [table("a", "in/a"), table("ab", f"{tmp_path}/in/../in/ab/"), table("one", "in/one file.json")]
     files = {
         "a": [f"file://{tmp_path}/in/a/1.json", f"file://{tmp_path}/in/a/deep/2.json", "/elsewhere/3.json"],
         "ab": [f"file://{tmp_path}/in/ab/1.json"],
         "one": [f"file://{tmp_path}/in/one%20file.json"],
     }
-    end = f"file://{tmp_path}/home/apps/app/ends/stage/end-7.parquet"
-    given = [end, *files["one"], *files["a"], *files["ab"]]
-    assert files_by_table(tables, given, checkpoint) == files
+    given = [*files["one"], *files["a"], *files["ab"]]
+    assert files_by_table(tables, given) == files
