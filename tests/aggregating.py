@@ -89,6 +89,11 @@ class Aggregate:
             self.planner.retain(end)
             self.offset = end
 
+    def forget(self, *, final: bool = False) -> None:
+        """Plan a step and die before Spark knows of it. A planner that starts later may plan another."""
+        self.planner.plan(self.offset, until=self.planner.there_now() if final else None, final=final)
+        self.planner = WindowPlanner(self.config)
+
     def _read(self, end: WindowOffset) -> Iterator[Pair]:
         for part in self.planner.parts(self.offset, end):
             for batch in run_part(self.config, part, OUT):

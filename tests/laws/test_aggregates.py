@@ -61,6 +61,8 @@ def test_every_cut_gives_what_the_oracle_says(
             made.append(commit)
             if runs:
                 made.run(restarted=restarted, hurried=hurried)
+            else:
+                made.forget(final=restarted)
         made.run()
         wanted = expected_of(commits, delay, window)
         assert sorted(made.out) == sorted(wanted.closed)

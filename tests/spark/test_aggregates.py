@@ -3,15 +3,20 @@ are named."""
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import threading
 import time
 
 import pyarrow as pa
 import pytest
 
 from dovetail.log.category import list_categories
+from dovetail.service.figures import RunFigures
 from dovetail.service.metrics import measured
 from spark.application import Application
 from spark.batch import database, differences
+from spark.command_line import command, environment
 from spark.events import SECOND_US, START_US, events, write_files
 
 ROWS = 1201
@@ -147,3 +152,63 @@ def test_late_rows_are_counted_and_named(application: Application) -> None:
     counted = application.category("minutes")
     assert sum(counted["n"].to_pylist()) == 660
     assert sum(counted["ids"].to_pylist()) == sum(range(660))
+
+
+def test_a_live_aggregate_goes_on_after_a_stop(application: Application) -> None:
+    """Windows come out while the join runs, and none twice."""
+    left, right = steady(0, ROWS), steady(0, ROWS)
+    for name, table in (("l", left), ("r", right)):
+        write_files(table.slice(0, 900), application.folder / name, 6)
+    stop, end_s = threading.Event(), time.monotonic() + 300
+
+    def look(now: RunFigures) -> None:
+        known = "app.minutes.windows" in list_categories(application.home)
+        closed = application.category("app.minutes.windows").num_rows if known else 0
+        if closed or time.monotonic() > end_s:
+            stop.set()
+
+    application.run(PQL % "", "stream", stop=stop, on_figures=look)
+    early = application.category("app.minutes.windows").num_rows
+    assert early > 0
+    for name, table in (("l", left), ("r", right)):
+        write_files(table.slice(900), application.folder / name, 1, first=6)
+    application.run(PQL % "")
+    db = database(l=left, found=application.files("out"))
+    expected = "SELECT time_bucket(INTERVAL 1 MINUTE, eventtime) AS t, count(*), count(*) FROM l GROUP BY t"
+    assert differences(db, "FROM found", expected) == {}
+    assert early < len(db.execute("FROM found").fetchall())
+
+
+COUNTS = """
+    CREATE APPLICATION counts;
+    CREATE INPUT TABLE l (eventtime TIMESTAMP, k BIGINT, id BIGINT)
+        FROM FILES("{here}/l", format = "parquet", maxFilesPerTrigger = 1);
+    CREATE TABLE minutes AS SELECT window.start AS since, COUNT(*) AS n, SUM(id) AS ids
+        FROM l GROUP BY window(eventtime, '1 minute') STORAGE SCRIBE(category = "minutes");
+"""
+
+
+@pytest.mark.parametrize("point", ["sink.written:3", "sink.committed:3", "windows.named:1"])
+def test_killed_in_the_middle_of_a_step(application: Application, point: str) -> None:
+    """The first two micro-batches are the slicer's, the third is the aggregate's."""
+    rows = pa.concat_tables([steady(0, 600), steady(0, 30)])
+    write_files(rows.slice(0, 600), application.folder / "l", 1)
+    write_files(rows.slice(600), application.folder / "l", 1, first=1)
+    (application.folder / "app.pql").write_text(COUNTS.replace("{here}", str(application.folder)))
+    killed = subprocess.run(
+        command("run", "app.pql", "--home", application.home, "--master", "local[2]", "--available-now"),
+        cwd=application.folder,
+        env=environment() | {"DOVETAIL_CRASH": point},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert killed.returncode == (-signal.SIGKILL if point.startswith("sink") else 1), killed.stderr
+    application.run(COUNTS)
+    counted = application.category("minutes")
+    late = application.category("counts.minutes.late")
+    assert sorted(late["id"].to_pylist()) == list(range(30))
+    assert sum(counted["n"].to_pylist()) == 600
+    assert sum(counted["ids"].to_pylist()) == sum(range(600))
+    assert len(set(counted["since"].to_pylist())) == counted.num_rows == 11
