@@ -11,7 +11,7 @@
 Every file operation of a home on local disk reaches such points (`log/homes/local.py`), and so do the files
 of the live index. A test can therefore crash between any two of them. Other points:
 
-    coordinator.begun    before a step is planned                          (`spark/join_source.py`)
+    coordinator.begun    before a step is planned       (`spark/join_source.py`, `spark/window_source.py`)
     coordinator.planned  after it is planned, before Spark knows
     coordinator.done     Spark has committed a step, nothing is cleaned up yet
     sink.begun           before a micro-batch is written to the log        (`spark/starting.py`)
@@ -48,6 +48,7 @@ KINDS = {
     r"apps/[^/]+/state/.*/steps/": "record",
     r"apps/[^/]+/state/.*/tasks\.json": "tasks",
     r"apps/[^/]+/state/.*/replay/": "replay",
+    r"apps/[^/]+/state/.*/windows\.json": "windows",
     r"apps/[^/]+/application\.json": "application",
     r"apps/[^/]+/lease\.json": "lease",
     r"apps/[^/]+/metrics\.": "metrics",

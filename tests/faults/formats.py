@@ -192,6 +192,7 @@ FORMATS = {
     "replay": Format(
         ("home/apps/app/state/view/replay/*.json",), specimen.use_replay, _document, repaired=True
     ),
+    "windows": Format(("home/apps/app/state/*/windows.json",), specimen.use_windows, _document),
     "application": Format(("home/apps/*/application.json",), specimen.use_application, _document),
     # Only the file's name says which offset it is, and only Spark sees that name.
     "offset": Format(("home/sink/offsets/[56].json",), specimen.use_index, _offset, partners="none"),
@@ -234,16 +235,17 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "spark/source_reports.py": ("offset", "checkpoint"),
     "engine/live_index.py": ("header", "ring", "owner"),
     "engine/run_files.py": ("run",),
-    "spark/aggregate_end.py": ("checkpoint",),
     "engine/asked_tasks.py": ("tasks",),
     "joins/rebuild_progress.py": ("replay",),
     "joins/snapshot.py": ("snapshot",),
     "engine/snapshot_files.py": ("snapshot", "local_snapshot"),
     "engine/step_log.py": ("record",),
+    "engine/window_record.py": ("windows",),
     "kernels/flags.py": "our own sources, of which machine code on disk has a stamp",
     "simulate/costs_file.py": "costs that people give the simulator",
     "log/ingest/json_lines.py": "input of people: unreadable rows are kept aside",
     "model/join_config.py": "an option that the driver hands to its own tasks, in no file",
+    "model/window_config.py": "an option that the driver hands to its own tasks, in no file",
     "service/applications.py": "how old the figures of an application are; whatever does not read has no age",
     "service/cli/pql_file.py": "a query of people",
     "service/cli/show.py": "result files of an application, which belong to people",

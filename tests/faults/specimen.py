@@ -20,6 +20,7 @@ from dovetail.engine.planner import summary
 from dovetail.engine.snapshot_files import SnapshotFiles
 from dovetail.engine.step_log import StepLog
 from dovetail.engine.store import read_totals
+from dovetail.engine.window_record import WindowRecord, read_record, write_record
 from dovetail.errors import CorruptFile
 from dovetail.joins import rebuild_progress
 from dovetail.joins.rows.key_hash import hash_keys
@@ -35,6 +36,9 @@ from dovetail.model.estimate_spec import EstimateSpec
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import JoinOffset
+from dovetail.model.time_window import TimeWindow
+from dovetail.model.window_config import WindowConfig, WindowSettings
+from dovetail.model.window_offset import WindowOffset
 from dovetail.plan import application_file
 from dovetail.pql.compile import compile_pql
 from dovetail.service.torture.quick_join import BATCHES, BUCKETS, ROWS, append
@@ -125,6 +129,7 @@ def build(root: Path, seed: int) -> Specimen:
     store.replace(LEASE, lease.document("somebody", 1))
     _spark_checkpoint(made.home / _CHECKPOINT.folder)
     _replays(made)
+    _window_record(made)
     near.build(made.near, seed)
     return made
 
@@ -144,6 +149,22 @@ def _replays(made: Specimen) -> None:
         body = {"rows": 5 * task, "of": 10, "began_us": REPLAYED_US, "now_us": REPLAYED_US + 500_000}
         path = f"{folder}/{task}-of-{TASKS}.json"
         store.replace(path, document.encode(rebuild_progress.KIND, rebuild_progress.VERSION, body))
+
+
+def _window_record(made: Specimen) -> None:
+    """Of an aggregate, the one that `use_windows` asks about."""
+    write_record(aggregate_of(made), WindowRecord(REPLAYED_US, WindowOffset(3, 7, 500, None, 2, 100)))
+
+
+def aggregate_of(made: Specimen) -> WindowConfig:
+    window, settings = TimeWindow("tumbling", 10, 10), WindowSettings(0, 1)
+    rows, late = "app.t.rows", "app.t.late"
+    return WindowConfig(made.join.home, "app", "t.windows", rows, late, window, settings, (), (), 1)
+
+
+def use_windows(made: Specimen) -> Any:
+    """How an aggregate is doing."""
+    return read_record(aggregate_of(made))
 
 
 def _run_steps(made: Specimen, categories: tuple[Category, Category]) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
+from dovetail.log.category import Category
 from spark.application import Application
 from spark.batch import database, differences
 from spark.events import events, write_files
@@ -23,10 +22,10 @@ def test_windows_of_rows_that_an_earlier_run_has_taken_come_out(application: App
     write_files(rows, application.folder / "l", 1)
     application.run(PQL, "available-now")
     application.run(PQL, "drain")
-    ends = list(Path(application.home, "apps/app/ends").rglob("end-*.parquet"))
+    closed = Category.open(application.home, "app.t.windows")
+    commits = closed.next_commit()
     application.run(PQL, "drain")
-    again = list(Path(application.home, "apps/app/ends").rglob("end-*.parquet"))
-    assert len(again) == len(ends) == 1, "a drain without new rows moves no watermark"
+    assert closed.next_commit() == commits, "a drain without new rows closes nothing"
     db = database(l=rows, found=application.files("out"))
     expected = """
         SELECT time_bucket(INTERVAL 10 MINUTE, eventtime), count(*) FROM l

@@ -75,7 +75,7 @@ def gather(
             np.concatenate([emitted.right, _no_rows(emitted.left_alone), emitted.right_alone])
         ),
     }
-    for batch in _batches(rows, places):
+    for batch in batches_of(rows, places):
         arrays = []
         for column, field in zip(config.columns, schema, strict=True):
             if column.side == "window":
@@ -115,7 +115,7 @@ def neighbours_together(emitted: Emitted, left: Rows) -> Emitted:
     )
 
 
-def _batches(rows: dict[Side, Rows], places: dict[Side, Places]) -> Iterator[dict[Side, Batch]]:
+def batches_of(rows: dict[Side, Rows], places: dict[Side, Places]) -> Iterator[dict[Side, Batch]]:
     """As many rows at a time as fit into memory together with their blocks."""
     total = len(places["left"].at)
     row_bytes = sum(side.row_bytes for side in rows.values())

@@ -37,6 +37,7 @@ from dovetail.plan.physical import (
     ScribeSource,
     SlicerStage,
     Stage,
+    WindowStage,
 )
 from dovetail.plan.projection import plain_projection
 from dovetail.plan.shared import joins_of, reserve
@@ -189,6 +190,7 @@ class Runner(ABC):
 
     def renaming(self) -> dict[str, str]:
         """Output column -> column of what the stage reads."""
+        assert not isinstance(self.stage, WindowStage)
         found = plain_projection(self.stage)
         if found is None and not (self.graph.raw and isinstance(self.stage, JoinStage)):
             raise _needs_spark(self.stage.name, "an expression, a filter or an aggregate")
@@ -213,7 +215,7 @@ class SlicerRunner(Runner):
         if len(self.stage.inputs) != 1:
             raise _needs_spark(self.stage.name, "a union of several inputs")
         start, stop = self.last or self._first(), self._stop()
-        if final and stop == 0 and not self.journal.ends:
+        if final and stop == 0 and not self.journal.ends and not self.graph.raw:
             raise InputError(
                 "an input has no rows, so the types of its columns are not known",
                 where=f"input table {self._input.name}",
@@ -321,6 +323,25 @@ class JoinRunner(Runner):
         return self._made
 
     _made: JoinDriver | None = None
+
+
+class AggregateRunner(Runner):
+    """Aggregates need Spark. With `raw` they are left out, and so is what reads them."""
+
+    stage: WindowStage
+
+    def next_end(self, *, final: bool, **limits: Any) -> None:
+        if not self.graph.raw:
+            raise _needs_spark(self.stage.table, "an aggregate")
+
+    def rows(self, start: Any, end: Any) -> pa.Table:
+        raise AssertionError("it plans no batch")
+
+    def promise(self, end: Any) -> Promise | None:
+        return None
+
+    def settled(self, end: Any) -> None:
+        pass
 
 
 def _runner(graph: Graph, stage: Stage, journal: Journal) -> Runner:

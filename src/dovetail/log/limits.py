@@ -26,10 +26,10 @@ Role = Literal["input", "side", "view", "output", "invalid", "rejects"]
 """Who writes a category, and what for.
 
     input     people, with `dovetail log append`
-    side      a slicer: one side of a join, of which the join says what it still needs
-    view      a join or a slicer after it: `<application>.<view>`, for the next stage
+    side      a slicer: one side of a join or the rows of an aggregate, which says what it still needs
+    view      a join, or an aggregate's closed windows: `<application>.<view>`, for the next stage
     output    an application, by `SCRIBE("name")`
-    invalid   a slicer: rows whose event time is not believed
+    invalid   rows kept aside: those whose event time is not believed, or that came after their window
     rejects   a slicer: rows that could not be read
 """
 ROLES: tuple[Role, ...] = get_args(Role)
@@ -47,7 +47,9 @@ _WEEK_US, _GB = 7 * 86_400_000_000, 10**9
 
 DEFAULTS: dict[Role, Limits] = {
     "input": Limits(None, None),
-    "side": Limits(None, None),  # the join that reads it says what may go, whenever a step is done
+    "side": Limits(
+        None, None
+    ),  # the join or aggregate that reads it says what may go, whenever a step is done
     "view": Limits(_WEEK_US, 100 * _GB),
     "output": Limits(_WEEK_US, 100 * _GB),
     "invalid": Limits(_WEEK_US, 10 * _GB),

@@ -21,6 +21,7 @@ _TUNING = {
     "history_us",
     "idle_timeout_us",
     "promises",
+    "inherits",
     "left_inherits",
     "right_inherits",
     "confirmed_by",

@@ -1,7 +1,7 @@
 """Rewritten program -> physical plan. The rules have put every expression in its place; this makes stages.
 
 A stage ends in a CREATE TABLE. It has the plain views that the table reads, in order, and below them either
-input tables (a slicer stage) or one join view (a join stage).
+input tables (a slicer stage) or one join view (a join stage). An aggregate is a stage of its own.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ from sqlglot import exp
 from dovetail.errors import PlanError
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_kind import IntervalJoin, JoinKind, ThetaJoin, WindowedJoin
+from dovetail.model.validity import Validity
+from dovetail.model.window_config import WindowSettings
 from dovetail.model.window_join import LONGEST_SESSION_US
+from dovetail.plan.aggregates import read_window, window_call
 from dovetail.plan.consumers import unread
 from dovetail.plan.dialect import spark_sql
-from dovetail.plan.functions import arguments, function_name
-from dovetail.plan.interval_literal import NotAnInterval, interval_us, text_us
+from dovetail.plan.functions import function_name
 from dovetail.plan.joins.condition import JoinView, read_join
-from dovetail.plan.joins.options import BUCKETS, MAX_DELAY_US
+from dovetail.plan.joins.options import BUCKETS, CONFIRMED_BY, MAX_DELAY_US, MAX_STEP_ROWS
 from dovetail.plan.joins.picks import picked_expression
 from dovetail.plan.joins.theta import theta_of
 from dovetail.plan.joins.windows import reads_bounds
@@ -39,14 +41,13 @@ from dovetail.plan.physical import (
     ScribeSource,
     SlicerStage,
     Stage,
-    Watermark,
+    WindowStage,
 )
 from dovetail.plan.problems import Problems
 from dovetail.plan.promises import with_promises
-from dovetail.plan.rules.lift_windows import window_call
 from dovetail.plan.scope import environment_of, output_names, relation_types
 from dovetail.plan.statements import CreateInput, CreateTable, CreateView, Program, is_join, reads
-from dovetail.plan.types import is_timestamp
+from dovetail.plan.tree import column
 
 
 def build(program: Program) -> Plan:
@@ -89,15 +90,16 @@ def _stage(program: Program, table: CreateTable) -> Stage:
 
     gather(reads(table))
     output = _output(program, table)
-    select = spark_sql(table.query)
-    watermark = _watermark(program, table)
     if joins:
         stage = _join_stage(program, joins[0], output)
-        return replace(stage, views=tuple(views), select=select, watermark=watermark)
+        return replace(stage, views=tuple(views), select=spark_sql(table.query))
     name = table.name
     if isinstance(output, CategoryOutput):
         name = output.category.removeprefix(f"{program.application}.")
-    return SlicerStage(name, tuple(inputs), tuple(views), select, output, watermark)
+    call = window_call(table)
+    if call is not None:
+        return _window_stage(program, table, call, name, inputs[0], output)
+    return SlicerStage(name, tuple(inputs), tuple(views), spark_sql(table.query), output)
 
 
 def input_table(table: CreateInput) -> InputTable:
@@ -110,7 +112,7 @@ def _output(program: Program, table: CreateTable) -> Output:
         category = str(storage.category)
         if category.startswith(f"{program.application}."):
             keys = tuple(name for name in output_names(table.query) if name.startswith("_key_"))
-            timed = "_time" in output_names(table.query)
+            timed = "_time" in output_names(table.query) and window_call(table) is None
             return CategoryOutput(
                 category,
                 keys if storage.shard is not None else (),
@@ -185,38 +187,45 @@ def _spec(program: Program, join: JoinView) -> IntervalSpec:
         raise program.placed(error, join.view.span) from None
 
 
-def _watermark(program: Program, table: CreateTable) -> Watermark | None:
-    """Rows may be as late as the joins below can make them."""
-    call = window_call(table)
-    if call is None:
-        return None
-    time = arguments(call)[0]
-    assert isinstance(time, exp.Column)
-    type_ = relation_types(program).get((time.table.lower(), time.name.lower()))
-    if type_ is not None and not is_timestamp(type_):
-        raise program.plan_error(
-            f"the time of window(...) is {type_}",
-            time,
-            expected="a TIMESTAMP",
-            hint=f"for seconds since 1970 write window(timestamp_seconds({time.name}), ...)",
-        )
-    delay = sum(_delay(program, join) for join in _joins_below(program, table))
-    return Watermark(time.table, time.name, delay or MAX_DELAY_US, _reach_us(program, call))
+def _window_stage(
+    program: Program, table: CreateTable, call: exp.Expr, name: str, rows: InputTable, output: Output
+) -> WindowStage:
+    """The query sees the window as a column, a struct as Spark's."""
+    assert isinstance(rows.source, ScribeSource)
+    bounds = str(function_name(call))
+    query = table.query.transform(lambda node: column(bounds) if node == call else node)
+    carried = [c for c in rows.columns if c.name not in ("_time", "_hash")]
+    return WindowStage(
+        name=name,
+        rows=rows.source.category,
+        window=read_window(program, call),
+        settings=_window_settings(program, table),
+        keys=tuple(c.name for c in carried if c.name.startswith("_key_")),
+        source_name=rows.name,
+        window_name=bounds,
+        columns=tuple(c for c in carried if not c.name.startswith("_key_")),
+        select=spark_sql(query),
+        output=output,
+    )
 
 
-def _reach_us(program: Program, call: exp.Expr) -> int:
-    """The length of `window(time, length)`, the gap of `session_window(time, gap)`."""
-    length = arguments(call)[1:2]
-    if not length:
-        raise program.error("the time window has no length", call, expected="window(time, '1 hour')")
-    try:
-        return text_us(str(length[0].this)) if isinstance(length[0], exp.Literal) else interval_us(length[0])
-    except NotAnInterval as error:
-        raise program.error(
-            f"the length of the time window is not a fixed one: {error}",
-            length[0],
-            expected="such as '1 hour'",
-        ) from error
+def _window_settings(program: Program, table: CreateTable) -> WindowSettings:
+    """Rows may be as late as the joins below can make them, and an event time that one of them believes is
+    believed here."""
+    joins = _joins_below(program, table)
+    settings = [read_join(program, join).options.settings for join in joins]
+    believed = [each.validity for each in settings] or [Validity()]
+    horizons = [each.horizon_us for each in believed]
+    return WindowSettings(
+        max_delay_us=sum(_delay(program, join) for join in joins) or MAX_DELAY_US,
+        max_step_rows=max((each.max_step_rows for each in settings), default=MAX_STEP_ROWS),
+        estimate=next((each.estimate for each in settings if each.estimate is not None), None),
+        confirmed_by=max((each.confirmed_by for each in settings), default=CONFIRMED_BY),
+        validity=Validity(
+            None if None in horizons else max(each for each in horizons if each is not None),
+            max(each.max_ahead_us for each in believed),
+        ),
+    )
 
 
 def _joins_below(program: Program, statement: CreateTable | CreateView | CreateInput) -> list[CreateView]:
@@ -270,4 +279,6 @@ def written_category(stage: Stage) -> str | None:
 def read_categories(stage: Stage) -> set[str]:
     if isinstance(stage, JoinStage):
         return {stage.left, stage.right}
+    if isinstance(stage, WindowStage):
+        return {stage.rows}
     return {table.source.category for table in stage.inputs if isinstance(table.source, ScribeSource)}

@@ -1,4 +1,4 @@
-"""The configuration of a join operator, from the plan and the place it runs in."""
+"""The configuration of a join or an aggregate, from the plan and the place it runs in."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Literal
 
 from dovetail.model.join_config import Feed, JoinConfig, OutputColumn, state_path
 from dovetail.model.share import Side
-from dovetail.plan.physical import CategoryOutput, JoinColumn, JoinStage, Plan, ScribeSource
+from dovetail.model.window_config import WindowConfig
+from dovetail.plan.physical import CategoryOutput, JoinColumn, JoinStage, Plan, ScribeSource, WindowStage
 
 
 def join_config(
@@ -62,6 +63,26 @@ def _feeds(plan: Plan, stage: JoinStage) -> Iterator[Feed]:
                         state_path(plan.application, join.name),
                         join.settings.pacing is not None,
                     )
+
+
+def window_config(
+    plan: Plan, stage: WindowStage, home: str, *, tasks: int, drain: bool = False, gate: str | None = None
+) -> WindowConfig:
+    """The configuration of one aggregate of a plan."""
+    return WindowConfig(
+        home=home,
+        application=plan.application,
+        stage=stage.name,
+        rows=stage.rows,
+        late=stage.late,
+        window=stage.window,
+        settings=stage.settings,
+        keys=stage.keys,
+        columns=tuple(column.name for column in stage.columns),
+        tasks=tasks,
+        drain=drain,
+        gate=gate,
+    )
 
 
 def _side_of(column: JoinColumn) -> Literal["left", "right", "window"]:

@@ -18,10 +18,12 @@ from dovetail.model.join_kind import IntervalJoin, JoinKind, ThetaJoin, Windowed
 from dovetail.model.join_settings import JoinSettings
 from dovetail.model.promise import PromisedColumn
 from dovetail.model.theta import Constant, Operand, Operation
+from dovetail.model.time_window import TimeWindow
+from dovetail.model.window_config import WindowSettings
 from dovetail.plan.plan_json import decode, encode
 
 PLAN_VERSION = 3
-"""Before version 3 a category in the log did not say how long it keeps rows."""
+"""Before version 3 a category in the log did not say how long it keeps rows; aggregates had a watermark."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +67,9 @@ class Relation:
 
 @dataclass(frozen=True)
 class CategoryOutput:
-    """An intermediate category. With a time: a side of a join, sharded by its keys if it has any; without: a
-    join. `promises`: the columns of which its commits say what is still to come."""
+    """An intermediate category. With a time: a side of a join, sharded by its keys if it has any, or the rows
+    of an aggregate; without: a join, or closed windows. `promises`: the columns of which its commits say what
+    is still to come."""
 
     category: str
     keys: tuple[str, ...]
@@ -111,19 +114,6 @@ Output = CategoryOutput | Sink
 
 
 @dataclass(frozen=True)
-class Watermark:
-    """Put on `column` of the relation named `relation`, which is then registered again under its name.
-
-    `window_us` is how far a time window reaches beyond the last row in it: its length, or a session's gap.
-    """
-
-    relation: str
-    column: str
-    delay_us: int
-    window_us: int
-
-
-@dataclass(frozen=True)
 class SlicerStage:
     """Reads inputs, evaluates, writes. A join's side yields `_key_0`.., `_time` and payload columns."""
 
@@ -132,7 +122,6 @@ class SlicerStage:
     views: tuple[Relation, ...]
     select: str
     output: Output
-    watermark: Watermark | None = None
 
 
 @dataclass(frozen=True)
@@ -160,14 +149,41 @@ class JoinStage:
     views: tuple[Relation, ...]
     select: str
     output: Output
-    watermark: Watermark | None = None
 
     @property
     def spec(self) -> IntervalSpec:
         return self.join_kind.spec
 
 
-Stage = SlicerStage | JoinStage
+@dataclass(frozen=True)
+class WindowStage:
+    """Aggregates the rows of a category when their time windows close. `columns` are those that the query
+    reads. It sees them under `source_name`, with one more column `window_name`: the struct of the window's
+    start and end. `keys`: the columns whose equal values make a session."""
+
+    name: str
+    rows: str
+    window: TimeWindow
+    settings: WindowSettings
+    keys: tuple[str, ...]
+    source_name: str
+    window_name: str
+    columns: tuple[Column, ...]
+    select: str
+    output: Output
+
+    @property
+    def table(self) -> str:
+        """The table that it makes, as the query calls it."""
+        return self.rows.partition(".")[2].removesuffix(".rows")
+
+    @property
+    def late(self) -> str:
+        """The category of rows that came after their window had closed."""
+        return f"{self.rows.removesuffix('.rows')}.late"
+
+
+Stage = SlicerStage | JoinStage | WindowStage
 
 
 @dataclass(frozen=True)
@@ -184,6 +200,10 @@ class Plan:
     def slicers(self) -> tuple[SlicerStage, ...]:
         return tuple(stage for stage in self.stages if isinstance(stage, SlicerStage))
 
+    @property
+    def windows(self) -> tuple[WindowStage, ...]:
+        return tuple(stage for stage in self.stages if isinstance(stage, WindowStage))
+
     def to_json(self) -> dict[str, Any]:
         return {"version": PLAN_VERSION, **encode(self, _KINDS)}
 
@@ -191,9 +211,9 @@ class Plan:
     def from_json(cls, data: Any) -> Plan:
         version = data.get("version") if isinstance(data, dict) else None
         if version == 1:
-            data, version = _from_version_1(data), PLAN_VERSION
-        elif version == 2:
-            version = PLAN_VERSION
+            data, version = _from_version_1(data), 2
+        if version == 2:
+            data, version = _from_version_2(data), PLAN_VERSION
         if version != PLAN_VERSION:
             raise UnknownVersion(
                 f"a plan of version {version!r} cannot be read",
@@ -225,6 +245,7 @@ _KINDS: dict[str, type] = {
         NoopSink,
         SlicerStage,
         JoinStage,
+        WindowStage,
         IntervalJoin,
         WindowedJoin,
         ThetaJoin,
@@ -246,7 +267,14 @@ def _from_version_1(data: dict[str, Any]) -> dict[str, Any]:
             stage["join_kind"] = {"kind": "ThetaJoin", "spec": spec, "theta": theta}
         else:
             stage["join_kind"] = {"kind": "IntervalJoin", "spec": spec}
-    return {**data, "version": PLAN_VERSION, "stages": stages}
+    return {**data, "version": 2, "stages": stages}
+
+
+def _from_version_2(data: dict[str, Any]) -> dict[str, Any]:
+    """Until version 3 stages had a watermark, which Spark aggregated by. A plan with one is another plan
+    now."""
+    kept = [{name: part for name, part in s.items() if name != "watermark"} for s in data.get("stages", ())]
+    return {**data, "version": PLAN_VERSION, "stages": kept}
 
 
 def rejects_category(application: str, table: str) -> str:

@@ -14,8 +14,6 @@ from dovetail.plan.physical import JoinStage, SlicerStage
 def plain_projection(stage: SlicerStage | JoinStage) -> dict[str, str] | None:
     """Output column -> input column, in output order; None if anything is computed, filtered or combined. The
     input of a join stage is the join's source."""
-    if stage.watermark is not None:
-        return None
     if isinstance(stage, JoinStage):
         source, columns = stage.source_name, [column.name for column in stage.columns]
     elif len(stage.inputs) == 1:

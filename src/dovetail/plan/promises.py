@@ -1,7 +1,8 @@
 """Which stage passes stream time on, and how: the columns that each stage can promise something about.
 
-A join knows its two stream times, and so what its output's times cannot be below any more. A slicer knows
-what the categories that it reads promise. What a column has to do with these origins is in the SQL between:
+A join knows its two stream times, and so what its output's times cannot be below any more. An aggregate knows
+which windows have closed. A slicer knows what the categories that it reads promise. What a column has to do
+with these origins is in the SQL between:
 
     a column that is passed on, plus or minus an interval, date_trunc, CAST    one origin, shifted
     COALESCE, LEAST, GREATEST, IF, CASE, UNION ALL                             one of several
@@ -36,9 +37,11 @@ from dovetail.plan.physical import (
     ScribeSource,
     SlicerStage,
     Stage,
+    WindowStage,
 )
 
 SIDE_TIME = "_time"
+WINDOW_START, WINDOW_END = "window_start", "window_end"
 
 
 class Branch(NamedTuple):
@@ -84,10 +87,13 @@ def with_promises(plan: Plan) -> Plan:
     stages: list[Stage] = []
     for planned in plan.stages:
         stage: Stage
-        if isinstance(planned, JoinStage):
-            stage, made = inheriting(planned, stages), _of_join(planned, written)
-        else:
-            stage, made = planned, _of_slicer(planned, written)
+        match planned:
+            case JoinStage():
+                stage, made = inheriting(planned, stages), _of_join(planned, written)
+            case WindowStage():
+                stage, made = _following(planned, stages), _of_windows(planned)
+            case SlicerStage():
+                stage, made = planned, _of_slicer(planned, written)
         output = stage.output
         if isinstance(output, CategoryOutput | ScribeSink):
             written[output.category] = made
@@ -110,13 +116,23 @@ def _terms(form: Form) -> tuple[TimeTerm, ...]:
     return tuple(TimeTerm(origin, low_us) for origin, low_us in lows.items())
 
 
-def inheriting(stage: JoinStage, before: Sequence[Stage]) -> JoinStage:
-    """A side inherits its time only from an input that can promise any."""
-    able = {
+def _able(before: Sequence[Stage]) -> set[str]:
+    """The categories whose commits can promise something about the time of their rows."""
+    return {
         output.category
         for output in (other.output for other in before)
         if isinstance(output, CategoryOutput) and any(one.name == SIDE_TIME for one in output.promises)
     }
+
+
+def _following(stage: WindowStage, before: Sequence[Stage]) -> WindowStage:
+    """An aggregate goes by what its rows are promised, if they can be."""
+    return replace(stage, settings=replace(stage.settings, inherits=stage.rows in _able(before)))
+
+
+def inheriting(stage: JoinStage, before: Sequence[Stage]) -> JoinStage:
+    """A side inherits its time only from an input that can promise any."""
+    able = _able(before)
     settings = replace(
         stage.settings,
         left_inherits=stage.settings.left_inherits and stage.left in able,
@@ -178,6 +194,30 @@ def _of_slicer(stage: SlicerStage, written: Mapping[str, _Written]) -> _Written:
     return _Written(_through(stage, known), distance, promising)
 
 
+def _of_windows(stage: WindowStage) -> _Written:
+    """Origins are the bounds of the windows that are still to close."""
+    query = _parsed(stage.select)
+    bounds = {"start": WINDOW_START, "end": WINDOW_END}
+    columns: dict[str, Form] = {}
+    for item in query.expressions if isinstance(query, exp.Select) else ():
+        path = [part.name.lower() for part in item.unalias().find_all(exp.Identifier)]
+        inner = item.unalias()
+        if isinstance(inner, exp.Column | exp.Dot) and stage.window_name.lower() in path:
+            bound = bounds.get(inner.name.lower())
+            if bound is not None:
+                columns[item.alias_or_name.lower()] = (Branch(bound, 0, 0),)
+    length_us = None if stage.window.is_session else stage.window.length_us
+
+    def distance(one: str, other: str) -> int | None:
+        if one == other:
+            return 0
+        if length_us is None:
+            return 0 if one == WINDOW_END else None
+        return length_us if one == WINDOW_END else -length_us
+
+    return _Written(columns, distance, frozenset(bounds.values()))
+
+
 def origin_column(stage: SlicerStage, origin: str) -> tuple[str, str]:
     """The category and column that an origin of a slicer stands for."""
     name, column = origin.split(".", 1)
@@ -186,9 +226,9 @@ def origin_column(stage: SlicerStage, origin: str) -> tuple[str, str]:
     return source.category, column
 
 
-def _through(stage: Stage, known: Mapping[str, Columns]) -> Columns:
+def _through(stage: SlicerStage | JoinStage, known: Mapping[str, Columns]) -> Columns:
     """What is known of a stage's output, given what is known of the relations that its SQL begins with."""
-    if stage.watermark is not None or not stage.select:
+    if not stage.select:
         return {}
     relations = dict(known)
     for view in (*stage.views, Relation("", stage.select)):

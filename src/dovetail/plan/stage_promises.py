@@ -13,8 +13,9 @@ from dovetail.model.join_kind import promised_times
 from dovetail.model.join_settings import JoinSettings
 from dovetail.model.offset import NEVER, JoinOffset
 from dovetail.model.promise import Promise, PromisedColumn, promised
-from dovetail.plan.physical import CategoryOutput, JoinStage, ScribeSink, SlicerStage, Stage
-from dovetail.plan.promises import origin_column
+from dovetail.model.window_offset import WindowOffset
+from dovetail.plan.physical import CategoryOutput, JoinStage, ScribeSink, SlicerStage, Stage, WindowStage
+from dovetail.plan.promises import WINDOW_END, WINDOW_START, origin_column
 
 
 def promised_columns(stage: Stage) -> tuple[PromisedColumn, ...]:
@@ -30,6 +31,16 @@ def after_join(stage: JoinStage, end: JoinOffset) -> Promise | None:
         return None
     origins = {"left": times[0], "right": times[1]}
     return promised(promised_columns(stage), origins, time_words(stage.settings))
+
+
+def after_windows(stage: WindowStage, end: WindowOffset) -> Promise | None:
+    """What holds once an aggregate's step that ends here is out: each window still to come ends later. A
+    session may have begun at any time before."""
+    time_us = end.begun().time
+    origins: dict[str, int | None] = {WINDOW_END: time_us, WINDOW_START: None}
+    if not stage.window.is_session:
+        origins[WINDOW_START] = time_us if time_us == NEVER else time_us - stage.window.length_us
+    return promised(promised_columns(stage), origins, "inherited" if stage.settings.inherits else "fixed")
 
 
 def after_commits(stage: SlicerStage, home: str, read_to: Mapping[str, int]) -> Promise | None:

@@ -18,7 +18,7 @@ from dovetail.plan.dialect import deep_trees
 from dovetail.plan.physical import Plan
 from dovetail.plan.problems import ProblemsFound
 from dovetail.plan.rules import RULES
-from dovetail.plan.rules.split_joins import split_joins
+from dovetail.plan.rules.split_windows import split_windows
 from dovetail.plan.statements import CreateTable, Program, reads
 from dovetail.pql.compile import SourceSchemas, before_rule, with_source_types
 from dovetail.pql.parser import parse_all
@@ -72,7 +72,7 @@ def _check(text: str, name: str, source_schemas: SourceSchemas | None) -> Report
     lost = bool(parsed.broken)
     before_split = program
     for rule in RULES:
-        before_split = program if rule is split_joins else before_split
+        before_split = program if rule is split_windows else before_split  # the first that splits
         while True:
             try:
                 program = rule(before_rule(rule, program))
@@ -84,7 +84,6 @@ def _check(text: str, name: str, source_schemas: SourceSchemas | None) -> Report
                     break
                 lost = True
                 program = without(program, at_fault)
-                before_split = program if rule is split_joins else before_split
     plan = None
     if not errors or any(isinstance(statement, CreateTable) for statement in program):
         try:

@@ -6,8 +6,10 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from dovetail.model.join_kind import WindowedJoin
+from dovetail.plan.aggregates import time_window_words
 from dovetail.plan.delays import JoinDelays, delays
 from dovetail.plan.dialect import pql_sql
+from dovetail.plan.interval_literal import words
 from dovetail.plan.joins.bands import bands_in
 from dovetail.plan.joins.condition import JoinView, read_join
 from dovetail.plan.joins.expressions import is_compiled, is_evaluated
@@ -23,9 +25,9 @@ from dovetail.plan.joins.words import (
     window_words,
     windows_words,
 )
-from dovetail.plan.physical import Column, JoinStage, Plan, ScribeSource
+from dovetail.plan.physical import Column, JoinStage, Plan, ScribeSource, WindowStage
 from dovetail.plan.scope import environment_of, relation_types, tables
-from dovetail.plan.statements import CreateInput, CreateTable, CreateView, Program, Storage, is_join
+from dovetail.plan.statements import CreateInput, CreateTable, CreateView, Program, Storage, is_join, reads
 from dovetail.plan.tree import as_written, relation_as_written, table_as_written
 
 
@@ -73,6 +75,16 @@ def _called(relation: str, alias: str) -> str:
 
 
 @dataclass(frozen=True)
+class PlannedAggregate:
+    """`max_delay_us`: how late rows may be; None where stream time is estimated."""
+
+    name: str
+    reads: str
+    window: str
+    max_delay_us: int | None
+
+
+@dataclass(frozen=True)
 class OutputSummary:
     name: str
     writes: str
@@ -84,6 +96,7 @@ class Summary:
     inputs: tuple[InputSummary, ...]
     joins: tuple[PlannedJoin, ...]
     outputs: tuple[OutputSummary, ...]
+    aggregates: tuple[PlannedAggregate, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -96,6 +109,10 @@ class Summary:
         for join in self.joins:
             first, *rest = join.lines()
             lines.extend([f"join         {first}", *(f"             {line}" for line in rest)])
+        for aggregate in self.aggregates:
+            lines.append(f"aggregate    {aggregate.name}: {aggregate.window} of {aggregate.reads}")
+            if aggregate.max_delay_us is not None:
+                lines.append(f"             rows may be {words(aggregate.max_delay_us)} late")
         lines.extend(f"output       {output.name}: {output.writes}" for output in self.outputs)
         return lines
 
@@ -119,7 +136,16 @@ def summarise(program: Program, plan: Plan) -> Summary:
         outputs=tuple(
             OutputSummary(s.name, _storage(s.storage)) for s in program if isinstance(s, CreateTable)
         ),
+        aggregates=tuple(_aggregate(program, stage) for stage in plan.windows),
     )
+
+
+def _aggregate(program: Program, stage: WindowStage) -> PlannedAggregate:
+    table = program.get(stage.table)
+    assert table is not None
+    settings = stage.settings
+    delay_us = settings.max_delay_us if settings.estimate is None else None
+    return PlannedAggregate(stage.table, reads(table)[0], time_window_words(stage.window), delay_us)
 
 
 def _join(program: Program, view: CreateView, stage: JoinStage) -> PlannedJoin:

@@ -1,4 +1,4 @@
-"""How an application is doing: the measures of its joins, and advice from them."""
+"""How an application is doing: the measures of its joins and aggregates, and advice from them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from typing import Any
 
 from dovetail.engine.measure import JoinMeasure, measure
 from dovetail.engine.step_log import StepLog
+from dovetail.engine.window_measure import WindowMeasure, measure_windows
 from dovetail.joins.windowed.advance import JOINED_BY
 from dovetail.log.category import Category, list_categories
 from dovetail.model.join_kind import JoinKind, WindowedJoin
 from dovetail.model.window_join import WindowJoin
 from dovetail.plan.application_file import read_application
-from dovetail.plan.configure import join_config
+from dovetail.plan.build import written_category
+from dovetail.plan.configure import join_config, window_config
 from dovetail.plan.joins.words import emit_words
-from dovetail.plan.physical import JoinStage, Plan, rejects_category, vanished_category
+from dovetail.plan.physical import JoinStage, Plan, WindowStage, rejects_category, vanished_category
 from dovetail.service.advice import Advice, Bound, Distances, advise, distances
 from dovetail.service.words.status_words import age_words, waiting_words
 
@@ -87,6 +89,7 @@ class Measured:
     rejected: dict[str, int]
     vanished: dict[str, int]
     running: bool | None = None
+    aggregates: tuple[WindowMeasure, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -94,6 +97,7 @@ class Measured:
             "running": self.running,
             "measured_at_us": self.measured_at_us,
             "joins": [join.to_json() for join in self.joins],
+            "aggregates": [asdict(aggregate) for aggregate in self.aggregates],
             "rejected": self.rejected,
             "vanished": self.vanished,
         }
@@ -111,7 +115,14 @@ def measured_plan(home: str, plan: Plan) -> Measured:
     now_us = time.time_ns() // 1000
     joins = tuple(_join(home, plan, stage, now_us) for stage in plan.joins)
     rejected, vanished = (_kept_aside(home, plan, named) for named in (rejects_category, vanished_category))
-    return Measured(plan.application, now_us, joins, rejected, vanished)
+    aggregates = tuple(_aggregate(home, plan, stage, now_us) for stage in plan.windows)
+    return Measured(plan.application, now_us, joins, rejected, vanished, aggregates=aggregates)
+
+
+def _aggregate(home: str, plan: Plan, stage: WindowStage, now_us: int) -> WindowMeasure:
+    output = written_category(stage)
+    assert output is not None
+    return measure_windows(window_config(plan, stage, home, tasks=1), stage.table, output, now_us)
 
 
 def _join(home: str, plan: Plan, stage: JoinStage, now_us: int) -> MeasuredJoin:

@@ -78,6 +78,15 @@ JOIN: tuple[_Row, ...] = (
     _Row("windows", "totals.windows", True, "Windows joined when they closed."),
     _Row("index_bytes", "totals.index_bytes", False, "Size of the join's index."),
 )
+AGGREGATE: tuple[_Row, ...] = (
+    _Row("rows", "rows", True, "Rows that were written to be aggregated."),
+    _Row("open_rows", "open_rows", False, "Rows in windows that are still open, about."),
+    _Row("late_rows", "late", True, "Rows that came after their window had closed, for each such window."),
+    _Row("invalid_rows", "invalid", True, "Rows without a valid event time."),
+    _Row("results", "results", True, "Rows of the result."),
+    _Row("time_seconds", "time_us", False, "Stream time, since 1970."),
+    _Row("delay_seconds", "behind_us", False, "Stream time behind the clock."),
+)
 
 
 def _key_shares(found: Measured) -> Iterator[tuple[list[str], float]]:
@@ -124,7 +133,7 @@ def _emits(found: Measured) -> Iterator[tuple[list[str], float]]:
             yield [join.measure.name, emit, because], 1
 
 
-STREAM_LABELS, JOIN_LABELS = ("join", "side"), ("join",)
+STREAM_LABELS, JOIN_LABELS, AGGREGATE_LABELS = ("join", "side"), ("join",), ("table",)
 OTHERS: tuple[_Series, ...] = (
     _Series(
         "stream_key_ratio",
@@ -195,6 +204,11 @@ def families(found: Measured) -> Iterator[Metric]:
         for join in joins:
             _add(family, [found.application, join.name], row.value(join))
         yield family
+    for row in AGGREGATE:
+        family = _family(f"aggregate_{row.name}", row, AGGREGATE_LABELS)
+        for aggregate in found.aggregates:
+            _add(family, [found.application, aggregate.name], row.value(aggregate))
+        yield family
     for series in OTHERS:
         family = _family(series.name, series, series.labels)
         for labels, value in series.samples(found):
@@ -226,6 +240,8 @@ def to_markdown() -> str:
     join = [_line(f"join_{row.name}", row) for row in JOIN]
     lines += _section("Of each stream of a join", f"Labels: {_code(STREAM_LABELS)} (left, right).", stream)
     lines += _section("Of each join", f"Label: {_code(JOIN_LABELS)}.", join)
+    aggregate = [_line(f"aggregate_{row.name}", row) for row in AGGREGATE]
+    lines += _section("Of each aggregate", f"Label: {_code(AGGREGATE_LABELS)}.", aggregate)
     others = [f"{_line(series.name, series)} {_code(series.labels)} |" for series in OTHERS]
     lines += _section("With labels of their own", "", others, "labels |")
     return "\n".join(lines) + "\n"

@@ -20,7 +20,6 @@ from dovetail.slicing.direct import DirectSlice, direct_slice
 from dovetail.slicing.input_files import input_files, is_local, is_on_s3, plain_place
 from dovetail.slicing.parquet_files import check_files, parquet_schema
 from dovetail.slicing.placement import Placement
-from dovetail.spark.aggregate_end import ends_folder
 from dovetail.spark.batch_files import files_of_batch, last_planned
 from dovetail.spark.batch_promises import PromiseOf, promises_of
 from dovetail.spark.building import BuiltStage
@@ -71,7 +70,7 @@ def appender(
 
         if batch <= planned_before and is_appended(category, producer, batch):
             return  # its files were read: whoever removes them now removes no row
-        by_table = files_by_table(tables, files_of_batch(checkpoint, batch), checkpoint)
+        by_table = files_by_table(tables, files_of_batch(checkpoint, batch))
         written = write(rows, batch, [file for files in by_table.values() for file in files])
         # Only now: one that went while it was read may be read in part.
         for table, files in by_table.items():
@@ -134,19 +133,15 @@ def _file_tables(built: BuiltStage) -> list[InputTable]:
     ]
 
 
-def files_by_table(
-    tables: Sequence[InputTable], files: Sequence[str], checkpoint: Checkpoint
-) -> dict[str, list[str]]:
+def files_by_table(tables: Sequence[InputTable], files: Sequence[str]) -> dict[str, list[str]]:
     """The files of each table, in their order. A file is the table's whose path it is at or below. However a
-    path is written, no file is left out: what fits no table is the first one's, except for end rows."""
+    path is written, no file is left out: what fits no table is the first one's."""
     places = {table.name: _place(table) for table in tables}
     found: dict[str, list[str]] = {table.name: [] for table in tables}
-    ends = f"/{ends_folder(checkpoint.application, checkpoint.query)}/"
     for file in files:
         path = plain_place(file)
         owner = next((name for name, place in places.items() if f"{path}/".startswith(place)), None)
-        if owner is not None or ends not in path:
-            found[owner or tables[0].name].append(file)
+        found[owner or tables[0].name].append(file)
     return found
 
 

@@ -15,8 +15,9 @@ from typing import Any
 from dovetail.model import json_values
 from dovetail.model.offset import JoinOffset
 from dovetail.model.promise import Promise
-from dovetail.plan.physical import JoinStage
-from dovetail.plan.stage_promises import after_commits, after_join, promised_columns
+from dovetail.model.window_offset import WindowOffset
+from dovetail.plan.physical import JoinStage, WindowStage
+from dovetail.plan.stage_promises import after_commits, after_join, after_windows, promised_columns
 from dovetail.spark.batch_files import checkpoint_lines, damaged
 from dovetail.spark.building import BuiltStage
 from dovetail.spark.checkpoints import Checkpoint
@@ -35,6 +36,8 @@ def promises_of(built: BuiltStage, checkpoint: Checkpoint) -> PromiseOf | None:
         ends = _ends(checkpoint, batch)
         if isinstance(stage, JoinStage):
             return after_join(stage, JoinOffset.from_json(ends[0]))
+        if isinstance(stage, WindowStage):
+            return after_windows(stage, WindowOffset.from_json(ends[0]))
         if upstream is not None:
             # A DataFrame may be of several joins. Their offsets do not say whose they are.
             joins = [end for end in ends if "left_time" in end]

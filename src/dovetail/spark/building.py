@@ -20,7 +20,7 @@ from dovetail.log.category import Category
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.join_kind import ThetaJoin
 from dovetail.model.validity import Validity
-from dovetail.plan.configure import join_config
+from dovetail.plan.configure import join_config, window_config
 from dovetail.plan.physical import (
     CategoryOutput,
     FilesSource,
@@ -31,16 +31,17 @@ from dovetail.plan.physical import (
     ScribeSource,
     SlicerStage,
     Stage,
-    Watermark,
+    WindowStage,
 )
 from dovetail.plan.projection import plain_projection
 from dovetail.plan.shared import reserve
-from dovetail.spark.aggregate_end import with_watermark
+from dovetail.spark.aggregation import Aggregation, source_schema
 from dovetail.spark.arrow_types import spark_schema
 from dovetail.spark.inputs import read_input, read_rejects
 from dovetail.spark.join_source import JoinSource
 from dovetail.spark.own_source import own_source
 from dovetail.spark.slicer import common_type, make_category, require_time, sliced
+from dovetail.spark.window_source import WindowSource
 
 
 @dataclass
@@ -54,8 +55,10 @@ class BuiltStage:
     stage: Stage
     join: JoinConfig | None = None
     rejects: dict[str, DataFrame] | None = None
-    validity: Validity | None = None  # of a join's side: which event times are believed
+    validity: Validity | None = None  # of rows with a time: which event times are believed
     upstream: JoinStage | None = None  # of a DataFrame's rows: the join that their time comes from
+    aggregation: Aggregation | None = None  # of the rows of each micro-batch
+    result: DataFrame | None = None  # no rows, in the columns of the aggregation
 
     @property
     def sinks(self) -> bool:
@@ -66,7 +69,14 @@ class BuiltStage:
     def starts_process(self) -> bool:
         """Its query reads a Python source: that starts a process of its own."""
         inputs = self.stage.inputs if isinstance(self.stage, SlicerStage) else ()
-        return self.join is not None or any(isinstance(table.source, ScribeSource) for table in inputs)
+        if self.waits:
+            return True
+        return any(isinstance(table.source, ScribeSource) for table in inputs)
+
+    @property
+    def waits(self) -> bool:
+        """Its source can be started early, and waits at its gate."""
+        return self.join is not None or self.aggregation is not None
 
 
 class Builder:
@@ -104,7 +114,13 @@ class Builder:
 
     def build_stage(self, stage: Stage) -> BuiltStage:
         try:
-            return self._keep(self._join(stage) if isinstance(stage, JoinStage) else self._slicer(stage))
+            match stage:
+                case JoinStage():
+                    return self._keep(self._join(stage))
+                case WindowStage():
+                    return self._keep(self._windows(stage))
+                case SlicerStage():
+                    return self._keep(self._slicer(stage))
         except (AnalysisException, ParseException) as error:
             raise PlanError(
                 f"Spark does not accept the query: {_first_sentence(error)}",
@@ -118,15 +134,19 @@ class Builder:
         self._keep(BuiltStage(stage.name, rows, stage.output, (), stage, upstream=upstream))
 
     def _keep(self, built: BuiltStage) -> BuiltStage:
-        """A stage that writes to a category gets it here. The sides of a join are sliced when both are there:
-        their keys need common types."""
+        """A stage that writes to a category gets it here. The rows of an aggregate are sliced at once, the
+        sides of a join when both are there: their keys need common types."""
         self._built[built.name] = built
         output = built.output
         if isinstance(output, CategoryOutput):
             self._writers[output.category] = built.name
             if output.time is None:
                 buckets = output.buckets if built.join is not None else 1
-                make_category(built.rows, self.home, output.category, buckets, output.compression, "view")
+                rows = built.rows if built.result is None else built.result
+                make_category(rows, self.home, output.category, buckets, output.compression, "view")
+            for aggregate in self.plan.windows:
+                if output.category == aggregate.rows:
+                    self._slice_rows(built, output, aggregate)
             for join in self.plan.joins:
                 sides = {join.left, join.right}
                 if output.category in sides and sides <= self._writers.keys():
@@ -146,7 +166,7 @@ class Builder:
                 rejects[table.name] = bad
             if not isinstance(table.source, FilesSource) and table.source.category in self._writers:
                 after.append(self._writers[table.source.category])
-        rows = self._select(stage.views, stage.select, stage.watermark, stage.name)
+        rows = self._select(stage.views, stage.select)
         return BuiltStage(stage.name, rows, stage.output, tuple(after), stage, rejects=rejects)
 
     def _join(self, stage: JoinStage) -> BuiltStage:
@@ -182,9 +202,44 @@ class Builder:
         )
         if picked is None:
             rows.createOrReplaceTempView(f"`{stage.source_name}`")
-            rows = self._select(stage.views, stage.select, stage.watermark, stage.name)
+            rows = self._select(stage.views, stage.select)
         after = (self._writers[stage.left], self._writers[stage.right])
         return BuiltStage(stage.name, rows, stage.output, after, stage, join=config)
+
+    def _windows(self, stage: WindowStage) -> BuiltStage:
+        config = window_config(
+            self.plan,
+            stage,
+            self.home,
+            tasks=self.tasks,
+            drain=self.drain,
+            gate=self.gates.path(stage.name) if self.gates else None,
+        )
+        category = Category.open(self.home, stage.rows)
+        schema = source_schema(stage, spark_schema(category.schema, category.name))
+        rows = (
+            self.spark.readStream.format(own_source(self.spark, WindowSource))
+            .schema(schema)
+            .option("config", config.to_json())
+            .load()
+        )
+        aggregation = Aggregation(stage, schema)
+        return BuiltStage(
+            stage.name,
+            rows,
+            stage.output,
+            (self._writers[stage.rows],),
+            stage,
+            aggregation=aggregation,
+            result=aggregation.of_nothing(self.spark),
+        )
+
+    def _slice_rows(self, built: BuiltStage, output: CategoryOutput, aggregate: WindowStage) -> None:
+        assert output.time is not None
+        require_time(built.rows, output.time, built.name)
+        built.rows = sliced(built.rows, (), output.time, ())
+        built.validity = aggregate.settings.validity
+        make_category(built.rows, self.home, output.category, output.buckets, output.compression, "side")
 
     def _slice_sides(self, join: JoinStage) -> None:
         """Both sides of a join with keys of common types, and their categories. A side that another join
@@ -222,14 +277,9 @@ class Builder:
             error.where = f"join {stage.name}"
             raise
 
-    def _select(
-        self, views: tuple[Relation, ...], select: str, watermark: Watermark | None, stage: str
-    ) -> DataFrame:
+    def _select(self, views: tuple[Relation, ...], select: str) -> DataFrame:
         for view in views:
-            rows = self.spark.sql(view.sql)
-            if watermark is not None and watermark.relation == view.name:
-                rows = with_watermark(self.spark, rows, watermark, self.home, self.plan.application, stage)
-            rows.createOrReplaceTempView(f"`{view.name}`")
+            self.spark.sql(view.sql).createOrReplaceTempView(f"`{view.name}`")
         return self.spark.sql(select)
 
 

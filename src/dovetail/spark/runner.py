@@ -22,7 +22,6 @@ from dovetail.engine.gates import Gates
 from dovetail.engine.live_index import index_root, sweep
 from dovetail.errors import DovetailError
 from dovetail.plan.physical import Plan
-from dovetail.spark.aggregate_end import unended_us, write_end_row
 from dovetail.spark.attempts import Attempts
 from dovetail.spark.building import Builder, BuiltStage
 from dovetail.spark.checkpoints import write_quickly
@@ -112,7 +111,7 @@ class Run:
         while waiting and not self.stop.is_set():
             wave = [stage for stage in waiting if set(stage.after) <= done]
             began = time.monotonic()
-            joining = any(stage.join for stage in wave)
+            joining = any(stage.waits for stage in wave)
             self.phase = ("draining" if self.mode == "drain" else "joining") if joining else "slicing"
             for stage in wave:
                 gates.open(stage.name)
@@ -122,35 +121,16 @@ class Run:
                 if stage.name not in self.queries:
                     self._start(stage)
             self._await(wave)
-            if self.mode == "drain":
-                self._end_aggregations(wave)
             taken = time.monotonic() - began
             self.phases_s[self.phase] = self.phases_s.get(self.phase, 0.0) + taken
             done |= {stage.name for stage in wave}
             waiting = [stage for stage in waiting if stage.name not in done]
 
     def _early(self, waiting: list[BuiltStage], soon: set[str]) -> list[BuiltStage]:
-        """Joins that come next, to wait at their gates: as many as leave room for others to start."""
-        joins = [stage for stage in waiting if stage.join and stage.name not in self.queries]
-        return [stage for stage in joins if set(stage.after) <= soon][: STARTING_AT_ONCE - 1]
-
-    def _end_aggregations(self, wave: list[BuiltStage]) -> None:
-        """Let the watermark of aggregating stages pass their last window, and run them once more."""
-        ending = []
-        for stage in wave:
-            watermark = stage.stage.watermark
-            if watermark is None:
-                continue
-            query = self.queries[stage.name][0]
-            newest_us = unended_us(query, self.home, self.plan.application, stage.name, watermark)
-            if newest_us is None:
-                continue
-            end_us = newest_us + watermark.delay_us + watermark.window_us + 1_000_000
-            write_end_row(self.home, self.plan.application, stage.name, end_us)
-            ending.append(stage)
-        for stage in ending:
-            self._start(stage)
-        self._await(ending)
+        """Joins and aggregates that come next, to wait at their gates: as many as leave room for others to
+        start."""
+        able = [stage for stage in waiting if stage.waits and stage.name not in self.queries]
+        return [stage for stage in able if set(stage.after) <= soon][: STARTING_AT_ONCE - 1]
 
     def _start(self, stage: BuiltStage) -> None:
         while self._processes_starting() >= STARTING_AT_ONCE and not self.stop.is_set():

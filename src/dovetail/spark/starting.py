@@ -24,6 +24,7 @@ from dovetail.plan.physical import (
     rejects_category,
 )
 from dovetail.slicing.placement import HASH, TIME, Placement
+from dovetail.spark.aggregation import Aggregation
 from dovetail.spark.append import Append, append_batch, appender
 from dovetail.spark.building import BuiltStage
 from dovetail.spark.checkpoints import Checkpoint
@@ -78,7 +79,7 @@ def _query(writer: DataStreamWriter, checkpoint: Checkpoint, name: str, mode: Mo
 def _writer(
     built: BuiltStage, home: str, application: str, checkpoint: Checkpoint, failures: Failures
 ) -> DataStreamWriter:
-    rows = built.rows
+    rows = built.rows if built.result is None else built.result
     producer = f"{application}.{built.name}"
     match built.output:
         case CategoryOutput(category=name, time=time):
@@ -87,8 +88,8 @@ def _writer(
                 Placement(HASH, TIME, built.validity) if time else Placement(None, _first_timestamp(rows))
             )
         case ScribeSink(name, shard, buckets, compression, keep_us, keep_bytes):
-            if shard:  # the hash stays with the rows: a reader can tell the bucket by it
-                rows = rows.select(F.xxhash64(F.expr(shard)).alias(HASH), "*")
+            if shard:
+                rows = _sharded(rows, shard)
                 buckets = buckets or SHARDED_BUCKETS
             category = make_category(rows, home, name, buckets or 1, compression, "output")
             keep(category, keep_us, keep_bytes)
@@ -100,7 +101,23 @@ def _writer(
         case NoopSink():
             return rows.writeStream.format("noop")
     append = appender(built, category, producer, placement, checkpoint)
+    if (aggregation := built.aggregation) is not None:
+        append = _aggregating(append, aggregation, getattr(built.output, "shard", None))
+        rows = built.rows
     return rows.writeStream.foreachBatch(_reporting(append, built.name, failures))
+
+
+def _sharded(rows: DataFrame, shard: str) -> DataFrame:
+    """With the hash that the bucket is chosen by. It stays with the rows: a reader can tell their bucket."""
+    return rows.select(F.xxhash64(F.expr(shard)).alias(HASH), "*")
+
+
+def _aggregating(append: Append, aggregation: Aggregation, shard: str | None) -> Append:
+    def run(rows: DataFrame, batch: int) -> None:
+        made = aggregation.over(rows)
+        append(_sharded(made, shard) if shard else made, batch)
+
+    return run
 
 
 def _reporting(append: Append, stage: str, failures: Failures) -> Append:

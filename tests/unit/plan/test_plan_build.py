@@ -11,6 +11,7 @@ import pytest
 from dovetail.errors import CorruptFile, PqlError, UnknownVersion
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.promise import PromisedColumn, TimeTerm
+from dovetail.model.time_window import TimeWindow
 from dovetail.plan.physical import (
     CategoryOutput,
     ConsoleSink,
@@ -23,7 +24,7 @@ from dovetail.plan.physical import (
     ScribeSink,
     ScribeSource,
     SlicerStage,
-    Watermark,
+    WindowStage,
 )
 from dovetail.pql.compile import compile_pql
 
@@ -185,37 +186,94 @@ def test_a_chain_of_joins_stands_in_the_order_of_the_data(text: Callable[[str], 
 
 
 @pytest.mark.parametrize(
-    ("table", "watermark"),
+    ("table", "window", "delay_us", "columns"),
     [
         (
             "SELECT window.start AS s, count(*) AS n FROM v GROUP BY window(t, '1 hour')",
-            ("o_rows", "t", 7 * MINUTE, 60 * MINUTE),
+            TimeWindow("tumbling", 60 * MINUTE, 60 * MINUTE),
+            7 * MINUTE,
+            (),
         ),
         (
-            "SELECT count(*) AS n FROM v GROUP BY window(timestamp_seconds(ts), '1 hour'), k",
-            ("o_rows", "_window_time", 7 * MINUTE, 60 * MINUTE),
+            "SELECT count(*) AS n FROM v GROUP BY window(timestamp_seconds(ts), '1 hour', '10 minutes'), k",
+            TimeWindow("hopping", 60 * MINUTE, 10 * MINUTE),
+            7 * MINUTE,
+            ("k",),
         ),
         (
-            "SELECT count(*) AS n FROM a GROUP BY window(t, '1 hour')",
-            ("o_rows", "t", 2 * MINUTE, 60 * MINUTE),
+            "SELECT count(x) AS n FROM a GROUP BY window(t, '1 hour', '1 hour', '15 minutes')",
+            TimeWindow("tumbling", 60 * MINUTE, 60 * MINUTE, 15 * MINUTE),
+            2 * MINUTE,
+            ("x",),
         ),
         (
-            "SELECT k, max(t) AS t FROM w GROUP BY session_window(t, '5 minutes'), k",
-            ("w", "t", 7 * MINUTE, 5 * MINUTE),
+            "SELECT k, max(t) AS t FROM w GROUP BY session_window(t, INTERVAL 5 MINUTES), k",
+            TimeWindow("session", 5 * MINUTE, 5 * MINUTE),
+            7 * MINUTE,
+            ("k", "t"),
         ),
     ],
 )
-def test_watermarks(table: str, watermark: tuple[str, str, int, int], joined: Callable[..., str]) -> None:
-    """Rows may be as late as the delays and the window of the join below add up to: 7 minutes."""
+def test_aggregates(
+    table: str, window: TimeWindow, delay_us: int, columns: tuple[str, ...], joined: Callable[..., str]
+) -> None:
+    """Rows may be as late as the delays and the window of the join below add up to: 7 minutes. A join that
+    feeds nothing else writes the rows itself."""
     plan = compile_pql(
         joined(
             "a.k AS k, a.t AS t, a.ts AS ts",
             table=f"CREATE VIEW w AS SELECT * FROM v; CREATE TABLE o AS {table} STORAGE NOOP;",
         )
     )
-    stage = plan.stages[-1]
-    assert stage.watermark == Watermark(*watermark)
-    assert any(view.name == watermark[0] for view in stage.views)
+    *_, writer, stage, last = plan.stages
+    assert isinstance(stage, WindowStage)
+    assert (stage.name, stage.rows, stage.late) == ("o.windows", "app.o.rows", "app.o.late")
+    assert (stage.window, stage.settings.max_delay_us) == (window, delay_us)
+    assert tuple(column.name for column in stage.columns) == columns
+    assert stage.keys == (("_key_0",) if window.is_session else ())
+    assert isinstance(writer, SlicerStage if "FROM a" in table else JoinStage)
+    for output, category in (
+        (writer.output, ("app.o.rows", (), "_time", 1)),
+        (stage.output, ("app.o.windows", (), None, 1)),
+    ):
+        assert isinstance(output, CategoryOutput)
+        assert replace(output, promises=()) == CategoryOutput(*category)
+    assert (last.name, last.output) == ("o", NoopSink())
+    assert Plan.from_json(json.loads(json.dumps(plan.to_json()))) == plan
+
+
+def test_an_aggregate_into_a_category_is_one_stage(joined: Callable[..., str]) -> None:
+    table = "CREATE TABLE o AS SELECT count(*) AS n FROM v GROUP BY window(t, '1 hour')"
+    plan = compile_pql(joined("a.t AS t", table=f'{table} STORAGE SCRIBE(category = "hourly");'))
+    assert [stage.name for stage in plan.stages] == ["v.left", "v.right", "v", "o"]
+    assert plan.stages[-1].output == ScribeSink("hourly")
+
+
+def test_a_join_that_others_read_is_sliced_for_its_aggregate(joined: Callable[..., str]) -> None:
+    table = (
+        "CREATE TABLE o AS SELECT count(*) AS n FROM v GROUP BY window(t, '1 hour') STORAGE NOOP;"
+        "CREATE TABLE p AS SELECT * FROM v STORAGE NOOP;"
+    )
+    plan = compile_pql(joined("a.t AS t", table=table))
+    names = [stage.name for stage in plan.stages]
+    assert set(names) == {"v.left", "v.right", "v", "o.rows", "o.windows", "o", "p"}
+    assert names.index("v") < names.index("o.rows") < names.index("o.windows") < names.index("o")
+
+
+def test_columns_that_have_names_of_the_planner(text: Callable[[str], str]) -> None:
+    """Also the time of a side of another application can be aggregated by."""
+    rest = """CREATE INPUT TABLE s (_time TIMESTAMP, _hash BIGINT, `window` INT) FROM SCRIBE("other.v.left");
+    CREATE TABLE o AS SELECT max(_time) AS t, max(_hash) AS h, max(s.`window`) AS w
+    FROM s GROUP BY window(_time, '1 hour') STORAGE NOOP;"""
+    (stage,) = compile_pql(text(rest)).windows
+    assert [column.name for column in stage.columns] == ["_of__time", "_of__hash", "_of_window"]
+    assert "max(`o_input`.`_of__time`)" in stage.select
+
+
+def test_a_plan_of_an_aggregate_with_a_watermark_can_still_be_read(joined: Callable[..., str]) -> None:
+    data = compile_pql(joined()).to_json()
+    old = [{**stage, "watermark": None} for stage in data["stages"]]
+    assert Plan.from_json({**data, "version": 2, "stages": old}) == Plan.from_json(data)
 
 
 def test_what_leads_nowhere_is_told_and_left_out(joined: Callable[..., str]) -> None:

@@ -112,3 +112,16 @@ def test_a_loop_through_a_category_is_drawn() -> None:
     graph = graph_of(trace(text)[-1][1], compile_pql(text))
     assert "o: slicer" in draw_text(graph)
     assert draw_svg(graph).startswith("<svg")
+
+
+def test_an_aggregate_is_an_operator_between_categories(joined: Callable[..., str]) -> None:
+    window = "window(t, '1 hour', '10 minutes')"
+    table = f"CREATE TABLE o AS SELECT count(*) AS n FROM v GROUP BY {window} STORAGE NOOP;"
+    text = joined("a.t AS t", table=table)
+    graph = graph_of(trace(text)[-1][1], compile_pql(text))
+    assert graph.nodes["aggregate o.windows"].kind == "aggregate"
+    assert "window   windows of 1 hour every 10 minutes" in graph.nodes["aggregate o.windows"].lines
+    assert ("category app.o.rows", "aggregate o.windows") in graph.edges
+    assert ("aggregate o.windows", "category app.o.windows") in graph.edges
+    assert "o: aggregate" in draw_text(graph)
+    draw_svg(graph)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from dovetail.plan.physical import CategoryOutput, Plan, ScribeSink
+from dovetail.model.offset import NEVER
+from dovetail.model.window_offset import WindowOffset
+from dovetail.plan.physical import CategoryOutput, Plan, ScribeSink, WindowStage
+from dovetail.plan.stage_promises import after_windows
 from dovetail.pql.compile import compile_pql
 
 MINUTE = 60_000_000
@@ -118,3 +121,54 @@ def test_a_view_that_unites_two_inputs_promises_the_smaller() -> None:
     """)
     (promised,) = outputs(plan)[0].promises
     assert {(term.origin, term.shift_us) for term in promised.terms} == {("a.t", 0), ("b.u", 0)}
+
+
+AGGREGATES = """
+    CREATE TABLE fixed AS SELECT window(t, '1 minute').start AS start, window(t, '1 minute').end AS stop,
+        count(*) AS n FROM pairs GROUP BY window(t, '1 minute') STORAGE SCRIBE(category = "fixed");
+    CREATE TABLE sessions AS SELECT session_window(t, '1 minute').end AS stop, k, count(*) AS n
+        FROM pairs GROUP BY session_window(t, '1 minute'), k STORAGE SCRIBE(category = "sessions");
+"""
+
+
+def test_aggregates_follow_the_join_and_promise_windows() -> None:
+    found = promises("l.t AS t, l.k AS k", more=AGGREGATES, left='FILES("l", format = "json")')
+    assert found["app.fixed.rows"]["_time"] == {"pairs.t": 0}
+    assert found["fixed"] == {"start": {"window_start": 0}, "stop": {"window_end": 0}}
+    assert found["sessions"] == {"stop": {"window_end": 0}}
+    text = APP.format(
+        items="l.t AS t, l.k AS k", how="LEFT", more=AGGREGATES, l='FILES("l", format = "json")'
+    )
+    windows = [stage for stage in compile_pql(text).stages if isinstance(stage, WindowStage)]
+    assert [stage.settings.inherits for stage in windows] == [True, True]
+
+
+def test_an_aggregate_over_files_has_a_time_of_its_own() -> None:
+    plan = compile_pql("""
+        CREATE APPLICATION app;
+        CREATE INPUT TABLE l (t TIMESTAMP, k BIGINT) FROM FILES("l", format = "json");
+        CREATE TABLE out AS SELECT window(t, '1 minute').end AS stop, count(*) AS n FROM l
+            GROUP BY window(t, '1 minute') STORAGE SCRIBE(category = "out");
+    """)
+    (stage,) = [stage for stage in plan.stages if isinstance(stage, WindowStage)]
+    assert (stage.settings.inherits, stage.settings.confirmed_by) == (False, 4)
+
+
+def test_what_an_aggregate_promises_after_a_step() -> None:
+    text = APP.format(
+        items="l.t AS t, l.k AS k",
+        how="LEFT",
+        l='SCRIBE("l")',
+        more=AGGREGATES,
+    )
+    fixed, sessions = [stage for stage in compile_pql(text).stages if isinstance(stage, WindowStage)]
+    at = WindowOffset(step=3, commit=9, time=10 * MINUTE)
+    promise = after_windows(fixed, at)
+    assert promise is not None
+    assert promise.times == {"start": 9 * MINUTE, "stop": 10 * MINUTE}
+    of_sessions = after_windows(sessions, at)
+    assert of_sessions is not None
+    assert of_sessions.times == {"stop": 10 * MINUTE}
+    ended = after_windows(fixed, at.moved(ended=True))
+    assert ended is not None
+    assert set(ended.times.values()) == {NEVER}, "after an end the streams start over"

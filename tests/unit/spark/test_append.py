@@ -8,7 +8,6 @@ import pytest
 
 from dovetail.plan.physical import FilesSource, InputTable
 from dovetail.spark.append import files_by_table
-from dovetail.spark.checkpoints import Checkpoint
 
 
 def table(name: str, path: str) -> InputTable:
@@ -17,7 +16,6 @@ def table(name: str, path: str) -> InputTable:
 
 def test_by_the_path_that_a_table_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    checkpoint = Checkpoint(str(tmp_path / "home"), "app", "stage")
     tables = [table("a", "in/a"), table("ab", f"{tmp_path}/in/../in/ab/"), table("one", "in/one file.json")]
     tables += [table("far", "s3://bucket/in/b"), table("farther", "s3a://bucket/in/b c?region=eu")]
     files = {
@@ -27,6 +25,5 @@ def test_by_the_path_that_a_table_names(tmp_path: Path, monkeypatch: pytest.Monk
         "far": ["s3a://bucket/in/b/1.json"],
         "farther": ["s3a://bucket/in/b%20c/1.json"],
     }
-    end = f"file://{tmp_path}/home/apps/app/ends/stage/end-7.parquet"
-    given = [end, *files["one"], *files["a"], *files["ab"], *files["farther"], *files["far"]]
-    assert files_by_table(tables, given, checkpoint) == files
+    given = [*files["one"], *files["a"], *files["ab"], *files["farther"], *files["far"]]
+    assert files_by_table(tables, given) == files

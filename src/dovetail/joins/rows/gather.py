@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -134,7 +135,11 @@ def key_numbers(
     def both(name: str) -> pa.Array:
         return pa.concat_arrays([left.take(name, at[0]), right.take(name, at[1])])
 
-    hashes, columns = both("_hash").to_numpy(), [both(key) for key in keys]
+    return equal_numbers(both("_hash").to_numpy(), [both(key) for key in keys])
+
+
+def equal_numbers(hashes: Int64s, columns: Sequence[pa.Array]) -> Int64s:
+    """A number for each row: equal where all columns are. `hashes` are equal where the columns are."""
     _, first, number = np.unique(hashes, return_index=True, return_inverse=True)
     while True:
         chosen, others = pa.array(first[number]), np.zeros(len(number), np.bool_)

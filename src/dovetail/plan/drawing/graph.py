@@ -11,6 +11,7 @@ from sqlglot import exp
 from dovetail.model.estimate_spec import EstimateSpec
 from dovetail.model.join_kind import IntervalJoin, JoinKind, ThetaJoin, WindowedJoin
 from dovetail.model.theta import Term, Theta
+from dovetail.plan.aggregates import time_window_words
 from dovetail.plan.consumers import consumers
 from dovetail.plan.delays import JoinDelays, delays
 from dovetail.plan.dialect import pql_sql
@@ -37,12 +38,13 @@ from dovetail.plan.physical import (
     ScribeSource,
     SlicerStage,
     Stage,
+    WindowStage,
 )
 from dovetail.plan.scope import is_simple
 from dovetail.plan.statements import CreateInput, CreateTable, CreateView, Program, is_join, reads
 
-Kind = Literal["category", "files", "slicer", "join", "sink"]
-"""Boxes are data (category, files, sink) or operators (slicer, join)."""
+Kind = Literal["category", "files", "slicer", "join", "aggregate", "sink"]
+"""Boxes are data (category, files, sink) or operators (slicer, join, aggregate)."""
 
 MOST_LINES = 8
 
@@ -110,6 +112,10 @@ def _add_stage(
         last = graph.add(Node(f"slicer {stage.name}", "slicer", title, lines))
         for source in stage.inputs:
             graph.edge(graph.add(_input_node(source)), last)
+    elif isinstance(stage, WindowStage):
+        lines = (*_window_lines(stage), *_slicer_lines(program, table))
+        last = graph.add(Node(f"aggregate {stage.name}", "aggregate", f"{stage.table}: aggregate", lines))
+        graph.edge(graph.add(Node(f"category {stage.rows}", "category", stage.rows)), last)
     else:
         lines = (*_join_lines(stage), *_delay_lines(late[stage.name]))
         join = graph.add(Node(f"join {stage.name}", "join", f"{stage.name}: join", lines))
@@ -184,6 +190,14 @@ def _delay_lines(join: JoinDelays) -> tuple[str, ...]:
     )
 
 
+def _window_lines(stage: WindowStage) -> tuple[str, ...]:
+    estimate, delay_us = stage.settings.estimate, stage.settings.max_delay_us
+    return (
+        f"window   {time_window_words(stage.window)}",
+        f"time     {estimate_words(estimate)}" if estimate else f"delay    {words(delay_us)}",
+    )
+
+
 def _kind_lines(kind: JoinKind) -> tuple[str, ...]:
     match kind:
         case IntervalJoin(spec):
@@ -238,7 +252,7 @@ def _side_lines(program: Program, table: CreateTable) -> tuple[str, ...]:
     lines.extend(
         f"column   {_assigned(name, node)}"
         for name, node in items.items()
-        if not name.startswith(("_key_", "_on_", "_time"))
+        if not name.startswith(("_key_", "_on_", "_time", "_hash"))
     )
     return _limited(lines)
 

@@ -16,6 +16,7 @@ _FILL = {
     "sink": ("#e8edf2", "#6b7a8c"),
     "slicer": ("#ffffff", "#3d4852"),
     "join": ("#fdf0d5", "#b9770e"),
+    "aggregate": ("#e6f4e6", "#3f7d3f"),
 }
 
 

@@ -10,12 +10,12 @@ from dovetail.plan.rules.eliminate_aliases import eliminate_aliases
 from dovetail.plan.rules.expand_stars import expand_stars
 from dovetail.plan.rules.infer_types import infer_types
 from dovetail.plan.rules.lift_joins import lift_joins
-from dovetail.plan.rules.lift_windows import lift_windows
 from dovetail.plan.rules.name_window_times import name_window_times
 from dovetail.plan.rules.order_statements import order_statements
 from dovetail.plan.rules.resolve_names import resolve_names
 from dovetail.plan.rules.share_sides import share_sides
 from dovetail.plan.rules.split_joins import split_joins
+from dovetail.plan.rules.split_windows import split_windows
 from dovetail.plan.rules.turn_right_joins import turn_right_joins
 from dovetail.plan.statements import Program
 
@@ -30,9 +30,9 @@ RULES: tuple[Rule, ...] = (
     eliminate_aliases,
     name_window_times,
     chain_joins,
-    lift_windows,
     turn_right_joins,
     infer_types,
+    split_windows,
     split_joins,
     share_sides,
 )

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from dovetail.engine.measure import StreamMeasure
+    from dovetail.engine.window_measure import WindowMeasure
     from dovetail.service.metrics import Measured, MeasuredJoin
 
 _STATES = {True: "running", False: "stopped", None: "unknown"}
@@ -149,10 +150,27 @@ def _print(found: Measured) -> None:
             console.print(Text(line), soft_wrap=True)
         for advice in join.advice:
             console.print(Text.assemble(("advice  ", "cyan"), advice.words), soft_wrap=True)
+    for aggregate in found.aggregates:
+        console.print()
+        console.print(Text.assemble(("aggregate ", "bright_black"), aggregate.name))
+        for line in aggregate_facts(aggregate):
+            console.print(Text(line), soft_wrap=True)
     for table, rows in found.rejected.items():
         console.print(f"rejected rows of {table}: {rows:,}")
     for table, files in found.vanished.items():
         console.print(f"vanished files of {table}: {files:,}")
+
+
+def aggregate_facts(found: WindowMeasure) -> list[str]:
+    """Facts about an aggregate, a line each."""
+    from dovetail.service import units
+
+    behind = "" if found.behind_us is None else f", {units.span(found.behind_us)} behind the clock"
+    return [
+        f"rows {found.rows:,}, in open windows {found.open_rows:,}, late {found.late:,}, "
+        f"no valid time {found.invalid:,}",
+        f"results {found.results:,}, stream time {units.instant(found.time_us)} UTC{behind}",
+    ]
 
 
 def _streams(join: MeasuredJoin) -> Table:
