@@ -141,7 +141,7 @@ def test_late_rows_are_counted_and_named(application: Application) -> None:
     application.run(pql, "available-now")
     write_files(steady(0, 30), application.folder / "l", 1, first=2)
     application.run(pql, "available-now")
-    assert sorted(application.category("minutes")["n"].to_pylist()) == [40, *[60] * 7]
+    assert sorted(application.category("minutes")["n"].to_pylist()) == [40, *[60] * 6]
     write_files(steady(600, 60), application.folder / "l", 1, first=3)
     application.run(pql)
     found = measured(application.home, "late").aggregates[0]
