@@ -63,7 +63,7 @@ def after_commits(stage: SlicerStage, home: str, read_to: Mapping[str, int]) -> 
 
 
 def time_words(settings: JoinSettings) -> str:
-    """How a join obtains its stream times."""
+    """How a join obtains its stream times. Where an input promises nothing, a side has a time of its own."""
     own = settings.estimate.statistic if settings.estimate else "fixed"
     inherits = settings.left_inherits, settings.right_inherits
-    return "inherited" if all(inherits) else f"inherited and {own}" if any(inherits) else own
+    return f"inherited or {own}" if all(inherits) else f"inherited and {own}" if any(inherits) else own

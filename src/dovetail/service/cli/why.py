@@ -13,6 +13,8 @@ from dovetail.service.cli.arguments import Application, AsJson, Home, home_at
 if TYPE_CHECKING:
     from dovetail.joins.question import Answer
     from dovetail.plan.physical import JoinStage, Plan
+    from dovetail.service.following import Chapter
+    from dovetail.service.words.chain_why_words import Story
 
 
 def why(
@@ -37,12 +39,14 @@ def why(
     as_json: AsJson = False,
 ) -> None:
     """Explain what happened to left rows: which rows they matched and when, how long they stay open, or why
-    they have no match."""
+    they have no match. What came out of them is followed through the joins that read it."""
     from dovetail.joins.rows.literals import instant_us
     from dovetail.plan.application_file import read_application
     from dovetail.plan.configure import join_config
     from dovetail.plan.joins.operand_words import operand_words
     from dovetail.service.cli.log_output import print_json
+    from dovetail.service.following import times_from
+    from dovetail.service.words.chain_why_words import Story, story_json
     from dovetail.service.words.why_words import to_json
     from dovetail.why.why import why as ask
 
@@ -52,10 +56,21 @@ def why(
     config = join_config(plan, stage, place, tasks=1)
     time_us = instant_us(time, "--time") if time else None
     answer = ask(config, key or (), time_us, limit, row, operand_words(plan, stage))
+    story = Story(times_from(plan, stage, place), _followed(plan, stage, place, answer))
     if as_json:
-        print_json(to_json(answer, application))
+        print_json({**to_json(answer, application), **story_json(story)})
     else:
-        _print(answer, application)
+        _print(answer, application, story)
+
+
+def _followed(plan: Plan, stage: JoinStage, home: str, answer: Answer) -> list[tuple[Chapter, ...]] | None:
+    """Where each row went after the join; None: nothing in the application reads what comes out of it."""
+    from dovetail.service.following import Trail, follow
+
+    trail = Trail(plan, home)
+    if not trail.readers(getattr(stage.output, "category", "")):
+        return None
+    return [follow(trail, stage, fate) for fate in answer.fates]
 
 
 def _join(plan: Plan, name: str | None) -> JoinStage:
@@ -69,10 +84,11 @@ def _join(plan: Plan, name: str | None) -> JoinStage:
     )
 
 
-def _print(answer: Answer, application: str) -> None:
+def _print(answer: Answer, application: str, story: Story) -> None:
     from rich.console import Console
     from rich.text import Text
 
+    from dovetail.service.words.chain_why_words import chapter_lines, time_lines
     from dovetail.service.words.fate_words import fate_lines
     from dovetail.service.words.why_words import heading, left_words, preface, verdict
 
@@ -82,11 +98,14 @@ def _print(answer: Answer, application: str) -> None:
         console.print(Text(" " * indent).append(text), soft_wrap=True, highlight=False)
 
     line(Text(heading(answer, application), style="bold"))
-    for text in preface(answer):
+    for text in (*time_lines(story), *preface(answer)):
         line(text)
     styles = {"matched": "green", "unmatched": "red", "open": "yellow", "not_taken": "yellow"}
-    for fate in answer.fates:
+    for number, fate in enumerate(answer.fates):
         line(left_words(fate))
         line(Text(verdict(fate), style=styles[fate.status]), 2)
         for text in fate_lines(fate, answer.known):
             line(text, 4)
+        for chapter in story.followed[number] if story.followed is not None else ():
+            for indent, text in chapter_lines(chapter, 4):
+                line(text, indent)
