@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,10 @@ from commands import run_command
 from dovetail.crash_points import FILE_VARIABLE, crash_point
 from dovetail.service.torture import nursery, report, suite
 from dovetail.service.torture.case import Case, Fault
-from dovetail.service.torture.modes import MODES, SPARK_TURNS
+from dovetail.service.torture.chain import ChainWorkload, Link, joined
+from dovetail.service.torture.modes import CHAIN, MODES, SPARK_TURNS, Mode
 from dovetail.service.torture.oracle import Result, Turn, difference
+from dovetail.service.torture.quick_case import CHAIN_EVERY
 from dovetail.service.torture.spark_case import wrong_in
 from dovetail.service.torture.suite import Wish, kind_of, run_case, run_suite, turn_of
 from dovetail.service.torture.workload import Workload
@@ -26,6 +29,31 @@ def test_a_sample_of_kills(tmp_path: Path, seed: int) -> None:
     assert sum(case.kills for case in cases) >= 5
     assert [(case.seed, case.number, case.wrong) for case in cases if case.wrong] == []
     assert list(tmp_path.iterdir()) == [], "what survived leaves nothing behind"
+
+
+@pytest.mark.parametrize("seed", [2, 3, 5])
+def test_chains_that_are_killed(tmp_path: Path, seed: int) -> None:
+    case = run_case(seed, CHAIN_EVERY - 1, tmp_path)
+    assert (case.join, case.wrong) == ("chain", None)
+    assert case.kills
+
+
+def test_a_chain_by_hand() -> None:
+    """The oracle of a chain: a lone row of the first join goes on with the time and key of its left side."""
+    link = Link(Mode("left"), True, True, 5, 5, 10, 10)
+    view = joined(link, [("a", 10, (0,)), ("b", 20, (1,))], [("a", 12, (7,)), ("a", 16, (8,))])
+    assert view == [("a", 10, (0, 7)), ("b", 20, (1, None))]
+    anti = replace(link, mode=Mode("anti"), view_is_left=False)
+    assert joined(anti, view, [("b", 18, (3,)), ("c", 18, (4,))]) == [("c", 18, (4,))]
+
+
+def test_chains_of_all_kinds_and_types_are_drawn() -> None:
+    drawn = [ChainWorkload.of(f"1/{number}", 12) for number in range(150)]
+    assert {len(chain.links) for chain in drawn} == {2, 3}
+    first, last = ({chain.links[n].mode for chain in drawn} for n in (0, -1))
+    for modes in (first, last):
+        assert {mode.kind for mode in modes} == {"interval", "theta", "tumbling", "hopping", "session"}
+        assert {mode.how for mode in modes} == {"inner", "left", "right", "full", "semi", "anti"}
 
 
 def test_every_mode_of_every_kind_of_join_is_drawn() -> None:
@@ -145,8 +173,8 @@ def test_cases_on_spark_come_at_fixed_numbers(tmp_path: Path) -> None:
 
 
 def test_every_kind_of_join_has_its_turn_on_spark(tmp_path: Path) -> None:
-    turns = [turn_of(number) for number in itertools.islice(Wish(1, tmp_path, only="spark").numbers(), 9)]
-    assert set(turns) == set(SPARK_TURNS)
+    turns = [turn_of(number) for number in itertools.islice(Wish(1, tmp_path, only="spark").numbers(), 10)]
+    assert set(turns) == {*SPARK_TURNS, CHAIN}
     drawn = {Workload.on_spark(f"1/{number}", turn, 1).mode for number in range(300) for turn in SPARK_TURNS}
     assert drawn == {mode for modes in SPARK_TURNS.values() for mode in modes}
     assert {mode.kind for mode in drawn} == set(MODES)
@@ -165,7 +193,8 @@ def test_kills_on_spark_are_counted_apart(tmp_path: Path, monkeypatch: pytest.Mo
     for case in cases:
         kills[kind_of(case.number)] += case.kills
     assert kills == {"quick": 200, "spark": 104}
-    assert {turn_of(case.number) for case in cases if kind_of(case.number) == "spark"} == set(SPARK_TURNS)
+    every = {*SPARK_TURNS, CHAIN}
+    assert {turn_of(case.number) for case in cases if kind_of(case.number) == "spark"} == every
     assert {kind_of(case.number) for case in run_suite(Wish(1, tmp_path, spark=10))} == {"spark"}
     assert sum(case.kills for case in run_suite(Wish(1, tmp_path, kills=10))) == 10
 

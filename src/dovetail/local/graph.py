@@ -59,8 +59,8 @@ class Journal:
 
 
 class Graph:
-    """`home` has the inputs, `work` everything that is written. `journals`: of a graph that this one goes on
-    from."""
+    """`home` has the inputs, `work` everything that is written. `index`: where joins keep their live index,
+    below `work` if not given. `journals`: of a graph that this one goes on from."""
 
     def __init__(
         self,
@@ -71,10 +71,12 @@ class Graph:
         tasks: int = 1,
         raw: bool = False,
         clock: HostClock = HOST_CLOCK,
+        index: str | None = None,
         journals: dict[str, Journal] | None = None,
     ) -> None:
         self.plan, self.home, self.work = plan, home, work
         self.raw, self.tasks, self.clock = raw, tasks, clock
+        self.index = index or f"{work}/index"
         self.journals = {} if journals is None else journals
         self.runners: dict[str, Runner] = {
             stage.name: _runner(self, stage, self.journals.setdefault(stage.name, Journal()))
@@ -316,7 +318,7 @@ class JoinRunner(Runner):
                 self.stage,
                 self.graph.work,
                 tasks=self.graph.tasks,
-                index_dir=f"{self.graph.work}/index",
+                index_dir=self.graph.index,
                 drain=True,
             )
             self._made = JoinDriver(config, self.graph.clock)

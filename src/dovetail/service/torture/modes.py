@@ -99,3 +99,5 @@ SPARK_TURNS: dict[str, tuple[Mode, ...]] = {
 }
 """Cases on Spark are few, so their kinds take turns. Two of these need Spark: the planner turns a RIGHT theta
 join into a LEFT one with its sides exchanged, and `dovetail.join` joins DataFrames."""
+CHAIN = "chain"
+"""It has its turn on Spark after these: two or three joins, one over the other (`chain.py`)."""

@@ -17,7 +17,7 @@ from typing import Any
 
 from dovetail import crash_points
 from dovetail.engine.warm import warm
-from dovetail.service.torture import quick_join  # noqa: F401  (what the processes will run)
+from dovetail.service.torture import quick_chain, quick_join  # noqa: F401  (what the processes will run)
 
 warm()
 

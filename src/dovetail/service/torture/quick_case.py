@@ -6,16 +6,19 @@ import random
 import shutil
 import signal
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 
 from dovetail.crash_points import VARIABLE
 from dovetail.log.homes.filesystem import TEMPORARY
-from dovetail.service.torture import nursery, points, quick_join
+from dovetail.service.torture import nursery, points, quick_chain, quick_join
 from dovetail.service.torture.case import Broken, Case, Fault
 from dovetail.service.torture.oracle import difference
 
 PATIENCE_S = 120.0
 LONGEST_S = 1.0
+CHAIN_EVERY = 7
+"""One case in seven is a chain of joins."""
 PASSINGS = (1, 2, 3, 5, 8)
 """A process dies when it passes a point for the N-th time: it comes to some once, to others at every step."""
 
@@ -23,11 +26,15 @@ PASSINGS = (1, 2, 3, 5, 8)
 def run_quick(case: Case) -> None:
     """Drawn from the case's name, in this order: how many kills; for each, whether it is at a crash point,
     which point and passing, or after how long, and what else happens then. Apart from that, from the same
-    name: the workload (`workload.py`)."""
+    name: the workload (`workload.py`, `chain.py`)."""
     rng = random.Random(case.name)
-    joins = _Joins(case, rng)
-    workload = quick_join.quick_workload(case.name)
-    case.join, case.what = workload.mode.kind, str(workload.mode)
+    chained = is_chain(case.number)
+    joins = _Joins(case, rng, quick_chain.run if chained else quick_join.run)
+    if chained:
+        case.join, case.what = "chain", str(quick_chain.chain_of(case.name))
+    else:
+        workload = quick_join.quick_workload(case.name)
+        case.join, case.what = workload.mode.kind, str(workload.mode)
     for _ in range(rng.randint(1, 4)):
         if rng.random() < 0.75:
             point = rng.choice(points.named(points.QUICK))
@@ -38,15 +45,24 @@ def run_quick(case: Case) -> None:
             break
         joins.accident(rng.choice(("none", "none", "index", "torn", "tasks", "machine")))
     joins.finish()
-    wrong = difference(quick_join.put_out(joins.home), quick_join.quick_expected(case.name))
+    if chained:
+        found, wanted = quick_chain.chain_put_out(joins.home), quick_chain.chain_expected(case.name)
+    else:
+        found, wanted = quick_join.put_out(joins.home), quick_join.quick_expected(case.name)
+    wrong = difference(found, wanted)
     if wrong:
         raise Broken(wrong)
+
+
+def is_chain(number: int) -> bool:
+    return number % CHAIN_EVERY == CHAIN_EVERY - 1
 
 
 class _Joins:
     """The processes of a case, one after another, on one home."""
 
-    def __init__(self, case: Case, rng: random.Random) -> None:
+    def __init__(self, case: Case, rng: random.Random, target: Callable[..., None]) -> None:
+        self._target = target
         self.home = case.folder / "home"
         self.index = case.folder / "index"
         self._case = case
@@ -104,7 +120,7 @@ class _Joins:
     def _run(self, environment: dict[str, str], kill_after_s: float | None = None) -> int:
         log = Path(self._case.folder) / "stderr.txt"
         process = nursery.start(
-            quick_join.run, (self.home, self.index, self._case.name, self._shift), environment, log
+            self._target, (self.home, self.index, self._case.name, self._shift), environment, log
         )
         process.join(PATIENCE_S if kill_after_s is None else kill_after_s)
         if process.exitcode is None:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -25,52 +26,40 @@ from dovetail.service.committed_files import committed_files
 from dovetail.service.torture import dataframes
 from dovetail.service.torture.oracle import Result, Row, Turn
 from dovetail.service.torture.spark_query import NAME, VIEW, query
-from dovetail.service.torture.workload import EVERY, LENGTH, Workload
+from dovetail.service.torture.workload import EVERY, LENGTH, Workload, cut
 
 SCHEMA = pa.schema([("eventtime", pa.timestamp("us", "UTC")), ("k", pa.string()), ("id", pa.int64())])
 _BEGIN_S = int(datetime(2026, 1, 1, tzinfo=UTC).timestamp())
 assert _BEGIN_S % LENGTH == _BEGIN_S % EVERY == 0, "windows begin where the oracle's do"
 
 
-class SparkApplication:
-    def __init__(self, folder: Path, workload: Workload, sink: str) -> None:
+class Application:
+    """One that runs on Spark. `view`: the join whose steps are counted. `dataframes`: it is a person's own
+    program, which joins DataFrames."""
+
+    def __init__(self, folder: Path, sink: str, view: str, *, dataframes: bool = False) -> None:
         self.folder = folder
         self.home = folder / "home"
         self.orders = folder / "crash"  # a crash point written here is one process's last
         self.processes: list[subprocess.Popen[bytes]] = []
+        self.dataframes = dataframes
+        self._view = view
         self._index = folder / "index"
         self._into_log = sink == "log"
-        self._mode = workload.mode
-        (folder / "r").mkdir(parents=True)
-        if self._mode.dataframes:
-            (folder / "l").mkdir()
-            dataframes.write_mode(folder, self._mode)
-        else:
-            (folder / "app.pql").write_text(query(folder, self._mode, self._into_log))
+
+    def feed_part(self, part: int, parts: int) -> None:
+        """Let a part of the rows arrive."""
+        raise NotImplementedError
+
+    def result(self) -> list[Result]:
+        raise NotImplementedError
 
     @property
     def process(self) -> subprocess.Popen[bytes]:
         return self.processes[-1]
 
-    def feed(self, left: list[Row], right: list[Row], part: int) -> None:
-        """Right rows arrive as a file, and so do left rows of a DataFrame; those of a query through the
-        log."""
-        self._show(right, "r", part)
-        if self._mode.dataframes:
-            self._show(left, "l", part)
-            return
-        waiting = self.folder / f"l-{part:03d}.parquet"
-        pq.write_table(_table(left), waiting)
-        append_file(str(self.home), "l", find_files([str(waiting)])[0])
-
-    def _show(self, rows: list[Row], name: str, part: int) -> None:
-        """Spark skips names that begin with a dot: the file appears whole."""
-        hidden = self.folder / name / f".{part:03d}.parquet"
-        pq.write_table(_table(rows), hidden)
-        hidden.rename(hidden.with_name(hidden.name[1:]))
-
     def start(self, *options: str) -> None:
-        if self._mode.dataframes:
+        if self.dataframes:
             command = [sys.executable, "-m", dataframes.__name__, str(self.folder), *options]
         else:
             query_file = str(self.folder / "app.pql")
@@ -102,20 +91,66 @@ class SparkApplication:
 
     def steps_done(self) -> int:
         """Micro-batches of the join that Spark has committed."""
-        commits = self.home / "apps" / NAME / "checkpoints" / VIEW / "commits"
-        if self._mode.dataframes:
+        commits = self.home / "apps" / NAME / "checkpoints" / self._view / "commits"
+        if self.dataframes:
             commits = dataframes.commits_folder(self.folder)
         return sum(path.name.isdigit() for path in commits.iterdir()) if commits.is_dir() else 0
 
-    def result(self) -> list[Result]:
+    def rows_out(self) -> list[dict[str, Any]]:
+        """What is in the sink."""
         if self._into_log:
             category = Category.open(str(self.home), "out")
             commits = category.commits(category.first_commit(), category.next_commit())
             tables = [pa.table(category.open_segment(info).batch) for one in commits for info in one.segments]
         else:
             tables = [pq.ParquetFile(file).read() for file in committed_files(self.folder / "out")]
-        rows = [row for table in tables for row in table.to_pylist()]
+        return [row for table in tables for row in table.to_pylist()]
+
+    def lose_index(self) -> None:
+        """As when another machine goes on."""
+        shutil.rmtree(self._index, ignore_errors=True)
+
+    def terminate(self) -> None:
+        self.process.send_signal(signal.SIGTERM)
+
+
+class SparkApplication(Application):
+    """One join."""
+
+    def __init__(self, folder: Path, workload: Workload, sink: str) -> None:
+        super().__init__(folder, sink, VIEW, dataframes=workload.mode.dataframes)
+        self._mode = workload.mode
+        self._workload = workload
+        (folder / "r").mkdir(parents=True)
+        if self._mode.dataframes:
+            (folder / "l").mkdir()
+            dataframes.write_mode(folder, self._mode)
+        else:
+            (folder / "app.pql").write_text(query(folder, self._mode, self._into_log))
+
+    def feed_part(self, part: int, parts: int) -> None:
+        self.feed(cut(self._workload.left, part, parts), cut(self._workload.right, part, parts), part)
+
+    def feed(self, left: list[Row], right: list[Row], part: int) -> None:
+        """Right rows arrive as a file, and so do left rows of a DataFrame; those of a query through the
+        log."""
+        self._show(right, "r", part)
+        if self._mode.dataframes:
+            self._show(left, "l", part)
+            return
+        waiting = self.folder / f"l-{part:03d}.parquet"
+        pq.write_table(_table(left), waiting)
+        append_file(str(self.home), "l", find_files([str(waiting)])[0])
+
+    def _show(self, rows: list[Row], name: str, part: int) -> None:
+        """Spark skips names that begin with a dot: the file appears whole."""
+        hidden = self.folder / name / f".{part:03d}.parquet"
+        pq.write_table(_table(rows), hidden)
+        hidden.rename(hidden.with_name(hidden.name[1:]))
+
+    def result(self) -> list[Result]:
         bounds = [name for name in ("s", "e") if self._mode.windowed]
+        rows = self.rows_out()
         return [(row["l"], row.get("r"), *(_time(row[name]) for name in bounds)) for row in rows]
 
     def turns(self) -> list[Turn]:
@@ -150,13 +185,6 @@ class SparkApplication:
                     numbers = table.column(name).to_pylist()
                 rows += [(code and chr(code), None, n) for code, n in zip(letters, numbers, strict=True)]
         return rows
-
-    def lose_index(self) -> None:
-        """As when another machine goes on."""
-        shutil.rmtree(self._index, ignore_errors=True)
-
-    def terminate(self) -> None:
-        self.process.send_signal(signal.SIGTERM)
 
 
 def _time(moment: datetime | None) -> int | None:

@@ -14,12 +14,16 @@ from collections.abc import Callable, Sequence
 
 from dovetail.service.torture import points
 from dovetail.service.torture.case import Broken, Case, Fault
+from dovetail.service.torture.chain import ChainWorkload
+from dovetail.service.torture.modes import CHAIN
 from dovetail.service.torture.oracle import Result, Row, Turn, difference
 from dovetail.service.torture.processes import Role, kill, kill_session, processes_of
-from dovetail.service.torture.spark_application import SparkApplication
-from dovetail.service.torture.workload import Workload, cut
+from dovetail.service.torture.spark_application import Application, SparkApplication
+from dovetail.service.torture.spark_chain import ChainApplication
+from dovetail.service.torture.workload import Workload
 
 ROWS_A_PART = 30
+CHAIN_ROWS_A_PART = 12
 PATIENCE_S = 300.0
 STOPPING_S = 60.0
 ORDER_S = 20.0
@@ -41,26 +45,35 @@ _NO_WAY_TO_END = ("Traceback", "internal error", "Exception in thread", "Py4J")
 
 def run_spark(case: Case, turn: str, kinds: Sequence[str] | None = None) -> None:
     """Do some of FAULTS to an application, one after another: those given, or those that the seed says.
-    `turn`: the kind of join, of `SPARK_TURNS`.
+    `turn`: the kind of join, of `SPARK_TURNS`, or a chain of joins.
 
     Drawn from the case's name, in this order: the sink, how many faults and which; then what each fault and
-    the end of it need. Apart from that, from the same name: the workload (`workload.py`)."""
+    the end of it need. Apart from that, from the same name: the workload (`workload.py`, `chain.py`)."""
     rng = random.Random(case.name)
     sink = rng.choice(("parquet", "parquet", "log"))
     drawn = rng.choices(list(FAULTS), list(FAULTS.values()), k=rng.randint(7, 11))
     faults = drawn if kinds is None else kinds
     parts = 2 * len(faults) + 2  # work for each fault, and for each start after one
-    workload = Workload.on_spark(case.name, turn, ROWS_A_PART * parts)
-    if workload.mode.dataframes:
-        sink = "parquet"
-    case.runs_on, case.join, case.what = "Spark", turn, f"{workload.mode}, into {sink}"
-    torture = _Torture(case, rng, workload, SparkApplication(case.folder, workload, sink), parts)
+    application: Application
+    wrong_now: Callable[[], str | None]
+    if turn == CHAIN:
+        chain = ChainWorkload.of(case.name, CHAIN_ROWS_A_PART * parts)
+        application = ChainApplication(case.folder, chain, sink)
+        what, wrong_now = str(chain), lambda: difference(application.result(), chain.expected())
+    else:
+        workload = Workload.on_spark(case.name, turn, ROWS_A_PART * parts)
+        if workload.mode.dataframes:
+            sink = "parquet"
+        application = single = SparkApplication(case.folder, workload, sink)
+        what, wrong_now = str(workload.mode), lambda: wrong_in(single, workload)
+    case.runs_on, case.join, case.what = "Spark", turn, f"{what}, into {sink}"
+    torture = _Torture(case, rng, application, parts)
     try:
         torture.start()
         for kind in faults:
             torture.fault(kind)
         torture.end()
-        wrong = wrong_in(torture.application, workload)
+        wrong = wrong_now()
     finally:
         torture.clear()
     if wrong:
@@ -92,22 +105,16 @@ def _letter(row: Row) -> Result:
 
 
 class _Torture:
-    def __init__(
-        self, case: Case, rng: random.Random, workload: Workload, application: SparkApplication, parts: int
-    ) -> None:
+    def __init__(self, case: Case, rng: random.Random, application: Application, parts: int) -> None:
         self.application = application
         self._case = case
         self._rng = rng
-        self._workload = workload
         self._parts = parts
         self._fed = 0
         self._wounded = False  # this run may still end because of an earlier fault
 
     def feed(self) -> None:
-        left, right = (
-            cut(side, self._fed, self._parts) for side in (self._workload.left, self._workload.right)
-        )
-        self.application.feed(left, right, self._fed)
+        self.application.feed_part(self._fed, self._parts)
         self._fed += 1
 
     def start(self) -> None:
@@ -123,7 +130,7 @@ class _Torture:
         """Do it while there is work, start the application again if it has ended, and wait for a step."""
         before = self.application.steps_done()
         if kind == "crash point":
-            self._crash(self._rng.choice(points.named(points.on_spark(self._workload.mode.dataframes))))
+            self._crash(self._rng.choice(points.named(points.on_spark(self.application.dataframes))))
         else:
             self.feed()
             time.sleep(self._rng.uniform(0, 1.5))  # anywhere in the work
@@ -223,7 +230,7 @@ class _Torture:
         process = self.application.process
         text = self.application.said()
         fine = (0,) if clean and not self._wounded else (0, 1, -signal.SIGKILL)
-        ours = not self._workload.mode.dataframes  # what a person's own program prints is up to that person
+        ours = not self.application.dataframes  # what a person's own program prints is up to that person
         traces = [sign for sign in _NO_WAY_TO_END if ours and sign in text]
         if process.returncode not in fine or traces:
             raise Broken(f"a run ended with status {process.returncode}, saying: {text[-600:]}")
