@@ -9,10 +9,14 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from dovetail.engine.late_rows import set_aside
+from dovetail.engine.window_planner import WindowPlanner
 from dovetail.local.graph import Graph
 from dovetail.log.category import Category
 from dovetail.log.homes.filesystem import open_store
 from dovetail.plan.application_file import application_path, encode
+from dovetail.plan.configure import window_config
+from dovetail.plan.physical import Plan, WindowStage
 from dovetail.pql.compile import compile_pql
 from dovetail.service.cli import main as cli
 from dovetail.service.following import find_rows
@@ -54,6 +58,14 @@ ROWS = {
 
 def started(folder: Path, text: str) -> str:
     """An application that has run to its end; the inputs are in its home."""
+    home, plan = written(folder), compile_pql(text)
+    Graph(plan, home, home, raw=False).drain()
+    keep_plan(home, plan)
+    return home
+
+
+def written(folder: Path) -> str:
+    """A home with the inputs."""
     for name, given in ROWS.items():
         table = pa.table(
             {
@@ -64,12 +76,13 @@ def started(folder: Path, text: str) -> str:
         )
         category = Category.create(str(folder), name, table.schema, buckets=1)
         category.append(category.write_segments(table.to_batches(), bucket_of(None, 1), time_of("t")))
-    plan = compile_pql(text)
-    Graph(plan, str(folder), str(folder), raw=False).drain()
-    store = open_store(str(folder))
+    return str(folder)
+
+
+def keep_plan(home: str, plan: Plan) -> None:
+    store = open_store(home)
     store.make_folder("apps/app")
     store.replace(application_path("app"), encode(plan))
-    return str(folder)
 
 
 def asked(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -150,3 +163,38 @@ def test_rows_are_found_by_their_values(tmp_path: Path) -> None:
     assert len(find_rows(category, {"ad": 10, "click": 101})) == 1
     assert len(find_rows(category, {"ad": 11, "click": None})) == 1
     assert find_rows(category, {"ad": 11, "click": 101}) == []
+
+
+COUNTED = """
+CREATE TABLE minutes AS SELECT window.start AS since, count(click) AS n, sum(ad) AS ads
+    FROM clicked GROUP BY window(t, '1 minute') STORAGE SCRIBE(category = "minutes");
+"""
+
+
+def test_into_the_window_of_an_aggregate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The join writes the rows of the aggregate itself. Its windows are open, then one row is late for its
+    own, then all are closed."""
+    home = written(tmp_path)
+    plan = compile_pql(INPUTS.format(items=PLAIN) + COUNTED)
+    graph = Graph(plan, home, home)
+    for name in ("clicked.left", "clicked.right", "clicked"):
+        while graph.runners[name].step(final=True):
+            pass
+    keep_plan(home, plan)
+    question = ("--join", "clicked", "--key", "2", "--home", home)
+    window = "window 2026-01-01T00:00:00Z to 2026-01-01T00:01:00Z of table minutes"
+    assert f"in {window}, which is open; stream time is not known yet" in asked(capsys, *question)
+
+    (stage,) = [stage for stage in plan.stages if isinstance(stage, WindowStage)]
+    config = window_config(plan, stage, home, tasks=1)
+    planner = WindowPlanner(config)
+    planner.plan(planner.first(), until=planner.there_now(), final=True)
+    assert f"counted in {window}, which has closed" in asked(capsys, *question)
+
+    rows = Category.open(home, stage.rows)
+    later_us = int((START + timedelta(minutes=1)).timestamp() * 1_000_000)
+    for commit in rows.commits(0, rows.next_commit()):
+        set_aside(config, rows, commit, later_us)
+    assert f"late for {window}: it had closed; the row is in app.minutes.late" in asked(capsys, *question)
+    second = asked(capsys, "--join", "clicked", "--key", "1", "--home", home).split("\nleft row")[-1]
+    assert "counted in window 2026-01-01T00:01:00Z" in second

@@ -187,8 +187,11 @@ class Runner(ABC):
         append_parts(category, [written], producer, batch, promise)
 
     def _validity(self, side: CategoryOutput) -> Validity:
-        """Which event times the joins of a side believe. Those that share it believe the same ones."""
-        return joins_of(self.graph.plan, side.category)[0].settings.validity
+        """Which event times the readers of a side believe. Those that share it believe the same ones."""
+        plan = self.graph.plan
+        aggregates = [stage for stage in plan.stages if isinstance(stage, WindowStage)]
+        rows = [stage.settings.validity for stage in aggregates if stage.rows == side.category]
+        return [*(join.settings.validity for join in joins_of(plan, side.category)), *rows][0]
 
     def renaming(self) -> dict[str, str]:
         """Output column -> column of what the stage reads."""

@@ -18,6 +18,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from dovetail.engine.late_rows import EVENT_TIME
+from dovetail.engine.window_record import read_record
+from dovetail.engine.window_step import END as LATE_END
 from dovetail.errors import CategoryNotFound
 from dovetail.joins.known import Match
 from dovetail.joins.question import Answer
@@ -25,12 +28,23 @@ from dovetail.joins.rows.gather import Rows, equal_values
 from dovetail.joins.rows.key_rows import KeyRow, key_rows, rows_at
 from dovetail.joins.windowed.fate import WindowFate
 from dovetail.log.category import Category
-from dovetail.model.time_codes import FIRST_TIME
-from dovetail.plan.configure import join_config
+from dovetail.model.offset import NEVER
+from dovetail.model.time_codes import FIRST_TIME, unusable
+from dovetail.plan.configure import join_config, window_config
 from dovetail.plan.joins.operand_words import operand_words
-from dovetail.plan.physical import CategoryOutput, JoinStage, Plan, ScribeSource, SlicerStage, Stage
+from dovetail.plan.physical import (
+    CategoryOutput,
+    JoinStage,
+    Plan,
+    ScribeSource,
+    SlicerStage,
+    Stage,
+    WindowStage,
+)
+from dovetail.service.cli.log_output import iso_time
 from dovetail.slicing.placement import TIME
 from dovetail.why.why import why
+from dovetail.windows.pairs import every_pair
 
 MOST_FOLLOWED = 20
 """Rows that came out of one row, and left rows that a right row may have met."""
@@ -59,7 +73,8 @@ class Trail:
         return [
             stage
             for stage in self.plan.stages
-            if any(table.source == ScribeSource(category) for table in getattr(stage, "inputs", ()))
+            if (isinstance(stage, WindowStage) and stage.rows == category)
+            or any(table.source == ScribeSource(category) for table in getattr(stage, "inputs", ()))
         ]
 
     def ask(self, stage: JoinStage, row: int) -> Answer:
@@ -187,12 +202,15 @@ def _(stage: SlicerStage, trail: Trail, category: str, row: int) -> Iterator[Cha
         yield Chapter(f"table {stage.name} takes it")
         return
     joins = [join for join in trail.plan.joins if output.category in (join.left, join.right)]
+    aggregates = [one for one in trail.readers(output.category) if isinstance(one, WindowStage)]
     names = _renaming(stage)
     if names is None:
         for join in joins:
             yield Chapter(
                 f"what join {join.name} makes of it is computed or filtered first: ask `--join {join.name}`"
             )
+        for aggregate in aggregates:
+            yield Chapter(f"what table {aggregate.table} counts is computed or filtered first")
         return
     (read,) = _rows_of(Category.open(trail.home, category), [row])
     wanted = {name: read[source] for name, source in names.items()}
@@ -210,6 +228,52 @@ def _(stage: SlicerStage, trail: Trail, category: str, row: int) -> Iterator[Cha
                 yield _as_left(trail, join, number)
             if output.category == join.right:
                 yield _as_right(trail, join, number)
+    for aggregate in aggregates:
+        for number in entered[:MOST_FOLLOWED]:
+            yield from read_by(aggregate, trail, output.category, number)
+
+
+@read_by.register
+def _(stage: WindowStage, trail: Trail, category: str, row: int) -> Iterator[Chapter]:
+    """Into which window of an aggregate it went, or why into none."""
+    (read,) = _rows_of(Category.open(trail.home, category), [row])
+    time_us, table = read[TIME], stage.table
+    if (reason := unusable(time_us)) is not None:
+        yield Chapter(f"in no window of table {table}: {reason}")
+        return
+    record = read_record(window_config(trail.plan, stage, trail.home, tasks=1))
+    now_us = record.end.time if record else NEVER
+    for start_us, end_us in _windows_of(stage, time_us):
+        window = f"window {iso_time(start_us)} to {iso_time(end_us)} of table {table}"
+        if stage.window.is_session:
+            window = f"a session of table {table} that lasts to {iso_time(end_us)} or longer"
+        if _is_late(trail, stage, read, end_us):
+            yield Chapter(f"late for {window}: it had closed; the row is in {stage.late}")
+        elif now_us >= end_us:
+            yield Chapter(f"counted in {window}, which has closed")
+        else:
+            at = "not known yet" if now_us == NEVER else f"at {iso_time(now_us)}"
+            yield Chapter(f"in {window}, which is open; stream time is {at}")
+
+
+def _windows_of(stage: WindowStage, time_us: int) -> list[tuple[int, int]]:
+    if stage.window.is_session:
+        return [(time_us, time_us + stage.window.length_us)]
+    pairs = every_pair(stage.window, np.array([time_us], np.int64))
+    return sorted(zip(pairs.start.tolist(), pairs.end.tolist(), strict=True))
+
+
+def _is_late(trail: Trail, stage: WindowStage, read: Values, end_us: int) -> bool:
+    """Whether a row with these values was set aside for missing this window."""
+    try:
+        late = Category.open(trail.home, stage.late)
+    except CategoryNotFound:
+        return False
+    wanted = {column.name: read[column.name] for column in stage.columns}
+    moment = pa.timestamp("us", "UTC")
+    times = {EVENT_TIME: read[TIME], LATE_END: end_us}
+    wanted |= {name: pa.scalar(value, pa.int64()).cast(moment).as_py() for name, value in times.items()}
+    return bool(find_rows(late, wanted))
 
 
 def _as_left(trail: Trail, join: JoinStage, number: int) -> Chapter:
