@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.accuracy_defaults import Cost, costs
 from bench.arrivals import (
     DAY_S,
     HOUR_S,
@@ -52,6 +53,9 @@ class Settings:
     estimate_per_s: float = 50.0
     estimate_hours: float = 24.0
     lag_hours: float = 3.0
+    defaults_hours: float = 3.0
+    defaults_per_s: float = 5.0
+    defaults_sparse_per_s: float = 0.1
 
 
 def pace(after_us: int, sample_rows: int, *, paced: bool, slack_us: int = 5 * MINUTE) -> Pace:
@@ -237,6 +241,15 @@ def lagging(settings: Settings) -> list[Lagging]:
     return found
 
 
+# --- defaults ---
+
+
+def defaults(settings: Settings) -> list[Cost]:
+    return costs(
+        settings.seed, settings.defaults_hours, settings.defaults_per_s, settings.defaults_sparse_per_s
+    )
+
+
 def _success(run: Run) -> float:
     return float((run.left.met > 0).mean())
 
@@ -264,6 +277,7 @@ class Report:
     figures_9_and_10: list[WindowSize] | None = None
     figure_12: list[Estimated] | None = None
     lagging: list[Lagging] | None = None
+    defaults: list[Cost] | None = None
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

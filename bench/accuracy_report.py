@@ -7,16 +7,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from rich.console import Console
 from rich.table import Table
 
+from bench.accuracy_defaults import Cost, Overall, Spread, overall
 from bench.accuracy_figures import BATCH, REALTIME, Accuracy, Estimated, Lagging, Report, WindowSize
 
 
-def show(report: Report) -> None:
+def show(report: Report, *, each: bool = False) -> None:
     console = Console()
-    for table in tables(report):
+    for table in tables(report, each=each):
         console.print(table)
 
 
-def tables(report: Report) -> Iterator[Table]:
+def tables(report: Report, *, each: bool = False) -> Iterator[Table]:
+    """`each`: the defaults process by process, too."""
     if report.figure_8:
         yield _accuracy(report.figure_8)
     if report.figures_9_and_10:
@@ -25,6 +27,10 @@ def tables(report: Report) -> Iterator[Table]:
         yield _estimates(report.figure_12)
     if report.lagging:
         yield _lagging(report.lagging)
+    if report.defaults:
+        if each:
+            yield _processes(report.defaults)
+        yield _defaults(overall(report.defaults))
 
 
 def _accuracy(found: Accuracy) -> Table:
@@ -74,6 +80,51 @@ def _lagging(runs: Sequence[Lagging]) -> Table:
     rows.append(("batch", "", "", _percent(runs[0].batch)))
     heads = ("pacing", "rows held, peak", "of window + slack", "left rows with a partner")
     return _table("One stream hours behind the other", heads, rows)
+
+
+def _defaults(found: Sequence[Overall]) -> Table:
+    rows = [
+        (
+            one.streams,
+            one.setting,
+            f"{_percent(one.found.median)}, {_percent(one.found.worst)}",
+            str(one.below_98),
+            *(_spread(spread) for spread in one.lone_s or (None, None)),
+            *(_spread(spread) for spread in one.behind_s or (None, None)),
+            f"{one.held_rows.median:,.0f}, {one.held_rows.worst:,.0f}" if one.held_rows else "",
+        )
+        for one in found
+    ]
+    heads = ("streams", "stream time", "pairs found", "below 98 %", *_DELAYS, "rows held")
+    return _table("Every process: median over processes, worst", heads, rows)
+
+
+def _processes(costs: Sequence[Cost]) -> Table:
+    rows = [
+        (
+            one.streams,
+            one.process,
+            one.setting,
+            _percent(one.found),
+            *(
+                (_time(seconds) for seconds in (*one.lone_s, *one.behind_s))
+                if one.lone_s and one.behind_s
+                else _NO_DELAYS
+            ),
+            "" if one.held_rows is None else f"{one.held_rows:,}",
+        )
+        for one in costs
+    ]
+    heads = ("streams", "process", "stream time", "pairs found", *_DELAYS, "rows held")
+    return _table("Process by process", heads, rows)
+
+
+_DELAYS = ("lone rows after", "99 %", "time behind", "99 %")
+_NO_DELAYS = ("", "", "", "")
+
+
+def _spread(spread: Spread | None) -> str:
+    return f"{_time(spread.median)}, {_time(spread.worst)}" if spread else ""
 
 
 def _table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
