@@ -24,8 +24,7 @@ PQL = """
         FROM pairs WHERE v % 3 <> 0 AND (r IS NULL OR r % 2 = 0);
     CREATE VIEW chained AS SELECT w.l AS l, w.r AS r, w.name AS name, x.id AS x, w.twice + x.v AS total
         FROM wanted AS w JOIN x ON w.k = x.k
-        AND x.eventtime BETWEEN w.t - INTERVAL '1 minute' AND w.t + INTERVAL '1 minute'
-        WITH (left_max_delay = INTERVAL '30 minutes');
+        AND x.eventtime BETWEEN w.t - INTERVAL '1 minute' AND w.t + INTERVAL '1 minute';
 
     CREATE TABLE all_pairs AS SELECT * FROM pairs STORAGE PARQUET(path = "{here}/pairs");
     CREATE TABLE wanted_pairs AS SELECT * FROM wanted STORAGE SCRIBE(category = "wanted");

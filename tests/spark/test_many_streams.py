@@ -19,14 +19,13 @@ AGAIN = """SELECT one.id AS one, two.id AS two, three.id AS three
         AND two.eventtime BETWEEN one.eventtime - INTERVAL '1 minute' AND one.eventtime + INTERVAL '1 minute'
     JOIN l AS three ON three.k = two.k AND three.v <> 7
         AND three.eventtime BETWEEN two.eventtime AND two.eventtime + INTERVAL '2 minutes'"""
-LATER = " WITH (left_max_delay = INTERVAL '30 minutes')"
 PQL = f"""
     CREATE APPLICATION streams;
     CREATE INPUT TABLE l (eventtime, k, id, v) {INPUT % "l"}
     CREATE INPUT TABLE r (eventtime, k, id, v) {INPUT % "r"}
     CREATE INPUT TABLE x (eventtime, k, id, v) {INPUT % "x"}
-    CREATE VIEW funnel AS {FUNNEL} {LATER} WHERE l.v % 5 <> 0 AND (x.v IS NULL OR x.v % 3 <> 0);
-    CREATE VIEW again AS {AGAIN} {LATER};
+    CREATE VIEW funnel AS {FUNNEL} WHERE l.v % 5 <> 0 AND (x.v IS NULL OR x.v % 3 <> 0);
+    CREATE VIEW again AS {AGAIN};
     CREATE TABLE funnels AS SELECT * FROM funnel STORAGE PARQUET(path = "{{here}}/funnel");
     CREATE TABLE agains AS SELECT * FROM again STORAGE SCRIBE(category = "again");
 """

@@ -8,8 +8,9 @@ row:
     a pair, or a right row alone   comes out max(D_r, before + D_l) after the right row's time
 
 Within windows a row waits for the end of its window, and then for both streams. Where one join reads another,
-the delay of the upper one's stream is that of the lower one's results: delays add up along a chain. A part
-that the join learns as it runs (`stream_time = "percentile"` or `"mean"`, `pacing`) is not known here.
+the delay of the upper one's stream is that of the lower one's results: delays add up along a chain. A side
+that inherits its time waits for them, one that does not may give them up. A part that the join learns as it
+runs (`stream_time = "percentile"` or `"mean"`, `pacing`) is not known here.
 
 The times of a join's result are taken to be those of its windows: how far any other column is from them, the
 plan does not say.
@@ -126,7 +127,13 @@ def _of(plan: Plan, stage: JoinStage, found: dict[str, JoinDelays]) -> JoinDelay
     late: list[tuple[Side, Delay, Delay]] = []
     for side in SIDES:
         comes, expected = _upstream(plan, stage, side, found), _expected(stage, side)
-        if comes is not None and not comes.learned and not expected.learned and comes.us > expected.us:
+        if (
+            comes is not None
+            and not _inherits(stage, side)
+            and not comes.learned
+            and not expected.learned
+            and comes.us > expected.us
+        ):
             late.append((side, comes, expected))
     return JoinDelays(
         pairs=None if how == "anti" else pairs,
@@ -150,7 +157,15 @@ def _stream(plan: Plan, stage: JoinStage, side: Side, found: dict[str, JoinDelay
     """How long after their time rows of a side are there: what the join expects, or what feeds it implies."""
     upstream = _upstream(plan, stage, side, found)
     expected = _expected(stage, side)
-    return expected if upstream is None else worst(expected, upstream)
+    if upstream is None:
+        return expected
+    return upstream if _inherits(stage, side) else worst(expected, upstream)
+
+
+def _inherits(stage: JoinStage, side: Side) -> bool:
+    """The side's time is what feeds it promises: its rows are waited for as long as they take."""
+    settings = stage.settings
+    return settings.left_inherits if side == "left" else settings.right_inherits
 
 
 def _expected(stage: JoinStage, side: Side) -> Delay:
