@@ -16,17 +16,21 @@ import pytest
 from pyarrow import fs
 
 from dovetail.engine import hold, live_index
+from dovetail.engine.copying import settle
 from dovetail.engine.hold import running
 from dovetail.errors import HomeError, StateError
+from dovetail.local.graph import Graph
+from dovetail.log.category import Category
 from dovetail.log.homes.filesystem import Output, open_store
 from dovetail.log.homes.lease import Terms
 from dovetail.model.interval import IntervalSpec
+from dovetail.pql.compile import compile_pql
 from oracle import batch_join
 from s3 import BUCKET, S3, s3_server
 from spark.application import committed_files
 from spark.batch import ON, count, database, differences, join_sql
 from spark.command_line import assert_no_trace, command, environment
-from spark.events import events
+from spark.events import START_US, events, write_files
 from spark.standalone import SETTINGS, standalone_cluster
 from unit.engine.workload import config, joined, offsets, random_rows, write_commits
 
@@ -74,6 +78,34 @@ def test_steps_of_a_join_over_a_home_on_s3(s3: S3, tmp_path: Path) -> None:
             live_index.unmap_all()
         found += joined(join, start, end)
     assert Counter(found) == Counter(batch_join(left, right, 120, 90, "full")), f"seed {seed}"
+
+
+CHAIN = """SELECT l.id AS l, r.id AS r, x.id AS x FROM l
+    LEFT JOIN r ON r.k = l.k AND r.eventtime BETWEEN l.eventtime AND l.eventtime + INTERVAL '5 minutes'
+    LEFT JOIN x ON x.k = l.k AND x.eventtime BETWEEN l.eventtime AND l.eventtime + INTERVAL '1 minute'"""
+
+
+def test_a_live_chain_over_a_home_on_s3(s3: S3, tmp_path: Path) -> None:
+    """Time passes from join to join through commits in the bucket."""
+    tables = {name: events(300, 40, seed) for name, seed in (("l", 71), ("r", 72), ("x", 73))}
+    text = "CREATE APPLICATION chain;"
+    for name, table in tables.items():
+        write_files(table, tmp_path / name, 3)
+        columns = "eventtime TIMESTAMP, k BIGINT, id BIGINT"
+        text += f'CREATE INPUT TABLE {name} ({columns}) FROM FILES("{tmp_path}/{name}", format = "parquet");'
+    plan = compile_pql(f"{text} CREATE VIEW v AS {CHAIN}; CREATE TABLE o AS SELECT * FROM v STORAGE NOOP;")
+    graph = Graph(plan, str(tmp_path), s3.home("chain"), index=str(tmp_path / "index"))
+    while [runner for runner in graph.runners.values() if runner.step()]:
+        pass
+    side = Category.open(s3.home("chain"), plan.joins[-1].left)
+    promised = side.commit(side.next_commit() - 1).promised("_time")
+    assert promised is not None
+    assert promised > START_US
+    graph.drain()
+    settle()
+    db = database(**tables, found=graph.tables()[plan.joins[-1].name])
+    sql = CHAIN.split(" AS ", 1)[1].split("CREATE TABLE", maxsplit=1)[0].strip().rstrip(";")
+    assert differences(db, "FROM found", sql.replace("minutes'", "minute'")) == {}
 
 
 def test_a_second_run_is_refused(s3: S3, monkeypatch: pytest.MonkeyPatch) -> None:
