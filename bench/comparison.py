@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from bench.child import SYSTEMS, Join, Order, dataset_to_json
 from bench.command import tell
@@ -33,7 +33,7 @@ def compare(args: argparse.Namespace, workload: Workload, join: Join = "interval
         "state": args.spark_state,
     }
     systems = (args.only,) if args.only else SYSTEMS
-    signal.signal(signal.SIGTERM, _end)  # so that no process and no file stays behind
+    end_on_sigterm()
     with tempfile.TemporaryDirectory(prefix="dovetail-bench-") as work:
         data: Path = args.data or Path(work) / "data"
         tell("writing the workload" if args.data is None else f"workload in {data}")
@@ -61,7 +61,7 @@ def compare(args: argparse.Namespace, workload: Workload, join: Join = "interval
                     started_at=time.time(),
                     join=join,
                 )
-                said, peak_rss_bytes = _run_child(order, label)
+                said, peak_rss_bytes = run_child(order, label)
                 versions |= said["versions"]
                 figures = Figures(**said["figures"])
                 outcomes.append(Outcome(system, figures, said["cpu_s"], said["cold_start_s"], peak_rss_bytes))
@@ -80,18 +80,36 @@ def compare(args: argparse.Namespace, workload: Workload, join: Join = "interval
     )
 
 
-def _end(number: int, frame: object) -> None:
-    raise SystemExit(128 + number)
+def end_on_sigterm() -> None:
+    """Unwind on SIGTERM, so that no process and no file stays behind."""
+
+    def end(number: int, frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    signal.signal(signal.SIGTERM, end)
 
 
-def _run_child(order: Order, label: str) -> tuple[dict[str, Any], int]:
-    """Run one system in a fresh process; show its progress, keep its log for the case that it fails."""
+class AnyOrder(Protocol):
+    """The order of any child. The child writes its outcome, as JSON, to the file that it names."""
+
+    @property
+    def system(self) -> str: ...
+    @property
+    def work(self) -> str: ...
+    @property
+    def outcome(self) -> str: ...
+    def to_json(self) -> str: ...
+
+
+def run_child(order: AnyOrder, label: str, module: str = "bench.child") -> tuple[dict[str, Any], int]:
+    """Run one system in a fresh process; show its progress, keep its log for the case that it fails. Gives
+    its outcome and its peak memory."""
     log = Path(order.work) / "log.txt"
     paths = [str(_ROOT), str(_ROOT / "src"), os.environ.get("PYTHONPATH", "")]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
     with log.open("w") as errors:
         child = subprocess.Popen(
-            [sys.executable, "-m", "bench.child", order.to_json()],
+            [sys.executable, "-m", module, order.to_json()],
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,

@@ -1,0 +1,134 @@
+"""Dovetail and Spark as `bench streams` runs them: all streams joined, the result written to Parquet files.
+
+The queries' own durations say what Dovetail's intermediate rows cost. A join that feeds another join writes
+its rows to a category, and the next join's left slicer reads them and writes them once more.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.listener import (
+    QueryIdleEvent,
+    QueryProgressEvent,
+    QueryStartedEvent,
+    QueryTerminatedEvent,
+    StreamingQueryListener,
+)
+
+from bench.measure import tree_use
+from bench.spark_baseline import session
+from bench.streams_child import Figures, Intermediate
+from bench.streams_work import CHOSEN, COLUMNS, Streams, columns, condition, query, written
+from dovetail.log.category import Category, list_categories
+from dovetail.service.cli.run import run_application
+from dovetail.spark.session import open_session
+
+_APPLICATION = "bench_streams"
+
+
+class Dovetail:
+    """The same call as `dovetail run --drain`."""
+
+    def __init__(self, cores: int, driver_memory: str) -> None:
+        self._master = f"local[{cores}]"
+        self._spark = open_session(_APPLICATION, self._master, driver_memory, {})
+        self._durations = _Durations()
+        self._spark.streams.addListener(self._durations)
+
+    def run(self, streams: Streams, max_delay_s: int, work: Path) -> Figures:
+        work.mkdir(parents=True)
+        pql, home, out = work / f"{_APPLICATION}.pql", str(work / "home"), work / "out"
+        pql.write_text(query(streams, max_delay_s, out))
+        self._durations.busy_ms.clear()
+        began, used = time.perf_counter(), tree_use(os.getpid()).cpu_s
+        run_application(
+            pql,
+            home=home,
+            master=self._master,
+            mode="drain",
+            settings={},
+            on_figures=lambda figures: None,
+            spark=self._spark,
+        )
+        elapsed_s, cpu_s = time.perf_counter() - began, tree_use(os.getpid()).cpu_s - used
+        queries_s = {name: ms / 1000 for name, ms in self._durations.busy_ms.items()}
+        return Figures(elapsed_s, cpu_s, written(streams, out), _between(home, queries_s), queries_s)
+
+
+class _Durations(StreamingQueryListener):
+    """How long the micro-batches of each query took, in all."""
+
+    def __init__(self) -> None:
+        self.busy_ms: Counter[str] = Counter()
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:
+        self.busy_ms[event.progress.name or ""] += event.progress.batchDuration
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:
+        pass
+
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:
+        pass
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
+        pass
+
+
+def _between(home: str, queries_s: dict[str, float]) -> Intermediate:
+    """`<app>.<join>` is what a join feeds on to the next one, `<app>.<next join>.left` the same rows sliced
+    for it."""
+    rows, sizes = Counter[str](), Counter[str]()
+    for name in list_categories(home):
+        category = Category.open(home, name)
+        for commit in category.commits(category.first_commit(), category.next_commit()):
+            rows[name] += commit.rows
+            sizes[name] += commit.bytes
+    joined = [name for name in sizes if not name.endswith((".left", ".right"))]
+    first = min(joined)  # each join's name begins with that of the one before
+    sliced = [name for name in sizes if name.endswith(".left") and name != f"{first}.left"]
+    return Intermediate(
+        sum(rows[name] for name in joined),
+        sum(sizes[name] for name in (*joined, *sliced)),
+        sizes.total(),
+        sum(queries_s[name.removeprefix(f"{_APPLICATION}.")] for name in sliced),
+    )
+
+
+class Spark:
+    """Stream-stream joins in a chain, with a watermark on every input."""
+
+    def __init__(self, cores: int, driver_memory: str) -> None:
+        self._spark = session(cores, driver_memory, {"spark.sql.shuffle.partitions": str(cores)})
+
+    def run(self, streams: Streams, max_delay_s: int, work: Path) -> Figures:
+        out = work / "out"
+        began, used = time.perf_counter(), tree_use(os.getpid()).cpu_s
+        writer = chain(self._spark, streams, max_delay_s).writeStream.format("parquet")
+        writer = writer.option("path", str(out)).option("checkpointLocation", str(work / "checkpoint"))
+        writer.trigger(availableNow=True).start().awaitTermination()
+        elapsed_s, cpu_s = time.perf_counter() - began, tree_use(os.getpid()).cpu_s - used
+        return Figures(elapsed_s, cpu_s, written(streams, out))
+
+
+def chain(spark: SparkSession, streams: Streams, max_delay_s: int) -> DataFrame:
+    """All files are one micro-batch, which is cheapest for Spark. Only the first stream's time is kept: Spark
+    refuses rows with two watermarks in the next join, and no condition needs the others."""
+    joined = _stream(spark, streams, "a", max_delay_s)
+    for name in streams.names[1:]:
+        other = _stream(spark, streams, name, max_delay_s).alias(name)
+        both = joined.alias("a").join(other, F.expr(condition(streams, name)))
+        kept = [f"a.`{column}`" for column in joined.columns]
+        joined = both.select(*kept, *(f"{name}.{name}_{column}" for column in CHOSEN))
+    return joined.select(*columns(streams))
+
+
+def _stream(spark: SparkSession, streams: Streams, name: str, max_delay_s: int) -> DataFrame:
+    rows = spark.readStream.schema(COLUMNS).parquet(str(streams.files_of(name)))
+    named = [f"{column} AS {name}_{column}" for column in CHOSEN]
+    return rows.selectExpr("eventtime", "key", *named).withWatermark("eventtime", f"{max_delay_s} seconds")
