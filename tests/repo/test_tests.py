@@ -13,9 +13,6 @@ TESTS = checkout_root() / "tests"
 PUBLIC = {"_replace": "of a named tuple", "_asdict": "of a named tuple", "_exit": "of `os`"}
 """Names that begin with an underscore only so that they clash with no field, or by tradition."""
 OWN = ("self", "cls", "super")
-STEPPED = ("laws/all_schedules.py", "laws/test_fast_forwarding.py", "laws/test_two_phase_forwarding.py")
-"""They step the cores of a sliding join by hand, message by message, which nobody else may."""
-INSIDE = (*STEPPED, "unit/sliding/test_engine.py", "unit/sliding/test_lost_cores.py")
 WAITING = {
     "spark/standalone.py": "Spark's own servers: they tell what they do only in their logs",
 }
@@ -62,7 +59,7 @@ def found(look: Callable[[ast.AST], Iterator[tuple[int, str]]], but: Collection[
 
 
 def test_nobody_reaches_for_what_is_private() -> None:
-    assert found(reached, INSIDE) == []
+    assert found(reached, ()) == []
 
 
 def test_nobody_sleeps() -> None:

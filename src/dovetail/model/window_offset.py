@@ -9,15 +9,12 @@ were late for their session follows from it and the commits.
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-import xxhash
-
 from dovetail.errors import CorruptFile, UnknownVersion
 from dovetail.model import json_values
-from dovetail.model.offset import NEVER
+from dovetail.model.offset import NEVER, checksum_of
 
 VERSION = 1
 _WHERE = "Spark's offset log"
@@ -46,7 +43,7 @@ class WindowOffset:
 
     def to_json(self) -> dict[str, Any]:
         said = {"version": VERSION, **asdict(self)}
-        return {**said, "checksum": _checksum(said)}
+        return {**said, "checksum": checksum_of(said)}
 
     @classmethod
     def from_json(cls, fields: dict[str, Any]) -> WindowOffset:
@@ -54,7 +51,7 @@ class WindowOffset:
         if not isinstance(fields, dict):
             raise CorruptFile("an aggregate's offset that is not one", where=_WHERE, hint=_REMEDY)
         said = {name: value for name, value in fields.items() if name != "checksum"}
-        if fields.get("checksum") != _checksum(said) and said.get("version") == VERSION:
+        if fields.get("checksum") != checksum_of(said) and said.get("version") == VERSION:
             raise CorruptFile(
                 "an aggregate's offset is damaged: its checksum does not fit", where=_WHERE, hint=_REMEDY
             )
@@ -83,7 +80,3 @@ class WindowOffset:
             if estimate is not None:
                 json_values.fields(estimate)
         json_values.flag(self.ended)
-
-
-def _checksum(said: dict[str, Any]) -> str:
-    return xxhash.xxh3_64_hexdigest(json.dumps(said, sort_keys=True).encode())

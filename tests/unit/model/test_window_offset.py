@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dovetail.errors import CorruptFile, PlanError, UnknownVersion
-from dovetail.model import window_offset
+from dovetail.model.offset import checksum_of
 from dovetail.model.time_window import TimeWindow
 from dovetail.model.window_offset import WindowOffset
 
@@ -19,7 +19,7 @@ def said(**changes: Any) -> dict[str, Any]:
     """An offset that was changed, with a checksum that fits."""
     made = {**EXAMPLE.to_json(), **changes}
     del made["checksum"]
-    return {**made, "checksum": window_offset._checksum(made)}
+    return {**made, "checksum": checksum_of(made)}
 
 
 def test_round_trip() -> None:

@@ -216,14 +216,14 @@ def test_an_error_in_a_core_is_a_loss_that_is_told(monkeypatch: pytest.MonkeyPat
             raise RuntimeError("out of luck")
 
         monkeypatch.setattr(core, "run", broken)
-        _look_until(join, lambda: bool(join.lost))
+        look_until(join, lambda: bool(join.lost))
         assert join.lost == {2: 30}
         join.push(right={"a": np.arange(90), "b": np.zeros(90), "t": np.zeros(90, int)})
         join.settle()
         assert len(join.pairs()) == 60
 
 
-def _look_until(join: SlidingJoin, done: Callable[[], bool]) -> None:
+def look_until(join: SlidingJoin, done: Callable[[], bool]) -> None:
     """A core runs on for a pause's length before its thread comes to what a test has put in its place."""
     for _ in range(100_000):
         if done():
@@ -364,4 +364,4 @@ def test_where_cores_need_each_other_a_failed_one_ends_the_join(
 
         monkeypatch.setattr(join.topology.cores[0], "run", broken)
         with pytest.raises(RunError, match="core 0 has failed: out of luck"):
-            _look_until(join, lambda: False)
+            look_until(join, lambda: False)

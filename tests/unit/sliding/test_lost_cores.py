@@ -11,7 +11,7 @@ import pytest
 
 from dovetail.errors import RunError
 from dovetail.sliding.engine import SlidingJoin
-from unit.sliding.test_engine import _look_until, join_of
+from unit.sliding.test_engine import look_until, join_of
 
 ROWS = 300
 
@@ -64,7 +64,7 @@ def test_a_failure_is_reported_with_its_cause(
 
         monkeypatch.setattr(join.topology.cores[2], "run" if threads else "step", broken)
         with caplog.at_level(logging.ERROR):
-            _look_until(join, lambda: bool(join.lost))
+            look_until(join, lambda: bool(join.lost))
         assert join.lost == {2: ROWS // 3}
         assert str(join.failures[2]) == "out of luck"
         assert "core 2 of a sliding-window join has failed; 100 rows are lost" in caplog.text
