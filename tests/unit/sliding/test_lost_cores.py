@@ -11,7 +11,7 @@ import pytest
 
 from dovetail.errors import RunError
 from dovetail.sliding.engine import SlidingJoin
-from unit.sliding.test_engine import look_until, join_of
+from unit.sliding.test_engine import join_of, look_until
 
 ROWS = 300
 
