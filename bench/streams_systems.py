@@ -57,6 +57,7 @@ class Dovetail:
             spark=self._spark,
         )
         elapsed_s, cpu_s = time.perf_counter() - began, tree_use(os.getpid()).cpu_s - used
+        self._durations.wait()
         queries_s = {name: ms / 1000 for name, ms in self._durations.busy_ms.items()}
         return Figures(elapsed_s, cpu_s, written(streams, out), _between(home, queries_s), queries_s)
 
@@ -66,18 +67,25 @@ class _Durations(StreamingQueryListener):
 
     def __init__(self) -> None:
         self.busy_ms: Counter[str] = Counter()
+        self._running: set[str] = set()
+
+    def wait(self, at_most_s: float = 30) -> None:
+        """Until the last events are here: Spark sends them after a query has ended."""
+        until = time.monotonic() + at_most_s
+        while self._running and time.monotonic() < until:
+            time.sleep(0.05)
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
         self.busy_ms[event.progress.name or ""] += event.progress.batchDuration
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
-        pass
+        self._running.add(str(event.runId))
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:
         pass
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
-        pass
+        self._running.discard(str(event.runId))
 
 
 def _between(home: str, queries_s: dict[str, float]) -> Intermediate:
@@ -90,7 +98,7 @@ def _between(home: str, queries_s: dict[str, float]) -> Intermediate:
             rows[name] += commit.rows
             sizes[name] += commit.bytes
     joined = [name for name in sizes if not name.endswith((".left", ".right"))]
-    first = min(joined)  # each join's name begins with that of the one before
+    first = min(joined)  # joins are named after their right streams, which come in alphabetical order
     sliced = [name for name in sizes if name.endswith(".left") and name != f"{first}.left"]
     return Intermediate(
         sum(rows[name] for name in joined),
