@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -57,8 +58,10 @@ def found(graph: Graph) -> list[tuple[int | None, ...]]:
     return sorted(tuple(row.values()) for row in graph.tables()["abc"].to_pylist())
 
 
-@pytest.mark.parametrize(("time", "lost"), [("inherited", 0), ("fixed", MINUTES // 2)])
-def test_lone_rows_of_a_join_find_their_partners_in_the_next(tmp_path: Path, time: str, lost: int) -> None:
+@pytest.mark.parametrize(("time", "lost"), [("inherited", [0]), ("fixed", range(15, 21))])
+def test_lone_rows_of_a_join_find_their_partners_in_the_next(
+    tmp_path: Path, time: str, lost: Collection[int]
+) -> None:
     """Every other row of `a` has a partner in `b` and comes out at once. The others come out alone, five
     minutes after their time. With a time of its own the second join has let go of their partners by then."""
     graph, home = graph_of(tmp_path, f', stream_time = "{time}"'), str(tmp_path)
@@ -71,7 +74,7 @@ def test_lone_rows_of_a_join_find_their_partners_in_the_next(tmp_path: Path, tim
     graph.drain()
     partners = [c for _, _, c in found(graph)]
     assert len(partners) == MINUTES
-    assert abs(partners.count(None) - lost) <= 3  # the last ones are drained
+    assert partners.count(None) in lost  # of twenty; those at the end are drained
 
 
 def test_what_is_ahead_waits_at_the_inputs_and_not_in_the_middle(tmp_path: Path) -> None:
