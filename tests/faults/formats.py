@@ -21,7 +21,7 @@ from dovetail.joins.buffer import in_memory
 from dovetail.kernels import ring as rings
 from dovetail.kernels.ring import ENTRY, Ring
 from dovetail.log import document
-from dovetail.model import offset
+from dovetail.model import sealed_offset
 from faults import specimen
 from faults.mutants import DAMAGES, cut, empty, exchanged, longer, senseless
 from faults.specimen import Specimen, Use
@@ -57,7 +57,7 @@ def _offset(made: Specimen, path: Path, rng: random.Random) -> None:
     del said["checksum"]
     made_up = senseless(said, rng)
     if isinstance(made_up, dict):
-        made_up["checksum"] = offset.checksum_of(made_up)
+        made_up["checksum"] = sealed_offset.checksum_of(made_up)
     path.write_bytes(json.dumps(made_up).encode())
 
 
@@ -254,10 +254,13 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "service/cli/demo.py": "a query that the demo has written a moment before",
     "service/torture/processes.py": "what the system tells of processes",
     "service/torture/quick_case.py": "a file that it tears, and the last words of a process",
+    "service/torture/quick_chain.py": "journals and output of the chain under torture, as Spark keeps offsets",
     "service/torture/quick_join.py": "the output of the join under torture, and offsets as Spark keeps them",
     "service/torture/spark_application.py": "the last words of a process, and offsets as Spark keeps them",
     "service/committed_files.py": "what Spark's Parquet sink says of its own files",
     "spark/shipped_code.py": "our own sources, to be sent to executors",
+    "spark/batch_promises.py": ("checkpoint",),
+    "spark/frame_times.py": "metadata of a DataFrame's columns, in no file",
     "spark/failures.py": "an error that crosses the JVM, in no file, and what the system says of memory",
     "engine/gates.py": "one word, for the time of one run; whatever is not `open` ends it",
     "slicing/sides.py": "what tasks tell the driver, in no file",

@@ -18,15 +18,13 @@ from typing import Any
 
 import xxhash
 
-from dovetail.errors import CorruptFile, UnknownVersion
 from dovetail.model import json_values
+from dovetail.model.sealed_offset import opened, sealed
 from dovetail.model.share import SIDES, HotKey, Side
 
 VERSION = 4
 _MOST_TASKS = 1 << 16  # as many as there can be buckets
 _OF_THE_COORDINATOR = {"left_estimate", "right_estimate", "heat", "base", "trail"}
-_WHERE = "Spark's offset log"
-_REMEDY = "restore the application's checkpoints from a copy of the home, or start in a new home"
 NEVER = -(2**63)
 ENDED = 2**63 - 1
 
@@ -99,34 +97,18 @@ class JoinOffset:
         return first.left_floor, first.right_floor
 
     def to_json(self) -> dict[str, Any]:
-        said = {"version": VERSION, **asdict(self)}
-        return {**said, "checksum": checksum_of(said)}
+        return sealed(VERSION, asdict(self))
 
     @classmethod
     def from_json(cls, fields: dict[str, Any]) -> JoinOffset:
-        """What `to_json` gave; anything else is refused: nothing else checks what Spark keeps for us."""
-        if not isinstance(fields, dict):
-            raise CorruptFile("a join offset that is not one", where=_WHERE, hint=_REMEDY)
-        said = {name: value for name, value in fields.items() if name != "checksum"}
-        if fields.get("checksum") != checksum_of(said) and said.get("version") == VERSION:
-            raise CorruptFile(
-                "a join offset is damaged: its checksum does not fit", where=_WHERE, hint=_REMEDY
-            )
-        if said.pop("version", None) != VERSION:
-            raise UnknownVersion(
-                f"a join offset of format {fields.get('version')!r}",
-                where=_WHERE,
-                expected=f"format {VERSION}",
-                hint="run the release that wrote it, or start with a new home",
-            )
-        try:
-            read = cls(**said)
-            read._check()
-            return read
-        except (TypeError, ValueError) as error:
-            raise CorruptFile(
-                f"a join offset that is not one: {error}", where=_WHERE, hint=_REMEDY
-            ) from error
+        """What `to_json` gave; anything else is refused."""
+        return opened(fields, VERSION, "a join offset", cls._checked)
+
+    @classmethod
+    def _checked(cls, said: dict[str, Any]) -> JoinOffset:
+        read = cls(**said)
+        read._check()
+        return read
 
     def _check(self) -> None:
         """Raises ValueError or TypeError for what cannot be an offset."""
@@ -156,7 +138,3 @@ class JoinOffset:
 
     def moved(self, **changes: Any) -> JoinOffset:
         return replace(self, **changes)
-
-
-def checksum_of(said: dict[str, Any]) -> str:
-    return xxhash.xxh3_64_hexdigest(json.dumps(said, sort_keys=True).encode())

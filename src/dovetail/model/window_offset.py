@@ -12,13 +12,11 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from dovetail.errors import CorruptFile, UnknownVersion
 from dovetail.model import json_values
-from dovetail.model.offset import NEVER, checksum_of
+from dovetail.model.offset import NEVER
+from dovetail.model.sealed_offset import opened, sealed
 
 VERSION = 1
-_WHERE = "Spark's offset log"
-_REMEDY = "restore the application's checkpoints from a copy of the home, or start in a new home"
 
 
 @dataclass(frozen=True)
@@ -42,34 +40,18 @@ class WindowOffset:
         return replace(self, **changes)
 
     def to_json(self) -> dict[str, Any]:
-        said = {"version": VERSION, **asdict(self)}
-        return {**said, "checksum": checksum_of(said)}
+        return sealed(VERSION, asdict(self))
 
     @classmethod
     def from_json(cls, fields: dict[str, Any]) -> WindowOffset:
         """What `to_json` gave; anything else is refused."""
-        if not isinstance(fields, dict):
-            raise CorruptFile("an aggregate's offset that is not one", where=_WHERE, hint=_REMEDY)
-        said = {name: value for name, value in fields.items() if name != "checksum"}
-        if fields.get("checksum") != checksum_of(said) and said.get("version") == VERSION:
-            raise CorruptFile(
-                "an aggregate's offset is damaged: its checksum does not fit", where=_WHERE, hint=_REMEDY
-            )
-        if said.pop("version", None) != VERSION:
-            raise UnknownVersion(
-                f"an aggregate's offset of format {fields.get('version')!r}",
-                where=_WHERE,
-                expected=f"format {VERSION}",
-                hint="run the release that wrote it, or start with a new home",
-            )
-        try:
-            read = cls(**said)
-            read._check()
-            return read
-        except (TypeError, ValueError) as error:
-            raise CorruptFile(
-                f"an aggregate's offset that is not one: {error}", where=_WHERE, hint=_REMEDY
-            ) from error
+        return opened(fields, VERSION, "an aggregate's offset", cls._checked)
+
+    @classmethod
+    def _checked(cls, said: dict[str, Any]) -> WindowOffset:
+        read = cls(**said)
+        read._check()
+        return read
 
     def _check(self) -> None:
         json_values.whole(self.step, high=10**12)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dovetail.errors import CorruptFile, UnknownVersion
-from dovetail.model import offset
+from dovetail.model import sealed_offset
 from dovetail.model.offset import JoinOffset
 
 EXAMPLE = JoinOffset(3, 5, 6, 100, 200, 1, 2, 4, False, None, None, [[-7, "left"]], {"rows": 1.5, "keys": []})
@@ -18,7 +18,7 @@ def said(**changes: Any) -> dict[str, Any]:
     """An offset that was changed, with a checksum that fits."""
     made = {**EXAMPLE.to_json(), **changes}
     del made["checksum"]
-    return {**made, "checksum": offset.checksum_of(made)}
+    return {**made, "checksum": sealed_offset.checksum_of(made)}
 
 
 def test_round_trip() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dovetail.errors import CorruptFile, PlanError, UnknownVersion
-from dovetail.model.offset import checksum_of
+from dovetail.model.sealed_offset import checksum_of
 from dovetail.model.time_window import TimeWindow
 from dovetail.model.window_offset import WindowOffset
 
