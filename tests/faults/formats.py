@@ -254,7 +254,7 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "service/cli/demo.py": "a query that the demo has written a moment before",
     "service/torture/processes.py": "what the system tells of processes",
     "service/torture/quick_case.py": "a file that it tears, and the last words of a process",
-    "service/torture/quick_chain.py": "journals and output of the chain under torture, as Spark keeps offsets",
+    "service/torture/quick_chain.py": "journals and output of the chain under torture",
     "service/torture/quick_join.py": "the output of the join under torture, and offsets as Spark keeps them",
     "service/torture/spark_application.py": "the last words of a process, and offsets as Spark keeps them",
     "service/committed_files.py": "what Spark's Parquet sink says of its own files",
