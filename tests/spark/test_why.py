@@ -22,7 +22,8 @@ from spark.pairs import pairs
 ROWS, KEYS, ASKED = 3000, 300, 25
 PQL = pairs(
     "LEFT",
-    "max_delay = INTERVAL '10 seconds', max_step_rows = 600, history = INTERVAL '0 seconds'",
+    "max_delay = INTERVAL '10 seconds', confirmed_by = 1, max_step_rows = 600, "
+    "history = INTERVAL '0 seconds'",
     select="l.k AS k, l.id AS l, r.id AS r",
     left_files=1,
     right_files=1,
