@@ -14,9 +14,9 @@ of the live index. A test can therefore crash between any two of them. Other poi
     coordinator.begun    before a step is planned       (`spark/join_source.py`, `spark/window_source.py`)
     coordinator.planned  after it is planned, before Spark knows
     coordinator.done     Spark has committed a step, nothing is cleaned up yet
-    sink.begun           before a micro-batch is written to the log        (`spark/starting.py`)
+    sink.begun           before a batch is written to the log  (`spark/starting.py`, `slicing/resident.py`)
     sink.written         its segments exist, but no commit names them
-    sink.committed       after the commit, before Spark knows
+    sink.committed       after the commit, before anyone is told
 
 Spark has many workers that reach the same points. `DOVETAIL_CRASH_FILE=path` kills one of them: the first
 process that reaches the point written in the file deletes the file and dies.
@@ -49,6 +49,7 @@ KINDS = {
     r"apps/[^/]+/state/.*/tasks\.json": "tasks",
     r"apps/[^/]+/state/.*/replay/": "replay",
     r"apps/[^/]+/state/.*/windows\.json": "windows",
+    r"apps/[^/]+/slicers/": "slicer",
     r"apps/[^/]+/application\.json": "application",
     r"apps/[^/]+/lease\.json": "lease",
     r"apps/[^/]+/metrics\.": "metrics",

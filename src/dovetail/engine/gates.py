@@ -67,6 +67,11 @@ def look_at(gate: str | None) -> None:
         _opened(gate)
 
 
+def is_open(gate: str) -> bool:
+    """Whether it is. Raises the error it is shut with."""
+    return _opened(gate)
+
+
 def _opened(gate: str) -> bool:
     try:
         word = Path(gate).read_text()

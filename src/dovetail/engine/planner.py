@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from dovetail.crash_points import crash_point
 from dovetail.engine.asked_tasks import tasks_to_plan
+from dovetail.engine.awaiting import await_commit
 from dovetail.engine.downstream import runs_ahead
 from dovetail.engine.floors import with_floors
 from dovetail.engine.home_snapshots import HomeSnapshots
@@ -67,6 +68,7 @@ class JoinPlanner:
         self._watches: dict[Side, SourceWatch] = {}
         self._step_log: StepLog | None = None
         self._writing_us = 0
+        self._in_vain: tuple[int, int] | None = None  # what was there when there was nothing to do
 
     @property
     def categories(self) -> tuple[Category, Category]:
@@ -82,6 +84,13 @@ class JoinPlanner:
         """The commits after the last ones of both sides."""
         left, right = (category.next_commit() for category in self.categories)
         return left, right
+
+    def await_news(self, start: JoinOffset, most_s: float) -> None:
+        """Wait until a side has a commit that was not there when a step from here was last planned, for this
+        long at most. A stream that waits for the other has commits all the time: they are no news."""
+        left, right = self.categories
+        seen = self._in_vain if self._in_vain is not None else (start.left, start.right)
+        await_commit([(left, seen[0]), (right, seen[1])], most_s)
 
     def plan(
         self,
@@ -110,12 +119,14 @@ class JoinPlanner:
         idle = False, False
         if writers is not None:
             idle = self._idle(left, "left", writers[0]), self._idle(right, "right", writers[1])
+        self._in_vain = start.left + len(new[0]), start.right + len(new[1])
         if waits and runs_ahead(config.home, config.feeds, config.settings.max_step_rows):
             return start
         pace = self._pace(tasks or tasks_to_plan(config, start.tasks))
         planned = plan(start, *new, pace, final=final, waits=waits, idle=idle)
         if planned.end is start:
             return start
+        self._in_vain = None
         end = self.recoverable(start, amend(planned.end) if amend else planned.end)
         self._record(start, planned, new, self._clock.steady_us() - began_us)
         crash_point("coordinator", "planned")

@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from dovetail.crash_points import crash_point
+from dovetail.engine.awaiting import await_commit
 from dovetail.engine.planner import HOST_CLOCK, HostClock, summary
 from dovetail.engine.window_record import WindowRecord, write_record
 from dovetail.log.category import Category
@@ -86,6 +87,10 @@ class WindowPlanner:
     def there_now(self) -> int:
         """The commit after the last one."""
         return self.category.next_commit()
+
+    def await_news(self, given: WindowOffset) -> None:
+        """Wait for a moment, or until there is a commit that has not been looked at."""
+        await_commit([(self.category, max(self._known, given.begun().commit))])
 
     def plan(self, given: WindowOffset, *, until: int | None = None, final: bool = False) -> WindowOffset:
         """The end of the next step; `given` itself if there is nothing to do.

@@ -10,9 +10,9 @@ the commit just before it. Whoever loses the number reads again, and then finds 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dovetail.errors import CorruptFile, StateError
 from dovetail.log import commit as commit_format
@@ -34,6 +34,7 @@ def append(
     producer: str | None,
     batch: int | None,
     promise: Promise | None = None,
+    covers: Mapping[str, Any] | None = None,
 ) -> Commit | None:
     if (producer is None) != (batch is None):
         raise ValueError("producer and batch go together")
@@ -41,7 +42,7 @@ def append(
     rejected = [info for info in rejected if info.rows]
     if promise is not None and producer is None:
         raise ValueError("a promise needs a producer")
-    if not segments and not rejected and promise is None:
+    if not segments and not rejected and promise is None and covers is None:
         return None
     checked = lost = False
     while True:
@@ -56,7 +57,7 @@ def append(
             producers[producer] = batch
         promises = dict(tail.promises) if tail else {}
         if producer is not None:
-            if not segments and not rejected and promises.get(producer) == promise:
+            if not segments and not rejected and covers is None and promises.get(producer) == promise:
                 return None  # no row and no news
             if promise is None:
                 promises.pop(producer, None)  # who no longer promises must not be taken at its old word
@@ -76,6 +77,7 @@ def append(
             producers=producers,
             written_at_us=time.time_ns() // 1000,
             promises=promises,
+            covers=covers,
         )
         path = history.commit_path(category, number)
         with _dictionaries_kept(category, segments):

@@ -12,8 +12,9 @@ reading what it removed is an error that says so.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pyarrow as pa
 
@@ -214,14 +215,18 @@ class Category:
         batch: int | None = None,
         rejected: Sequence[RejectedRows] = (),
         promise: Promise | None = None,
+        covers: Mapping[str, Any] | None = None,
     ) -> Commit | None:
         """Name the segments in one new commit: now their rows exist.
 
         Returns the commit that carries the batch, an earlier one if this producer has appended this or a
         later batch before; None if there is nothing to append. Without a producer every call makes a commit.
-        A promise that is news makes a commit even without rows: those who wait for time to pass read it.
+        A promise that is news makes a commit even without rows: those who wait for time to pass read it. So
+        does what the batch `covers` of its source: files without rows are read once, too.
         """
-        return appending.append(self, segments, rejected, producer=producer, batch=batch, promise=promise)
+        return appending.append(
+            self, segments, rejected, producer=producer, batch=batch, promise=promise, covers=covers
+        )
 
     def open_segment(self, info: SegmentInfo) -> Segment:
         """The rows of a segment, mapped where the home is local, and checked once per process."""

@@ -2,7 +2,9 @@
 
 Law: commit `n` begins where commit `n - 1` ends (`first_row`), so rows are numbered densely over the
 category; and `producers` maps every producer that ever appended to its last batch, so a batch enters once.
-`promises` maps producers to what they say of rows still to come (`model/promise.py`).
+`promises` maps producers to what they say of rows still to come (`model/promise.py`). `covers` says, in the
+producer's own words, which part of its source the commit holds: a writer that keeps no other record finds
+there where it was.
 
 Why a commit repeats what the one before it said (the row count, all producers): whoever appends then reads
 one file and no other. Retention may delete all commits but the newest, and nothing is forgotten. No record
@@ -23,9 +25,9 @@ from dovetail.model.frequent_key import FrequentKey
 from dovetail.model.promise import Promise
 from dovetail.model.sketch import EventTimeSketch, merge_sketches
 
-KIND, VERSION = "dovetail.commit", 3
-READ_VERSIONS = (2, 3)
-"""Version 2 has no promises."""
+KIND, VERSION = "dovetail.commit", 4
+READ_VERSIONS = (2, 3, 4)
+"""Version 2 has no promises, version 3 does not say what a commit covers."""
 
 
 @dataclass(frozen=True)
@@ -163,6 +165,7 @@ class Commit:
     producers: Mapping[str, int] = field(hash=False)
     written_at_us: int
     promises: Mapping[str, Promise] = field(default_factory=dict, hash=False)
+    covers: Mapping[str, Any] | None = field(default=None, hash=False)
 
     def promised(self, column: str) -> int | None:
         """No later row is below this in the column, unless it is late. None: a producer of this category
@@ -244,6 +247,7 @@ def encode(commit: Commit, category_id: str) -> bytes:
         "producers": dict(commit.producers),
         "written_at_us": commit.written_at_us,
         "promises": {name: promise.to_json() for name, promise in commit.promises.items()},
+        "covers": None if commit.covers is None else dict(commit.covers),
     }
     return document.encode(KIND, VERSION, body)
 
@@ -274,6 +278,7 @@ def decode(data: bytes, number: int, category_id: str, *, where: str) -> Commit:
                 name: Promise.from_json(promise)
                 for name, promise in said.fields(body.get("promises", {})).items()
             },
+            covers=None if body.get("covers") is None else said.fields(body["covers"]),
         )
         sound = (commit.number, body["category"], body["rows"]) == (number, category_id, commit.rows)
         sound = sound and (producer is None) == (batch is None) and said.whole(commit.next_row) >= 0

@@ -53,6 +53,7 @@ class JoinConfig:
     index_dir: str | None = None  # None: chosen on each host
     drain: bool = False
     gate: str | None = None  # where the source waits for those before it, if it was started early
+    feeding: tuple[str, ...] = ()  # gates that open when a slicer that feeds it has no more to come
     feeds: tuple[Feed, ...] = ()  # the joins of the application that read this one's output
 
     def to_json(self) -> str:
@@ -64,6 +65,7 @@ class JoinConfig:
         fields["join_kind"] = kind_from_json(fields["join_kind"])
         fields["settings"] = JoinSettings.from_json(fields["settings"])
         fields["keys"] = tuple(fields["keys"])
+        fields["feeding"] = tuple(fields.get("feeding", ()))
         fields["columns"] = tuple(OutputColumn(**column) for column in fields["columns"])
         fields["feeds"] = tuple(Feed(**feed) for feed in fields.get("feeds", ()))
         return cls(**fields)

@@ -79,6 +79,15 @@ DRIVER_MEMORY = Setting(
     "Heap of Spark's driver. On a local master, the driver's JVM does all the work.",
     r"\d+[kmgtKMGT]",
 )
+SLICING = Setting(
+    "slicing",
+    "DOVETAIL_SLICING",
+    "auto",
+    "auto, resident or spark",
+    "Who puts inputs into the log. `resident`: threads of the run, for inputs whose columns are only picked "
+    "and renamed. `spark`: queries of Spark. `auto`: threads on a local master, queries on a cluster.",
+    r"auto|resident|spark",
+)
 DEBUG = Setting(
     "debug",
     "DOVETAIL_DEBUG",
@@ -89,7 +98,7 @@ DEBUG = Setting(
     words="off",
 )
 
-SETTINGS: tuple[Setting, ...] = (HOME, INDEX_DIR, MASTER, DRIVER_MEMORY, DEBUG)
+SETTINGS: tuple[Setting, ...] = (HOME, INDEX_DIR, MASTER, DRIVER_MEMORY, SLICING, DEBUG)
 
 _ROOM_BYTES = 1 << 30
 

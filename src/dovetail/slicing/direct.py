@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from dovetail.errors import InputError
 from dovetail.model.validity import Validity
 from dovetail.slicing.parquet_files import RowGroup, read_row_group
 from dovetail.slicing.placement import HASH, TIME
@@ -37,19 +38,34 @@ class DirectSlice:
 
     def write(self, groups: Iterable[RowGroup]) -> Written:
         """Row groups as segments of the category, for `append_written` to name."""
+        wanted = list(dict.fromkeys([*(source for _, source in self.columns), self.time]))
+        return self.write_tables(read_row_group(file, number, wanted) for file, number, _ in groups)
+
+    def write_tables(self, tables: Iterable[pa.Table]) -> Written:
+        """The same for rows that are read already."""
         from dovetail.log.category import Category
         from dovetail.slicing.sides import write_side
-
-        category = Category.open(self.home, self.category)
-        batches = (self._sliced(group, category.schema) for group in groups)
-        return write_side(category, batches, self.validity)
-
-    def _sliced(self, group: RowGroup, schema: pa.Schema) -> pa.RecordBatch:
         from dovetail.slicing.write_rows import sliced_batch
 
-        file, number, _ = group
-        wanted = list(dict.fromkeys([*(source for _, source in self.columns), self.time]))
-        return sliced_batch(read_row_group(file, number, wanted), self.columns, self.keys, self.time, schema)
+        category = Category.open(self.home, self.category)
+        schema = category.schema
+        batches = (sliced_batch(rows, self.columns, self.keys, self.time, schema) for rows in tables)
+        return write_side(category, batches, self.validity)
+
+    def require(self, stored: pa.Schema, file: str) -> None:
+        """That files with this schema, that of `file`, can be sliced so."""
+        from dovetail.log.category import Category
+
+        schema = Category.open(self.home, self.category).schema
+        for name, column in self.columns:
+            read, kept = stored.field(column).type, schema.field(name).type
+            if not _fits(read, kept):
+                raise InputError(
+                    f"the file has another type for column {column}: {read}",
+                    where=file,
+                    expected=str(kept),
+                    hint="rewrite it with the type that was declared, or keep it in another directory",
+                )
 
 
 def direct_slice(
@@ -66,15 +82,27 @@ def direct_slice(
     from dovetail.joins.rows.key_hash import hashable
 
     columns = tuple((name, projection[name]) for name in category.schema.names if name not in (HASH, TIME))
+    if not set(projection.values()) <= set(stored.names):
+        return None
     for name, column in columns:
-        read, kept = stored.field(column).type, category.schema.field(name).type
-        if not (read.equals(kept) or (pa.types.is_timestamp(read) and pa.types.is_timestamp(kept))):
+        if not _fits(stored.field(column).type, category.schema.field(name).type):
             return None
     if not all(hashable(category.schema.field(key).type) for key in keys):
         return None
     if not pa.types.is_timestamp(stored.field(projection[time]).type):
         return None
     return DirectSlice(category.home, category.name, columns, tuple(keys), projection[time], validity)
+
+
+def _fits(read: pa.DataType, kept: pa.DataType) -> bool:
+    """The values of a file's column are those of the category's: the same type, any unit of time, or a number
+    that becomes wider without changing."""
+    if read.equals(kept) or (pa.types.is_timestamp(read) and pa.types.is_timestamp(kept)):
+        return True
+    if pa.types.is_floating(read) and pa.types.is_floating(kept):
+        return bool(read.bit_width <= kept.bit_width)
+    both_signed = pa.types.is_signed_integer(read) and pa.types.is_signed_integer(kept)
+    return bool(both_signed and read.bit_width <= kept.bit_width)
 
 
 def parts(groups: Sequence[RowGroup], tasks: int) -> list[list[RowGroup]]:

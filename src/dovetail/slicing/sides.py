@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -68,7 +68,12 @@ def append_written(
 
 
 def append_parts(
-    category: Category, parts: Sequence[Written], producer: str, batch: int, promise: Promise | None
+    category: Category,
+    parts: Sequence[Written],
+    producer: str,
+    batch: int,
+    promise: Promise | None,
+    covers: Mapping[str, Any] | None = None,
 ) -> None:
     crash_point("sink", "written")
     aside = [info for part in parts for info in part.invalid]
@@ -76,4 +81,4 @@ def append_parts(
         invalid = Category.open(category.home, invalid_category(category.name))
         invalid.append(aside, producer=producer, batch=batch)
     segments = [info for part in parts for info in part.segments]
-    category.append(segments, producer=producer, batch=batch, promise=promise)
+    category.append(segments, producer=producer, batch=batch, promise=promise, covers=covers)

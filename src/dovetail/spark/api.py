@@ -22,6 +22,7 @@ import os
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from functools import partial
 from threading import Thread
 from typing import Literal, Unpack
 
@@ -184,7 +185,10 @@ def _gates() -> Gates:
 
 def _slice(builder: Builder, home: str, name: str, mode: Mode, gates: Gates) -> None:
     """Start the slicers. Where the inputs never end, a thread watches each and ends the join if it fails."""
-    slicers = [stage for stage in builder.stages if stage.join is None]
+    _slice_here(builder, home, name, mode, gates)
+    slicers = [stage for stage in builder.stages if stage.join is None and stage.resident is None]
+    if not slicers:
+        return
     attempts = Attempts()
     running: dict[str, StreamingQuery] = {}
     over: set[str] = set()
@@ -225,6 +229,33 @@ def _slice(builder: Builder, home: str, name: str, mode: Mode, gates: Gates) -> 
             Thread(target=watch, args=(stage, query), name=f"watch {stage.name}", daemon=True).start()
         else:
             await_end(stage, query)
+
+
+def _slice_here(builder: Builder, home: str, name: str, mode: Mode, gates: Gates) -> None:
+    """Start the slicers that live in this process. They end with the session, as queries do."""
+    context = builder.spark.sparkContext
+    begun = []
+    for stage in builder.stages:
+        if stage.resident is None:
+            continue
+        slicer = stage.resident.slicing(
+            home,
+            finite=mode != "stream",
+            failed=partial(_fail, gates, name, stage.name),
+            lives=lambda: context._jsc is not None,
+        )
+        slicer.start()
+        atexit.register(slicer.stop)
+        begun.append((stage.name, slicer))
+    if mode != "stream":
+        for stage_name, slicer in begun:
+            slicer.join()
+            if slicer.error is not None:
+                raise failure_of(slicer.error, stage_name) from slicer.error
+
+
+def _fail(gates: Gates, name: str, stage: str, error: Exception) -> None:
+    gates.fail(name, failure_of(error, stage))
 
 
 def _hold(home: str, name: str) -> None:

@@ -46,8 +46,11 @@ def offsets_done(checkpoint: Checkpoint) -> list[Any]:
     """What the sources of a query said after the last batch that is done, each in its own JSON; none before
     the first."""
     batch = last_done(checkpoint)
-    if batch < 0:
-        return []
+    return offsets_at(checkpoint, batch) if batch >= 0 else []
+
+
+def offsets_at(checkpoint: Checkpoint, batch: int) -> list[Any]:
+    """The same after a batch that was planned."""
     path = f"offsets/{batch}"
     try:
         return [json.loads(line) for line in checkpoint_lines(checkpoint, path)[1:] if line != "-"]

@@ -37,9 +37,12 @@ from dovetail.plan.projection import plain_projection
 from dovetail.plan.shared import reserve
 from dovetail.spark.aggregation import Aggregation, source_schema
 from dovetail.spark.arrow_types import spark_schema
+from dovetail.spark.checkpoints import Checkpoint
+from dovetail.spark.file_frames import FilesRead
 from dovetail.spark.inputs import read_input, read_rejects
 from dovetail.spark.join_source import JoinSource
 from dovetail.spark.own_source import own_source
+from dovetail.spark.residence import Residence, may_reside, read_by, require_fresh, residence
 from dovetail.spark.slicer import common_type, make_category, require_time, sliced
 from dovetail.spark.window_source import WindowSource
 
@@ -59,6 +62,8 @@ class BuiltStage:
     upstream: JoinStage | None = None  # of a DataFrame's rows: the join that their time comes from
     aggregation: Aggregation | None = None  # of the rows of each micro-batch
     result: DataFrame | None = None  # no rows, in the columns of the aggregation
+    read: FilesRead | None = None  # the files that its rows are, if they are no more than that
+    resident: Residence | None = None  # it is no query: a thread of the run slices what it reads
 
     @property
     def sinks(self) -> bool:
@@ -71,6 +76,8 @@ class BuiltStage:
         inputs = self.stage.inputs if isinstance(self.stage, SlicerStage) else ()
         if self.waits:
             return True
+        if self.resident is not None:
+            return False
         return any(isinstance(table.source, ScribeSource) for table in inputs)
 
     @property
@@ -92,6 +99,7 @@ class Builder:
         index_dir: str | None,
         drain: bool,
         gates: Gates | None = None,
+        overlaps: bool = False,
     ) -> None:
         self.spark = spark
         self.plan = plan
@@ -100,6 +108,8 @@ class Builder:
         self.index_dir = index_dir
         self.drain = drain
         self.gates = gates
+        self.overlaps = overlaps  # joins run while resident slicers still work off what there is
+        self._resides = may_reside(str(spark.sparkContext.master))
         self._built: dict[str, BuiltStage] = {}
         self._writers: dict[str, str] = {}  # category -> stage
 
@@ -131,7 +141,8 @@ class Builder:
     def adopt(self, stage: SlicerStage, rows: DataFrame, upstream: JoinStage | None = None) -> None:
         """Take a DataFrame as the rows of a join's side: its keys, its time and payload. `upstream`: the join
         that its time comes from."""
-        self._keep(BuiltStage(stage.name, rows, stage.output, (), stage, upstream=upstream))
+        read = read_by(stage, rows) if self._resides else None
+        self._keep(BuiltStage(stage.name, rows, stage.output, (), stage, upstream=upstream, read=read))
 
     def _keep(self, built: BuiltStage) -> BuiltStage:
         """A stage that writes to a category gets it here. The rows of an aggregate are sliced at once, the
@@ -167,7 +178,8 @@ class Builder:
             if not isinstance(table.source, FilesSource) and table.source.category in self._writers:
                 after.append(self._writers[table.source.category])
         rows = self._select(stage.views, stage.select)
-        return BuiltStage(stage.name, rows, stage.output, tuple(after), stage, rejects=rejects)
+        read = read_by(stage, rows) if self._resides else None
+        return BuiltStage(stage.name, rows, stage.output, tuple(after), stage, rejects=rejects, read=read)
 
     def _join(self, stage: JoinStage) -> BuiltStage:
         self._require_types(stage)
@@ -180,6 +192,10 @@ class Builder:
             drain=self.drain,
             gate=self.gates.path(stage.name) if self.gates else None,
         )
+        writers = [self._built[self._writers[category]] for category in (stage.left, stage.right)]
+        fed_by = [writer.name for writer in writers if writer.resident is not None]
+        if self.gates and self.overlaps:
+            config = replace(config, feeding=tuple(self.gates.path(name) for name in dict.fromkeys(fed_by)))
         picked = plain_projection(stage)
         if picked is not None:  # the source can name the columns as they are wanted: no query to analyse
             given = {column.name: column for column in config.columns}
@@ -203,7 +219,11 @@ class Builder:
         if picked is None:
             rows.createOrReplaceTempView(f"`{stage.source_name}`")
             rows = self._select(stage.views, stage.select)
-        after = (self._writers[stage.left], self._writers[stage.right])
+        after = tuple(
+            name
+            for writer in writers
+            for name in (writer.after if self.overlaps and writer.resident else (writer.name,))
+        )
         return BuiltStage(stage.name, rows, stage.output, after, stage, join=config)
 
     def _windows(self, stage: WindowStage) -> BuiltStage:
@@ -261,6 +281,17 @@ class Builder:
                 side.rows, self.home, output.category, output.buckets, output.compression, "side"
             )
             reserve(self.plan, made, self.plan.application)
+            if isinstance(side.stage, SlicerStage):
+                self._settle(side, side.stage, output)
+
+    def _settle(self, side: BuiltStage, stage: SlicerStage, output: CategoryOutput) -> None:
+        """Decide who slices a side."""
+        assert side.validity is not None
+        application = self.plan.application
+        if self._resides and side.upstream is None:
+            side.resident = residence(stage, side.read, side.validity, self.home, application)
+        checkpoint = Checkpoint(self.home, application, stage.name)
+        require_fresh(side.resident, checkpoint, self.home, output.category)
 
     def _require_types(self, stage: JoinStage) -> None:
         """What the join evaluates itself must have a meaning for the types of its columns."""

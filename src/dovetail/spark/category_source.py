@@ -10,6 +10,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
+from dovetail.engine.awaiting import await_commit
 from dovetail.spark.failures import packs_errors
 from dovetail.spark.hang_up import QuietReader
 
@@ -68,6 +69,7 @@ class CategoryReader(QuietReader, SupportsTriggerAvailableNow):
         category = self._category()
         stop = self._stop_at
         if stop is None:
+            await_commit([(category, start["commit"])])
             stop = self._known = category.next_commit(max(self._known, start["commit"]))
         rows, end = 0, start["commit"]
         while end < stop and rows < self.max_rows:

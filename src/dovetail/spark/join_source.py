@@ -19,7 +19,8 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from dovetail.engine.gates import look_at, wait_at
+from dovetail.engine.awaiting import AWAITED_S
+from dovetail.engine.gates import is_open, look_at, wait_at
 from dovetail.engine.planner import JoinPlanner
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import JoinOffset
@@ -53,6 +54,7 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
         self.config = config
         self.schema = schema
         self._planner = JoinPlanner(config)
+        self._ends = False
         self._until: tuple[int, int] | None = None
 
     # --- driver ---
@@ -63,10 +65,11 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
 
     @packs_errors
     def prepareForTriggerAvailableNow(self) -> None:
-        """What is there now is all that this run will see."""
+        """What is there now is all that this run will see, or what its slicers find there: they may still be
+        working it off."""
         self._planner.there_now()  # what opening a category imports is imported before the wait
         wait_at(self.config.gate)
-        self._until = self._planner.there_now()
+        self._ends = True
 
     def getDefaultReadLimit(self) -> ReadLimit:
         return ReadAllAvailable()
@@ -75,9 +78,30 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         look_at(self.config.gate)
         begin = JoinOffset.from_json(start)
-        final = self.config.drain and self._until is not None
-        end = self._planner.plan(begin, until=self._until, final=final)
+        end = self._of_the_rest(begin) if self._ends else self._next(begin)
         return start if end is begin else end.to_json()
+
+    def _next(self, begin: JoinOffset) -> JoinOffset:
+        """Of streams that never end. If nothing is new, this waits for a moment: Spark needs longer than
+        that to come back."""
+        self._planner.await_news(begin, AWAITED_S)
+        return self._planner.plan(begin)
+
+    def _of_the_rest(self, begin: JoinOffset) -> JoinOffset:
+        """Of streams that end. Spark takes a step that is none for the end, so this waits for slicers that
+        may have more."""
+        while self._until is None:
+            over = all(is_open(gate) for gate in self.config.feeding)
+            there = self._planner.there_now()
+            if over:
+                self._until = there
+                break
+            end = self._planner.plan(begin, until=there)
+            if end is not begin:
+                return end
+            self._planner.await_news(begin, AWAITED_S)
+            look_at(self.config.gate)
+        return self._planner.plan(begin, until=self._until, final=self.config.drain)
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         if start == end:

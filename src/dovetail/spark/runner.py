@@ -22,6 +22,7 @@ from dovetail.engine.gates import Gates
 from dovetail.engine.live_index import index_root, sweep
 from dovetail.errors import DovetailError
 from dovetail.plan.physical import Plan
+from dovetail.slicing.resident import ResidentSlicer
 from dovetail.spark.attempts import Attempts
 from dovetail.spark.building import Builder, BuiltStage
 from dovetail.spark.checkpoints import write_quickly
@@ -54,6 +55,7 @@ class Run:
     held: Callable[[], None] = lambda: None  # raises when the application is no longer this run's
     stages: list[BuiltStage] = field(default_factory=list)
     queries: dict[str, list[StreamingQuery]] = field(default_factory=dict)
+    slicers: dict[str, ResidentSlicer] = field(default_factory=dict)
     phase: str = "starting"
     started_s: float = field(default_factory=time.monotonic)
     phases_s: dict[str, float] = field(default_factory=dict)
@@ -73,11 +75,13 @@ class Run:
             index_dir=self.index_dir,
             drain=self.mode == "drain",
             gates=gates if self.mode != "stream" else None,
+            overlaps=self.mode != "stream",
         )
         try:
             self.stages = builder.build()
+            queries = [stage for stage in self.stages if stage.resident is None]
             reports = SourceReports(
-                self.stages, self.home, self.plan.application, lambda stage: self.queries.get(stage, [])
+                queries, self.home, self.plan.application, lambda stage: self.queries.get(stage, [])
             )
             if self.mode == "stream":
                 with reports:
@@ -86,6 +90,8 @@ class Run:
                 reports.forget()
                 self._waves(gates)
         finally:
+            for slicer in self.slicers.values():
+                slicer.stop()
             gates.shut([stage.name for stage in self.stages])
             self._stop_queries()
             copy_snapshots(self.spark, [stage.join for stage in self.stages if stage.join is not None])
@@ -95,9 +101,13 @@ class Run:
 
     def _stream(self) -> None:
         self.phase = "joining"
+        for stage in self.stages:
+            if stage.resident is not None:
+                self._slice(stage)
         # What takes long to start comes first: a join rebuilds its index while the JVM plans the slicers.
         for stage in sorted(self.stages, key=lambda stage: not stage.starts_process):
-            self._start(stage)
+            if stage.resident is None:
+                self._start(stage)
         while not self.stop.is_set():
             self._check()
             if not any(query.isActive for query in self._all_queries()):
@@ -114,11 +124,14 @@ class Run:
             joining = any(stage.waits for stage in wave)
             self.phase = ("draining" if self.mode == "drain" else "joining") if joining else "slicing"
             for stage in wave:
-                gates.open(stage.name)
+                if stage.resident is None:
+                    gates.open(stage.name)
+                elif stage.name not in self.slicers:
+                    self._slice(stage, gates)
             early = self._early(waiting, done | {stage.name for stage in wave})
             # What takes long to start comes first: the JVM plans the others meanwhile.
             for stage in sorted([*wave, *early], key=lambda stage: not stage.starts_process):
-                if stage.name not in self.queries:
+                if stage.resident is None and stage.name not in self.queries:
                     self._start(stage)
             self._await(wave)
             taken = time.monotonic() - began
@@ -131,6 +144,17 @@ class Run:
         start."""
         able = [stage for stage in waiting if stage.waits and stage.name not in self.queries]
         return [stage for stage in able if set(stage.after) <= soon][: STARTING_AT_ONCE - 1]
+
+    def _slice(self, stage: BuiltStage, gates: Gates | None = None) -> None:
+        """Start the resident slicer of a stage. Where it ends, its gate opens: the joins that it feeds then
+        know that no more is to come."""
+        assert stage.resident is not None
+        self.slicers[stage.name] = slicer = stage.resident.slicing(
+            self.home,
+            finite=gates is not None,
+            finished=(lambda: gates.open(stage.name)) if gates else (lambda: None),
+        )
+        slicer.start()
 
     def _start(self, stage: BuiltStage) -> None:
         while self._processes_starting() >= STARTING_AT_ONCE and not self.stop.is_set():
@@ -147,8 +171,12 @@ class Run:
             raise failure_of(error, stage.name) from error
 
     def _await(self, wave: list[BuiltStage]) -> None:
+        queries = [stage.name for stage in wave if stage.resident is None]
+        slicers = [self.slicers[stage.name] for stage in wave if stage.resident is not None]
+
         def active() -> bool:
-            return any(query.isActive for stage in wave for query in self.queries[stage.name])
+            slicing = any(slicer.is_active for slicer in slicers)
+            return slicing or any(query.isActive for name in queries for query in self.queries[name])
 
         while not self.stop.is_set():
             over = not active()
@@ -156,18 +184,23 @@ class Run:
             if over and not active():
                 return
             self.watch(self)
-            self._pause([query for stage in wave for query in self.queries[stage.name]])
+            self._pause([query for name in queries for query in self.queries[name]])
 
     def _pause(self, queries: list[StreamingQuery]) -> None:
         """For a moment, or until one of the queries that must end does: the next wave waits for it."""
         running = next((query for query in queries if query.isActive), None)
-        if running is not None:
-            with suppress(StreamingQueryException):  # `_check` raises it
-                running.awaitTermination(WATCH_S)  # type: ignore[arg-type]  # fractions are fine
+        if running is None:
+            self.stop.wait(STARTING_S)  # a slicer is about to end
+            return
+        with suppress(StreamingQueryException):  # `_check` raises it
+            running.awaitTermination(WATCH_S)  # type: ignore[arg-type]  # fractions are fine
 
     def _check(self) -> None:
         """Raise what ended a query, if anything did. After a fault of the moment it is started again."""
         self.held()
+        for name, slicer in self.slicers.items():
+            if slicer.error is not None:
+                raise failure_of(slicer.error, name) from slicer.error
         for stage in self.stages:
             queries = self.queries.get(stage.name, [])
             if self._attempts.ended(stage.name, queries):

@@ -131,12 +131,14 @@ class LogInputs:
             category.next_commit(known) for category, known in zip(self._categories, self._known, strict=True)
         ]
         taken = commits_taken(offsets())
-        nothing = empty()
-        if nothing is None:
-            return None
         # The order of Spark's sources need not be ours. None has taken more than there is, so if their sums
         # are equal, all are.
         waiting = max(0, sum(self._known) - sum(sum(one) for one in taken)) if self._fits(taken) else 0
+        # Our sources wait for commits inside a trigger, so Spark's status seldom says that a look has ended.
+        # What a finished batch has taken says as much.
+        nothing = True if taken and self._fits(taken) and not waiting else empty()
+        if nothing is None:
+            return None
         now_us = self._steady_us()
         newest_us = self._newest_us()
         if not nothing or waiting:

@@ -34,7 +34,8 @@ from dovetail.spark.s3 import spark_uri
 from dovetail.spark.slicer import make_category
 
 Mode = Literal["stream", "available-now", "drain"]
-POLL = "200 milliseconds"
+POLL, AT_ONCE = "200 milliseconds", "0 seconds"
+"""How often Spark looks at a source of its own; ours wait until something is there (`engine/awaiting.py`)."""
 SHARDED_BUCKETS = 64
 
 Failures = dict[str, DovetailError]
@@ -47,7 +48,7 @@ def start(
     """Start a stage's query, and one for each of its inputs that may hold unreadable rows."""
     checkpoint = Checkpoint(home, application, built.name)
     writer = _writer(built, home, application, checkpoint, failures)
-    queries = [_query(writer, checkpoint, built.name, mode)]
+    queries = [_query(writer, checkpoint, built.name, mode, AT_ONCE if built.starts_process else POLL)]
     for table, rows in (built.rejects or {}).items():
         category = make_category(rows, home, rejects_category(application, table), 1, "auto", "rejects")
         name = f"{built.name}.rejects.{table}"
@@ -69,10 +70,12 @@ def describe_output(built: BuiltStage, home: str) -> str:
     return "nowhere (NOOP)"
 
 
-def _query(writer: DataStreamWriter, checkpoint: Checkpoint, name: str, mode: Mode) -> StreamingQuery:
+def _query(
+    writer: DataStreamWriter, checkpoint: Checkpoint, name: str, mode: Mode, poll: str = POLL
+) -> StreamingQuery:
     writer = writer.queryName(name).option("checkpointLocation", checkpoint.uri)
     if mode == "stream":
-        return writer.trigger(processingTime=POLL).start()
+        return writer.trigger(processingTime=poll).start()
     return writer.trigger(availableNow=True).start()
 
 

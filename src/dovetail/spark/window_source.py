@@ -69,6 +69,8 @@ class WindowReader(QuietReader, SupportsTriggerAvailableNow):
         look_at(self.config.gate)
         begin = WindowOffset.from_json(start)
         final = self.config.drain and self._until is not None
+        if self._until is None:
+            self._planner.await_news(begin)
         end = self._planner.plan(begin, until=self._until, final=final)
         return start if end is begin else end.to_json()
 

@@ -1,0 +1,127 @@
+"""The commits of a category as an intake.
+
+A commit of the slicer's own category says up to which commit of the source it has read. So the source needs
+no record beside the log; retention of the source is told now and then how far that is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Executor
+
+import pyarrow as pa
+
+from dovetail.errors import CorruptFile
+from dovetail.log.category import Category
+from dovetail.log.commit import PlacedSegment
+from dovetail.model import json_values as said
+from dovetail.model.promise import Promise
+from dovetail.slicing.covered_files import Slicer
+from dovetail.slicing.direct import DirectSlice
+from dovetail.slicing.intake import SHARED_ROWS, Part, Waiting
+from dovetail.slicing.sides import Written
+
+BATCH_ROWS = 500_000
+"""What a commit covers at most, unless a single commit of the source is larger."""
+MARK_EVERY_S = 1.0
+"""How often the source is told what is still needed of it: that is a write of its own."""
+
+
+class CategoryIntake:
+    """`before`: the first commit of the source that is not in the category, where no commit says so: a
+    query of Spark has written them. `promise_of`: what holds once the source is read up to a commit.
+    `quiet`: whether the source's own writers have nothing to come; asked before its commits are listed."""
+
+    def __init__(
+        self,
+        category: Category,
+        slicer: Slicer,
+        slice_: DirectSlice,
+        *,
+        before: Callable[[], int | None] = lambda: None,
+        promise_of: Callable[[int], Promise | None] = lambda commit: None,
+        quiet: Callable[[], bool] = lambda: True,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._category, self._slicer, self._slice = category, slicer, slice_
+        self._source = Category.open(category.home, slicer.place)
+        self._promise_of, self._quiet, self._clock = promise_of, quiet, clock
+        self.settled = False
+        stop = category.next_commit()
+        tail = category.commit(stop - 1) if stop else None
+        self.next_batch = (tail.producers.get(slicer.producer, -1) if tail else -1) + 1
+        read_to = _read_to(category, stop, slicer.producer) if self.next_batch else None
+        read_to = before() if read_to is None else read_to
+        self._next = self._source.first_commit() if read_to is None else read_to
+        self._taken, self._known = self._next, self._next
+        self._marked_s = -MARK_EVERY_S
+        self._mark()
+
+    def look(self) -> bool:
+        self.settled = self._quiet()
+        self._known = self._source.next_commit(self._known)
+        return self.more()
+
+    def more(self) -> bool:
+        return self._known > self._next
+
+    def take(self) -> Part:
+        rows, end = 0, self._next
+        while end < self._known and (rows == 0 or rows + self._source.commit(end).rows <= BATCH_ROWS):
+            rows += self._source.commit(end).rows
+            end += 1
+        segments = [
+            segment for commit in self._source.commits(self._next, end) for segment in commit.segments
+        ]
+        self._taken = end
+        covers = {"category": self._source.name, "commit": end}
+        return Part(covers, lambda threads: self._write(segments, threads), self._promise_of(end))
+
+    def appended(self, part: Part) -> None:
+        self.next_batch += 1
+        self._next = self._taken
+        self._mark()
+
+    def waiting(self) -> Waiting:
+        newest = self._source.commit(self._known - 1) if self._known > self._source.first_commit() else None
+        rows = 0
+        if newest is not None and self._known > self._next:
+            rows = newest.next_row - self._source.commit(self._next).first_row
+        return Waiting(rows=rows, newest_us=newest.written_at_us if newest else None)
+
+    def close(self) -> None:
+        self._marked_s = -MARK_EVERY_S
+        self._mark()
+
+    def _mark(self) -> None:
+        now_s = self._clock()
+        if now_s - self._marked_s >= MARK_EVERY_S:
+            self._source.set_reader(self._slicer.producer, self._next, application=self._slicer.application)
+            self._marked_s = now_s
+
+    def _write(self, segments: list[PlacedSegment], threads: Executor) -> list[Written]:
+        if sum(segment.rows for segment in segments) <= SHARED_ROWS:
+            return [self._slice.write_tables(map(self._table, segments))] if segments else []
+        return list(threads.map(lambda one: self._slice.write_tables([self._table(one)]), segments))
+
+    def _table(self, segment: PlacedSegment) -> pa.Table:
+        return pa.Table.from_batches([self._source.open_segment(segment).batch])
+
+
+def _read_to(category: Category, stop: int, producer: str) -> int | None:
+    """What the last commit of the producer says; None if it does not."""
+    for number in range(stop - 1, category.first_commit() - 1, -1):
+        commit = category.commit(number)
+        if commit.producer != producer:
+            continue
+        if commit.covers is None:
+            return None
+        try:
+            return said.whole(said.fields(commit.covers, ["category", "commit"])["commit"])
+        except ValueError as error:
+            raise CorruptFile(
+                f"the commit does not say up to which commit of its source it goes: {error}",
+                where=f"{category.where}/commits/{number}",
+                hint="restore it from a copy of the home",
+            ) from error
+    return None

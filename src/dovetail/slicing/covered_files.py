@@ -1,0 +1,161 @@
+"""Which files of a folder are in a category: what its commits say, and a checkpoint of what old ones said.
+
+Law: a file is covered if and only if a commit with its rows exists. So a writer that dies anywhere reads
+each file once: there is no second record that could disagree with the log.
+
+    commits      ... 40        41        42          each names the files whose rows it has
+    checkpoint   files of commits below 41           so that a start does not read all commits
+
+The checkpoint is `apps/<application>/slicers/<stage>.json`. It is written now and then, and may be behind.
+The commits that it lacks are kept for it: the slicer is a reader of its own category, from the first of
+them on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dovetail.errors import CorruptFile
+from dovetail.log import document
+from dovetail.log.category import Category
+from dovetail.model import json_values as said
+
+KIND, VERSION = "dovetail.covered_files", 1
+SAVE_EVERY = 100
+"""Batches between two checkpoints."""
+_REMEDY = (
+    "restore it from a copy of the home; without it, it is not known which input files were read, and the "
+    "application has to start in a new home"
+)
+
+
+@dataclass(frozen=True)
+class Slicer:
+    """Whose record it is: a stage of an application that appends the files at a place to a category."""
+
+    application: str
+    stage: str
+    place: str
+
+    @property
+    def producer(self) -> str:
+        return f"{self.application}.{self.stage}"
+
+    @property
+    def path(self) -> str:
+        return f"apps/{self.application}/slicers/{self.stage}.json"
+
+    @property
+    def reader(self) -> str:
+        return f"{self.producer}.files"
+
+
+class CoveredFiles:
+    """The record of one slicer. `files` are those that are covered, `next_batch` is the number of the batch
+    that it appends next. `before`: the files of batches that were appended without saying what they
+    cover."""
+
+    def __init__(self, category: Category, slicer: Slicer, before: Callable[[], Iterable[str]]) -> None:
+        self._category, self._slicer = category, slicer
+        self.files: set[str] = set()
+        self._from_commit, self._saved_batch = category.first_commit(), -1
+        known = self._read_checkpoint()
+        stop = category.next_commit()
+        tail = category.commit(stop - 1) if stop else None
+        last = (tail.producers if tail else {}).get(slicer.producer, -1)
+        self.next_batch = max(self._saved_batch, last) + 1
+        if last > self._saved_batch:
+            self._read_commits(stop)
+        if not known:
+            self.files.update(before())
+        self._from_commit = stop
+        self.save()
+        self._hold()
+
+    def covers(self, files: Iterable[str]) -> dict[str, Any]:
+        """For the commit of a batch: the files whose rows it has."""
+        return {"files": [self._short(file) for file in files]}
+
+    def appended(self, files: Iterable[str]) -> None:
+        """A batch of these files is in the log."""
+        self.files.update(files)
+        self.next_batch += 1
+        if self.next_batch - self._saved_batch > SAVE_EVERY:
+            self.save()
+
+    def save(self) -> None:
+        """Write the checkpoint; then the commits below it are needed no longer."""
+        if self.next_batch - 1 == self._saved_batch:
+            return  # nothing is new
+        self._from_commit = self._category.next_commit(self._from_commit)
+        body = {
+            "category": self._category.id,
+            "producer": self._slicer.producer,
+            "place": self._slicer.place,
+            "batch": self.next_batch - 1,
+            "commit": self._from_commit,
+            "files": sorted(self._short(file) for file in self.files),
+        }
+        store = self._category.store
+        store.make_folder(os.path.dirname(self._slicer.path))
+        store.replace(self._slicer.path, document.encode(KIND, VERSION, body))
+        self._saved_batch = self.next_batch - 1
+        self._hold()
+
+    def _hold(self) -> None:
+        """Keep the commits that the checkpoint lacks."""
+        slicer = self._slicer
+        self._category.set_reader(slicer.reader, self._from_commit, application=slicer.application)
+
+    def forget_others(self, known: set[str]) -> None:
+        """Files that have been gone for long are not kept in mind for ever."""
+        self.files &= known
+
+    def _read_checkpoint(self) -> bool:
+        """Whether there is one."""
+        store, where = self._category.store, f"{self._category.store.root}/{self._slicer.path}"
+        try:
+            data = store.read(self._slicer.path)
+        except FileNotFoundError:
+            return False
+        body = document.decode(data, KIND, VERSION, where=where, remedy=_REMEDY)
+        try:
+            said.fields(body, ["category", "producer", "place", "batch", "commit", "files"])
+            if body["category"] != self._category.id:
+                return False  # of an older category of this name
+            if body["producer"] != self._slicer.producer:
+                raise ValueError(f"it is that of {body['producer']}")
+            self._saved_batch = said.whole(body["batch"], -1)
+            self._from_commit = max(self._from_commit, said.whole(body["commit"]))
+            self.files.update(self._long(said.text(file)) for file in said.items(body["files"]))
+        except ValueError as error:
+            what = f"the file does not say which input files were read: {error}"
+            raise CorruptFile(what, where=where, hint=_REMEDY) from error
+        return True
+
+    def _read_commits(self, stop: int) -> None:
+        for commit in self._category.commits(self._from_commit, stop):
+            if commit.producer == self._slicer.producer and commit.covers is not None:
+                self.files.update(map(self._long, files_in(commit.covers, self._category, commit.number)))
+
+    def _short(self, file: str) -> str:
+        """Below the place, where most are."""
+        folder = os.path.join(self._slicer.place, "")
+        return file.removeprefix(folder)
+
+    def _long(self, file: str) -> str:
+        return file if os.path.isabs(file) else os.path.join(self._slicer.place, file)
+
+
+def files_in(covers: Mapping[str, Any], category: Category, number: int) -> list[str]:
+    """The files that a commit says it has."""
+    try:
+        return [said.text(file) for file in said.items(said.fields(covers, ["files"])["files"])]
+    except ValueError as error:
+        raise CorruptFile(
+            f"the commit does not say which files it covers: {error}",
+            where=f"{category.where}/commits/{number}",
+            hint=_REMEDY,
+        ) from error

@@ -1,0 +1,106 @@
+"""Parquet files that appear in a folder, as an intake: which are new, what they hold, and what became of
+them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import Executor
+
+import pyarrow as pa
+
+from dovetail.log.category import Category
+from dovetail.slicing.covered_files import CoveredFiles, Slicer
+from dovetail.slicing.direct import DirectSlice, parts
+from dovetail.slicing.folder_tail import FolderTail, FoundFile
+from dovetail.slicing.intake import SHARED_ROWS, Part, Waiting
+from dovetail.slicing.parquet_files import check_files, row_groups
+from dovetail.slicing.sides import Written
+from dovetail.slicing.vanished_files import record_vanished, vanished
+
+BATCH_BYTES = 32 << 20
+BATCH_FILES = 200
+"""What a commit covers at most, unless a single file is larger: the join starts while the rest is read."""
+THREADS = os.cpu_count() or 1
+
+
+class FolderIntake:
+    """`names`: the columns that every file must have. `gone`: the category of the names of files that were
+    gone before they were read. `before`: see `CoveredFiles`."""
+
+    settled = True  # who writes files does not say what is to come
+
+    def __init__(
+        self,
+        category: Category,
+        slicer: Slicer,
+        slice_: DirectSlice,
+        names: tuple[str, ...],
+        gone: str,
+        *,
+        before: Callable[[], Iterable[str]] = tuple,
+        max_files: int = BATCH_FILES,
+    ) -> None:
+        self._category, self._slicer, self._slice = category, slicer, slice_
+        self._names, self._gone, self._max_files = names, gone, max_files
+        self._covered = CoveredFiles(category, slicer, before)
+        self._tail = FolderTail(slicer.place, self._covered.files)
+        self._waiting: list[FoundFile] = []
+        self._taken: list[str] = []
+        self._schema: pa.Schema | None = None
+        self._newest_us: int | None = None
+
+    @property
+    def next_batch(self) -> int:
+        return self._covered.next_batch
+
+    def look(self) -> bool:
+        self._waiting += self._tail.look()
+        self._newest_us = max((file.modified_ns // 1000 for file in self._waiting), default=self._newest_us)
+        return self.more()
+
+    def more(self) -> bool:
+        return bool(self._waiting)
+
+    def take(self) -> Part:
+        size = count = 0
+        for file in self._waiting[: self._max_files]:
+            size += file.bytes
+            if count and size > BATCH_BYTES:
+                break
+            count += 1
+        self._taken = [file.path for file in self._waiting[:count]]
+        del self._waiting[:count]
+        return Part(self._covered.covers(self._taken), self._write)
+
+    def appended(self, part: Part) -> None:
+        self._covered.appended(self._taken)
+
+    def waiting(self) -> Waiting:
+        rows = None if self._waiting else 0
+        return Waiting(len(self._waiting), sum(file.bytes for file in self._waiting), rows, self._newest_us)
+
+    def close(self) -> None:
+        self._covered.forget_others(self._tail.known)
+        self._covered.save()
+
+    def _write(self, threads: Executor) -> list[Written]:
+        gone = vanished(self._taken)
+        there = [path for path in self._taken if path not in gone]
+        self._check(there)
+        groups = row_groups(there)
+        if sum(rows for _, _, rows in groups) <= SHARED_ROWS:
+            written = [self._slice.write(groups)] if groups else []
+        else:
+            written = list(threads.map(self._slice.write, parts(groups, THREADS)))
+        record_vanished(
+            self._category.home, self._gone, gone, f"{self._slicer.producer}.vanished", self.next_batch
+        )
+        return written
+
+    def _check(self, files: list[str]) -> None:
+        """Files that do not fit are named before a row of them is read."""
+        if self._schema is None and files:
+            self._schema = check_files(files[:1], self._names)
+            self._slice.require(self._schema, files[0])
+        check_files(files, self._names, self._schema)

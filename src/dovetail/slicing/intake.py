@@ -1,0 +1,67 @@
+"""What a resident slicer reads: files that appear in a folder, or commits of a category.
+
+Law: what `look` has found is handed out by `take` in order, each part once. A part that is in the log is
+never handed out again, however the process ended: the commit that holds it says what it covers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from dovetail.model.promise import Promise
+from dovetail.slicing.sides import Written
+
+SHARED_ROWS = 100_000
+"""A part with more rows than this is shared out to several threads."""
+
+
+class Waiting(NamedTuple):
+    """What waits in a source, as far as it is known."""
+
+    files: int | None = None
+    bytes: int | None = None
+    rows: int | None = None
+    newest_us: int | None = None
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some of a source, for one commit. `write` writes its rows as segments, with the help of threads.
+    `promise` holds once they are in the log."""
+
+    covers: Mapping[str, Any]
+    write: Callable[[Executor], list[Written]]
+    promise: Promise | None = None
+
+
+class Intake(Protocol):
+    """A source as one slicer reads it."""
+
+    @property
+    def next_batch(self) -> int:
+        """The number of the batch that is appended next."""
+
+    @property
+    def settled(self) -> bool:
+        """Nothing was on its way into the source when it was last looked at: if it is empty, it stays so
+        until somebody writes again."""
+
+    def look(self) -> bool:
+        """Look for what is new. Whether there is more to take."""
+
+    def more(self) -> bool:
+        """Something that was found waits to be taken."""
+
+    def take(self) -> Part:
+        """The next part of what waits."""
+
+    def appended(self, part: Part) -> None:
+        """The part is in the log."""
+
+    def waiting(self) -> Waiting:
+        """What has been found and is not taken."""
+
+    def close(self) -> None:
+        """The slicer ends: keep what makes the next start quick."""

@@ -1,0 +1,170 @@
+"""A slicer that lives in the process of the run: new rows enter the log within milliseconds.
+
+Law: each part of a source enters the log once, in one commit that says what it covers. What is not in the log
+does not exist.
+
+A query of Spark needs most of a second for each micro-batch, however small: it looks for input, writes down
+what it will do, plans, schedules tasks, and writes down that it is done. Where a stage only picks and
+renames columns, none of that is needed. A thread looks for what is new, reads it with Arrow, writes
+segments and appends a commit. The commit itself records what was read, so there is nothing else to write
+and nothing that could disagree.
+
+    look ──► take a part ──► segments ──► commit (rows, and what they cover) ──► look
+
+Several threads share a large part; Arrow, NumPy and the kernels leave the interpreter's lock alone while they
+work.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+from dovetail.crash_points import crash_point
+from dovetail.log.category import Category
+from dovetail.log.source_progress import SourceReport, WriterState, drop_report, write_report
+from dovetail.slicing.covered_files import Slicer
+from dovetail.slicing.intake import Intake
+from dovetail.slicing.sides import append_parts
+
+THREADS = os.cpu_count() or 1
+REPORT_S = 1.0
+
+
+@dataclass(frozen=True)
+class Rhythm:
+    """Seconds between two looks at a source in which nothing is new, and between two commits of a source from
+    which little comes: each commit costs its readers something. On an object store both are requests."""
+
+    look_s: float
+    commit_s: float
+
+
+LOCAL, REMOTE = Rhythm(0.02, 0.1), Rhythm(0.25, 0.5)
+
+_active: dict[tuple[str, str], ResidentSlicer] = {}
+"""By home and producer. Two at once would number their batches alike, and the log would take the second
+one's for a repetition of the first's. Other processes are kept away by the hold on the application."""
+
+
+class ResidentSlicer:
+    """Slices in a thread: as long as `lives` says, or (`finite`) until what is there now is in the log. Then
+    `finished` is called, or after an error `failed`. `open_intake` is called in the thread."""
+
+    def __init__(
+        self,
+        category: Category,
+        slicer: Slicer,
+        open_intake: Callable[[], Intake],
+        *,
+        finite: bool,
+        finished: Callable[[], None] = lambda: None,
+        failed: Callable[[Exception], None] = lambda error: None,
+        lives: Callable[[], bool] = lambda: True,
+    ) -> None:
+        self.error: Exception | None = None
+        self._category, self._slicer, self._open = category, slicer, open_intake
+        self._finite = finite
+        self._finished, self._failed, self._lives = finished, failed, lives
+        self._rhythm = LOCAL if category.store.local else REMOTE
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self.run, name=f"slice {slicer.stage}", daemon=True)
+        now_us = _now_us()
+        self._report = SourceReport(slicer.producer, slicer.application, "starting", 0, now_us, now_us)
+        self._reported_s = -REPORT_S
+
+    def start(self) -> None:
+        """One that works for the same producer is stopped first, as Spark does with a query of that name."""
+        name = self._category.home, self._slicer.producer
+        earlier = _active.get(name)
+        if earlier is not None:
+            earlier.stop()
+        _active[name] = self
+        self._thread.start()
+
+    @property
+    def is_active(self) -> bool:
+        return self._thread.is_alive()
+
+    def join(self) -> None:
+        """Wait for its end."""
+        self._thread.join()
+
+    def stop(self) -> None:
+        """After the part that is under way."""
+        self._stop.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def run(self) -> None:
+        """Slice in this thread."""
+        try:
+            if self._finite:
+                drop_report(self._category, self._slicer.producer)  # it says nothing about this run
+            self._tell("starting", None)
+            intake = self._open()
+            self._slice(intake)
+            intake.close()
+            self._tell("stopped", intake)
+            if self._finite and not self._stop.is_set():
+                self._finished()
+        except Exception as error:
+            self.error = error
+            self._failed(error)
+
+    def _slice(self, intake: Intake) -> None:
+        intake.look()
+        with ThreadPoolExecutor(THREADS, "dovetail-slicing") as threads:
+            while not self._stop.is_set() and self._lives():
+                if intake.more():
+                    began_s = time.monotonic()
+                    self._tell("behind", intake)
+                    self._append(intake, threads)
+                    if self._finite or intake.more():
+                        continue
+                    self._stop.wait(self._rhythm.commit_s - (time.monotonic() - began_s))
+                elif self._finite:
+                    return
+                else:
+                    self._tell("empty" if intake.settled else "waiting", intake)
+                    self._stop.wait(self._rhythm.look_s)
+                intake.look()
+
+    def _append(self, intake: Intake, threads: ThreadPoolExecutor) -> None:
+        crash_point("sink", "begun")
+        part = intake.take()
+        append_parts(
+            self._category,
+            part.write(threads),
+            self._slicer.producer,
+            intake.next_batch,
+            part.promise,
+            part.covers,
+        )
+        intake.appended(part)
+        crash_point("sink", "committed")
+
+    def _tell(self, state: WriterState, intake: Intake | None) -> None:
+        """How far the slicer is, about once a second and when its state changes."""
+        now_s, last = time.monotonic(), self._report
+        if self._finite or (state == last.state and now_s - self._reported_s < REPORT_S):
+            return
+        now_us = _now_us()
+        self._report = replace(
+            last,
+            state=state,
+            looks=last.looks + 1,
+            looked_at_us=now_us,
+            since_us=last.since_us if state == last.state else now_us,
+            **(intake.waiting()._asdict() if intake else {}),
+        )
+        self._reported_s = now_s
+        write_report(self._category, self._report)
+
+
+def _now_us() -> int:
+    return time.time_ns() // 1000

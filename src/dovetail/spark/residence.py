@@ -1,0 +1,218 @@
+"""Which slicers live in the process of the run (`slicing/resident.py`), and which are queries of Spark.
+
+Resident are those that only pick and rename columns: of Parquet files on a path of this machine, or of a
+category. They are where Spark runs on this machine too; on a cluster a query of Spark spreads the work over
+its executors. DOVETAIL_SLICING decides otherwise: `spark` or `resident`.
+
+A stage may become resident between two runs. How far the query of Spark had come is in its checkpoint,
+which the resident slicer reads once. From then on it stays resident: Spark's checkpoint no longer says what
+was read."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import partial
+from glob import has_magic
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from dovetail.engine.idle import SourceWatch
+from dovetail.engine.planner import HOST_CLOCK
+from dovetail.errors import SettingError, StateError
+from dovetail.log.category import Category
+from dovetail.model import json_values
+from dovetail.model.validity import Validity
+from dovetail.plan.physical import (
+    CategoryOutput,
+    FilesSource,
+    ScribeSource,
+    SlicerStage,
+    vanished_category,
+)
+from dovetail.plan.projection import plain_projection
+from dovetail.plan.stage_promises import after_commits, promised_columns
+from dovetail.slicing.category_intake import CategoryIntake
+from dovetail.slicing.covered_files import Slicer
+from dovetail.slicing.direct import DirectSlice, direct_slice
+from dovetail.slicing.folder_intake import BATCH_FILES, FolderIntake
+from dovetail.slicing.input_files import MissingInput, input_files, is_local, local_path
+from dovetail.slicing.intake import Intake
+from dovetail.slicing.parquet_files import parquet_schema
+from dovetail.slicing.resident import ResidentSlicer
+from dovetail.spark.batch_files import files_done, files_of_batch, last_done, offsets_at
+from dovetail.spark.checkpoints import Checkpoint
+from dovetail.spark.file_frames import FilesRead, files_read
+from dovetail.spark.session import is_cluster
+
+VARIABLE = "DOVETAIL_SLICING"
+_UNDERSTOOD = {"maxfilespertrigger", "maxbytespertrigger", "maxfileage"}
+"""Options of Spark's file source that change nothing about which rows come, or are ours to follow."""
+_PLAIN = (
+    pa.types.is_integer,
+    pa.types.is_floating,
+    pa.types.is_boolean,
+    pa.types.is_string,
+    pa.types.is_binary,
+    pa.types.is_date,
+    pa.types.is_timestamp,
+)
+
+
+def may_reside(master: str) -> bool:
+    """Whether slicers of this run may be resident."""
+    asked = os.environ.get(VARIABLE) or "auto"
+    if asked not in ("auto", "spark", "resident"):
+        raise SettingError(
+            f"{asked!r} is not a way to slice", where=VARIABLE, expected="auto, spark or resident"
+        )
+    return asked == "resident" or (asked == "auto" and not is_cluster(master))
+
+
+@dataclass(frozen=True)
+class Residence:
+    """A stage whose slicer can be resident: what it reads, and how that becomes rows of its category.
+    `files`: None if it reads a category."""
+
+    stage: SlicerStage
+    slicer: Slicer
+    slice: DirectSlice
+    files: FilesRead | None
+
+    def open(self, checkpoint: Checkpoint) -> Intake:
+        category = Category.open(self.slice.home, self.slice.category)
+        if self.files is None:
+            source = Category.open(self.slice.home, self.slicer.place)
+            watch = SourceWatch(source, HOST_CLOCK.steady_us)
+            promises = bool(promised_columns(self.stage))
+            return CategoryIntake(
+                category,
+                self.slicer,
+                self.slice,
+                before=lambda: _commits_read(checkpoint, category, self.slicer.producer),
+                promise_of=partial(self._promise, source) if promises else (lambda commit: None),
+                quiet=lambda: watch.standing().state in ("empty", "unknown"),
+            )
+        table = self.stage.inputs[0].name if self.stage.inputs else self.stage.name
+        return FolderIntake(
+            category,
+            self.slicer,
+            self.slice,
+            tuple(dict.fromkeys(self.files.columns.values())),
+            vanished_category(self.slicer.application, table),
+            before=lambda: _files_read(checkpoint, category, self.slicer.producer),
+            max_files=min(BATCH_FILES, int(self.files.options.get("maxfilespertrigger", BATCH_FILES))),
+        )
+
+    def _promise(self, source: Category, commit: int) -> Any:
+        return after_commits(self.stage, self.slice.home, {source.name: commit})
+
+    def slicing(self, home: str, **how: Any) -> ResidentSlicer:
+        """To be started. `how`: see `ResidentSlicer`."""
+        checkpoint = Checkpoint(home, self.slicer.application, self.stage.name)
+        category = Category.open(self.slice.home, self.slice.category)
+        return ResidentSlicer(category, self.slicer, lambda: self.open(checkpoint), **how)
+
+
+def read_by(stage: SlicerStage, rows: DataFrame) -> FilesRead | None:
+    """The files that a stage's rows are, if they are no more than that. A stage of PQL says so itself; of a
+    DataFrame Spark knows."""
+    if not stage.inputs:
+        return files_read(rows)
+    source, columns = stage.inputs[0].source, plain_projection(stage)
+    if columns is None or not isinstance(source, FilesSource):
+        return None
+    options = {name.lower(): value for name, value in source.options}
+    return FilesRead(source.path, source.format, options, columns)
+
+
+def residence(
+    stage: SlicerStage, read: FilesRead | None, validity: Validity, home: str, application: str
+) -> Residence | None:
+    """None: the stage needs a query of Spark. `read`: see `read_by`."""
+    output = stage.output
+    if not isinstance(output, CategoryOutput) or output.time is None:
+        return None
+    category = Category.open(home, output.category)
+    found = _from_category(stage, home) if read is None else _from_files(read, category)
+    if found is None:
+        return None
+    place, stored, columns = found
+    slice_ = direct_slice(stored, category, columns, output.keys, output.time, validity)
+    if slice_ is None:
+        return None
+    return Residence(stage, Slicer(application, stage.name, place), slice_, read)
+
+
+def require_fresh(residence: Residence | None, checkpoint: Checkpoint, home: str, category: str) -> None:
+    """A stage that was resident before stays so: Spark would read everything once more."""
+    if residence is not None:
+        return
+    found = Category.open(home, category)
+    stop = found.next_commit()
+    if not stop or found.commit(stop - 1).covers is None:
+        return
+    raise StateError(
+        f"{checkpoint.query} was sliced without a query of Spark, and now needs one",
+        where=found.where,
+        expected="a stage that only picks and renames columns, as before",
+        hint="take back what the query computes or filters now, unset DOVETAIL_SLICING, "
+        "or start under another name",
+    )
+
+
+def _from_files(read: FilesRead, category: Category) -> tuple[str, pa.Schema, dict[str, str]] | None:
+    if read.format != "parquet" or not read.options.keys() <= _UNDERSTOOD:
+        return None
+    if not is_local(read.place) or has_magic(read.place):
+        return None
+    place = os.path.abspath(local_path(read.place))
+    return place, _schema(place, category, read.columns), read.columns
+
+
+def _from_category(stage: SlicerStage, home: str) -> tuple[str, pa.Schema, dict[str, str]] | None:
+    columns = plain_projection(stage) if len(stage.inputs) == 1 else None
+    source = stage.inputs[0].source if stage.inputs else None
+    if columns is None or not isinstance(source, ScribeSource):
+        return None
+    return source.category, Category.open(home, source.category).schema, columns
+
+
+def _schema(place: str, category: Category, columns: dict[str, str]) -> pa.Schema:
+    """Of the files: that of the first, or if there is none yet what the category expects of them, as far as
+    that is beyond doubt."""
+    try:
+        return parquet_schema(input_files(place, "parquet")[0])
+    except MissingInput:
+        types = {source: pa.timestamp("us", "UTC") for source in columns.values()}
+        names = set(category.schema.names)
+        types |= {
+            source: category.schema.field(name).type for name, source in columns.items() if name in names
+        }
+        plain = all(any(is_(kind) for is_ in _PLAIN) for kind in types.values())
+        return pa.schema(types if plain else {})
+
+
+def _appended(category: Category, producer: str) -> int:
+    """The last batch of a producer that is in the log."""
+    stop = category.next_commit()
+    return category.commit(stop - 1).producers.get(producer, -1) if stop else -1
+
+
+def _files_read(checkpoint: Checkpoint, category: Category, producer: str) -> list[str]:
+    """The files that a query of Spark has put into the category. The last batch may be in the log although
+    Spark had not noted that it is done."""
+    found = files_done(checkpoint, {})[0]
+    for batch in range(last_done(checkpoint) + 1, _appended(category, producer) + 1):
+        found += files_of_batch(checkpoint, batch)
+    return [local_path(file) for file in found]
+
+
+def _commits_read(checkpoint: Checkpoint, category: Category, producer: str) -> int | None:
+    """The first commit of the source that a query of Spark has not put into the category."""
+    batch = max(last_done(checkpoint), _appended(category, producer))
+    if batch < 0:
+        return None
+    return json_values.whole(offsets_at(checkpoint, batch)[0]["commit"])
