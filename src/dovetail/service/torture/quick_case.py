@@ -12,14 +12,13 @@ from pathlib import Path
 
 from dovetail.crash_points import VARIABLE
 from dovetail.log.homes.filesystem import TEMPORARY
-from dovetail.service.torture import nursery, points, quick_chain, quick_join
+from dovetail.service.torture import modes, nursery, points, quick_chain, quick_join
 from dovetail.service.torture.case import Broken, Case, Fault
-from dovetail.service.torture.modes import AGGREGATE, BY_VALUE, CHAIN
 from dovetail.service.torture.oracle import Result, difference
 
 PATIENCE_S = 120.0
 LONGEST_S = 1.0
-SORTS = {2: AGGREGATE, 4: BY_VALUE, 6: CHAIN}
+SORTS = {2: modes.AGGREGATE, 4: modes.BY_VALUE, 6: modes.CHAIN}
 """Of seven cases, these; the others are single joins."""
 PASSINGS = (1, 2, 3, 5, 8)
 """A process dies when it passes a point for the N-th time: it comes to some once, to others at every step."""
@@ -58,20 +57,20 @@ def _drawn(
     """What to run, how to read what it has put out, and what that must be."""
     name = case.name
     match sort_of(case.number):
-        case "chain":
-            case.join, case.what = CHAIN, str(quick_chain.chain_of(name))
+        case modes.CHAIN:
+            case.join, case.what = modes.CHAIN, str(quick_chain.chain_of(name))
             return quick_chain.run, quick_chain.chain_put_out, lambda: quick_chain.chain_expected(name)
-        case "aggregate":
+        case modes.AGGREGATE:
             chain, aggregate = quick_chain.aggregate_of(name)
-            case.join, case.what = AGGREGATE, f"{chain}, {aggregate}"
+            case.join, case.what = modes.AGGREGATE, f"{chain}, {aggregate}"
             return (
                 quick_chain.run_aggregate,
                 quick_chain.chain_put_out,
                 lambda: quick_chain.aggregate_expected(name),
             )
-        case "pick by value":
+        case modes.BY_VALUE:
             picking = quick_join.picking_workload(name)
-            case.join, case.what = BY_VALUE, str(picking.mode)
+            case.join, case.what = modes.BY_VALUE, str(picking.mode)
             return (
                 quick_join.run_picking,
                 quick_join.put_out,
