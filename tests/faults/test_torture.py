@@ -13,11 +13,21 @@ import pytest
 from commands import run_command
 from dovetail.crash_points import FILE_VARIABLE, crash_point
 from dovetail.service.torture import nursery, report, suite
+from dovetail.service.torture.aggregate import Aggregate
 from dovetail.service.torture.case import Case, Fault
 from dovetail.service.torture.chain import ChainWorkload, Link, joined
-from dovetail.service.torture.modes import CHAIN, MODES, SPARK_TURNS, Mode
+from dovetail.service.torture.modes import (
+    AGGREGATE,
+    BY_VALUE,
+    CHAIN,
+    MODES,
+    SPARK_TURNS,
+    TURNS,
+    VALUE_MODES,
+    Mode,
+)
 from dovetail.service.torture.oracle import Result, Turn, difference
-from dovetail.service.torture.quick_case import CHAIN_EVERY
+from dovetail.service.torture.quick_case import sort_of
 from dovetail.service.torture.spark_case import wrong_in
 from dovetail.service.torture.suite import Wish, kind_of, run_case, run_suite, turn_of
 from dovetail.service.torture.workload import Workload
@@ -31,11 +41,45 @@ def test_a_sample_of_kills(tmp_path: Path, seed: int) -> None:
     assert list(tmp_path.iterdir()) == [], "what survived leaves nothing behind"
 
 
-@pytest.mark.parametrize("seed", [2, 3, 5])
-def test_chains_that_are_killed(tmp_path: Path, seed: int) -> None:
-    case = run_case(seed, CHAIN_EVERY - 1, tmp_path)
-    assert (case.join, case.wrong) == ("chain", None)
+@pytest.mark.parametrize(
+    ("number", "join", "seed"),
+    [*((6, CHAIN, seed) for seed in (2, 3, 5)), (2, AGGREGATE, 1), (2, AGGREGATE, 3), (4, BY_VALUE, 1)],
+)
+def test_chains_aggregates_and_picks_that_are_killed(
+    tmp_path: Path, number: int, join: str, seed: int
+) -> None:
+    case = run_case(seed, number, tmp_path)
+    assert (sort_of(number), case.join, case.wrong) == (join, join, None)
     assert case.kills
+
+
+def test_aggregates_by_hand() -> None:
+    """Rows without a time are in no window, those without a key are a group. A session ends where a row is as
+    late as the gap."""
+    rows = [("a", 1, (7, 5)), ("a", 11, (1, None)), (None, 12, (None, 2)), ("a", None, (3, 3))]
+    tumbling = Aggregate("tumbling", 10, 10, keyed=True)
+    assert set(tumbling.over(rows)) == {
+        (0, 10, 97, 1, 7, 5),
+        (10, 20, 97, 1, 1, None),
+        (10, 20, None, 1, None, 2),
+    }
+    hopping = Aggregate("hopping", 10, 5, keyed=False)
+    assert set(hopping.over(rows)) == {
+        (-5, 5, 1, 7, 5),
+        (0, 10, 1, 7, 5),
+        (5, 15, 2, 1, 2),
+        (10, 20, 2, 1, 2),
+    }
+    apart, together = (Aggregate("session", gap, gap, keyed=False) for gap in (10, 11))
+    assert set(apart.over(rows)) == {(1, 11, 1, 7, 5), (11, 22, 2, 1, 2)}
+    assert set(together.over(rows)) == {(1, 23, 3, 8, 5)}
+
+
+def test_every_window_and_every_pick_by_value_is_drawn() -> None:
+    drawn = [Aggregate.of(f"1/{number}", keyed_sessions=True) for number in range(50)]
+    assert {aggregate.shape for aggregate in drawn} == {"tumbling", "hopping", "session"}
+    assert all(aggregate.keyed for aggregate in drawn)
+    assert {Workload.by_value(f"1/{number}", 1).mode for number in range(400)} == set(VALUE_MODES)
 
 
 def test_a_chain_by_hand() -> None:
@@ -173,8 +217,9 @@ def test_cases_on_spark_come_at_fixed_numbers(tmp_path: Path) -> None:
 
 
 def test_every_kind_of_join_has_its_turn_on_spark(tmp_path: Path) -> None:
-    turns = [turn_of(number) for number in itertools.islice(Wish(1, tmp_path, only="spark").numbers(), 10)]
-    assert set(turns) == {*SPARK_TURNS, CHAIN}
+    turns = [turn_of(number) for number in itertools.islice(Wish(1, tmp_path, only="spark").numbers(), 13)]
+    assert turns == list(TURNS)
+    assert set(SPARK_TURNS) < set(TURNS)
     drawn = {Workload.on_spark(f"1/{number}", turn, 1).mode for number in range(300) for turn in SPARK_TURNS}
     assert drawn == {mode for modes in SPARK_TURNS.values() for mode in modes}
     assert {mode.kind for mode in drawn} == set(MODES)
@@ -188,13 +233,12 @@ def test_kills_on_spark_are_counted_apart(tmp_path: Path, monkeypatch: pytest.Mo
         return Case(seed, number, folder, faults=[Fault("", "SIGKILL", "")] * count)
 
     monkeypatch.setattr(suite, "run_case", killed)
-    cases = run_suite(Wish(1, tmp_path, kills=300, spark=100))
+    cases = run_suite(Wish(1, tmp_path, kills=304, spark=104))
     kills = Counter[str]()
     for case in cases:
         kills[kind_of(case.number)] += case.kills
     assert kills == {"quick": 200, "spark": 104}
-    every = {*SPARK_TURNS, CHAIN}
-    assert {turn_of(case.number) for case in cases if kind_of(case.number) == "spark"} == every
+    assert {turn_of(case.number) for case in cases if kind_of(case.number) == "spark"} == set(TURNS)
     assert {kind_of(case.number) for case in run_suite(Wish(1, tmp_path, spark=10))} == {"spark"}
     assert sum(case.kills for case in run_suite(Wish(1, tmp_path, kills=10))) == 10
 

@@ -190,3 +190,20 @@ def test_the_window_follows_the_disorder_up_and_down() -> None:
     assert np.median(windows[500:1000]) <= 2
     assert np.median(windows[1500:2000]) >= 8
     assert np.median(windows[2700:]) <= 2
+
+
+def test_few_rows_far_ahead_of_the_clock_wait_for_others() -> None:
+    """A row a minute. Ten in a row are dated a day ahead: with the rows after them they are no majority. A
+    stream that is ahead as a whole has a time as well, from more rows."""
+    minute_us, day_us, spec = 60_000_000, 86_400_000_000, EstimateSpec()
+
+    def after(minutes: int, ahead: range) -> int:
+        estimate = Estimate()
+        for minute in range(1, minutes):
+            at_us = minute * minute_us
+            event_us = at_us + day_us if minute in ahead else at_us
+            estimate = observe(estimate, spec, sketch(event_us), at_us)
+        return estimate.time_us
+
+    assert 350 * minute_us < after(400, range(200, 210)) <= 400 * minute_us
+    assert day_us < after(400, range(400)) <= day_us + 400 * minute_us

@@ -109,6 +109,17 @@ def test_what_needs_spark_is_named_and_raw_rows_are_given(home: Path) -> None:
     assert sorted(raw.columns[-1].to_pylist(), key=str) == [11, 31, None]
 
 
+def test_an_aggregate_needs_spark_and_the_join_below_it_does_not(home: Path) -> None:
+    text = query().partition("CREATE TABLE")[0] + (
+        "CREATE TABLE n AS SELECT COUNT(*) AS n FROM pairs GROUP BY window(t, '1 minute') STORAGE NOOP;"
+    )
+    text = text.replace("SELECT ", "SELECT l.t AS t, ", 1)
+    with pytest.raises(PlanError, match="an aggregate needs Spark") as caught:
+        dovetail.local.run(text, home)
+    assert caught.value.where == "stage n"
+    assert dovetail.local.run(text, home, raw=True)["pairs"].num_rows == 3
+
+
 def test_no_java_is_needed(home: Path, tmp_path: Path) -> None:
     (tmp_path / "app.pql").write_text(query())
     code = "import sys, dovetail.local; dovetail.local.run(*sys.argv[1:]); print('pyspark' in sys.modules)"

@@ -12,7 +12,7 @@ result. So tests may stop it between any two of the three verbs.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,13 +22,15 @@ import pyarrow.parquet as pq
 
 from dovetail.engine.driver import JoinDriver
 from dovetail.engine.planner import HOST_CLOCK, HostClock
+from dovetail.engine.window_planner import WindowPlanner
+from dovetail.engine.window_step import END, MOMENT, START, run_part
 from dovetail.errors import CategoryNotFound, InputError, PlanError
 from dovetail.joins.rows.gather import Rows
 from dovetail.log.category import Category
 from dovetail.model.promise import Promise
 from dovetail.model.validity import Validity
 from dovetail.plan.build import written_category
-from dovetail.plan.configure import join_config
+from dovetail.plan.configure import join_config, window_config
 from dovetail.plan.physical import (
     CategoryOutput,
     InputTable,
@@ -41,11 +43,14 @@ from dovetail.plan.physical import (
 )
 from dovetail.plan.projection import plain_projection
 from dovetail.plan.shared import joins_of, reserve
-from dovetail.plan.stage_promises import after_commits, after_join
+from dovetail.plan.stage_promises import after_commits, after_join, after_windows
 from dovetail.slicing.input_files import input_files, local_path
 from dovetail.slicing.placement import HASH, TIME
 from dovetail.slicing.sides import Written, append_parts, write_side
 from dovetail.slicing.write_rows import bucket_of, sliced_batch, time_of
+
+Aggregation = Callable[[WindowStage, pa.Table], pa.Table]
+"""The result of an aggregate's query over the rows of whole windows, which Spark would compute."""
 
 
 @dataclass
@@ -60,7 +65,8 @@ class Journal:
 
 class Graph:
     """`home` has the inputs, `work` everything that is written. `index`: where joins keep their live index,
-    below `work` if not given. `journals`: of a graph that this one goes on from."""
+    below `work` if not given. `journals`: of a graph that this one goes on from. `aggregation`: without, an
+    aggregate needs Spark."""
 
     def __init__(
         self,
@@ -73,7 +79,9 @@ class Graph:
         clock: HostClock = HOST_CLOCK,
         index: str | None = None,
         journals: dict[str, Journal] | None = None,
+        aggregation: Aggregation | None = None,
     ) -> None:
+        self.aggregation = aggregation
         self.plan, self.home, self.work = plan, home, work
         self.raw, self.tasks, self.clock = raw, tasks, clock
         self.index = index or f"{work}/index"
@@ -331,30 +339,74 @@ class JoinRunner(Runner):
 
 
 class AggregateRunner(Runner):
-    """Aggregates need Spark. With `raw` they are left out, and so is what reads them."""
+    """An end is the aggregate's offset. The rows of windows that close come as on Spark; what is computed
+    from them is up to the graph's `aggregation`. With `raw` aggregates are left out, and so is what reads
+    them."""
 
     stage: WindowStage
 
-    def next_end(self, *, final: bool, **limits: Any) -> None:
-        if not self.graph.raw:
-            raise _needs_spark(self.stage.table, "an aggregate")
+    def next_end(self, *, final: bool, **limits: Any) -> Any:
+        if self.graph.raw:
+            return None
+        self.renaming()
+        planner = self._planner()
+        if planner is None:
+            return None
+        start = self.last or planner.first()
+        end = planner.plan(start, until=planner.there_now() if final else None, final=final)
+        return None if end is start else end
 
     def rows(self, start: Any, end: Any) -> pa.Table:
-        raise AssertionError("it plans no batch")
+        planner = self._planner()
+        assert planner is not None
+        sliced = planner.category.schema
+        columns = [(column.name, sliced.field(column.name).type) for column in self.stage.columns]
+        schema = pa.schema([(START, MOMENT), (END, MOMENT), *columns])
+        parts = planner.parts(start or planner.first(), end)
+        return pa.Table.from_batches(
+            [batch for part in parts for batch in run_part(planner.config, part, schema)], schema
+        )
 
     def promise(self, end: Any) -> Promise | None:
-        return None
+        return after_windows(self.stage, end)
 
     def settled(self, end: Any) -> None:
-        pass
+        planner = self._planner()
+        assert planner is not None
+        planner.retain(end)
+
+    def renaming(self) -> dict[str, str]:
+        if self.graph.aggregation is None:
+            raise _needs_spark(self.stage.table, "an aggregate")
+        return {}
+
+    def renamed(self, rows: pa.Table) -> pa.Table:
+        assert self.graph.aggregation is not None
+        return self.graph.aggregation(self.stage, rows)
+
+    def _planner(self) -> WindowPlanner | None:
+        if self._made is None:
+            try:
+                Category.open(self.graph.work, self.stage.rows)
+            except CategoryNotFound:
+                return None
+            config = window_config(
+                self.graph.plan, self.stage, self.graph.work, tasks=self.graph.tasks, drain=True
+            )
+            self._made = WindowPlanner(config, self.graph.clock)
+        return self._made
+
+    _made: WindowPlanner | None = None
 
 
 def _runner(graph: Graph, stage: Stage, journal: Journal) -> Runner:
-    return (
-        JoinRunner(graph, stage, journal)
-        if isinstance(stage, JoinStage)
-        else SlicerRunner(graph, stage, journal)
-    )
+    match stage:
+        case JoinStage():
+            return JoinRunner(graph, stage, journal)
+        case WindowStage():
+            return AggregateRunner(graph, stage, journal)
+        case SlicerStage():
+            return SlicerRunner(graph, stage, journal)
 
 
 def _commits(category: Category, start: int, end: int) -> Iterator[pa.Table]:

@@ -75,7 +75,8 @@ class Clock:
             return replace(self, time_us=time_us, front=front)
         # Tasks write the segments of a commit in parallel, from different producers. Their order says nothing
         # about time, so they count as one observation; one after another, they would look like disorder.
-        estimate = observe(self.estimate, self.spec, merge_sketches(commit.sketches))
+        written_us = commit.written_at_us or None
+        estimate = observe(self.estimate, self.spec, merge_sketches(commit.sketches), written_us)
         return replace(self, time_us=max(self.time_us, estimate.time_us), estimate=estimate)
 
     def carried(self, time_us: int) -> Clock:

@@ -1,4 +1,5 @@
-"""Law: an estimate never goes back, and depends only on the sequence of sketches it has seen.
+"""Law: an estimate never goes back, and depends only on the sequence of sketches it has seen and on when they
+were written.
 
 Paper, section 5.3. A stream is cut into observations of some rows. A statistic of their event times (a low
 percentile, or the mean) gives a value. While the values ascend, the newest is the stream's time. Where they
@@ -51,6 +52,10 @@ LEARNING = 0.1
 FEWEST_ROWS = 7
 """The least rows of an observation that event time completes. Three of them may be dated ahead of all others:
 the front is the median."""
+AHEAD_ROWS, AHEAD_US = 64, 60_000_000
+"""An observation of few rows waits for this many if its front is this far ahead of its commit's clock. A
+producer whose clock is wrong sends several rows in a row, and they may be all that a sparse stream has. With
+the rows that follow, the median is right again. A stream that is ahead as a whole has larger observations."""
 USUAL, LEAP = 0.9, 8
 """An observation leaps if it goes this many times as far as nearly all rows went before."""
 LEAST, MOST = -1.0, 0.99
@@ -141,8 +146,10 @@ class Estimate:
         )
 
 
-def observe(estimate: Estimate, spec: EstimateSpec, sketch: EventTimeSketch) -> Estimate:
-    """The estimate after more rows of the stream."""
+def observe(
+    estimate: Estimate, spec: EstimateSpec, sketch: EventTimeSketch, written_us: int | None = None
+) -> Estimate:
+    """The estimate after more rows of the stream. `written_us`: when they were written; None: not known."""
     if sketch.count == 0:
         return estimate
     gathered = estimate.gathered.merge(sketch)
@@ -159,7 +166,9 @@ def observe(estimate: Estimate, spec: EstimateSpec, sketch: EventTimeSketch) -> 
     long_enough = front_us - since_us >= spec.sample_us
     # Of a sparse stream every row covers much event time. One row alone, perhaps dated days ahead, must not
     # become the front.
-    if gathered.count < spec.sample_rows and not (long_enough and gathered.count >= FEWEST_ROWS):
+    ahead = written_us is not None and _front(gathered) > written_us + AHEAD_US
+    fewest_rows = AHEAD_ROWS if ahead else FEWEST_ROWS
+    if gathered.count < spec.sample_rows and not (long_enough and gathered.count >= fewest_rows):
         return estimate
     levels = _carried(estimate.levels or (Level(),) * spec.levels, spec, gathered.focused(spec.share))
     level = _level(levels, estimate.level, spec)

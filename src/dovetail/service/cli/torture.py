@@ -27,7 +27,7 @@ def torture(
     spark: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Do at least N of the kills on Spark. Every kind of join comes up within 100."
+            min=1, help="Do at least N of the kills on Spark. Every kind of join comes up within 110."
         ),
     ] = None,
     case: Annotated[

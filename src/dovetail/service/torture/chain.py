@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from dovetail.service.torture import oracle, window_oracle
@@ -50,9 +50,9 @@ class ChainWorkload:
     streams: tuple[list[Row], ...]
 
     @classmethod
-    def of(cls, seed: int | str, rows: int) -> ChainWorkload:
+    def of(cls, seed: int | str, rows: int, joins: Sequence[int] = (2, 2, 3)) -> ChainWorkload:
         rng = random.Random(f"the chain of {seed}")
-        count = rng.choice((2, 2, 3))
+        count = rng.choice(joins)
         while True:
             links = tuple(_link(rng, first=number == 0) for number in range(count))
             made = cls(links, tuple(random_rows(rng, rows, MAX_DELAY) for _ in range(count + 1)))
@@ -121,8 +121,11 @@ def joined(link: Link, view: Sequence[Made], stream: Sequence[Made]) -> list[Mad
     return out
 
 
-def chain_query(chain: ChainWorkload, storage: str, step_rows: int) -> str:
-    """`k`: the key as text; `c`: the same as a number, for joins without an equality."""
+def chain_query(
+    chain: ChainWorkload, storage: str, step_rows: int, last: Callable[[str, int], str] | None = None
+) -> str:
+    """`k`: the key as text; `c`: the same as a number, for joins without an equality. `last`: the query over
+    the last view, of its name and the count of its numbers; if not given, it lists the numbers."""
     text = [f"CREATE APPLICATION {NAME};"]
     text += [
         f'CREATE INPUT TABLE s{n} (t TIMESTAMP, k STRING, c BIGINT, i0 BIGINT) FROM SCRIBE("s{n}");'
@@ -152,7 +155,8 @@ def chain_query(chain: ChainWorkload, storage: str, step_rows: int) -> str:
             f"  WITH ({', '.join([*options, *_options(link)])});"
         )
     listed = ", ".join(f"i{n}" for n in range(ids))
-    text.append(f"CREATE TABLE result AS SELECT {listed} FROM {view} STORAGE {storage};")
+    select = f"SELECT {listed} FROM {view}" if last is None else last(view, ids)
+    text.append(f"CREATE TABLE result AS {select} STORAGE {storage};")
     return "\n".join(text) + "\n"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple, get_args
 
-from dovetail.model.interval import JoinType, Pick
+from dovetail.model.interval import JoinType, Pick, ValuePick
 
 Kind = Literal["interval", "theta", "theta by rows", "tumbling", "hopping", "session"]
 """interval: equal keys, times within bounds. theta: a condition on two letters instead of equal keys. theta
@@ -58,6 +58,7 @@ class Mode(NamedTuple):
 _THETA_JOINS: tuple[JoinType, ...] = ("inner", "left", "semi", "anti")
 _CONDITIONS: tuple[Condition, ...] = get_args(Condition)
 _PICKS: tuple[Pick, ...] = ("nearest", "earliest", "latest")
+_VALUE_PICKS: tuple[Pick, ...] = get_args(ValuePick)
 MODES: dict[Kind, tuple[Mode, ...]] = {
     "interval": (
         *(Mode(how) for how in get_args(JoinType)),
@@ -81,6 +82,18 @@ MODES: dict[Kind, tuple[Mode, ...]] = {
     ),
     "session": tuple(Mode(how, None, "session") for how in get_args(JoinType)),
 }
+BY_VALUE = "pick by value"
+VALUE_MODES = (
+    *(Mode(how, pick) for how in ("inner", "left", "right", "full") for pick in _VALUE_PICKS),
+    *(
+        Mode(how, pick, "theta", condition)
+        for condition in _CONDITIONS
+        for how in ("inner", "left")
+        for pick in _VALUE_PICKS
+    ),
+)
+"""max: the partner with the largest number. min: the one whose number is next to the left row's; of two, the
+one with the smaller time."""
 _RIGHT_THETA = tuple(Mode("right", None, "theta", condition) for condition in _CONDITIONS)
 SPARK_TURNS: dict[str, tuple[Mode, ...]] = {
     "interval": MODES["interval"],
@@ -96,8 +109,19 @@ SPARK_TURNS: dict[str, tuple[Mode, ...]] = {
     "RIGHT theta": _RIGHT_THETA,
     "session": MODES["session"],
     "RIGHT theta by rows": tuple(mode._replace(kind="theta by rows") for mode in _RIGHT_THETA),
+    BY_VALUE: VALUE_MODES,
 }
 """Cases on Spark are few, so their kinds take turns. Two of these need Spark: the planner turns a RIGHT theta
 join into a LEFT one with its sides exchanged, and `dovetail.join` joins DataFrames."""
 CHAIN = "chain"
-"""It has its turn on Spark after these: two or three joins, one over the other (`chain.py`)."""
+"""Two or three joins, one over the other (`chain.py`)."""
+AGGREGATE, CHAIN_AGGREGATE = "aggregate", "aggregate of a chain"
+"""Time windows over one join, or over a chain (`aggregate.py`)."""
+TURNS = (
+    *(turn for turn in SPARK_TURNS if turn != BY_VALUE),
+    CHAIN,
+    AGGREGATE,
+    BY_VALUE,
+    CHAIN_AGGREGATE,
+)
+"""The order on Spark."""

@@ -90,6 +90,7 @@ def among_last(turns: Iterable[Turn], left_rows: int, right_rows: int, fits: Fit
 
 
 def _rank(l: Row, r: Row, pick: str) -> tuple[int, ...]:
+    """The smallest is picked. max: the largest number. min: the number next to the left row's."""
     assert l[1] is not None
     assert r[1] is not None
     match pick:
@@ -99,6 +100,10 @@ def _rank(l: Row, r: Row, pick: str) -> tuple[int, ...]:
             return r[1], r[2]
         case "latest":
             return -r[1], r[2]
+        case "max":
+            return -r[2], r[1]
+        case "min":
+            return abs(r[2] - l[2]), r[1], r[2]
     raise ValueError(f"no pick {pick!r}")
 
 

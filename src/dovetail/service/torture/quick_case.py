@@ -6,19 +6,20 @@ import random
 import shutil
 import signal
 import uuid
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 from dovetail.crash_points import VARIABLE
 from dovetail.log.homes.filesystem import TEMPORARY
-from dovetail.service.torture import nursery, points, quick_chain, quick_join
+from dovetail.service.torture import modes, nursery, points, quick_chain, quick_join
 from dovetail.service.torture.case import Broken, Case, Fault
-from dovetail.service.torture.oracle import difference
+from dovetail.service.torture.oracle import Result, difference
 
 PATIENCE_S = 120.0
 LONGEST_S = 1.0
-CHAIN_EVERY = 7
-"""One case in seven is a chain of joins."""
+SORTS = {2: modes.AGGREGATE, 4: modes.BY_VALUE, 6: modes.CHAIN}
+"""Of seven cases, these; the others are single joins."""
 PASSINGS = (1, 2, 3, 5, 8)
 """A process dies when it passes a point for the N-th time: it comes to some once, to others at every step."""
 
@@ -26,15 +27,10 @@ PASSINGS = (1, 2, 3, 5, 8)
 def run_quick(case: Case) -> None:
     """Drawn from the case's name, in this order: how many kills; for each, whether it is at a crash point,
     which point and passing, or after how long, and what else happens then. Apart from that, from the same
-    name: the workload (`workload.py`, `chain.py`)."""
+    name: the workload (`workload.py`, `chain.py`, `aggregate.py`)."""
     rng = random.Random(case.name)
-    chained = is_chain(case.number)
-    joins = _Joins(case, rng, quick_chain.run if chained else quick_join.run)
-    if chained:
-        case.join, case.what = "chain", str(quick_chain.chain_of(case.name))
-    else:
-        workload = quick_join.quick_workload(case.name)
-        case.join, case.what = workload.mode.kind, str(workload.mode)
+    target, put_out, expected = _drawn(case)
+    joins = _Joins(case, rng, target)
     for _ in range(rng.randint(1, 4)):
         if rng.random() < 0.75:
             point = rng.choice(points.named(points.QUICK))
@@ -45,17 +41,44 @@ def run_quick(case: Case) -> None:
             break
         joins.accident(rng.choice(("none", "none", "index", "torn", "tasks", "machine")))
     joins.finish()
-    if chained:
-        found, wanted = quick_chain.chain_put_out(joins.home), quick_chain.chain_expected(case.name)
-    else:
-        found, wanted = quick_join.put_out(joins.home), quick_join.quick_expected(case.name)
-    wrong = difference(found, wanted)
+    wrong = difference(put_out(joins.home), expected())
     if wrong:
         raise Broken(wrong)
 
 
-def is_chain(number: int) -> bool:
-    return number % CHAIN_EVERY == CHAIN_EVERY - 1
+def sort_of(number: int) -> str | None:
+    """A chain, an aggregate or a pick by value; None: any other single join."""
+    return SORTS.get(number % 7)
+
+
+def _drawn(
+    case: Case,
+) -> tuple[Callable[..., None], Callable[[Path], list[Result]], Callable[[], Counter[Result]]]:
+    """What to run, how to read what it has put out, and what that must be."""
+    name = case.name
+    match sort_of(case.number):
+        case modes.CHAIN:
+            case.join, case.what = modes.CHAIN, str(quick_chain.chain_of(name))
+            return quick_chain.run, quick_chain.chain_put_out, lambda: quick_chain.chain_expected(name)
+        case modes.AGGREGATE:
+            chain, aggregate = quick_chain.aggregate_of(name)
+            case.join, case.what = modes.AGGREGATE, f"{chain}, {aggregate}"
+            return (
+                quick_chain.run_aggregate,
+                quick_chain.chain_put_out,
+                lambda: quick_chain.aggregate_expected(name),
+            )
+        case modes.BY_VALUE:
+            picking = quick_join.picking_workload(name)
+            case.join, case.what = modes.BY_VALUE, str(picking.mode)
+            return (
+                quick_join.run_picking,
+                quick_join.put_out,
+                lambda: quick_join.quick_expected(name, picking),
+            )
+    workload = quick_join.quick_workload(name)
+    case.join, case.what = workload.mode.kind, str(workload.mode)
+    return quick_join.run, quick_join.put_out, lambda: quick_join.quick_expected(name)
 
 
 class _Joins:

@@ -1,4 +1,5 @@
-"""A chain of joins over a home, without Spark: the stages of `dovetail.local`, stepped one at a time.
+"""A chain of joins over a home, without Spark, or an aggregate over a join or a chain: the stages of
+`dovetail.local`, stepped one at a time.
 
 Streams are written batch by batch. A stage's batch is planned, its end written down, run, and marked as done,
 as Spark's checkpoint does it. It may be killed anywhere: started again, it goes on.
@@ -15,12 +16,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from dovetail.local.graph import Graph, JoinRunner, Journal, Runner
+from dovetail.local.graph import Graph, Journal, Runner
 from dovetail.log import compaction
 from dovetail.log.category import Category
 from dovetail.log.homes.filesystem import Store, open_store
 from dovetail.model.offset import JoinOffset
+from dovetail.model.window_offset import WindowOffset
+from dovetail.plan.physical import WindowStage
 from dovetail.pql.compile import compile_pql
+from dovetail.service.torture.aggregate import Aggregate, summed
 from dovetail.service.torture.chain import ChainWorkload, chain_query
 from dovetail.service.torture.oracle import Result, Row
 from dovetail.service.torture.quick_join import SMALL_FILES
@@ -43,8 +47,18 @@ def chain_expected(seed: int | str) -> Counter[Result]:
     return chain_of(seed).expected()
 
 
+def aggregate_of(seed: int | str) -> tuple[ChainWorkload, Aggregate]:
+    """Over one join, or over two."""
+    return ChainWorkload.of(seed, ROWS, joins=(1, 2)), Aggregate.of(seed, keyed_sessions=False)
+
+
+def aggregate_expected(seed: int | str) -> Counter[Result]:
+    chain, aggregate = aggregate_of(seed)
+    return aggregate.over(chain.views()[-1])
+
+
 def chain_put_out(home: Path) -> list[Result]:
-    """All rows that the last join has put out for good."""
+    """All rows that the last stage has put out for good."""
     (journal,) = [folder for folder in (home / "journal").iterdir() if (folder / "rows").is_dir()]
     done = {path.stem for path in (journal / "done").glob("*.json")}
     files = sorted((journal / "rows").glob("*.json"))
@@ -62,12 +76,25 @@ def table_of(rows: list[Row]) -> pa.Table:
     return pa.table(arrays, schema=SCHEMA)
 
 
-def run(home: Path, index: Path, seed: int | str, shift: int = 0) -> None:
+def run_aggregate(home: Path, index: Path, seed: int | str, shift: int = 0) -> None:
+    """As `run`, with an aggregate over the last join."""
+    run(home, index, seed, shift, *aggregate_of(seed))
+
+
+def run(
+    home: Path,
+    index: Path,
+    seed: int | str,
+    shift: int = 0,
+    chain: ChainWorkload | None = None,
+    aggregate: Aggregate | None = None,
+) -> None:
     """Go on until all rows are joined. `shift` gives the joins another number of tasks."""
-    chain = chain_of(seed)
+    chain = chain or chain_of(seed)
     compaction.SHAPE = SMALL_FILES
     inputs = [Category.create(str(home), f"s{n}", SCHEMA, buckets=1) for n in range(len(chain.streams))]
-    plan = compile_pql(chain_query(chain, "NOOP", STEP_ROWS).replace("tasks = 2, ", ""))
+    query = chain_query(chain, "NOOP", STEP_ROWS, aggregate.select if aggregate else None)
+    plan = compile_pql(query.replace("tasks = 2, ", ""))
     journals = _Journals(open_store(str(home)))
     graph = Graph(
         plan,
@@ -76,6 +103,7 @@ def run(home: Path, index: Path, seed: int | str, shift: int = 0) -> None:
         tasks=1 + shift % MOST_TASKS,
         index=str(index),
         journals={stage.name: journals.read(stage.name) for stage in plan.stages},
+        aggregation=counted,
     )
     rng = random.Random(f"{seed} {shift}")
     for batch in range(BATCHES):
@@ -86,6 +114,25 @@ def run(home: Path, index: Path, seed: int | str, shift: int = 0) -> None:
     for runner in graph.runners.values():
         while journals.step(runner, final=True):
             pass
+
+
+def counted(stage: WindowStage, rows: pa.Table) -> pa.Table:
+    """What the aggregate's query gives, as Spark would compute it: a result for each window and key. A window
+    whose rows came in two batches would have two results."""
+    ids = [name for name in rows.column_names if name.startswith("i")]
+    keyed = "c" in rows.column_names
+    listed = (rows[name].to_pylist() for name in (*rows.column_names[:2], *(["c"] if keyed else [])))
+    groups: dict[tuple[Any, ...], list[tuple[int | None, ...]]] = {}
+    numbers = zip(*(rows[name].to_pylist() for name in ids), strict=True)
+    for group, number in zip(zip(*listed, strict=True), numbers, strict=True):
+        groups.setdefault(group, []).append(number)
+    made = [(*group, len(within), *summed(within)) for group, within in groups.items()]
+    whole = ["c", "n", "total", "most"] if keyed else ["n", "total", "most"]
+    schema = pa.schema(
+        [*((name, pa.timestamp("us", "UTC")) for name in "se"), *((n, pa.int64()) for n in whole)]
+    )
+    columns = zip(*made, strict=True) if made else ([] for _ in schema)
+    return pa.table([pa.array(list(c), f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)
 
 
 class _Journals:
@@ -107,12 +154,12 @@ class _Journals:
         if not runner.plan(final=final):
             return False
         batch, end = journal.done, journal.ends[-1]
-        said = end.to_json() if isinstance(end, JoinOffset) else end
-        self._write(f"{stage}/ends/{batch}", {"join": isinstance(runner, JoinRunner), "end": said})
+        said = end.to_json() if isinstance(end, JoinOffset | WindowOffset) else end
+        self._write(f"{stage}/ends/{batch}", {"of": type(end).__name__, "end": said})
         runner.run()
         if batch in journal.rows:
             self.store.make_folder(f"journal/{stage}/rows")
-            columns = [column.to_pylist() for column in journal.rows.pop(batch).columns]
+            columns = [_numbers(column) for column in journal.rows.pop(batch).columns]
             self._write(f"{stage}/rows/{batch}", list(zip(*columns, strict=True)))
         self._write(f"{stage}/done/{batch}", None)
         runner.settle()
@@ -126,7 +173,15 @@ class _Journals:
 
     def _end(self, stage: str, number: int) -> Any:
         said = json.loads(self.store.read(f"journal/{stage}/ends/{number}.json"))
-        return JoinOffset.from_json(said["end"]) if said["join"] else said["end"]
+        kinds: dict[str, Any] = {"JoinOffset": JoinOffset.from_json, "WindowOffset": WindowOffset.from_json}
+        return kinds.get(said["of"], int)(said["end"])
+
+
+def _numbers(column: pa.ChunkedArray) -> list[int | None]:
+    """Times as seconds since the beginning."""
+    if not pa.types.is_timestamp(column.type):
+        return column.to_pylist()  # type: ignore[no-any-return]
+    return [None if us is None else us // 1_000_000 - BEGIN_S for us in column.cast(pa.int64()).to_pylist()]
 
 
 def _append(category: Category, rows: list[Row], batch: int) -> None:

@@ -72,8 +72,12 @@ def quick_turns(workload: Workload) -> list[Turn]:
     return turns
 
 
-def quick_expected(seed: int | str) -> Counter[Result]:
-    workload = quick_workload(seed)
+def picking_workload(seed: int | str) -> Workload:
+    return Workload.by_value(seed, ROWS)
+
+
+def quick_expected(seed: int | str, workload: Workload | None = None) -> Counter[Result]:
+    workload = workload or quick_workload(seed)
     return workload.expected(quick_turns(workload))
 
 
@@ -89,10 +93,22 @@ def put_out(home: Path) -> list[Result]:
     return [tuple(row) for path in files if path.stem in done for row in json.loads(path.read_text())]
 
 
-def run(home: Path, index: Path, seed: int | str, shift: int = 0, tasks: int | None = None) -> None:
+def run_picking(home: Path, index: Path, seed: int | str, shift: int = 0) -> None:
+    """As `run`, with a join that picks by value."""
+    run(home, index, seed, shift, workload=picking_workload(seed))
+
+
+def run(
+    home: Path,
+    index: Path,
+    seed: int | str,
+    shift: int = 0,
+    tasks: int | None = None,
+    workload: Workload | None = None,
+) -> None:
     """Go on until all rows are joined. Without `tasks` their number changes from step to step, and `shift`
     gives each step another."""
-    workload = quick_workload(seed)
+    workload = workload or quick_workload(seed)
     wide = is_wide(seed)
     schema = THETA_SCHEMA if workload.mode.theta else SCHEMA
     join = _join(home, index, workload)

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_kind import IntervalJoin, JoinKind, ThetaJoin, WindowedJoin
-from dovetail.model.theta import Band, Bound, Constant, CountWindow, Operand, Operation, Term, Theta
+from dovetail.model.theta import (
+    Band,
+    Bound,
+    Constant,
+    CountWindow,
+    Expression,
+    Operand,
+    Operation,
+    Term,
+    Theta,
+)
 from dovetail.model.window_join import Emit, WindowJoin, hopping, session, tumbling
 from dovetail.service.torture.modes import Mode
 from dovetail.service.torture.workload import (
@@ -21,6 +31,11 @@ from dovetail.service.torture.workload import (
 _LEFT, _RIGHT = Operand("left", "_on_0"), Operand("right", "_on_0")
 _APART = Operation("abs", (Operation("-", (_LEFT, _RIGHT)),))
 _OTHER = Operation("<>", (_LEFT, _RIGHT))
+_NUMBER = Operand("right", "id")
+_VALUES: dict[str, Expression] = {
+    "max": _NUMBER,
+    "min": Operation("abs", (Operation("-", (_NUMBER, Operand("left", "id"))),)),
+}
 
 
 def kind_of(mode: Mode) -> JoinKind:
@@ -30,7 +45,7 @@ def kind_of(mode: Mode) -> JoinKind:
         return ThetaJoin(IntervalSpec(0, 0, mode.how), theta_of(mode))
     spec = IntervalSpec(BEFORE, AFTER, mode.how)
     if mode.pick is not None:
-        spec = IntervalSpec(BEFORE, AFTER, mode.how, "one", mode.pick)
+        spec = IntervalSpec(BEFORE, AFTER, mode.how, "one", mode.pick, picked_by=_VALUES.get(mode.pick))
     return ThetaJoin(spec, theta_of(mode)) if mode.theta else IntervalJoin(spec)
 
 

@@ -13,9 +13,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from dovetail.service.torture import points
+from dovetail.service.torture.aggregate import Aggregate
 from dovetail.service.torture.case import Broken, Case, Fault
 from dovetail.service.torture.chain import ChainWorkload
-from dovetail.service.torture.modes import CHAIN
+from dovetail.service.torture.modes import AGGREGATE, CHAIN, CHAIN_AGGREGATE
 from dovetail.service.torture.oracle import Result, Row, Turn, difference
 from dovetail.service.torture.processes import Role, kill, kill_session, processes_of
 from dovetail.service.torture.spark_application import Application, SparkApplication
@@ -45,10 +46,11 @@ _NO_WAY_TO_END = ("Traceback", "internal error", "Exception in thread", "Py4J")
 
 def run_spark(case: Case, turn: str, kinds: Sequence[str] | None = None) -> None:
     """Do some of FAULTS to an application, one after another: those given, or those that the seed says.
-    `turn`: the kind of join, of `SPARK_TURNS`, or a chain of joins.
+    `turn`: one of `TURNS`.
 
     Drawn from the case's name, in this order: the sink, how many faults and which; then what each fault and
-    the end of it need. Apart from that, from the same name: the workload (`workload.py`, `chain.py`)."""
+    the end of it need. Apart from that, from the same name: the workload (`workload.py`, `chain.py`,
+    `aggregate.py`)."""
     rng = random.Random(case.name)
     sink = rng.choice(("parquet", "parquet", "log"))
     drawn = rng.choices(list(FAULTS), list(FAULTS.values()), k=rng.randint(7, 11))
@@ -56,7 +58,16 @@ def run_spark(case: Case, turn: str, kinds: Sequence[str] | None = None) -> None
     parts = 2 * len(faults) + 2  # work for each fault, and for each start after one
     application: Application
     wrong_now: Callable[[], str | None]
-    if turn == CHAIN:
+    if turn in (AGGREGATE, CHAIN_AGGREGATE):
+        joins = (1,) if turn == AGGREGATE else (2, 2, 3)
+        chain = ChainWorkload.of(case.name, CHAIN_ROWS_A_PART * parts, joins)
+        counts = Aggregate.of(case.name, keyed_sessions=True)
+        application = ChainApplication(case.folder, chain, sink, counts)
+        what = f"{chain}, {counts}"
+
+        def wrong_now() -> str | None:
+            return difference(application.result(), counts.over(chain.views()[-1]))
+    elif turn == CHAIN:
         chain = ChainWorkload.of(case.name, CHAIN_ROWS_A_PART * parts)
         application = ChainApplication(case.folder, chain, sink)
         what, wrong_now = str(chain), lambda: difference(application.result(), chain.expected())

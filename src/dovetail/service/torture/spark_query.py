@@ -27,6 +27,7 @@ CREATE VIEW {view} AS SELECT {columns} FROM l {join} JOIN r ON {on}
   WITH (tasks = 2, max_step_rows = 60{options});
 CREATE TABLE result AS SELECT * FROM {view} STORAGE {storage};
 """
+_VALUES = {"max": "MAX(r.id)", "min": "MIN(abs(r.id - l.id))"}
 _JOINS = {"semi": "LEFT SEMI", "anti": "LEFT ANTI"}
 _BETWEEN = (
     "r.eventtime BETWEEN "
@@ -75,7 +76,8 @@ def _options(mode: Mode) -> list[str]:
         return [f"left_window = ROWS {LEFT_ROWS}", f"right_window = ROWS {RIGHT_ROWS}"]
     options = [f"max_delay = INTERVAL '{MAX_DELAY} seconds'"]
     if mode.pick:
-        options += ['match = "one"', f'pick = "{mode.pick}"']
+        pick = _VALUES.get(mode.pick, f'"{mode.pick}"')
+        options += ['match = "one"', f"pick = {pick}"]
     if mode.kind == "session":
         options.append(f"max_session = INTERVAL '{LONGEST} seconds'")
     elif mode.windowed:

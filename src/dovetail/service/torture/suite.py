@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from dovetail.service.torture.case import Broken, Case
-from dovetail.service.torture.modes import CHAIN, SPARK_TURNS
+from dovetail.service.torture.modes import TURNS
 
 Kind = Literal["quick", "spark"]
 SPARK_EVERY = 35
@@ -30,9 +30,9 @@ def kind_of(number: int) -> Kind:
 
 
 def turn_of(number: int) -> str:
-    """The kind of join of a case on Spark, or a chain: each has its turn, so that a few cases cover all."""
-    turns = [*SPARK_TURNS, CHAIN]
-    return turns[number // SPARK_EVERY % len(turns)]
+    """The kind of join of a case on Spark, a chain or an aggregate: each has its turn, so that a few cases
+    cover all."""
+    return TURNS[number // SPARK_EVERY % len(TURNS)]
 
 
 @dataclass(frozen=True)

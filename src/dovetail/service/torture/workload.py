@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from dovetail.service.torture import oracle, window_oracle
-from dovetail.service.torture.modes import KINDS, MODES, SPARK_TURNS, Kind, Mode
+from dovetail.service.torture.modes import KINDS, MODES, SPARK_TURNS, VALUE_MODES, Kind, Mode
 from dovetail.service.torture.oracle import Result, Row, Turn
 
 BEFORE, AFTER, MAX_DELAY = 120, 90, 60
@@ -42,6 +42,11 @@ class Workload:
         rng = random.Random(seed)
         (kind,) = rng.choices(kinds, [KINDS[kind] for kind in kinds])
         return cls._drawn(rng, MODES[kind], rows)
+
+    @classmethod
+    def by_value(cls, seed: int | str, rows: int) -> Workload:
+        """One that picks by value."""
+        return cls._drawn(random.Random(f"the pick of {seed}"), VALUE_MODES, rows)
 
     @classmethod
     def on_spark(cls, seed: int | str, turn: str, rows: int) -> Workload:
