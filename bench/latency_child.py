@@ -17,13 +17,17 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from bench import latency_figures as figures
-from bench.latency_systems import Application, How, Sink, StampedSink, System, phases, start
-from bench.live_files import FeedOrder, Staged, Stamps, appear, read_stamps
+from bench.latency_pql import start_pql
+from bench.latency_systems import Application, Batches, How, Sink, StampedSink, System, phases, start
+from bench.live_files import FeedOrder, Staged, Stamps, appear, read_stamps, write_stamps
 from bench.measure import tree_use
 from bench.spark_baseline import session
 from bench.workload import SIDES
 from dovetail.errors import RunError
+from dovetail.spark.session import open_session
 
 FIRST_RESULT_S = 120.0
 LEAD_S = 0.5
@@ -32,7 +36,9 @@ LEAD_S = 0.5
 @dataclass(frozen=True)
 class Order:
     """Everything a child must know. `started_at`: when the parent started it, in seconds since the epoch.
-    `patience_s`: how long after the last file pairs may still come out."""
+    `patience_s`: how long after the last file rows may still come out. The traffic's files from `begin` to
+    before `end` appear; a `begin` above 0 goes on where an earlier process was killed. `own_session`: the
+    session that `dovetail run` makes, not that of any user."""
 
     system: System
     staged: dict[str, Any]
@@ -43,10 +49,13 @@ class Order:
     work: str
     outcome: str
     started_at: float
+    begin: int
+    end: int
     sink: Sink = "arrow"
     trigger: str | None = None
     how: How = "inner"
     applications: int = 1
+    own_session: bool = False
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
@@ -58,11 +67,11 @@ class LiveRun:
     def __init__(self, order: Order, tell: Callable[[str], None]) -> None:
         self.order, self.tell = order, tell
         self.staged = Staged.from_json(order.staged)
-        work = Path(order.work)
+        self._folder = Path(order.work)
         self.applications = [
             Application(
-                files=work / "files" / str(number),
-                work=work / str(number),
+                files=self._folder / "files" / str(number),
+                work=self._folder / str(number),
                 name=f"live{number}",
                 traffic=self.staged.traffic,
                 format=self.staged.format,
@@ -70,35 +79,55 @@ class LiveRun:
             )
             for number in range(order.applications)
         ]
-        self.sinks = [StampedSink(order.sink, one.work / "out") for one in self.applications]
         conf = {
             "spark.sql.shuffle.partitions": str(order.cores),
             "spark.sql.streaming.numRecentProgressUpdates": "100000",
         }
-        self.spark = session(order.cores, order.driver_memory, conf)
+        self._master = f"local[{order.cores}]"
+        if order.system == "pql" or order.own_session:
+            self.spark = open_session("live", self._master, order.driver_memory, conf)
+        else:
+            self.spark = session(order.cores, order.driver_memory, conf)
+        self.outs: list[Batches] = []
+        self._before = self._folder / "appeared.json"
+        """Stamps of earlier processes."""
 
-    def begin(self) -> list[Stamps]:
-        """Start all joins over their first files, and wait for the first result of each."""
-        stamps: list[Stamps] = []
-        for application, sink in zip(self.applications, self.sinks, strict=True):
-            stamps.append({side: [appear(self.staged, side, 0, application.files)] for side in SIDES})
-            start(self.spark, self.order.system, application, sink, self.order.trigger)
+    def start(self) -> list[Stamps]:
+        """Start all joins over their first files, and wait for the first result of each. Gives the stamps of
+        all files that have appeared."""
+        stamps: list[Stamps] = [{"left": [], "right": []} for _ in self.applications]
+        if self.order.begin:
+            stamps = read_stamps(self._before)
+        for application, seen in zip(self.applications, stamps, strict=True):
+            for side in SIDES:
+                seen[side].append(appear(self.staged, side, self.order.begin, application.files))
+            self.outs.append(self._started(application))
         until = time.monotonic() + FIRST_RESULT_S
-        for application, sink in zip(self.applications, self.sinks, strict=True):
-            while not sink.first.wait(0.2):
-                failed = [query for query in self.spark.streams.active if query.exception()]
-                if failed or time.monotonic() > until:
+        for application, out in zip(self.applications, self.outs, strict=True):
+            while not out.first.wait(0.2):
+                if time.monotonic() > until or any(one.exception() for one in self.spark.streams.active):
                     raise RunError("no first result", where=application.name)
         return stamps
 
-    def traffic(self) -> tuple[float, list[Stamps], float]:
-        """Let all files appear. Gives when that began, the stamps, and CPU seconds per second after the
-        warm-up."""
-        path = Path(self.order.work) / "stamps.json"
+    def _started(self, application: Application) -> Batches:
+        if self.order.system == "pql":
+            out = Batches()
+            start_pql(self.spark, application, self._master, out)
+            return out
+        sink = StampedSink(self.order.sink, application.work / "out")
+        start(self.spark, self.order.system, application, sink, self.order.trigger)
+        return sink
+
+    def feed(self, stamps: list[Stamps]) -> tuple[float, float]:
+        """Let the other files appear, and add their stamps. Gives when that began, and CPU seconds per second
+        after the warm-up."""
+        path = self._folder / "stamps.json"
         began_at = time.time() + LEAD_S
         folders = [str(application.files) for application in self.applications]
-        feed = FeedOrder(self.staged.to_json(), folders, began_at, str(path))
-        feeder = subprocess.Popen([sys.executable, "-m", "bench.live_files", feed.to_json()])
+        order = FeedOrder(
+            self.staged.to_json(), folders, began_at, str(path), self.order.begin + 1, self.order.end
+        )
+        feeder = subprocess.Popen([sys.executable, "-m", "bench.live_files", order.to_json()])
         try:
             time.sleep(max(0.0, began_at + self.order.warm_up_s - time.time()))
             before, since = tree_use(os.getpid()).cpu_s, time.monotonic()
@@ -112,39 +141,50 @@ class LiveRun:
                 feeder.wait()
         if feeder.returncode:
             raise RunError(f"the feeder ended with exit code {feeder.returncode}")
-        return began_at, list(read_stamps(path)), cores
+        for seen, new in zip(stamps, read_stamps(path), strict=True):
+            for side in SIDES:
+                seen[side] += new[side]
+        write_stamps(stamps, self._before)
+        return began_at, cores
 
-    def drain(self) -> None:
-        """Wait for the rest of the pairs, as long as patience lasts."""
+    def drain(self, rows: int) -> float:
+        """Wait until every join has put out so many rows, as long as patience lasts; gives the moment."""
         until = time.monotonic() + self.order.patience_s
-        wanted = self.staged.traffic.pairs
-        while time.monotonic() < until and any(sink.rows < wanted for sink in self.sinks):
+        while time.monotonic() < until and any(out.rows < rows for out in self.outs):
             time.sleep(0.1)
+        return time.time()
 
 
 def carry_out(order: Order, tell: Callable[[str], None]) -> dict[str, Any]:
     run = LiveRun(order, tell)
-    traffic = run.staged.traffic
-    first = run.begin()
-    cold_start_s = max(sink.first_at for sink in run.sinks) - order.started_at
+    stamps = run.start()
+    first_result_s = max(out.first_at for out in run.outs) - order.started_at
     tell("first result")
-    began_at, later, cores = run.traffic()
-    run.drain()
-    ended = time.time()
-    begin, end = began_at + order.warm_up_s, began_at + traffic.seconds + traffic.every_s
-    by_phase = figures.phase_medians(phases(list(run.spark.streams.active)), begin, end)
+    began_at, cores = run.feed(stamps)
+    begin, end = began_at + order.warm_up_s, stamps[0]["right"][-1] + 1
+    traffic = run.staged.traffic
+    if order.end < traffic.files:  # the rest is for the next process
+        return {"first_result_s": first_result_s}
+    due = [figures.pairs_due(traffic, seen) for seen in stamps]
+    since = stamps[0]["left"][order.begin]
+    wanted = [pairs >= since for pairs in due]
+    lone = [figures.lone_due(traffic, seen) for seen in stamps] if order.how == "left" else None
+    ended = run.drain(int(wanted[0].sum()) + (int(np.isfinite(lone[0]).sum()) if lone else 0))
     found = []
-    for sink, before, after in zip(run.sinks, first, later, strict=True):
-        stamps: Stamps = {side: before[side] + after[side] for side in SIDES}
-        due = figures.pairs_due(traffic, stamps)
-        out, check = figures.pairs_out(traffic, sink.batches)
-        pairs = figures.latencies(due, out, begin, end, ended)
-        found.append({"pairs": pairs.to_json(), "check": asdict(check)})
+    for number, out in enumerate(run.outs):
+        at, check = figures.pairs_out(traffic, out.batches, wanted[number])
+        said = {"pairs": figures.latencies(due[number], at, begin, end, ended).to_json()}
+        checks = [check]
+        if lone:
+            alone_at, alone_check = figures.lone_out(traffic, out.batches, lone[number])
+            said["lone rows"] = figures.latencies(lone[number], alone_at, begin, end, ended).to_json()
+            checks.append(alone_check)
+        found.append({"latencies": said, "checks": [asdict(one) for one in checks]})
     return {
-        "cold_start_s": cold_start_s,
+        "first_result_s": first_result_s,
         "cores": cores,
         "applications": found,
-        "phases": by_phase,
+        "phases": figures.phase_medians(phases(list(run.spark.streams.active)), begin, end),
     }
 
 
@@ -156,7 +196,7 @@ def obey(text: str) -> None:
 
     Path(order.outcome).write_text(json.dumps(carry_out(order, tell)))
     sys.stdout.flush()
-    os._exit(0)  # the queries need no orderly end, and stopping ten of them takes half a minute
+    os._exit(0)  # as if it were killed: `--part restart` goes on after it, and others need no orderly end
 
 
 if __name__ == "__main__":

@@ -13,13 +13,14 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from bench.latency_systems import Batch, Phases
+from bench.latency_systems import SEEN, Batch, Phases
 from bench.live_files import Stamps
-from bench.live_traffic import Traffic
+from bench.live_traffic import Traffic, is_alone
 from bench.slope import slope_of
-from bench.workload import SIDES
+from bench.workload import SIDES, Side
 
 PERCENTILES = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "max": 100.0}
 HELD = 0.95
@@ -62,75 +63,69 @@ class Latencies:
         return asdict(self) | {"held": self.held}
 
 
-def appeared(stamps: Stamps) -> dict[str, Seconds]:
-    return {side: np.asarray(stamps[side]) for side in SIDES}
-
-
 def pairs_due(traffic: Traffic, stamps: Stamps) -> Seconds:
     """By key: when the later of a pair's two rows appeared."""
     due = np.zeros(traffic.pairs)
     for side in SIDES:
         for keys, at in zip(traffic.keys[side], stamps[side], strict=True):
-            shared = keys[keys < traffic.pairs]
+            shared = keys[~is_alone(keys)]
             due[shared] = np.maximum(due[shared], at)
     return due
 
 
-def pairs_out(traffic: Traffic, batches: Sequence[Batch]) -> tuple[Seconds, Check]:
-    """By key: when a pair came out, infinite if it did not."""
+def pairs_out(
+    traffic: Traffic, batches: Sequence[Batch], wanted: NDArray[np.bool_] | None = None
+) -> tuple[Seconds, Check]:
+    """By key: when a pair came out, infinite if it did not. `wanted`: the keys to check, by default all."""
     out, times, foreign = np.full(traffic.pairs, np.inf), np.zeros(traffic.pairs, np.int64), 0
-    files = {side: _files_by_key(traffic, side) for side in SIDES}
+    left_files, right_files = (_files_by_key(traffic, side) for side in SIDES)
     for at, rows in batches:
-        key, left, right = (column.to_numpy() for column in rows.columns)
-        both = ~np.isnan(right) if right.dtype.kind == "f" else np.ones(len(key), bool)
-        key, left, right = key[both], left[both], right[both].astype(np.int64)
-        known = (key >= 0) & (key < traffic.pairs)
-        true = known.copy()
-        true[known] = (files["left"][key[known]] == left[known]) & (
-            files["right"][key[known]] == right[known]
-        )
+        paired = rows.filter(pc.is_valid(rows.column("right_file")))
+        key, left, right = (paired.column(name).to_numpy() for name in SEEN)
+        true = (key >= 0) & (key < traffic.pairs)
+        known = key[true]
+        true[true] = (left_files[known] == left[true]) & (right_files[known] == right[true])
         foreign += int((~true).sum())
         out[key[true]] = np.minimum(out[key[true]], at)
         np.add.at(times, key[true], 1)
-    missing, twice = int((times == 0).sum()), int((times > 1).sum())
-    return out, Check(traffic.pairs, missing, twice, foreign)
+    seen = times if wanted is None else times[wanted]
+    return out, Check(len(seen), int((seen == 0).sum()), int((seen > 1).sum()), foreign)
 
 
-def _files_by_key(traffic: Traffic, side: str) -> NDArray[np.int64]:
+def _files_by_key(traffic: Traffic, side: Side) -> NDArray[np.int64]:
     found = np.zeros(traffic.pairs, np.int64)
-    for file, keys in enumerate(traffic.keys[side]):  # type: ignore[index]
-        found[keys[keys < traffic.pairs]] = file
+    for file, keys in enumerate(traffic.keys[side]):
+        found[keys[~is_alone(keys)]] = file
     return found
 
 
-def lone_due(traffic: Traffic, stamps: Stamps, delay_s: float) -> Seconds:
+def lone_due(traffic: Traffic, stamps: Stamps) -> Seconds:
     """For each row of `lone_left`: when its window closed. That is when both sides have shown a row later
     than the end of the window by the allowed delay; infinite where the traffic ends before."""
-    ends = [max(traffic.times_us(side, file)[-1] for side in SIDES) for file in range(traffic.files)]
-    shown = np.maximum.reduce([np.asarray(stamps[side]) for side in SIDES])
-    due = []
-    for file, keys in enumerate(traffic.keys["left"]):
-        closes = traffic.times_us("left", file) + round((traffic.window_s + delay_s) * 1e6)
-        alone = closes[keys >= traffic.lone_left.min()] if len(traffic.lone_left) else closes[:0]
-        at = np.searchsorted(ends, alone, side="right")
-        due.append(np.where(at < len(shown), shown[np.minimum(at, len(shown) - 1)], np.inf))
-    return np.concatenate(due)
+    newest_us = [min(traffic.times_us(side, file)[-1] for side in SIDES) for file in range(traffic.files)]
+    shown = np.append(np.maximum(*(np.asarray(stamps[side]) for side in SIDES)), np.inf)
+    closes_us = np.concatenate([traffic.times_us("left", file) for file in range(traffic.files)])
+    closes_us += round((traffic.window_s + traffic.max_delay_s) * 1e6)
+    alone = is_alone(np.concatenate(traffic.keys["left"]))
+    due: Seconds = shown[np.searchsorted(newest_us, closes_us[alone], side="right")]
+    return due
 
 
-def lone_out(traffic: Traffic, batches: Sequence[Batch]) -> tuple[Seconds, int]:
-    """For each row of `lone_left`: when it came out; and how many came out twice."""
+def lone_out(traffic: Traffic, batches: Sequence[Batch], due: Seconds) -> tuple[Seconds, Check]:
+    """For each row of `lone_left`: when it came out, infinite if it did not."""
     place = np.argsort(traffic.lone_left)
     lone = traffic.lone_left[place]
-    out, times = np.full(len(lone), np.inf), np.zeros(len(lone), np.int64)
+    out, times, foreign = np.full(len(lone), np.inf), np.zeros(len(lone), np.int64), 0
     for at, rows in batches:
-        key, right = rows.column("key").to_numpy(), rows.column("right_file")
-        key = key[right.is_null().to_numpy()]
-        where = np.searchsorted(lone, key)
+        alone = rows.filter(pc.is_null(rows.column("right_file")))
+        key = alone.column("key").to_numpy()
+        true = np.isin(key, lone)
+        foreign += int((~true).sum())
+        where = place[np.searchsorted(lone, key[true])]
         out[where] = np.minimum(out[where], at)
         np.add.at(times, where, 1)
-    by_row, twice = np.empty_like(out), int((times > 1).sum())
-    by_row[place] = out
-    return by_row, twice
+    seen = times[np.isfinite(due)]
+    return out, Check(len(seen), int((seen == 0).sum()), int((times > 1).sum()), foreign)
 
 
 def latencies(due: Seconds, out: Seconds, begin: float, end: float, ended: float) -> Latencies:
@@ -162,11 +157,12 @@ def _share_held(line: list[tuple[float, float, float]]) -> float:
 
 
 def phase_medians(found: Sequence[Phases], begin: float, end: float) -> dict[str, dict[str, float]]:
-    """By query: the median milliseconds of each phase of the micro-batches that had rows, their rows, and how
-    many there were per second."""
+    """By query: the median milliseconds of each phase of the micro-batches that did something, their rows,
+    how many there were, and the time from one to the next. Spark does not know the rows of a slicer that
+    reads files itself."""
     chosen: dict[str, list[Phases]] = {}
     for one in found:
-        if begin <= one.at < end and one.rows:
+        if begin <= one.at < end and "addBatch" in one.ms:
             chosen.setdefault(one.query, []).append(one)
     made = {}
     for query, batches in sorted(chosen.items()):

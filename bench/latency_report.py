@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,37 +30,41 @@ class Report:
 
     @property
     def right(self) -> bool:
-        """No pair came out twice, or that should not, and none is missing where the rate was held."""
+        """Nothing came out twice, or that should not, and nothing is missing where the rate was held."""
         return all(
-            not (one["check"]["twice"] or one["check"]["foreign"])
-            and (not one["check"]["missing"] or not one["pairs"]["held"])
+            not (check["twice"] or check["foreign"])
+            and not (check["missing"] and one["latencies"]["pairs"]["held"])
             for outcome in self.found
             for one in outcome["applications"]
+            for check in one["checks"]
         )
 
-    def ratios(self) -> dict[str, dict[str, float]]:
-        """By kind of traffic: Dovetail's percentiles divided by Spark's."""
-        by_label: dict[str, dict[str, Any]] = {}
+    def lines(self) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
+        """What is measured, the outcome, and the latencies of the slowest of its applications."""
         for outcome in self.found:
-            by_label.setdefault(outcome["label"], {})[outcome["system"]] = worst(outcome)
-        return {
-            label: {name: both["dovetail"][name] / both["spark"][name] for name in PERCENTILES}
-            for label, both in by_label.items()
-            if {"dovetail", "spark"} <= set(both)
-        }
+            for kind in outcome["applications"][0]["latencies"]:
+                slowest = max(
+                    (one["latencies"][kind] for one in outcome["applications"]), key=lambda one: one["p99"]
+                )
+                label = outcome["label"] if kind == "pairs" else f"{outcome['label']}: {kind}"
+                yield label, outcome, slowest
+
+    def ratios(self) -> dict[str, dict[str, dict[str, float]]]:
+        """By what is measured and by system: its percentiles divided by those of Spark."""
+        spark = {label: took for label, outcome, took in self.lines() if outcome["system"] == "spark"}
+        found: dict[str, dict[str, dict[str, float]]] = {}
+        for label, outcome, took in self.lines():
+            if outcome["system"] != "spark" and label in spark:
+                ratio = {name: took[name] / spark[label][name] for name in PERCENTILES}
+                found.setdefault(label, {})[outcome["system"]] = ratio
+        return found
 
     def to_json(self) -> dict[str, Any]:
         return {"runs": self.found, "ratios": self.ratios(), "right": self.right}
 
 
-def worst(outcome: dict[str, Any]) -> dict[str, Any]:
-    """The latencies of the slowest of its applications."""
-    found: dict[str, Any] = max((one["pairs"] for one in outcome["applications"]), key=lambda one: one["p99"])
-    return found
-
-
 def show(report: Report) -> None:
-    console = Console(highlight=False, width=170)
+    console = Console(highlight=False, width=180)
     console.print(latency_table(report))
     console.print(phase_table(report))
 
@@ -71,38 +76,38 @@ def latency_table(report: Report) -> Table:
         "system",
         *PERCENTILES,
         "held",
-        "pairs",
+        "rows",
         "cores used",
         "peak RSS",
         "first result",
     ):
         table.add_column(head, justify="left" if head in ("per side", "system") else "right")
-    for outcome in report.found:
-        pairs = worst(outcome)
+    for label, outcome, took in report.lines():
         table.add_row(
-            outcome["label"],
+            label,
             outcome["system"],
-            *(f"{pairs[name]:.2f}" for name in PERCENTILES),
-            "yes" if pairs["held"] else f"NO, {pairs['share_held']:.0%}",
-            f"{sum(one['pairs']['rows'] for one in outcome['applications']):,}",
+            *(f"{took[name]:.2f}" for name in PERCENTILES),
+            "yes" if took["held"] else f"NO, {took['share_held']:.0%}",
+            f"{took['rows']:,}",
             f"{outcome['cores']:.2f}",
             f"{outcome['peak_rss_bytes'] / 2**20:,.0f} MiB",
-            f"{outcome['cold_start_s']:.1f}",
+            f"{outcome['first_result_s']:.1f}",
         )
-    for label, ratio in report.ratios().items():
-        table.add_row(label, "ratio", *(f"{ratio[name]:.2f}" for name in PERCENTILES))
+    for label, systems in report.ratios().items():
+        for system, ratio in systems.items():
+            table.add_row(label, f"{system} / spark", *(f"{ratio[name]:.2f}" for name in PERCENTILES))
     return table
 
 
 def _verdict(report: Report) -> str:
-    checks = [one["check"] for outcome in report.found for one in outcome["applications"]]
+    checks = [check for run in report.found for one in run["applications"] for check in one["checks"]]
     wrong = sum(check["twice"] + check["foreign"] for check in checks)
     missing = sum(check["missing"] for check in checks)
     if wrong:
-        return f"NOT the pairs of the traffic: {wrong:,} came out twice or should not have"
+        return f"NOT the rows of the traffic: {wrong:,} came out twice or should not have"
     if missing:
-        return f"{missing:,} pairs were not out when patience ended; all others as they should be"
-    return "all runs gave exactly the pairs of the traffic"
+        return f"{missing:,} rows were not out when patience ended; all others as they should be"
+    return "all runs gave exactly the rows of the traffic"
 
 
 def phase_table(report: Report) -> Table:

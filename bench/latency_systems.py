@@ -90,14 +90,28 @@ def by_spark(spark: SparkSession, application: Application) -> DataFrame:
     )
 
 
-class StampedSink:
-    """`foreachBatch` calls it; `batches` is what came out so far."""
+class Batches:
+    """What came out so far. `first` is set with the first row."""
 
-    def __init__(self, kind: Sink, folder: Path) -> None:
+    def __init__(self) -> None:
         self.batches: list[Batch] = []
         self.first = threading.Event()
         self.first_at = float("nan")
         self.rows = 0
+
+    def take(self, at: float, rows: pa.Table) -> None:
+        self.batches.append(Batch(at, rows))
+        self.rows += rows.num_rows
+        if rows.num_rows and not self.first.is_set():
+            self.first_at = at
+            self.first.set()
+
+
+class StampedSink(Batches):
+    """`foreachBatch` calls it."""
+
+    def __init__(self, kind: Sink, folder: Path) -> None:
+        super().__init__()
         self._put: Callable[[DataFrame, int], pa.Table] = {
             "arrow": _as_arrow,
             "rows": _as_rows,
@@ -106,11 +120,7 @@ class StampedSink:
 
     def __call__(self, rows: DataFrame, batch: int) -> None:
         found = self._put(rows, batch)
-        self.batches.append(Batch(time.time(), found))
-        self.rows += found.num_rows
-        if found.num_rows and not self.first.is_set():
-            self.first_at = self.batches[-1].at
-            self.first.set()
+        self.take(time.time(), found)
 
 
 def _as_arrow(rows: DataFrame, batch: int) -> pa.Table:
@@ -123,7 +133,7 @@ def _as_rows(rows: DataFrame, batch: int) -> pa.Table:
 
 
 def _as_files(rows: DataFrame, folder: Path) -> pa.Table:
-    rows.write.parquet(str(folder))
+    rows.write.mode("overwrite").parquet(str(folder))
     return pq.read_table(folder, columns=list(SEEN))
 
 

@@ -99,13 +99,15 @@ def appear(staged: Staged, side: Side, file: int, into: Path) -> float:
 
 @dataclass(frozen=True)
 class FeedOrder:
-    """Files from `begin` on appear in each of the folders `into`, the rest in their own time after `at`."""
+    """Files from `begin` to before `end` appear in each of the folders `into`, each in its own time after
+    `at`, which is when the file before `begin` is thought to have appeared."""
 
     staged: dict[str, Any]
     into: list[str]
     at: float
     stamps: str
-    begin: int = 1
+    begin: int
+    end: int
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
@@ -118,21 +120,25 @@ Stamps = dict[Side, list[float]]
 def feed(order: FeedOrder) -> None:
     staged = Staged.from_json(order.staged)
     folders = [Path(folder) for folder in order.into]
-    first_s = staged.traffic.appear_s[order.begin - 1]
+    appear_s = staged.traffic.appear_s
     stamps: list[Stamps] = [{"left": [], "right": []} for _ in folders]
-    for file in range(order.begin, staged.traffic.files):
-        wait_s = order.at + staged.traffic.appear_s[file] - first_s - time.time()
+    for file in range(order.begin, order.end):
+        wait_s = order.at + appear_s[file] - appear_s[order.begin - 1] - time.time()
         if wait_s > 0:
             time.sleep(wait_s)
         for folder, seen in zip(folders, stamps, strict=True):
             for side in SIDES:
                 seen[side].append(appear(staged, side, file, folder))
-    partly = Path(f"{order.stamps}.new")
+    write_stamps(stamps, order.stamps)
+
+
+def write_stamps(stamps: Sequence[Stamps], path: str | Path) -> None:
+    partly = Path(f"{path}.new")
     partly.write_text(json.dumps(stamps))
-    partly.rename(order.stamps)
+    partly.rename(path)
 
 
-def read_stamps(path: str | Path) -> Sequence[Stamps]:
+def read_stamps(path: str | Path) -> list[Stamps]:
     found: list[Stamps] = json.loads(Path(path).read_text())
     return found
 

@@ -45,7 +45,7 @@ class Traffic:
             raise ValueError(f"{self.every_s:g} s of rows do not fill a file: give at least one row a file")
         if not 0 <= self.lone_share < 1:
             raise ValueError("the share of rows without a partner is from 0 to below 1")
-        if self.window_s < BLOCK_S and not self.lone_share:
+        if self.window_s < BLOCK_S:
             raise ValueError(f"a window must be at least {BLOCK_S:g} s wide: pairs are up to that far apart")
 
     @property
@@ -116,10 +116,15 @@ class Traffic:
     @cached_property
     def pairs(self) -> int:
         """Keys 0 to `pairs` are those of all pairs."""
-        return sum(int((keys < _ALONE["left"]).sum()) for keys in self.keys["left"])
+        return sum(int((~is_alone(keys)).sum()) for keys in self.keys["left"])
 
     @cached_property
     def lone_left(self) -> Keys:
         """Keys of the left rows that come out alone of a left join."""
         keys = np.concatenate(self.keys["left"])
-        return keys[keys >= _ALONE["left"]]
+        return keys[is_alone(keys)]
+
+
+def is_alone(keys: Keys) -> NDArray[np.bool_]:
+    """Which keys are on one side only."""
+    return keys >= _ALONE["left"]
