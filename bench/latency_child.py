@@ -24,7 +24,7 @@ from bench.latency_pql import start_pql
 from bench.latency_systems import Application, Batches, How, Sink, StampedSink, System, phases, start
 from bench.live_files import FeedOrder, Staged, Stamps, appear, read_stamps, write_stamps
 from bench.measure import tree_use
-from bench.spark_baseline import session
+from bench.spark_baseline import SparkSetup, State, session
 from bench.workload import SIDES
 from dovetail.errors import RunError
 from dovetail.spark.session import open_session
@@ -56,6 +56,8 @@ class Order:
     how: How = "inner"
     applications: int = 1
     own_session: bool = False
+    progress_updates: int = 100_000
+    state: State = "default"
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
@@ -79,9 +81,8 @@ class LiveRun:
             )
             for number in range(order.applications)
         ]
-        conf = {
-            "spark.sql.shuffle.partitions": str(order.cores),
-            "spark.sql.streaming.numRecentProgressUpdates": "100000",
+        conf = SparkSetup(order.cores, 1, order.state).conf() | {
+            "spark.sql.streaming.numRecentProgressUpdates": str(order.progress_updates),
         }
         self._master = f"local[{order.cores}]"
         if order.system == "pql" or order.own_session:
@@ -91,10 +92,11 @@ class LiveRun:
         self.outs: list[Batches] = []
         self._before = self._folder / "appeared.json"
         """Stamps of earlier processes."""
+        self._stamps = self._folder / "stamps.json"
 
     def start(self) -> list[Stamps]:
-        """Start all joins over their first files, and wait for the first result of each. Gives the stamps of
-        all files that have appeared."""
+        """Start the joins over their first files, each after the first result of the one before. Gives the
+        stamps of all files that have appeared."""
         stamps: list[Stamps] = [{"left": [], "right": []} for _ in self.applications]
         if self.order.begin:
             stamps = read_stamps(self._before)
@@ -102,12 +104,15 @@ class LiveRun:
             for side in SIDES:
                 seen[side].append(appear(self.staged, side, self.order.begin, application.files))
             self.outs.append(self._started(application))
-        until = time.monotonic() + FIRST_RESULT_S
-        for application, out in zip(self.applications, self.outs, strict=True):
-            while not out.first.wait(0.2):
-                if time.monotonic() > until or any(one.exception() for one in self.spark.streams.active):
-                    raise RunError("no first result", where=application.name)
+            self._await_first(application.name, self.outs[-1])
         return stamps
+
+    def _await_first(self, name: str, out: Batches) -> None:
+        until = time.monotonic() + FIRST_RESULT_S
+        while not out.first.wait(0.2):
+            failed = [one.exception() for one in self.spark.streams.active if one.exception()]
+            if failed or time.monotonic() > until:
+                raise RunError(f"no first result: {failed or 'patience ended'}", where=name)
 
     def _started(self, application: Application) -> Batches:
         if self.order.system == "pql":
@@ -118,16 +123,17 @@ class LiveRun:
         start(self.spark, self.order.system, application, sink, self.order.trigger)
         return sink
 
+    def feeder(self, begin: int, end: int) -> tuple[subprocess.Popen[bytes], float]:
+        """The process that lets these files appear, and when that begins."""
+        began_at = time.time() + LEAD_S
+        folders = [str(application.files) for application in self.applications]
+        order = FeedOrder(self.staged.to_json(), folders, began_at, str(self._stamps), begin, end)
+        return subprocess.Popen([sys.executable, "-m", "bench.live_files", order.to_json()]), began_at
+
     def feed(self, stamps: list[Stamps]) -> tuple[float, float]:
         """Let the other files appear, and add their stamps. Gives when that began, and CPU seconds per second
         after the warm-up."""
-        path = self._folder / "stamps.json"
-        began_at = time.time() + LEAD_S
-        folders = [str(application.files) for application in self.applications]
-        order = FeedOrder(
-            self.staged.to_json(), folders, began_at, str(path), self.order.begin + 1, self.order.end
-        )
-        feeder = subprocess.Popen([sys.executable, "-m", "bench.live_files", order.to_json()])
+        feeder, began_at = self.feeder(self.order.begin + 1, self.order.end)
         try:
             time.sleep(max(0.0, began_at + self.order.warm_up_s - time.time()))
             before, since = tree_use(os.getpid()).cpu_s, time.monotonic()
@@ -141,14 +147,14 @@ class LiveRun:
                 feeder.wait()
         if feeder.returncode:
             raise RunError(f"the feeder ended with exit code {feeder.returncode}")
-        for seen, new in zip(stamps, read_stamps(path), strict=True):
+        for seen, new in zip(stamps, read_stamps(self._stamps), strict=True):
             for side in SIDES:
                 seen[side] += new[side]
         write_stamps(stamps, self._before)
         return began_at, cores
 
     def drain(self, rows: int) -> float:
-        """Wait until every join has put out so many rows, as long as patience lasts; gives the moment."""
+        """Wait until every join has put out `rows` rows, as long as patience lasts; gives the moment."""
         until = time.monotonic() + self.order.patience_s
         while time.monotonic() < until and any(out.rows < rows for out in self.outs):
             time.sleep(0.1)

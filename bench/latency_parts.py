@@ -17,8 +17,8 @@ SMALL_APPLICATIONS = 10
 
 @dataclass(frozen=True)
 class Case:
-    """One kind of traffic. `warm_up_s`: what does not count; `restart_at`: the process is killed after so
-    many files, and the next one goes on."""
+    """One kind of traffic. `warm_up_s`: what does not count; `restart_at`: the process is killed after that
+    number of files, and the next one goes on."""
 
     part: Part
     label: str

@@ -85,6 +85,7 @@ def _write(rows: pa.Table, path: Path, form: Format) -> None:
     else:
         times = rows.column("eventtime").cast(pa.timestamp("us"))
         plain = rows.set_column(0, "eventtime", times).to_pandas()
+        plain["at_ms"] = times.cast(pa.int64()).to_numpy() // 1000  # for systems without microseconds
         plain.to_json(path, orient="records", lines=True, date_format="iso", date_unit="us")
 
 
