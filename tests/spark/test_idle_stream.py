@@ -52,22 +52,22 @@ def test_a_slow_slicer_is_not_an_idle_stream(
 ) -> None:
     """Right has two files. Once all else is joined, its slicer takes three times the idle timeout over the
     second, or until left rows have come out for want of partners that are in that file."""
-    from dovetail.slicing import sides
+    from dovetail.slicing import resident
 
     left, right = events(ROWS, 1000, 31), events(ROWS, 1000, 32)
     write_files(left, application.folder / "l", 1)
     write_files(right, application.folder / "r", 2)
     stop, joined, given_up = threading.Event(), threading.Event(), threading.Event()
     reports: list[SourceReport] = []
-    append_written = sides.append_written
+    append_parts = resident.append_parts
 
-    def slowly(category: Category, written: list[str], producer: str, batch: int, *promise: Any) -> Any:
+    def slowly(category: Category, written: list[Any], producer: str, batch: int, *rest: Any) -> Any:
         while producer == "app.pairs.right" and batch == 1 and not given_up.is_set():
             reports.extend(read_reports(category) if joined.is_set() else [])
             if reports and reports[-1].looked_at_us - reports[0].looked_at_us > 3 * TIMEOUT_US:
                 break
             given_up.wait(0.1)
-        return append_written(category, written, producer, batch, *promise)
+        return append_parts(category, written, producer, batch, *rest)
 
     def look(now: RunFigures) -> None:
         if now.joins and (now.joins[0].left_rows, now.joins[0].right_rows) == (ROWS, ROWS // 2):
@@ -77,7 +77,7 @@ def test_a_slow_slicer_is_not_an_idle_stream(
         if given_up.is_set() or [stream.rows_in for stream in now.streams] == [ROWS, ROWS]:
             stop.set()
 
-    monkeypatch.setattr(sides, "append_written", slowly)
+    monkeypatch.setattr(resident, "append_parts", slowly)
     pql = pairs("LEFT", "pacing = \"off\", idle_timeout = INTERVAL '2 seconds'", right_files=1)
     application.run(pql, "stream", stop=stop, on_figures=look)
     assert {report.state for report in reports} == {"behind"}
@@ -93,17 +93,17 @@ def test_a_join_over_a_join_waits_for_the_first_one(
 ) -> None:
     """The left slicer of the second join has the first join for its source, in the same query. While a slicer
     of the first is behind, so is all that comes after it."""
-    from dovetail.slicing import sides
+    from dovetail.slicing import resident
 
     slow, quick, never = threading.Event(), threading.Event(), threading.Event()
-    append_written = sides.append_written
+    append_parts = resident.append_parts
 
-    def slowly(category: Category, written: list[str], producer: str, batch: int, *promise: Any) -> Any:
+    def slowly(category: Category, written: list[Any], producer: str, *rest: Any) -> Any:
         if producer.endswith("first.right") and slow.is_set():
             quick.wait()
-        return append_written(category, written, producer, batch, *promise)
+        return append_parts(category, written, producer, *rest)
 
-    monkeypatch.setattr(sides, "append_written", slowly)
+    monkeypatch.setattr(resident, "append_parts", slowly)
 
     def stream(name: str) -> DataFrame:
         schema = "eventtime timestamp, k long, id long, v int"

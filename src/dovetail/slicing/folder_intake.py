@@ -46,7 +46,7 @@ class FolderIntake:
         self._covered = CoveredFiles(category, slicer, before)
         self._tail = FolderTail(slicer.place, self._covered.files)
         self._waiting: list[FoundFile] = []
-        self._taken: list[str] = []
+        self._taken: list[FoundFile] = []
         self._schema: pa.Schema | None = None
         self._newest_us: int | None = None
 
@@ -69,24 +69,27 @@ class FolderIntake:
             if count and size > BATCH_BYTES:
                 break
             count += 1
-        self._taken = [file.path for file in self._waiting[:count]]
+        self._taken = self._waiting[:count]
         del self._waiting[:count]
-        return Part(self._covered.covers(self._taken), self._write)
+        return Part(self._covered.covers(file.path for file in self._taken), self._write)
 
     def appended(self, part: Part) -> None:
-        self._covered.appended(self._taken)
+        self._covered.appended(file.path for file in self._taken)
+        self._taken = []
 
     def waiting(self) -> Waiting:
-        rows = None if self._waiting else 0
-        return Waiting(len(self._waiting), sum(file.bytes for file in self._waiting), rows, self._newest_us)
+        found = [*self._taken, *self._waiting]
+        rows = None if found else 0
+        return Waiting(len(found), sum(file.bytes for file in found), rows, self._newest_us)
 
     def close(self) -> None:
         self._covered.forget_others(self._tail.known)
         self._covered.save()
 
     def _write(self, threads: Executor) -> list[Written]:
-        gone = vanished(self._taken)
-        there = [path for path in self._taken if path not in gone]
+        paths = [file.path for file in self._taken]
+        gone = vanished(paths)
+        there = [path for path in paths if path not in gone]
         self._check(there)
         groups = row_groups(there)
         if sum(rows for _, _, rows in groups) <= SHARED_ROWS:

@@ -61,7 +61,7 @@ class Intake(Protocol):
         """The part is in the log."""
 
     def waiting(self) -> Waiting:
-        """What has been found and is not taken."""
+        """What has been found and is not in the log. Any thread may ask."""
 
     def close(self) -> None:
         """The slicer ends: keep what makes the next start quick."""

@@ -20,11 +20,13 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from dovetail.crash_points import crash_point
+from dovetail.errors import HomeError
 from dovetail.log.category import Category
 from dovetail.log.source_progress import SourceReport, WriterState, drop_report, write_report
 from dovetail.slicing.covered_files import Slicer
@@ -33,6 +35,7 @@ from dovetail.slicing.sides import append_parts
 
 THREADS = os.cpu_count() or 1
 REPORT_S = 1.0
+REST_S = 0.1
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,8 @@ one's for a repetition of the first's. Other processes are kept away by the hold
 
 class ResidentSlicer:
     """Slices in a thread: as long as `lives` says, or (`finite`) until what is there now is in the log. Then
-    `finished` is called, or after an error `failed`. `open_intake` is called in the thread."""
+    `finished` is called, or after an error `failed`. While it `rests` nothing is read. `open_intake` is
+    called in the thread."""
 
     def __init__(
         self,
@@ -65,17 +69,19 @@ class ResidentSlicer:
         finished: Callable[[], None] = lambda: None,
         failed: Callable[[Exception], None] = lambda error: None,
         lives: Callable[[], bool] = lambda: True,
+        rests: Callable[[], bool] = lambda: False,
     ) -> None:
         self.error: Exception | None = None
         self._category, self._slicer, self._open = category, slicer, open_intake
         self._finite = finite
-        self._finished, self._failed, self._lives = finished, failed, lives
+        self._finished, self._failed, self._lives, self._rests = finished, failed, lives, rests
         self._rhythm = LOCAL if category.store.local else REMOTE
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self.run, name=f"slice {slicer.stage}", daemon=True)
         now_us = _now_us()
         self._report = SourceReport(slicer.producer, slicer.application, "starting", 0, now_us, now_us)
         self._reported_s = -REPORT_S
+        self._telling = threading.Lock()
 
     def start(self) -> None:
         """One that works for the same producer is stopped first, as Spark does with a query of that name."""
@@ -118,8 +124,12 @@ class ResidentSlicer:
 
     def _slice(self, intake: Intake) -> None:
         intake.look()
-        with ThreadPoolExecutor(THREADS, "dovetail-slicing") as threads:
+        with ThreadPoolExecutor(THREADS, "dovetail-slicing") as threads, self._telling_meanwhile(intake):
             while not self._stop.is_set() and self._lives():
+                if self._rests():
+                    self._tell("stopped", intake)
+                    self._stop.wait(REST_S)
+                    continue
                 if intake.more():
                     began_s = time.monotonic()
                     self._tell("behind", intake)
@@ -148,22 +158,44 @@ class ResidentSlicer:
         intake.appended(part)
         crash_point("sink", "committed")
 
+    @contextmanager
+    def _telling_meanwhile(self, intake: Intake) -> Iterator[None]:
+        """A large part may take minutes. Without a word for so long the slicer would be taken for dead."""
+        over = threading.Event()
+
+        def repeat() -> None:
+            while not over.wait(REPORT_S):
+                with suppress(HomeError):  # the next report may succeed, and so may the part
+                    if self._report.state == "behind":
+                        self._tell("behind", intake)
+
+        thread = threading.Thread(target=repeat, name=f"report {self._slicer.stage}", daemon=True)
+        if not self._finite:
+            thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            if not self._finite:
+                thread.join()
+
     def _tell(self, state: WriterState, intake: Intake | None) -> None:
         """How far the slicer is, about once a second and when its state changes."""
-        now_s, last = time.monotonic(), self._report
-        if self._finite or (state == last.state and now_s - self._reported_s < REPORT_S):
-            return
-        now_us = _now_us()
-        self._report = replace(
-            last,
-            state=state,
-            looks=last.looks + 1,
-            looked_at_us=now_us,
-            since_us=last.since_us if state == last.state else now_us,
-            **(intake.waiting()._asdict() if intake else {}),
-        )
-        self._reported_s = now_s
-        write_report(self._category, self._report)
+        with self._telling:
+            now_s, last = time.monotonic(), self._report
+            if self._finite or (state == last.state and now_s - self._reported_s < REPORT_S):
+                return
+            now_us = _now_us()
+            self._report = replace(
+                last,
+                state=state,
+                looks=last.looks + 1,
+                looked_at_us=now_us,
+                since_us=last.since_us if state == last.state else now_us,
+                **(intake.waiting()._asdict() if intake else {}),
+            )
+            self._reported_s = now_s
+            write_report(self._category, self._report)
 
 
 def _now_us() -> int:

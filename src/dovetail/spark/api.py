@@ -10,15 +10,17 @@
 or, in place of `before` and `after`, the rows of one window: `within=dovetail.Tumbling("10 seconds")`,
 `dovetail.Hopping("10 seconds", every="2 seconds")` or `dovetail.Session("30 seconds")`.
 
-The call starts two queries, `<name>.left` and `<name>.right`, which slice the inputs into the log; the
-DataFrame it returns reads the join. They are ordinary streaming queries: `spark.streams.active` shows them,
-and they end with the session. If one of them fails, so does the query that reads the join, with its error.
-"""
+The call starts two slicers, `<name>.left` and `<name>.right`, which put the inputs into the log; the
+DataFrame it returns reads the join. DataFrames that only pick and rename columns of Parquet files are
+sliced by threads of this process, which rest while no query of the session runs. Others are sliced by
+ordinary streaming queries: `spark.streams.active` shows them. Both end with the session. If a slicer fails,
+so does the query that reads the join, with its error."""
 
 from __future__ import annotations
 
 import atexit
 import os
+import time
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -27,7 +29,7 @@ from threading import Thread
 from typing import Literal, Unpack
 
 from pyspark.errors import StreamingQueryException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -56,6 +58,8 @@ from dovetail.spark.starting import Mode, start
 from dovetail.spark.workers import make_ready
 
 On = str | Sequence[str | tuple[str, str]]
+
+LOOK_S = 1.0
 
 _held: dict[tuple[str, str], ExitStack] = {}
 """Applications that this process runs: a second process is refused, a second call here goes on."""
@@ -232,8 +236,9 @@ def _slice(builder: Builder, home: str, name: str, mode: Mode, gates: Gates) -> 
 
 
 def _slice_here(builder: Builder, home: str, name: str, mode: Mode, gates: Gates) -> None:
-    """Start the slicers that live in this process. They end with the session, as queries do."""
-    context = builder.spark.sparkContext
+    """Start the slicers that live in this process. They end with the session, and rest when its last query
+    has been stopped: whoever stops the query that reads a join expects that nothing goes on."""
+    context, queries = builder.spark.sparkContext, ActiveQueries(builder.spark)
     begun = []
     for stage in builder.stages:
         if stage.resident is None:
@@ -243,6 +248,7 @@ def _slice_here(builder: Builder, home: str, name: str, mode: Mode, gates: Gates
             finite=mode != "stream",
             failed=partial(_fail, gates, name, stage.name),
             lives=lambda: context._jsc is not None,
+            rests=queries.are_over,
         )
         slicer.start()
         atexit.register(slicer.stop)
@@ -252,6 +258,26 @@ def _slice_here(builder: Builder, home: str, name: str, mode: Mode, gates: Gates
             slicer.join()
             if slicer.error is not None:
                 raise failure_of(slicer.error, stage_name) from slicer.error
+
+
+class ActiveQueries:
+    """The queries of a session, looked at about once a second."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._seen = self._over = False
+        self._looked_s = 0.0
+
+    def are_over(self) -> bool:
+        """There was one, and there is none any more."""
+        now_s = time.monotonic()
+        if now_s - self._looked_s >= LOOK_S:
+            self._looked_s = now_s
+            with suppress(Exception):  # a session that is ending; then the slicers end as well
+                active = bool(self._spark.streams.active)
+                self._over = self._seen and not active
+                self._seen |= active
+        return self._over
 
 
 def _fail(gates: Gates, name: str, stage: str, error: Exception) -> None:

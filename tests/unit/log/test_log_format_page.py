@@ -71,7 +71,7 @@ def test_every_key_of_every_body_is_explained(files: dict[str, Path]) -> None:
             continue
         content = json.loads(path.read_text().splitlines()[0])
         assert list(content) == ["format", "version", "checksum", "body"]
-        versions = {"dovetail.commit": 3, "dovetail.first": 2, "dovetail.reader": 2}
+        versions = {"dovetail.commit": 4, "dovetail.first": 2, "dovetail.reader": 2}
         assert content["version"] == versions.get(content["format"], 1)
         seen.add(content["format"])
         for key in content["body"]:
