@@ -41,9 +41,7 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-def measure(
-    work: Path, commits: int, open_rows: int, new_rows: int, steps: int, warm: int
-) -> dict[str, Any]:
+def measure(work: Path, commits: int, open_rows: int, new_rows: int, steps: int, warm: int) -> dict[str, Any]:
     from bench.steps_work import PHASES, Past, build
 
     pasts = {

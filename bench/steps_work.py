@@ -1,8 +1,8 @@
 """A join with a long past, built straight through the log's and the engine's own code: no Spark, no slicer.
 
-The right category has many commits of one row each, all of them in the window. The left one has many rows, all
-of them open. Both were taken by an earlier step, whose live index and snapshot are there. What the past says
-is true (every commit, segment and row number can be read), but its segments share their bytes: a million
+The right category has many commits of one row each, all of them in the window. The left one has many rows,
+all of them open. Both were taken by an earlier step, whose live index and snapshot are there. What the past
+says is true (every commit, segment and row number can be read), but its segments share their bytes: a million
 commits then take a minute and not an hour.
 """
 

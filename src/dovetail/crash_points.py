@@ -42,6 +42,7 @@ KINDS = {
     r"log/[^/]+/first\.json": "first",
     r"log/[^/]+/bundles/": "bundle",
     r"log/[^/]+/packs/": "pack",
+    r"log/[^/]+/checkpoints/": "table",
     r"log/[^/]+/retention\.json": "limits",
     r"log/[^/]+/category\.json": "category",
     r"apps/[^/]+/state/.*\.snapshot": "snapshot",

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from dovetail.log.bundle import Bundle
     from dovetail.log.commit import Commit
     from dovetail.log.dictionary import Dictionary
+    from dovetail.log.history import LogBounds
+    from dovetail.log.ledger import Ledger
     from dovetail.log.segment import Segment
 
 Value = TypeVar("Value")
@@ -78,4 +80,21 @@ BLOCKS: Cache[pa.RecordBatch] = Cache(max_entries=1 << 16, max_bytes=64 << 20)
 """Unpacked blocks of compressed payload."""
 BUNDLES: Cache[Bundle] = Cache(max_entries=64, max_bytes=128 << 20)
 
-CACHES: tuple[Cache[Any], ...] = (COMMITS, SEGMENTS, VERIFIED, DICTIONARIES, BLOCKS, BUNDLES)
+LEDGERS: Cache[Ledger] = Cache(max_entries=64, max_bytes=0)
+"""By category identity: its commits as columns. These grow with the log, and nothing in them changes."""
+CHECKPOINTED: Cache[int] = Cache(max_entries=1024, max_bytes=0)
+"""By category identity: commits up to here have checkpoints, as far as this process knows."""
+SWEPT: Cache[LogBounds] = Cache(max_entries=1024, max_bytes=0)
+"""By category identity: the bounds up to which this process has deleted all that is gone."""
+
+CACHES: tuple[Cache[Any], ...] = (
+    COMMITS,
+    SEGMENTS,
+    VERIFIED,
+    DICTIONARIES,
+    BLOCKS,
+    BUNDLES,
+    LEDGERS,
+    CHECKPOINTED,
+    SWEPT,
+)

@@ -18,17 +18,19 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from dovetail.errors import CategoryMismatch, CategoryNotFound, CorruptFile
-from dovetail.log import appending, definition, dictionary, history, rejected, retention
+from dovetail.log import appending, definition, dictionary, history, ledger, rejected, retention
 from dovetail.log import segment as segment_format
 from dovetail.log.cache import SEGMENTS, VERIFIED
 from dovetail.log.commit import Commit, PlacedSegment, RejectedRows, SegmentInfo
 from dovetail.log.definition import Definition, folder_of
 from dovetail.log.dictionary import Codec
 from dovetail.log.homes.filesystem import Store, absolute_home, open_store
+from dovetail.log.ledger import CommitRange
 from dovetail.log.limits import Limits, Role, limits_of
 from dovetail.log.packer import Packer
 from dovetail.log.schema import log_schema
 from dovetail.log.segment import MAX_BYTES, MAX_ROWS, BucketOf, HashOf, Segment, TimeOf
+from dovetail.log.table import NEWEST, WRITTEN
 from dovetail.model.compression import Compression
 from dovetail.model.promise import Promise
 
@@ -162,6 +164,24 @@ class Category:
     def commits(self, start: int, stop: int) -> list[Commit]:
         """Commits `start..stop-1`, read and checked."""
         return history.commits(self, start, stop)
+
+    def range(self, start: int, stop: int) -> CommitRange:
+        """The rows and segments of commits `start..stop-1`, however many: no commit is read that has none of
+        the rows that are asked for."""
+        return ledger.commit_range(self, start, stop)
+
+    def first_with_time(self, start: int, stop: int, since_us: int) -> int:
+        """The first of commits `start..stop-1` with a row at or after an event time; `stop` if none has."""
+        return ledger.covering(self, start, stop).first_from(NEWEST, since_us, start, stop)
+
+    def first_written(self, start: int, stop: int, since_us: int) -> int:
+        """The first of commits `start..stop-1` that was written at that time or later, or `stop`."""
+        return ledger.covering(self, start, stop).first_from(WRITTEN, since_us, start, stop)
+
+    def first_of_last_rows(self, start: int, stop: int, count: int) -> int:
+        """The first of commits `start..stop-1` with one of the last `count` rows before commit `stop`."""
+        known = ledger.covering(self, start, stop)
+        return known.ends_after(known.first_row(stop) - count, start, stop)
 
     def write_segments(
         self,
