@@ -20,7 +20,7 @@ import pyarrow as pa
 from dovetail.errors import CategoryMismatch, CategoryNotFound, CorruptFile
 from dovetail.log import appending, definition, dictionary, history, ledger, rejected, retention
 from dovetail.log import segment as segment_format
-from dovetail.log.cache import SEGMENTS, VERIFIED
+from dovetail.log.cache import DEFINITIONS, SEGMENTS, VERIFIED
 from dovetail.log.commit import Commit, PlacedSegment, RejectedRows, SegmentInfo
 from dovetail.log.definition import Definition, folder_of
 from dovetail.log.dictionary import Codec
@@ -94,8 +94,13 @@ class Category:
 
     @classmethod
     def open(cls, home: str, name: str) -> Category:
-        """The category of that name."""
-        store, path = open_store(absolute_home(home)), f"{folder_of(name)}/category.json"
+        """The category of that name. A process that has opened it before looks only whether its file is the
+        same one."""
+        home = absolute_home(home)
+        store, path = open_store(home), f"{folder_of(name)}/category.json"
+        stamp, before = store.stamp(path), DEFINITIONS.get((home, name))
+        if stamp is not None and before is not None and before[0] == stamp:
+            return cls(home, before[1])
         try:
             data = store.read(path)
         except FileNotFoundError:
@@ -107,7 +112,9 @@ class Category:
                 hint="`dovetail log append` makes one from a file; --home or DOVETAIL_HOME chooses the home",
             ) from None
         found = definition.decode(data, name, where=f"{store.root}/{path}")
-        return cls(absolute_home(home), found)
+        if stamp is not None:
+            DEFINITIONS.put((home, name), (stamp, found))
+        return cls(home, found)
 
     def make_folders(self) -> None:
         for part in ("commits", "segments", "rejected", "readers"):

@@ -179,8 +179,14 @@ def picked(category: Category, numbers: Sequence[int]) -> dict[int, Commit]:
         if number < known.bundled:
             found[number] = _bundled_or_missing(category, number)
     for number in fresh:
-        COMMITS.put((category.id, number), found[number])
+        COMMITS.put((category.id, number), found[number], _memory(found[number]))
     return found
+
+
+def _memory(commit: Commit) -> int:
+    """Bytes of memory that a commit takes, about: most of it are the numbers of its sketches."""
+    numbers = sum(8 * len(info.rows_per_bucket) + 80 * len(info.sketch.means) for info in commit.segments)
+    return 2048 + 2048 * len(commit.files) + numbers
 
 
 def moved(category: Category, number: int) -> Commit | None:

@@ -25,7 +25,7 @@ class Rows:
     theirs is wanted."""
 
     def __init__(self, category: Category, start: int, stop: int) -> None:
-        self._category = category
+        self.category = category
         self._range = start, stop
         self._commits = category.range(start, stop)
         self._starts = self._commits.segment_rows
@@ -64,20 +64,20 @@ class Rows:
         if unknown >= 0:
             raise StateError(
                 f"the state of the join names row {rows[unknown]}, which the log does not have",
-                where=self._category.where,
+                where=self.category.where,
                 expected=f"rows {self.first} to {self._end - 1}",
                 hint="restore log and state from the same copy of the home, or start in a new home",
             )
         return Places(piece, at, np.flatnonzero(touched))
 
     def buckets(self, rows: Int64s) -> Int64s:
-        return buckets_of(self._category, *self._range, rows)
+        return buckets_of(self.category, *self._range, rows)
 
     def take(self, name: str, places: Places) -> pa.Array:
         """A mapped column's values at places; null where there is no row."""
         column = self._columns.get(name)
         if column is None:
-            column = self._columns[name] = Column(self._category.schema.field(name).type)
+            column = self._columns[name] = Column(self.category.schema.field(name).type)
         for piece in places.touched:
             if not column.knows(piece):
                 column.learn(piece, self._segment(piece).mapped.column(name))
@@ -88,12 +88,12 @@ class Rows:
         if not self.packed:
             return Batch(self, places, None)
         opened = {int(piece): self._segment(piece) for piece in places.touched}
-        return Batch(self, places, Unpacked(opened, self._category.schema, places))
+        return Batch(self, places, Unpacked(opened, self.category.schema, places))
 
     def _segment(self, piece: int) -> Segment:
         if piece >= len(self._opened):  # all that were met since: their commits are read together
             new = self._met[len(self._opened) : self._known].tolist()
-            self._opened += [self._category.open_segment(info) for info in self._commits.infos(new)]
+            self._opened += [self.category.open_segment(info) for info in self._commits.infos(new)]
         return self._opened[piece]
 
 
