@@ -23,12 +23,13 @@ from dovetail.joins.buffer import Held
 from dovetail.joins.rows.key_hash import hash_keys
 from dovetail.joins.streams import Times
 from dovetail.log import bundle as bundle_format
+from dovetail.log import checkpoints, history
 from dovetail.log import commit as commit_format
-from dovetail.log import history
 from dovetail.log.bundle import Bundled, CommitSpan
 from dovetail.log.category import Category
 from dovetail.log.commit import Commit, Place, SegmentInfo, place
 from dovetail.log.history import LogBounds
+from dovetail.log.table import CommitTable
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import JoinOffset
@@ -158,11 +159,12 @@ def _old_commits(category: Category, commits: int, rows: int, rng: np.random.Gen
 
 
 def _bundle(category: Category, span: CommitSpan, info: SegmentInfo) -> None:
-    lines = []
-    for number in range(*span):
-        commit = _commit(number, replace(info, name=f"{number:032x}.arrow"))
-        encoded = commit_format.encode(commit, category.id)
-        lines.append(Bundled(encoded, info.bytes, (Place("old.pack", 0),), frozenset()))
+    commits = [_commit(number, replace(info, name=f"{number:032x}.arrow")) for number in range(*span)]
+    lines = [
+        Bundled(commit_format.encode(commit, category.id), info.bytes, (Place("old.pack", 0),), frozenset())
+        for commit in commits
+    ]
+    checkpoints.write(category, CommitTable.of(commits))
     category.store.create(
         bundle_format.path_of(category, span), bundle_format.encode(category.id, span, lines)
     )
