@@ -181,6 +181,7 @@ FORMATS = {
     "first": Format(("home/log/*/first.json",), specimen.use_log, _document),
     "bundle": Format(("home/log/*/bundles/*.jsonl",), specimen.use_log, _bundle),
     "pack": Format(("home/log/*/packs/*.pack",), specimen.use_log, _pack),
+    "table": Format(("home/log/*/checkpoints/*.table",), specimen.use_tables, repaired=True),
     "limits": Format(("home/log/*/retention.json",), specimen.use_log, _document),
     "snapshot": Format(("home/apps/app/state/view/*5-*.snapshot",), specimen.use_state, _snapshot),
     "local_snapshot": Format(
@@ -216,6 +217,7 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "log/blocks.py": ("segment",),
     "log/bundle.py": ("bundle",),
     "log/category.py": ("category", "segment"),
+    "log/checkpoints.py": ("table",),
     "log/compaction.py": ("pack", "segment"),
     "log/definition.py": ("category",),
     "log/dictionary.py": ("dictionary",),

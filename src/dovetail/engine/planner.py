@@ -178,10 +178,8 @@ class JoinPlanner:
     def _history(self, category: Category, floor: int) -> int:
         """The first commit, up to `floor`, that is young enough to be kept for those who ask why."""
         since_us = self._clock.now_us() - self.config.settings.history_us
-        young = category.first_commit()
-        while young < floor and category.commit(young).written_at_us < since_us:
-            young += 1
-        return young
+        first = category.first_commit()
+        return category.first_written(first, floor, since_us) if first < floor else first
 
     def _record(
         self,

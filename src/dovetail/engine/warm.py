@@ -35,6 +35,7 @@ def warm() -> None:
     ring.kill(arrays, none)
     ring.mark(arrays, none)
     ring.live_slots(arrays)
+    ring.newest_slots(arrays, 0)
     ring.intact(arrays)
     ring.refill(arrays, arrays)
     ring.rows_at(arrays, none)
@@ -45,7 +46,7 @@ def warm() -> None:
     xxhash64.hash_bytes(np.empty(0, np.uint8), np.zeros(1, np.int64), hashes)
     frequent.frequent(none)
     pieces = np.empty(0, np.int32)
-    gather.locate(none, 0, none, pieces, none, flags)
+    gather.locate(none, 0, none, pieces, none, pieces, none, 0, flags)
     for width in (1, 2, 4, 8):
         gather.fixed(none, pieces, none, np.empty(0, f"u{width}"))
     gather.validity(none, pieces, none, np.empty(0, np.uint8))

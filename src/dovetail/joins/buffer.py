@@ -73,7 +73,12 @@ class Buffer:
     def __init__(self, side: str, ring: Ring, allocate: Allocate) -> None:
         self.side = side
         self.ring = ring
+        self.journal: Journal | None = None
         self._allocate = allocate
+
+    def keep_journal(self) -> None:
+        """From now on, note what changes."""
+        self.journal = Journal(self)
 
     @classmethod
     def empty(cls, side: str, with_best: bool, allocate: Allocate = in_memory) -> Buffer:
@@ -114,6 +119,8 @@ class Buffer:
         ring = self.ring
         slots: Int64s = (ring.meta[rings.HEAD] + np.arange(count, dtype=np.int64)) % len(ring.entries)
         rings.insert(ring, held.tag, held.time, held.row, held.matched)
+        if self.journal is not None:
+            self.journal.came += count
         if len(ring.best_row):
             rings.choose(ring, slots, held.best_time, held.best_row)
         return slots
@@ -161,14 +168,22 @@ class Buffer:
 
     def expire(self, bound: int) -> Int64s:
         """Take out the rows before `bound`. Their slots can still be looked at."""
-        return rings.expire(self.ring, bound)
+        return self._noted(rings.expire(self.ring, bound))
 
     def kill(self, slots: Int64s) -> Int64s:
         """Take out rows; gives the slots of those that were live."""
-        return rings.kill(self.ring, slots)
+        return self._noted(rings.kill(self.ring, slots))
+
+    def _noted(self, gone: Int64s) -> Int64s:
+        if self.journal is not None and len(gone):
+            self.journal.gone.append(self.at(gone)[0])
+        return gone
 
     def mark(self, slots: Int64s) -> None:
         """These rows have matched."""
+        if self.journal is not None:
+            rows, _, matched = self.at(slots[slots >= 0])
+            self.journal.marked.append(rows[~matched])
         rings.mark(self.ring, slots)
 
     def prefer(
@@ -176,13 +191,19 @@ class Buffer:
     ) -> None:
         """Let rows choose the better of the partner they have and the one that came."""
         ring = self.ring
+        self._note_choice(slots)
         change = prefer(rule, slots, times, partner_times, partners, ring.best_time, ring.best_row)
         rings.stamp(ring, change)  # the fingerprint covers choices too
 
     def choose(self, slots: Int64s, partner_times: Int64s, partners: Int64s) -> None:
         """Let rows, each once, have these partners in place of those they have chosen so far."""
         ring = self.ring
+        self._note_choice(slots)
         rings.stamp(ring, replace(slots, partner_times, partners, ring.best_time, ring.best_row))
+
+    def _note_choice(self, slots: Int64s) -> None:
+        if self.journal is not None and len(slots):
+            self.journal.chose.append((self.tags_at(slots), self.at(slots)[0]))
 
     def _make_room(self, count: int) -> None:
         capacity = len(self.ring.entries)
@@ -195,5 +216,44 @@ class Buffer:
             spare = wanted // 2 if wanted < LARGE_ROWS else wanted // 4
             capacity = max(SMALLEST_ROWS, rings.capacity_for(wanted + spare))
         old = self.ring
+        if self.journal is not None:  # the new ring has the live ones of them, still as the last
+            self.journal.came = len(rings.newest_slots(old, self.journal.came))
         self.ring = self._allocate(self.side, capacity, len(old.best_row) > 0)
         rings.refill(self.ring, old)
+
+
+class Journal:
+    """What has changed in a buffer since the journal was begun: `came` newest slots, the numbers of rows that
+    are gone or were marked, and tags and numbers of those that chose a partner. Rows are noted by number,
+    since slots change when a ring grows."""
+
+    def __init__(self, buffer: Buffer) -> None:
+        self._buffer = buffer
+        self.came = 0
+        self.gone: list[Int64s] = []
+        self.marked: list[Int64s] = []
+        self.chose: list[tuple[NDArray[np.uint32], Int64s]] = []
+
+    def new(self) -> Held:
+        """The rows that came and are still there, oldest arrival first."""
+        return self._buffer.held_at(rings.newest_slots(self._buffer.ring, self.came))
+
+    def gone_rows(self) -> Int64s:
+        return _laid_out(self.gone)
+
+    def marked_rows(self) -> Int64s:
+        return _laid_out(self.marked)
+
+    def picks(self) -> tuple[Int64s, Int64s, Int64s]:
+        """Rows that chose, and still are there; the time and the number of the partner each has now."""
+        if not self.chose:
+            return _laid_out([]), _laid_out([]), _laid_out([])
+        tags, rows = (np.concatenate(column) for column in zip(*self.chose, strict=True))
+        slots = self._buffer.find(tags, rows)
+        there = slots >= 0
+        ring, slots = self._buffer.ring, slots[there]
+        return rows[there], ring.best_time[slots], ring.best_row[slots]
+
+
+def _laid_out(parts: list[Int64s]) -> Int64s:
+    return np.concatenate(parts) if parts else np.empty(0, np.int64)

@@ -65,7 +65,7 @@ class StepInput(NamedTuple):
 
     def new(self, side: Side, share: Share | None = None) -> Arrivals:
         """The new rows of a side that are a task's."""
-        category = Category.open(self.config.home, self.config.left if side == "left" else self.config.right)
+        category = (self.left if side == "left" else self.right).category
         first, stop = (getattr(offset, side) for offset in (self.start, self.end))
         return arrivals(category, category.commits(first, stop), share or self.share, side)
 

@@ -21,21 +21,34 @@ Int32s = NDArray[np.int32]
 
 @kernel
 def locate(
-    starts: Int64s, end: int, rows: Int64s, piece: Int32s, at: Int64s, touched: NDArray[np.bool_]
-) -> int:
-    """Where rows are, by number, in pieces that follow each other: the first rows of the pieces are `starts`,
-    the last piece ends before row `end`. A negative number is no row, and in piece -1. Returns the place of a
-    number that no piece has, -1 if there is none."""
+    starts: Int64s,
+    end: int,
+    rows: Int64s,
+    piece: Int32s,
+    at: Int64s,
+    numbers: Int32s,
+    met: Int64s,
+    known: int,
+    touched: NDArray[np.bool_],
+) -> tuple[int, int]:
+    """Where rows are, by number, in segments that follow each other: the first rows of the segments are
+    `starts`, the last one ends before row `end`. A negative number is no row, and in piece -1.
+
+    Pieces are the segments that were met, numbered as they were: `met` has the segment of each piece, and
+    `numbers` of each segment its piece plus one, 0 if it has none. So what comes after costs as much as the
+    segments that are met, however many there are. Returns the place of a number that no segment has, -1 if
+    there is none; and how many pieces are known now.
+    """
     last = len(starts) - 1
-    found, low, high = -1, 0, 0
+    number, low, high = -1, 0, 0
     for i in range(len(rows)):
         row = rows[i]
         if row < 0:
             piece[i], at[i] = -1, row
             continue
-        if row < low or row >= high:  # neighbours are often in one piece
+        if row < low or row >= high:  # neighbours are often in one segment
             if last < 0 or row < starts[0] or row >= end:
-                return i
+                return i, known
             found, above = 0, last
             while found < above:
                 middle = (found + above + 1) >> 1
@@ -44,9 +57,14 @@ def locate(
                 else:
                     above = middle - 1
             low, high = starts[found], starts[found + 1] if found < last else end
-            touched[found] = True
-        piece[i], at[i] = found, row - low
-    return -1
+            if numbers[found] == 0:
+                met[known] = found
+                known += 1
+                numbers[found] = known
+            number = numbers[found] - 1
+            touched[number] = True
+        piece[i], at[i] = number, row - low
+    return -1, known
 
 
 @kernel

@@ -80,7 +80,10 @@ class Bundle:
 
     @property
     def apart(self) -> list[int]:
-        return [self.span.first + at for at, places in enumerate(self.places) if None in places]
+        return [number for number in range(*self.span) if self.is_apart(number)]
+
+    def is_apart(self, number: int) -> bool:
+        return None in self.places[number - self.span.first]
 
     def line(self, number: int) -> bytes:
         at = number - self.span.first

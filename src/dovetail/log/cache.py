@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
     from dovetail.log.bundle import Bundle
     from dovetail.log.commit import Commit
+    from dovetail.log.definition import Definition
     from dovetail.log.dictionary import Dictionary
+    from dovetail.log.history import LogBounds
+    from dovetail.log.ledger import Ledger
     from dovetail.log.segment import Segment
 
 Value = TypeVar("Value")
@@ -69,13 +72,34 @@ class Cache(Generic[Value]):
             self._bytes = 0
 
 
-COMMITS: Cache[Commit] = Cache(max_entries=4096, max_bytes=0)
+COMMITS: Cache[Commit] = Cache(max_entries=4096, max_bytes=24 << 20)
+"""Those read last. A parsed commit takes some 20 KB; what is needed of all of them is in LEDGERS."""
 SEGMENTS: Cache[Segment] = Cache(max_entries=1024, max_bytes=1 << 30)
-VERIFIED: Cache[bool] = Cache(max_entries=1 << 20, max_bytes=0)
+VERIFIED: Cache[bool] = Cache(max_entries=1 << 16, max_bytes=0)
 """Segments whose checksum this process has seen match."""
+DEFINITIONS: Cache[tuple[Hashable, Definition]] = Cache(max_entries=256, max_bytes=0)
+"""By home and name: what a category is, and the stamp of the file that says so."""
 DICTIONARIES: Cache[Dictionary] = Cache(max_entries=64, max_bytes=0)
 BLOCKS: Cache[pa.RecordBatch] = Cache(max_entries=1 << 16, max_bytes=64 << 20)
 """Unpacked blocks of compressed payload."""
 BUNDLES: Cache[Bundle] = Cache(max_entries=64, max_bytes=128 << 20)
 
-CACHES: tuple[Cache[Any], ...] = (COMMITS, SEGMENTS, VERIFIED, DICTIONARIES, BLOCKS, BUNDLES)
+LEDGERS: Cache[Ledger] = Cache(max_entries=64, max_bytes=0)
+"""By category identity: its commits as columns. These grow with the log, and nothing in them changes."""
+CHECKPOINTED: Cache[int] = Cache(max_entries=1024, max_bytes=0)
+"""By category identity: commits up to here have checkpoints, as far as this process knows."""
+SWEPT: Cache[LogBounds] = Cache(max_entries=1024, max_bytes=0)
+"""By category identity: the bounds up to which this process has deleted all that is gone."""
+
+CACHES: tuple[Cache[Any], ...] = (
+    COMMITS,
+    SEGMENTS,
+    VERIFIED,
+    DEFINITIONS,
+    DICTIONARIES,
+    BLOCKS,
+    BUNDLES,
+    LEDGERS,
+    CHECKPOINTED,
+    SWEPT,
+)

@@ -19,17 +19,19 @@ from typing import Any
 import pyarrow as pa
 
 from dovetail.errors import CategoryMismatch, CategoryNotFound, CorruptFile
-from dovetail.log import appending, definition, dictionary, history, rejected, retention
+from dovetail.log import appending, definition, dictionary, history, ledger, rejected, retention
 from dovetail.log import segment as segment_format
-from dovetail.log.cache import SEGMENTS, VERIFIED
+from dovetail.log.cache import DEFINITIONS, SEGMENTS, VERIFIED
 from dovetail.log.commit import Commit, PlacedSegment, RejectedRows, SegmentInfo
 from dovetail.log.definition import Definition, folder_of
 from dovetail.log.dictionary import Codec
 from dovetail.log.homes.filesystem import Store, absolute_home, open_store
+from dovetail.log.ledger import CommitRange
 from dovetail.log.limits import Limits, Role, limits_of
 from dovetail.log.packer import Packer
 from dovetail.log.schema import log_schema
 from dovetail.log.segment import MAX_BYTES, MAX_ROWS, BucketOf, HashOf, Segment, TimeOf
+from dovetail.log.table import NEWEST, WRITTEN
 from dovetail.model.compression import Compression
 from dovetail.model.promise import Promise
 
@@ -93,8 +95,13 @@ class Category:
 
     @classmethod
     def open(cls, home: str, name: str) -> Category:
-        """The category of that name."""
-        store, path = open_store(absolute_home(home)), f"{folder_of(name)}/category.json"
+        """The category of that name. A process that has opened it before looks only whether its file is the
+        same one."""
+        home = absolute_home(home)
+        store, path = open_store(home), f"{folder_of(name)}/category.json"
+        stamp, before = store.stamp(path), DEFINITIONS.get((home, name))
+        if stamp is not None and before is not None and before[0] == stamp:
+            return cls(home, before[1])
         try:
             data = store.read(path)
         except FileNotFoundError:
@@ -106,7 +113,9 @@ class Category:
                 hint="`dovetail log append` makes one from a file; --home or DOVETAIL_HOME chooses the home",
             ) from None
         found = definition.decode(data, name, where=f"{store.root}/{path}")
-        return cls(absolute_home(home), found)
+        if stamp is not None:
+            DEFINITIONS.put((home, name), (stamp, found))
+        return cls(home, found)
 
     def make_folders(self) -> None:
         for part in ("commits", "segments", "rejected", "readers"):
@@ -163,6 +172,24 @@ class Category:
     def commits(self, start: int, stop: int) -> list[Commit]:
         """Commits `start..stop-1`, read and checked."""
         return history.commits(self, start, stop)
+
+    def range(self, start: int, stop: int) -> CommitRange:
+        """The rows and segments of commits `start..stop-1`, however many: no commit is read that has none of
+        the rows that are asked for."""
+        return ledger.commit_range(self, start, stop)
+
+    def first_with_time(self, start: int, stop: int, since_us: int) -> int:
+        """The first of commits `start..stop-1` with a row at or after an event time; `stop` if none has."""
+        return ledger.covering(self, start, stop).first_from(NEWEST, since_us, start, stop)
+
+    def first_written(self, start: int, stop: int, since_us: int) -> int:
+        """The first of commits `start..stop-1` that was written at that time or later, or `stop`."""
+        return ledger.covering(self, start, stop).first_from(WRITTEN, since_us, start, stop)
+
+    def first_of_last_rows(self, start: int, stop: int, count: int) -> int:
+        """The first of commits `start..stop-1` with one of the last `count` rows before commit `stop`."""
+        known = ledger.covering(self, start, stop)
+        return known.ends_after(known.first_row(stop) - count, start, stop)
 
     def write_segments(
         self,

@@ -31,8 +31,8 @@ import pyarrow as pa
 
 from dovetail.errors import CorruptFile, DovetailError
 from dovetail.log import bundle as bundle_format
+from dovetail.log import checkpoints, history
 from dovetail.log import commit as commit_format
-from dovetail.log import history
 from dovetail.log.bundle import ALIGNED_BYTES, FOLDER, PACKS, Bundle, Bundled, CommitSpan
 from dovetail.log.commit import Commit, Place, PlacedSegment, RejectedRows
 from dovetail.log.history import LogBounds
@@ -78,6 +78,7 @@ def compact(category: Category, known: LogBounds) -> LogBounds:
         if stop % width == 0:
             _widen(category, known, shape)
             break
+    checkpoints.make(category, known, shape.span, shape.fan)
     return known
 
 
@@ -97,10 +98,11 @@ def delete_bundled_files(category: Category, numbers: Iterable[int]) -> None:
 def delete_covered(category: Category, spans: Sequence[CommitSpan]) -> list[CommitSpan]:
     """Delete bundles whose commits are all in a wider one. Returns those that stay."""
     kept: list[CommitSpan] = []
+    wider: CommitSpan | None = None  # the one that reaches furthest so far
     for span in spans:  # by where they begin, wider ones first
-        wider = next((other for other in reversed(kept) if other.covers(span)), None)
-        if wider is None:
+        if wider is None or not wider.covers(span):
             kept.append(span)
+            wider = span if wider is None or span.stop > wider.stop else wider
             continue
         with suppress(FileNotFoundError):
             named = set(history.opened(category, wider).packs)

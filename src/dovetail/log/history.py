@@ -13,9 +13,10 @@ writer sees it too and takes its file back.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from dovetail.errors import CorruptFile, LogTruncated, StateError
@@ -40,7 +41,28 @@ _LOOKS = 5
 """Compaction may move a file while a reader looks for it. It moves twice in its life."""
 _NEXT: dict[str, int] = {}
 """By category identity: a number that the next commit's is known not to be below."""
-_SPANS: dict[str, list[CommitSpan]] = {}
+
+
+class _Spans:
+    """Bundles by where they begin, wider ones first. While a wider bundle replaces several, both have the
+    commit. The wider one stays, so that is the one to look in."""
+
+    def __init__(self, spans: list[CommitSpan]) -> None:
+        self.all = spans
+        self._begins = [span.first for span in spans]
+        self._reaching: list[CommitSpan] = list(accumulate(spans, _further))
+
+    def holding(self, number: int) -> CommitSpan | None:
+        at = bisect_right(self._begins, number)
+        found = self._reaching[at - 1] if at else None
+        return found if found is not None and number < found.stop else None
+
+
+def _further(one: CommitSpan, other: CommitSpan) -> CommitSpan:
+    return other if other.stop > one.stop else one
+
+
+_SPANS: dict[str, _Spans] = {}
 """By category identity: the bundles that were there when somebody last looked."""
 
 
@@ -120,24 +142,7 @@ def next_commit(category: Category, known: int = 0) -> int:
 
 def commits(category: Category, start: int, stop: int) -> list[Commit]:
     """Commits `start..stop-1`, read and checked."""
-    found: list[Commit] = []
-    fresh: list[int] = []
-    files: list[int] = []
-    for number in range(start, stop):
-        commit = COMMITS.get((category.id, number))
-        if commit is None:
-            commit, is_file = _read(category, number)
-            fresh.append(number)
-            if is_file:
-                files.append(number)
-        found.append(commit)
-    # Only now: a file below these bounds may be one that a slow writer left there for a moment.
-    known = bounds(category) if found else LogBounds(start, start)
-    if start < known.first:
-        raise truncated(category, start, known.first)
-    for number in files:
-        if number < known.bundled:
-            found[number - start] = _bundled_or_missing(category, number)
+    found = list(picked(category, range(start, stop)).values())
     for before, after in pairwise(found):
         if after.first_row != before.next_row:
             raise CorruptFile(
@@ -146,9 +151,42 @@ def commits(category: Category, start: int, stop: int) -> list[Commit]:
                 expected=f"row {before.next_row}, where the commit before it ends",
                 hint="restore the file, or the one before it, from a copy",
             )
-    for number in fresh:
-        COMMITS.put((category.id, number), found[number - start])
     return found
+
+
+def picked(category: Category, numbers: Sequence[int]) -> dict[int, Commit]:
+    """Commits by their numbers, in any order, read and checked. The oldest of them must still be there."""
+    found: dict[int, Commit] = {}
+    fresh: list[int] = []
+    files: list[int] = []
+    for number in numbers:
+        if number in found:
+            continue
+        commit = COMMITS.get((category.id, number))
+        if commit is None:
+            commit, is_file = _read(category, number)
+            fresh.append(number)
+            if is_file:
+                files.append(number)
+        found[number] = commit
+    if not found:
+        return found
+    # Only now: a file below these bounds may be one that a slow writer left there for a moment.
+    known, oldest = bounds(category), min(found)
+    if oldest < known.first:
+        raise truncated(category, oldest, known.first)
+    for number in files:
+        if number < known.bundled:
+            found[number] = _bundled_or_missing(category, number)
+    for number in fresh:
+        COMMITS.put((category.id, number), found[number], _memory(found[number]))
+    return found
+
+
+def _memory(commit: Commit) -> int:
+    """Bytes of memory that a commit takes, about: most of it are the numbers of its sketches."""
+    numbers = sum(8 * len(info.rows_per_bucket) + 80 * len(info.sketch.means) for info in commit.segments)
+    return 2048 + 2048 * len(commit.files) + numbers
 
 
 def moved(category: Category, number: int) -> Commit | None:
@@ -165,19 +203,18 @@ def bundle_of(category: Category, number: int, *, look: bool = True) -> Bundle |
         if category.id not in _SPANS:
             if not look:
                 return None
-            _SPANS[category.id] = bundle_format.listed(category)
-        # While a wider bundle replaces several, both have the commit. The wider one stays.
-        having = [span for span in _SPANS[category.id] if span.first <= number < span.stop]
-        if not having:
+            _SPANS[category.id] = _Spans(bundle_format.listed(category))
+        having = _SPANS[category.id].holding(number)
+        if having is None:
             if not look:
                 return None
-            spans = bundle_format.listed(category)
-            if spans == _SPANS[category.id]:
+            spans = _Spans(bundle_format.listed(category))
+            if spans.all == _SPANS[category.id].all:
                 return None
             _SPANS[category.id] = spans
             continue
         with suppress(FileNotFoundError):
-            return opened(category, max(having, key=lambda span: span.stop - span.first))
+            return opened(category, having)
         _SPANS.pop(category.id, None)
         look = True
     return None

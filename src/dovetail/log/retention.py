@@ -21,13 +21,15 @@ from typing import TYPE_CHECKING
 
 from dovetail.errors import CorruptFile, DovetailError
 from dovetail.log import bundle as bundle_format
+from dovetail.log import checkpoints, compaction, dictionary, document, history, ledger
 from dovetail.log import commit as commit_format
-from dovetail.log import compaction, dictionary, document, history
+from dovetail.log.cache import SWEPT
 from dovetail.log.commit import Commit
 from dovetail.log.history import LogBounds
 from dovetail.log.homes.filesystem import TEMPORARY
-from dovetail.log.limits import limits_of, role_of
+from dovetail.log.limits import Limits, limits_of, role_of
 from dovetail.log.source_progress import FOLDER as PROGRESS
+from dovetail.log.table import STORED, WRITTEN
 from dovetail.model import json_values as said
 
 if TYPE_CHECKING:
@@ -158,7 +160,15 @@ def remove_orphans(category: Category, *, grace_s: float = GRACE_S) -> int:
     named_by_commits = ("segments", "rejected", bundle_format.PACKS)
     candidates = [
         f"{part}/{entry.name}"
-        for part in (*named_by_commits, "commits", "readers", PROGRESS, bundle_format.FOLDER, ".")
+        for part in (
+            *named_by_commits,
+            "commits",
+            "readers",
+            PROGRESS,
+            bundle_format.FOLDER,
+            checkpoints.FOLDER,
+            ".",
+        )
         for entry in category.store.files(f"{category.folder}/{part}".removesuffix("/."))
         if time.time() - entry.modified_s > grace_s
         and (part in named_by_commits or entry.name.startswith(TEMPORARY))
@@ -224,6 +234,22 @@ def _first_within(category: Category, old: LogBounds, stop: int, now_us: int) ->
     """The first commit within the limits, up to `stop`. Each commit that goes is looked at once. One that
     cannot be read is as old as its neighbours, and has no size."""
     limits, first = limits_of(category), old.first
+    if stop <= first or limits == Limits(None, None):
+        return first
+    try:
+        known = ledger.covering(category, first, category.next_commit())
+    except CorruptFile:
+        return _first_readable_within(category, old, stop, now_us)
+    if limits.age_us is not None:
+        first = known.first_from(WRITTEN, now_us - limits.age_us, first, stop)
+    if limits.size_bytes is not None:
+        first = known.first_holding(STORED, limits.size_bytes, first, stop)
+    return first
+
+
+def _first_readable_within(category: Category, old: LogBounds, stop: int, now_us: int) -> int:
+    """The same, one by one, where some commits cannot be read."""
+    limits, first = limits_of(category), old.first
     if limits.age_us is not None:
         for number in range(first, stop):
             commit = _readable(category, number)
@@ -278,7 +304,13 @@ def _bounds_or_repaired(category: Category) -> LogBounds:
 
 
 def _delete_below(category: Category, old: LogBounds, new: LogBounds) -> None:
-    """All that is gone by the bounds, and what earlier runs that died have left."""
+    """All that is gone by the bounds. What earlier runs that died have left is looked for when this process
+    has not done so yet, and whenever a bundle is over: listing all files costs as much as there are."""
+    if SWEPT.get(category.id) == old and _within_a_bundle(category, old, new):
+        SWEPT.put(category.id, new)
+        return
+    SWEPT.put(category.id, new)
+    checkpoints.delete_below(category, new.first)
     gone = False
     for span in compaction.delete_covered(category, bundle_format.listed(category)):
         if span.first >= new.first:
@@ -298,12 +330,24 @@ def _delete_below(category: Category, old: LogBounds, new: LogBounds) -> None:
         _delete_dictionaries(category, GRACE_S)
 
 
+def _within_a_bundle(category: Category, old: LogBounds, new: LogBounds) -> bool:
+    """Whether all that goes are commits of one bundle, and not all of them, or nothing. If so, their large
+    files are deleted here."""
+    if old.first == new.first:
+        return True
+    bundle = history.bundle_of(category, old.first, look=False)
+    if bundle is None or not old.first < new.first < min(bundle.span.stop, new.bundled):
+        return False
+    _delete_apart(category, bundle.span, range(old.first, new.first))
+    return True
+
+
 def _delete_apart(category: Category, span: bundle_format.CommitSpan, numbers: range) -> None:
     """The large files of commits in a bundle, which are files of their own."""
     with suppress(FileNotFoundError, DovetailError):  # unreadable: they go with the orphans
         bundle = history.opened(category, span)
-        for number in bundle.apart:
-            if number in numbers:
+        for number in range(max(numbers.start, span.first), min(numbers.stop, span.stop)):
+            if bundle.is_apart(number):
                 for one in bundle.commit(number, category.id).files:
                     if one.place is None:
                         category.store.delete(f"{category.folder}/{one.path}")

@@ -56,6 +56,7 @@ def test_every_file_has_its_line(files: dict[str, Path]) -> None:
         unique = folder in ("segments", "rejected", "packs")
         shown = re.sub(r"^[0-9a-f]{32}", "<unique>", last) if unique else last
         shown = "<first>-<stop>.jsonl" if folder == "bundles" else shown
+        shown = "<first>-<stop>.table" if folder == "checkpoints" else shown
         shown = "<reader>.json" if folder == "readers" else shown
         shown = "<producer>.json" if folder == "progress" else shown
         shown = "<id>.json" if folder == "dictionaries" else shown

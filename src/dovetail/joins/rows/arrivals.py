@@ -153,15 +153,18 @@ def _between(segment: Segment, low: int, high: int) -> Arrivals:
 
 def buckets_of(category: Category, start: int, stop: int, rows: Int64s) -> Int64s:
     """The bucket of each row, by its number; the rows are in commits `start` to `stop - 1`."""
-    # The first row of every bucket of every segment. They ascend, and a segment has one edge per bucket even
-    # if the bucket is empty: so the position of the last edge at or below a row, modulo the number of
-    # buckets, is the row's bucket. Of equal edges all but the last belong to empty buckets, and "right" finds
-    # the last.
+    commits = category.range(start, stop)
+    if not len(commits.segment_rows):
+        return np.empty(0, np.int64)
+    # Of every segment that has one of the rows: the first row of each of its buckets. They ascend, and a
+    # segment has one edge per bucket even if the bucket is empty: so the position of the last edge at or
+    # below a row, modulo the number of buckets, is the row's bucket. Of equal edges all but the last belong
+    # to empty buckets, and "right" finds the last.
     edges = []
-    for commit in category.commits(start, stop):
-        for info in commit.segments:
-            counts = np.asarray(info.rows_per_bucket, np.int64)
-            edges.append(info.first_row + np.cumsum(counts) - counts)
+    owners = np.searchsorted(commits.segment_rows, rows, side="right") - 1
+    for info in commits.infos(np.unique(np.maximum(owners, 0)).tolist()):
+        counts = np.asarray(info.rows_per_bucket, np.int64)
+        edges.append(info.first_row + np.cumsum(counts) - counts)
     if not edges:
         return np.empty(0, np.int64)
     return (np.searchsorted(np.concatenate(edges), rows, side="right") - 1) % category.buckets

@@ -25,65 +25,76 @@ class Rows:
     theirs is wanted."""
 
     def __init__(self, category: Category, start: int, stop: int) -> None:
-        self._category = category
+        self.category = category
         self._range = start, stop
-        self._segments = [info for commit in category.commits(start, stop) for info in commit.segments]
-        self._starts = np.array([info.first_row for info in self._segments], np.int64)
-        self.first = self._segments[0].first_row if self._segments else 0
-        self._end = self._segments[-1].first_row + self._segments[-1].rows if self._segments else 0
-        self._columns: dict[str, Column] = {}
-        self._opened: dict[int, Segment] = {}
-        self.packed = any(info.packing for info in self._segments)
-
-    @property
-    def row_bytes(self) -> float:
+        self._commits = category.range(start, stop)
+        self._starts = self._commits.segment_rows
+        self.first = int(self._starts[0]) if len(self._starts) else 0
+        self._end = self._commits.next_row if len(self._starts) else 0
+        self.packed = self._commits.packed
+        self.row_bytes = self._commits.row_bytes
         """Bytes of an average row, uncompressed."""
-        rows = sum(info.rows for info in self._segments)
-        saved = sum(
-            info.packing.raw_bytes - info.packing.stored_bytes for info in self._segments if info.packing
-        )
-        return (sum(info.bytes for info in self._segments) + saved) / max(1, rows)
+        # Only what is met gets a piece, so a wide window costs nothing: zeroed memory is not touched before
+        # it is written.
+        self._numbers = np.zeros(len(self._starts), np.int32)
+        self._met = np.empty(0, np.int64)
+        self._known = 0
+        self._columns: dict[str, Column] = {}
+        self._opened: list[Segment] = []
 
     def places(self, rows: Int64s) -> Places:
         """Where the rows are; a negative number is no row. Row numbers come from files, so they are checked:
         the kernels would follow one that the log does not have to any address."""
         piece, at = np.empty(len(rows), np.int32), np.empty(len(rows), np.int64)
-        touched = np.zeros(len(self._starts), np.bool_)
-        unknown = locate(self._starts, self._end, np.ascontiguousarray(rows), piece, at, touched)
+        most = min(len(self._starts), self._known + len(rows))
+        if most > len(self._met):
+            self._met = np.concatenate([self._met, np.empty(most - len(self._met), np.int64)])
+        touched = np.zeros(most, np.bool_)
+        unknown, self._known = locate(
+            self._starts,
+            self._end,
+            np.ascontiguousarray(rows),
+            piece,
+            at,
+            self._numbers,
+            self._met,
+            self._known,
+            touched,
+        )
         if unknown >= 0:
             raise StateError(
                 f"the state of the join names row {rows[unknown]}, which the log does not have",
-                where=self._category.where,
+                where=self.category.where,
                 expected=f"rows {self.first} to {self._end - 1}",
                 hint="restore log and state from the same copy of the home, or start in a new home",
             )
         return Places(piece, at, np.flatnonzero(touched))
 
     def buckets(self, rows: Int64s) -> Int64s:
-        return buckets_of(self._category, *self._range, rows)
+        return buckets_of(self.category, *self._range, rows)
 
     def take(self, name: str, places: Places) -> pa.Array:
         """A mapped column's values at places; null where there is no row."""
         column = self._columns.get(name)
         if column is None:
-            column = Column(self._category.schema.field(name).type, len(self._segments))
-            self._columns[name] = column
-        for segment in places.touched:
-            if not column.knows(segment):
-                column.learn(segment, self._open(segment).mapped.column(name))
+            column = self._columns[name] = Column(self.category.schema.field(name).type)
+        for piece in places.touched:
+            if not column.knows(piece):
+                column.learn(piece, self._segment(piece).mapped.column(name))
         return column.take(places)
 
     def at(self, places: Places) -> Batch:
         """The rows at these places, to take any columns of."""
         if not self.packed:
             return Batch(self, places, None)
-        opened = {int(segment): self._open(segment) for segment in places.touched}
-        return Batch(self, places, Unpacked(opened, self._category.schema, places))
+        opened = {int(piece): self._segment(piece) for piece in places.touched}
+        return Batch(self, places, Unpacked(opened, self.category.schema, places))
 
-    def _open(self, number: int) -> Segment:
-        if (opened := self._opened.get(number)) is None:
-            opened = self._opened[number] = self._category.open_segment(self._segments[number])
-        return opened
+    def _segment(self, piece: int) -> Segment:
+        if piece >= len(self._opened):  # all that were met since: their commits are read together
+            new = self._met[len(self._opened) : self._known].tolist()
+            self._opened += [self.category.open_segment(info) for info in self._commits.infos(new)]
+        return self._opened[piece]
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ class Places(NamedTuple):
 class Column:
     """A column whose pieces become known one by one."""
 
-    def __init__(self, kind: pa.DataType, pieces: int) -> None:
+    def __init__(self, kind: pa.DataType, pieces: int = 0) -> None:
         self.kind = kind
         self._arrays: list[pa.Array | None] = [None] * pieces
         self._validity, self._first, self._second = np.zeros((3, pieces), np.int64)  # addresses of buffers
@@ -42,9 +42,11 @@ class Column:
         self._nulls = False
 
     def knows(self, piece: int) -> bool:
-        return self._arrays[piece] is not None
+        return piece < len(self._arrays) and self._arrays[piece] is not None
 
     def learn(self, piece: int, array: pa.Array) -> None:
+        if piece >= len(self._arrays):
+            self._make_room(2 * int(piece) + 8)
         self._arrays[piece] = array
         if array.offset:  # not as it was written: Arrow knows how to read it
             self._width, self._text = 0, False
@@ -56,6 +58,12 @@ class Column:
         if self._width or self._text:
             self._first[piece] = addresses[1]
             self._second[piece] = addresses[2] if self._text else 0
+
+    def _make_room(self, pieces: int) -> None:
+        more = pieces - len(self._arrays)
+        self._arrays += [None] * more
+        addresses = np.stack([self._validity, self._first, self._second])
+        self._validity, self._first, self._second = np.pad(addresses, ((0, 0), (0, more)))
 
     def take(self, places: Places) -> pa.Array:
         """The elements at these places, whose pieces are all known; null where there is none."""

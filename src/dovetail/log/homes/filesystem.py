@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlsplit, urlunsplit
@@ -58,6 +58,9 @@ class Store(Protocol):
 
     def size(self, path: str) -> int | None:
         """Bytes of a file, None if there is none."""
+
+    def stamp(self, path: str) -> Hashable:
+        """What differs when a file was replaced. None: to find that out costs as much as to read it."""
 
     def files(self, folder: str) -> list[Entry]:
         """The files of a folder, none if it is missing."""

@@ -24,7 +24,7 @@ import fcntl
 import os
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import BinaryIO
 
@@ -67,6 +67,14 @@ class LocalStore:
                 return os.path.getsize(self._path(path))
         except FileNotFoundError:
             return None
+
+    def stamp(self, path: str) -> Hashable:
+        try:
+            with self._trouble("read", path):
+                found = os.stat(self._path(path))
+        except FileNotFoundError:
+            return None
+        return found.st_ino, found.st_mtime_ns, found.st_size
 
     def files(self, folder: str) -> list[Entry]:
         found = []

@@ -14,6 +14,7 @@ QUICK = {
     "first": _FILE,
     "bundle": (*_FILE, "deleted"),
     "pack": (*_FILE, "deleted"),
+    "table": _FILE,
     "snapshot": (*_FILE, "deleted"),
     "local_snapshot": ("whole", "named"),
     "record": _FILE,
@@ -42,7 +43,7 @@ def on_spark(dataframes: bool) -> dict[str, tuple[str, ...]]:
     return {kind: steps for kind, steps in SPARK.items() if not (dataframes and kind == "metrics")}
 
 
-_SELDOM = ("category", "dictionary", "first", "bundle", "pack")
+_SELDOM = ("category", "dictionary", "first", "bundle", "pack", "table")
 
 
 def seldom(point: str) -> bool:

@@ -1,0 +1,177 @@
+"""A join with a long past, built straight through the log's and the engine's own code: no Spark, no slicer.
+
+The right category has many commits of one row each, all of them in the window. The left one has many rows,
+all of them open. Both were taken by an earlier step, whose live index and snapshot are there. What the past
+says is true (every commit, segment and row number can be read), but its segments share their bytes: a million
+commits then take a minute and not an hour.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from bench.recovery_window import BUCKETS, SCHEMA, append, join_config
+from dovetail.engine.copying import settle
+from dovetail.engine.driver import JoinDriver
+from dovetail.engine.store import StateStore
+from dovetail.joins.buffer import Held
+from dovetail.joins.rows.key_hash import hash_keys
+from dovetail.joins.streams import Times
+from dovetail.log import bundle as bundle_format
+from dovetail.log import checkpoints, history
+from dovetail.log import commit as commit_format
+from dovetail.log.bundle import Bundled, CommitSpan
+from dovetail.log.category import Category
+from dovetail.log.commit import Commit, Place, SegmentInfo, place
+from dovetail.log.history import LogBounds
+from dovetail.log.table import CommitTable
+from dovetail.model.interval import IntervalSpec
+from dovetail.model.join_config import JoinConfig
+from dovetail.model.offset import JoinOffset
+from dovetail.model.sketch import EventTimeSketch
+from dovetail.slicing.write_rows import bucket_of, hash_of, time_of
+
+WIDE, YOUNG = 4096, 64
+SEGMENT_ROWS = 1 << 17
+ROW_US = 1_000
+"""Event time between two left rows: by it as many rows close in a step as come."""
+PHASES = ("plan", "run", "retain")
+
+
+@dataclass(frozen=True)
+class Past:
+    """What a step has behind it: commits of the right side, open rows of the left."""
+
+    commits: int
+    open_rows: int
+
+
+@dataclass
+class Steps:
+    """A join at its last offset, and what its steps took, by phase."""
+
+    past: Past
+    driver: JoinDriver
+    at: JoinOffset
+    rng: np.random.Generator
+    seconds: dict[str, list[float]] = field(default_factory=lambda: {phase: [] for phase in PHASES})
+    first_s: float | None = None
+    rows: int = 0
+
+    def step(self, new_rows: int) -> None:
+        """Append half of the rows to each side, and join them."""
+        left, right = self.driver.categories
+        first = self.past.open_rows + self.at.left * new_rows
+        keys = np.arange(first, first + new_rows // 2)
+        times = first_time(self.past) + (self.at.step * (new_rows // 2) + np.arange(new_rows // 2)) * ROW_US
+        append(left, keys, times, self.rng, parts=1)
+        append(right, keys, times, self.rng, parts=1)
+        marks = [time.perf_counter()]
+        end = self.driver.plan(self.at, tasks=1)
+        marks.append(time.perf_counter())
+        self.rows += sum(batch.num_rows for batch in self.driver.run(self.at, end))
+        marks.append(time.perf_counter())
+        self.driver.retain(end)
+        marks.append(time.perf_counter())
+        settle()  # what the copying thread still does is not the next step's
+        if self.first_s is None:
+            self.first_s = marks[-1] - marks[0]
+        else:
+            for phase, before, after in zip(PHASES, marks, marks[1:], strict=False):
+                self.seconds[phase].append(after - before)
+        self.at = end
+
+
+def build(work: Path, past: Past, seed: int = 1) -> Steps:
+    home = work / "home"
+    left, right = (Category.create(str(home), name, SCHEMA, buckets=BUCKETS) for name in ("left", "right"))
+    rng = np.random.default_rng(seed)
+    old = np.arange(max(past.open_rows, past.commits))
+    _old_commits(left, -(-past.open_rows // SEGMENT_ROWS), past.open_rows, rng)
+    _old_commits(right, past.commits, past.commits, rng)
+    config = _config(home, work / "index", past)
+    held = JoinOffset(
+        step=1,
+        left=left.next_commit(),
+        right=right.next_commit(),
+        left_time=first_time(past),
+        right_time=first_time(past),
+        tasks=1,
+    ).moved(base=JoinOffset().bare())
+    store = StateStore(config, config.share(0, held))
+    with store.index.exclusively():
+        at = store.index.fresh(Times(held.left_time, held.right_time))
+        at.state.left.insert(_held(old[: past.open_rows], first_time(past) - past.open_rows * ROW_US))
+        at.state.right.insert(_held(old[: past.commits], first_time(past)))
+        store.save(held, at, {})
+    settle()
+    return Steps(past, JoinDriver(config), held, rng)
+
+
+def first_time(past: Past) -> int:
+    return (past.open_rows + 1) * ROW_US
+
+
+def _config(home: Path, index: Path, past: Past) -> JoinConfig:
+    """Left rows stay open for as long as it took them to come; right rows stay for good."""
+    made = join_config(home, index, IntervalSpec(10**15, past.open_rows * ROW_US, "left"))
+    return replace(made, settings=replace(made.settings, splits_hot_keys=False))
+
+
+def _held(rows: np.ndarray, first_us: int) -> Held:
+    tags = (hash_keys([pa.array(-1 - rows)]).view(np.uint64) >> np.uint64(32)).astype(np.uint32)
+    return Held.fresh(tags, first_us + rows * ROW_US, rows)
+
+
+def _old_commits(category: Category, commits: int, rows: int, rng: np.random.Generator) -> None:
+    """`rows` in all. The newest commits are files of their own, all others are in bundles."""
+    each = -(-rows // commits)
+    keys = pa.array(-1 - np.arange(each))
+    columns = [pa.array(hash_keys([keys])), pa.array(np.zeros(each, np.int64)), keys, keys]
+    batch = pa.record_batch([*columns, pa.array(rng.random(each))], schema=SCHEMA)
+    (info,) = category.write_segments(
+        [batch], bucket_of("_hash", BUCKETS), time_of("_time"), hash_of=hash_of("_hash"), max_rows=each
+    )
+    category.make_folders()
+    for folder in (bundle_format.FOLDER, bundle_format.PACKS):
+        category.store.make_folder(f"{category.folder}/{folder}")
+    data = category.store.read(f"{category.folder}/segments/{info.name}")
+    category.store.replace(bundle_format.pack_path(category, "old.pack"), data)
+    # The whole past is in the window: its newest time is that of the last step.
+    info = replace(info, sketch=EventTimeSketch(each, 0, 0, 10**14, (0,), (each,)), frequent=())
+    stop = max(0, commits - YOUNG) // YOUNG * YOUNG
+    at = 0
+    while at < stop:
+        span = CommitSpan(at, min(stop, (at // WIDE + 1) * WIDE))
+        _bundle(category, span, info)
+        at = span.stop
+    for number in range(stop, commits):
+        alone = replace(info, name=f"{number:032x}.arrow")
+        category.store.replace(f"{category.folder}/segments/{alone.name}", data, durable=False)
+        encoded = commit_format.encode(_commit(number, alone), category.id)
+        category.store.replace(history.commit_path(category, number), encoded, durable=False)
+    history.record_bounds(category, LogBounds(0, stop))
+
+
+def _bundle(category: Category, span: CommitSpan, info: SegmentInfo) -> None:
+    commits = [_commit(number, replace(info, name=f"{number:032x}.arrow")) for number in range(*span)]
+    lines = [
+        Bundled(commit_format.encode(commit, category.id), info.bytes, (Place("old.pack", 0),), frozenset())
+        for commit in commits
+    ]
+    checkpoints.write(category, CommitTable.of(commits))
+    category.store.create(
+        bundle_format.path_of(category, span), bundle_format.encode(category.id, span, lines)
+    )
+
+
+def _commit(number: int, info: SegmentInfo) -> Commit:
+    first_row = number * info.rows
+    return Commit(
+        number, first_row, place([info], first_row, number), (), None, None, {}, time.time_ns() // 1000
+    )
