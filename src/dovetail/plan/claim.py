@@ -66,8 +66,10 @@ def claim(home: str, plan: Plan) -> None:
 
 
 def _has_run(store: Store, application: str) -> bool:
-    """A query of the application was started: there may be state. Before that a plan binds nobody."""
-    return bool(store.folders(f"apps/{application}/checkpoints"))
+    """A query or a slicer of the application was started: there may be state. Before that a plan binds
+    nobody."""
+    folder = f"apps/{application}"
+    return bool(store.folders(f"{folder}/checkpoints") or store.files(f"{folder}/slicers"))
 
 
 def _forget_categories(home: str, application: str) -> None:

@@ -68,9 +68,10 @@ class CoveredFiles:
         self.next_batch = max(self._saved_batch, last) + 1
         if last > self._saved_batch:
             self._read_commits(stop)
+        self._from_commit = stop
         if not known:
             self.files.update(before())
-        self._from_commit = stop
+            self._write()  # from now on the application has something to lose
         self.save()
         self._hold()
 
@@ -89,6 +90,10 @@ class CoveredFiles:
         """Write the checkpoint; then the commits below it are needed no longer."""
         if self.next_batch - 1 == self._saved_batch:
             return  # nothing is new
+        self._write()
+        self._hold()
+
+    def _write(self) -> None:
         self._from_commit = self._category.next_commit(self._from_commit)
         body = {
             "category": self._category.id,
@@ -102,7 +107,6 @@ class CoveredFiles:
         store.make_folder(os.path.dirname(self._slicer.path))
         store.replace(self._slicer.path, document.encode(KIND, VERSION, body))
         self._saved_batch = self.next_batch - 1
-        self._hold()
 
     def _hold(self) -> None:
         """Keep the commits that the checkpoint lacks."""
