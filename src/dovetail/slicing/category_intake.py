@@ -1,7 +1,7 @@
 """The commits of a category as an intake.
 
-A commit of the slicer's own category says up to which commit of the source it has read. So the source needs
-no record beside the log; retention of the source is told now and then how far that is."""
+A commit of the slicer's own category says up to which commit of the source it has read. So there is no record
+beside the log. A mark in the source keeps its retention from passing that commit; it moves now and then."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from dovetail.slicing.sides import Written
 BATCH_ROWS = 500_000
 """What a commit covers at most, unless a single commit of the source is larger."""
 MARK_EVERY_S = 1.0
-"""How often the source is told what is still needed of it: that is a write of its own."""
+"""How often the mark in the source moves: that is a write of its own."""
 
 
 class CategoryIntake:

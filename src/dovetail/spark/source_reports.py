@@ -134,11 +134,13 @@ class LogInputs:
         # The order of Spark's sources need not be ours. None has taken more than there is, so if their sums
         # are equal, all are.
         waiting = max(0, sum(self._known) - sum(sum(one) for one in taken)) if self._fits(taken) else 0
-        # Our sources wait for commits inside a trigger, so Spark's status seldom says that a look has ended.
-        # What a finished batch has taken says as much.
-        nothing = True if taken and self._fits(taken) and not waiting else empty()
+        nothing = empty()
         if nothing is None:
-            return None
+            # It is looking. Our sources wait for commits inside a look, so that is its usual state. No batch
+            # is being written meanwhile, and if finished ones have taken all commits, the look finds nothing.
+            if not taken or waiting or not self._fits(taken):
+                return None
+            nothing = True
         now_us = self._steady_us()
         newest_us = self._newest_us()
         if not nothing or waiting:

@@ -57,7 +57,7 @@ def test_a_file_in_a_folder_that_seems_unchanged_is_found_when_all_is_listed(tmp
     settle(tmp_path)
     assert names(tail) == []
     put(tmp_path, "silent")
-    settle(tmp_path)  # this filesystem is not told of the change
+    settle(tmp_path)  # this filesystem does not see the change
     assert names(tail) == []
     clock.now_s += LIST_AGAIN_S
     assert names(tail) == ["silent"]

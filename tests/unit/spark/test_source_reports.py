@@ -97,7 +97,8 @@ def test_a_query_that_reads_the_log_is_done_when_its_writers_are(tmp_path: Path)
     assert behind is not None
     assert (behind.state, behind.rows) == ("behind", 2)
     assert state(query.look(1, 1, empty=False)) == "behind", "a batch is being written"
-    assert query.look(1, 1, empty=None) is None, "in the middle of a look"
+    assert state(query.look(1, 1, empty=None)) == "empty", "it looks, and has taken all that there is"
+    assert query.look(0, 1, empty=None) is None, "it looks, and may find what there is"
     for side in ("left", "right"):
         query.says(side, "empty")
     assert state(query.look(1, 1)) == "waiting", "these reports may be old"
