@@ -22,12 +22,10 @@ import xxhash
 from bench.recovery_window import OUTPUT
 from dovetail.engine.copying import settle
 from dovetail.engine.join_step import run_step
-from dovetail.engine.snapshot_files import SnapshotFiles
 from dovetail.engine.store import StateStore
 from dovetail.engine.warm import warm
 from dovetail.joins.rows.arrivals import HASH, TIME
-from dovetail.joins.snapshot import Snapshot
-from dovetail.joins.step_input import LiveState
+from dovetail.joins.step_input import LiveState, Totals
 from dovetail.log.category import Category
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import JoinOffset
@@ -78,24 +76,24 @@ class StepOutcome:
 def step_task(config: JoinConfig, task: int, start: JoinOffset, end: JoinOffset) -> StepOutcome:
     """Run a step as a task of Spark does, and look at what its parts take."""
     watch, seen, opened = Stopwatch({}), [], []
-    resume, write = StateStore.resume, SnapshotFiles.write
+    resume, save = StateStore.resume, StateStore.save
 
     def resumed(self: StateStore, offset: JoinOffset) -> tuple[LiveState, bool]:
         at, rebuilt = resume(self, offset)
         seen.append((rebuilt, at.state.right_rows))
         return at, rebuilt
 
-    def written(self: SnapshotFiles, offset: JoinOffset, number: int, snapshot: Snapshot) -> None:
-        opened.append(len(snapshot.left.row))
-        write(self, offset, number, snapshot)
+    def saved(self: StateStore, offset: JoinOffset, at: LiveState, totals: Totals) -> None:
+        opened.append(at.state.left_rows)
+        save(self, offset, at, totals)
 
     StateStore.resume = watch.around("resume", resumed)  # type: ignore[method-assign]
-    SnapshotFiles.write = watch.around("snapshot", written)  # type: ignore[method-assign]
+    StateStore.save = watch.around("snapshot", saved)  # type: ignore[method-assign]
     try:
         run = watch.around("step", lambda: list(run_step(config, task, start, end, OUTPUT)))
         table = pa.Table.from_batches(run(), OUTPUT)
     finally:
-        StateStore.resume, SnapshotFiles.write = resume, write  # type: ignore[method-assign]
+        StateStore.resume, StateStore.save = resume, save  # type: ignore[method-assign]
     settle()
     ((rebuilt, held),) = seen
     spent = watch.spent

@@ -45,7 +45,7 @@ KINDS = {
     r"log/[^/]+/checkpoints/": "table",
     r"log/[^/]+/retention\.json": "limits",
     r"log/[^/]+/category\.json": "category",
-    r"apps/[^/]+/state/.*\.snapshot": "snapshot",
+    r"apps/[^/]+/state/.*\.(snapshot|piece)": "snapshot",
     r"apps/[^/]+/state/.*/steps/": "record",
     r"apps/[^/]+/state/.*/tasks\.json": "tasks",
     r"apps/[^/]+/state/.*/replay/": "replay",

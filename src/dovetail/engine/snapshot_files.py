@@ -11,6 +11,13 @@ is rebuilt from that earlier step, and the steps since run again (`store.py`). T
 retention keeps every commit from the start of the path on (`JoinOffset.needed`). They take the same ones:
 each step's offset is part of the path. When the path has become long, the step itself waits for its copy, so
 the number of steps to repeat stays bounded.
+
+Law: a snapshot costs as much as its step changed, however many rows are open. Where these are many, it holds
+what changed since its pieces (`joins/snapshot.py`), up to INLINE_ROWS; then that becomes a piece itself. A
+new piece takes in the ones before it that are not much larger, up to MAX_PIECE_ROWS: so a row is written a
+few times in its life and there are few pieces. A piece whose rows are all below the commits that the join may
+still need goes, as these commits do. In the home a snapshot is there only after its pieces, and of each of
+these are two copies.
 """
 
 from __future__ import annotations
@@ -18,18 +25,32 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from dovetail.crash_points import crash_point
-from dovetail.engine.copying import send
-from dovetail.engine.home_snapshots import NAME, HomeSnapshots
+from dovetail.engine.copying import Needed, bring, send
+from dovetail.engine.home_snapshots import NAME, PIECES_LOOKED_AT, TWIN, HomeSnapshots, unnamed_pieces
 from dovetail.engine.live_index import index_root, join_directory
 from dovetail.errors import CorruptFile, DovetailError, StateError
-from dovetail.joins.snapshot import Snapshot, decode_snapshot, encode_snapshot, snapshot_totals
+from dovetail.joins.buffer import Held
+from dovetail.joins.changes import Changes, joined
+from dovetail.joins.snapshot import (
+    Piece,
+    Snapshot,
+    SnapshotPart,
+    decode_part,
+    encode_part,
+    encode_snapshot,
+    put_together,
+    snapshot_totals,
+)
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import JoinOffset
 
+INLINE_ROWS = 1 << 14
+MAX_PIECE_ROWS = 1 << 20
 LONG_WAY = 8
 """Once a rebuild would have to repeat this many steps, the next step waits until its snapshot is in the
 home."""
@@ -45,31 +66,87 @@ class SnapshotFiles(HomeSnapshots):
         )
 
     def write(self, offset: JoinOffset, task: int, snapshot: Snapshot) -> None:
+        """Write all of it."""
         name = _name(offset, task)
-        data = encode_snapshot(snapshot, name)
-        self._write_here(name, data)
-        # The step before stays too: if this step is planned again, it starts from there.
-        self._forget_here(before=offset.step - 1)
-        self._home.make_folder(self._folder)
+        self._write(offset, name, encode_snapshot(snapshot, name), ())
+
+    def write_changes(
+        self,
+        offset: JoinOffset,
+        task: int,
+        parent: SnapshotPart,
+        changed: SnapshotPart,
+        lows: tuple[int, int],
+        rows: int,
+    ) -> bool:
+        """Write what changed since `parent`, the snapshot of the step before. `lows`: rows with lower numbers
+        are gone; `rows` are saved in all. False, and nothing is written, if all of it must be."""
+        pieces = [one for one in parent.pieces if one.left_high >= lows[0] or one.right_high >= lows[1]]
+        if sum(one.rows for one in pieces) > 2 * rows + INLINE_ROWS:
+            return False  # mostly of rows that are gone
+        since = _joined([parent, changed], lows, changed.totals)
+        if since.size > INLINE_ROWS:
+            parts, size = [since], since.size
+            while pieces and pieces[-1].rows <= 2 * size and size + pieces[-1].rows <= MAX_PIECE_ROWS:
+                try:
+                    parts.insert(0, self._part(pieces[-1].name))
+                except (StateError, CorruptFile):
+                    return False
+                size += pieces.pop().rows
+            for number, piece in enumerate(_cut(_joined(parts, lows, {}))):
+                name = f"{offset.version}.{task}-of-{offset.tasks}.{number}.piece"
+                self._write_here(name, encode_part(piece, name))
+                pieces.append(Piece(name, piece.size, piece.left.high, piece.right.high))
+            since = replace(since, left=Changes.nothing(), right=Changes.nothing())
+        name = _name(offset, task)
+        data = encode_part(replace(since, pieces=tuple(pieces)), name)
+        return self._write(offset, name, data, pieces)
+
+    def _write(self, offset: JoinOffset, name: str, data: bytes, pieces: Sequence[Piece]) -> bool:
+        needs = self._needed(pieces)
         # Without a base there is nothing earlier to recover from: this copy must arrive before the step
         # counts.
         waits = offset.base is None or len(offset.trail) >= LONG_WAY
+        self._home.make_folder(self._folder)
+        if waits and not bring(self._home, needs):
+            return False
+        self._write_here(name, data)
+        # The step before stays too: if this step is planned again, it starts from there.
+        self._forget_here(before=offset.step - 1)
         if waits:
             self._home.replace(f"{self._folder}/{name}", data)
         else:
-            send(self._home, f"{self._folder}/{name}", data)
+            send(self._home, f"{self._folder}/{name}", data, needs)
+        return True
+
+    def _needed(self, pieces: Sequence[Piece]) -> list[Needed]:
+        return [
+            Needed(f"{self._folder}/{one.name}{copy}", self._here / one.name)
+            for one in pieces
+            for copy in ("", TWIN)
+        ]
 
     def read(self, offset: JoinOffset, task: int) -> Snapshot:
-        """From this host if it has the file as it was written, else from the home."""
-        name = _name(offset, task)
+        """From this host if it has the files as they were written, else from the home."""
+        last = self.last_part(offset, task)
+        return put_together([*(self._part(piece.name) for piece in last.pieces), last])
+
+    def last_part(self, offset: JoinOffset, task: int) -> SnapshotPart:
+        """What changed since its pieces, and their names."""
+        return self._part(_name(offset, task))
+
+    def _part(self, name: str) -> SnapshotPart:
         # Any trouble with the local copy is only a reason to read the other one. A torn or foreign file is
         # recognized: the checksum covers all of it, and the file repeats its own name.
         with contextlib.suppress(OSError, DovetailError):
-            return decode_snapshot((self._here / name).read_bytes(), name, where=str(self._here / name))
+            return decode_part((self._here / name).read_bytes(), name, where=str(self._here / name))
         path = f"{self._folder}/{name}"
         where = f"{self._home.root}/{path}"
+        if name.endswith(".piece"):
+            with contextlib.suppress(FileNotFoundError, CorruptFile):
+                return decode_part(self._home.read(f"{path}{TWIN}"), name, where=f"{where}{TWIN}")
         try:
-            return decode_snapshot(self._home.read(path), name, where=where)
+            return decode_part(self._home.read(path), name, where=where)
         except FileNotFoundError:
             raise StateError(
                 "the state of the join is missing",
@@ -98,8 +175,9 @@ class SnapshotFiles(HomeSnapshots):
             if file.name not in there and step == max(steps):
                 with contextlib.suppress(FileNotFoundError, CorruptFile):
                     data = file.read_bytes()
-                    decode_snapshot(data, file.name, where=str(file))
-                    self._home.replace(f"{self._folder}/{file.name}", data)
+                    pieces = decode_part(data, file.name, where=str(file)).pieces
+                    if bring(self._home, self._needed(pieces)):
+                        self._home.replace(f"{self._folder}/{file.name}", data)
 
     def _write_here(self, name: str, data: bytes) -> None:
         """Not synced: this copy only has to survive the process. If the host dies and comes back with half a
@@ -115,11 +193,36 @@ class SnapshotFiles(HomeSnapshots):
         for file, step in self._all_here():
             if step < before:
                 file.unlink(missing_ok=True)
+        if before % PIECES_LOOKED_AT:
+            return
+        names = [file.name for file in self._here.glob("*.piece")]
+        with contextlib.suppress(OSError, ValueError):
+            contents = [file.read_bytes() for file, _ in self._all_here()]
+            for name in unnamed_pieces(names, contents, before):
+                (self._here / name).unlink(missing_ok=True)
 
     def _all_here(self) -> Iterator[tuple[Path, int]]:
         for file in sorted(self._here.glob("*.snapshot")):
             if match := NAME.fullmatch(file.name):
                 yield file, int(match[2])
+
+
+def _cut(part: SnapshotPart) -> Iterator[SnapshotPart]:
+    """Into pieces of limited size, oldest rows first: so that old ones can go before the others."""
+    most = max(len(part.left.new.row), len(part.right.new.row))
+    for start in range(0, max(1, most), MAX_PIECE_ROWS):
+        stop = start + MAX_PIECE_ROWS
+        sides = []
+        for changes in (part.left, part.right):
+            new = Held._make(column[start:stop] for column in changes.new)
+            sides.append(changes._replace(new=new) if stop >= most else Changes(new))
+        yield replace(part, left=sides[0], right=sides[1])
+
+
+def _joined(parts: Sequence[SnapshotPart], lows: tuple[int, int], totals: dict[str, int]) -> SnapshotPart:
+    left = joined([part.left for part in parts], lows[0])
+    right = joined([part.right for part in parts], lows[1])
+    return SnapshotPart(left, right, totals, (), parts[-1].right_rows, lows)
 
 
 def _name(offset: JoinOffset, task: int) -> str:

@@ -24,17 +24,22 @@ from dovetail.engine.live_index import (
     unmap_other_groupings,
 )
 from dovetail.engine.regrouping import dealt_totals
-from dovetail.engine.snapshot_files import SnapshotFiles
+from dovetail.engine.snapshot_files import INLINE_ROWS, SnapshotFiles
 from dovetail.errors import CorruptFile, StateError, UnknownVersion
 from dovetail.joins.buffer import Held
+from dovetail.joins.changes import of_journal
 from dovetail.joins.kind import Saved, add_totals, buckets_at, buffers
 from dovetail.joins.kinds import verbs_of
+from dovetail.joins.snapshot import SnapshotPart
 from dovetail.joins.step_input import LiveState, StepInput, Totals
 from dovetail.joins.streams import Times
+from dovetail.log.category import Category
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import JoinOffset
 from dovetail.model.share import HotKey, Share, Side
 
+MANY = 4
+"""A step that changes more than one in so many of the rows that are saved saves all of them."""
 UNUSABLE = (StateError, CorruptFile, UnknownVersion)
 """A snapshot that is missing, damaged or of another release: try that of an earlier step."""
 
@@ -52,21 +57,63 @@ class StateStore:
         unmap_other_groupings(directory)
         self.index = LiveIndex(directory, config.join_kind)
         self.snapshots = SnapshotFiles(config)
+        self._since: JoinOffset | None = None  # what this step changes is noted, from its start on
 
     def resume(self, offset: JoinOffset) -> tuple[LiveState, bool]:
         """The state at an offset, and whether it had to be rebuilt. A rebuilt state has an empty sample."""
         if offset.tasks == 0:
             return self.index.fresh(Times(*offset.times)), False
         live = self._live(offset)
-        return (live, False) if live is not None else (self._recovered(offset), True)
+        if live is None:
+            return self._recovered(offset), True
+        if offset.hot_keys == self.share.hot:  # else rows were dealt again, and a snapshot begins anew
+            self._since = offset
+            for _, buffer in buffers(live.state):
+                buffer.keep_journal()
+        return live, False
 
     def save(self, offset: JoinOffset, at: LiveState, totals: Totals) -> None:
         """Make this the state at an offset."""
         # Snapshot before index. A crash between the two leaves a dirty index, which the snapshot replaces.
         # The other way round this task could go on from an index whose snapshot other tasks look for in vain.
-        kept = self._verbs.snapshot(self.config, self.share, at.state, totals)
-        self.snapshots.write(offset, self.share.task, kept)
+        if not self._changes_saved(offset, at, totals):
+            kept = self._verbs.snapshot(self.config, self.share, at.state, totals)
+            self.snapshots.write(offset, self.share.task, kept)
         self.index.save(offset.version, totals, at.sample)
+
+    def _changes_saved(self, offset: JoinOffset, at: LiveState, totals: Totals) -> bool:
+        """Save what the step changed, where that is little and all that is saved is much."""
+        saves, (left, right) = self._verbs.saves(self.config, self.share), (at.state.left, at.state.right)
+        rows = saves.left * left.rows + (saves.right or saves.right_matched) * right.rows
+        if self._since is None or rows <= INLINE_ROWS or left.journal is None or right.journal is None:
+            return False
+        changed = SnapshotPart(
+            of_journal(left.journal, rows=saves.left, matches=False),
+            of_journal(right.journal, rows=saves.right, matches=saves.right_matched),
+            totals,
+            (),
+            saves.right,
+        )
+        if changed.size * MANY > rows:
+            return False
+        try:
+            parent = self.snapshots.last_part(self._since, self.share.task)
+        except UNUSABLE:
+            return False
+        floors = (
+            (self.config.left, offset.left_floor, offset.left),
+            (
+                self.config.right,
+                offset.right_floor,
+                offset.right,
+            ),
+        )
+        lows = [
+            Category.open(self.config.home, name).range(floor, stop).first_row for name, floor, stop in floors
+        ]
+        return self.snapshots.write_changes(
+            offset, self.share.task, parent, changed, (lows[0], lows[1]), rows
+        )
 
     def _live(self, offset: JoinOffset) -> LiveState | None:
         if offset.tasks != self.share.tasks:

@@ -35,6 +35,7 @@ def warm() -> None:
     ring.kill(arrays, none)
     ring.mark(arrays, none)
     ring.live_slots(arrays)
+    ring.newest_slots(arrays, 0)
     ring.intact(arrays)
     ring.refill(arrays, arrays)
     ring.rows_at(arrays, none)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dovetail.joins.journal import Journal
 from dovetail.kernels import ring as rings
 from dovetail.kernels.pick import NO_ROW, prefer, replace
 from dovetail.kernels.ring import BLOCK_ROWS, ENTRY, Ring
@@ -73,7 +74,12 @@ class Buffer:
     def __init__(self, side: str, ring: Ring, allocate: Allocate) -> None:
         self.side = side
         self.ring = ring
+        self.journal: Journal | None = None
         self._allocate = allocate
+
+    def keep_journal(self) -> None:
+        """From now on, note what changes."""
+        self.journal = Journal(self)
 
     @classmethod
     def empty(cls, side: str, with_best: bool, allocate: Allocate = in_memory) -> Buffer:
@@ -114,6 +120,8 @@ class Buffer:
         ring = self.ring
         slots: Int64s = (ring.meta[rings.HEAD] + np.arange(count, dtype=np.int64)) % len(ring.entries)
         rings.insert(ring, held.tag, held.time, held.row, held.matched)
+        if self.journal is not None:
+            self.journal.came += count
         if len(ring.best_row):
             rings.choose(ring, slots, held.best_time, held.best_row)
         return slots
@@ -161,14 +169,22 @@ class Buffer:
 
     def expire(self, bound: int) -> Int64s:
         """Take out the rows before `bound`. Their slots can still be looked at."""
-        return rings.expire(self.ring, bound)
+        return self._noted(rings.expire(self.ring, bound))
 
     def kill(self, slots: Int64s) -> Int64s:
         """Take out rows; gives the slots of those that were live."""
-        return rings.kill(self.ring, slots)
+        return self._noted(rings.kill(self.ring, slots))
+
+    def _noted(self, gone: Int64s) -> Int64s:
+        if self.journal is not None and len(gone):
+            self.journal.gone.append(self.at(gone)[0])
+        return gone
 
     def mark(self, slots: Int64s) -> None:
         """These rows have matched."""
+        if self.journal is not None:
+            rows, _, matched = self.at(slots[slots >= 0])
+            self.journal.marked.append(rows[~matched])
         rings.mark(self.ring, slots)
 
     def prefer(
@@ -176,13 +192,19 @@ class Buffer:
     ) -> None:
         """Let rows choose the better of the partner they have and the one that came."""
         ring = self.ring
+        self._note_choice(slots)
         change = prefer(rule, slots, times, partner_times, partners, ring.best_time, ring.best_row)
         rings.stamp(ring, change)  # the fingerprint covers choices too
 
     def choose(self, slots: Int64s, partner_times: Int64s, partners: Int64s) -> None:
         """Let rows, each once, have these partners in place of those they have chosen so far."""
         ring = self.ring
+        self._note_choice(slots)
         rings.stamp(ring, replace(slots, partner_times, partners, ring.best_time, ring.best_row))
+
+    def _note_choice(self, slots: Int64s) -> None:
+        if self.journal is not None and len(slots):
+            self.journal.chose.append((self.tags_at(slots), self.at(slots)[0]))
 
     def _make_room(self, count: int) -> None:
         capacity = len(self.ring.entries)
@@ -195,5 +217,7 @@ class Buffer:
             spare = wanted // 2 if wanted < LARGE_ROWS else wanted // 4
             capacity = max(SMALLEST_ROWS, rings.capacity_for(wanted + spare))
         old = self.ring
+        if self.journal is not None:  # the new ring has the live ones of them, still as the last
+            self.journal.came = len(rings.newest_slots(old, self.journal.came))
         self.ring = self._allocate(self.side, capacity, len(old.best_row) > 0)
         rings.refill(self.ring, old)

@@ -5,6 +5,7 @@ kind by name: it asks `joins.kinds.verbs_of`, and calls.
 
     advance     take the state from one offset to the next: what comes out, and the totals after it
     snapshot    what the log cannot give back
+    saves       which rows that are, for a snapshot that holds only what changed
     rebuild     fill an empty state, from snapshots and the log
     explain     what happened to left rows, and why
 
@@ -64,10 +65,21 @@ class Saved(NamedTuple):
         return held.where(mine(share, side, held, buckets_at(config, self.offset, side, held.row)))
 
 
+class Saves(NamedTuple):
+    """What of the two buffers is in a snapshot: rows of the left, rows of the right, or only which of these
+    have matched."""
+
+    left: bool
+    right: bool = False
+    right_matched: bool = False
+
+
 class Verbs(Protocol):
     def advance(self, at: LiveState, given: StepInput) -> tuple[Emitted, Totals]: ...
 
     def snapshot(self, config: JoinConfig, share: Share, state: JoinState, totals: Totals) -> Snapshot: ...
+
+    def saves(self, config: JoinConfig, share: Share) -> Saves: ...
 
     def rebuild(
         self, config: JoinConfig, share: Share, state: JoinState, saved: Saved, wanted: Wanted | None = None

@@ -6,6 +6,10 @@ number), whether they have matched, the partners they have chosen, which retaine
 the log: section 6.1 of the paper. Windowed joins read back both sides, so their snapshots have no rows,
 except those of sessions, which have the rows of both sides.
 
+A snapshot is whole (format 2) or in parts (format 3). One in parts holds what changed since its pieces, which
+are files of their own that snapshots share, and names these, oldest first (`joins/changes.py`). A piece has
+the same format and names no other. So a step saves what it changed, however many rows are open.
+
 The file: 8 bytes magic with the format's number, 8 bytes checksum of the rest, 4 bytes length of a JSON
 header, the header, then the arrays it names, one after another. The header repeats the file's own name, so
 that the snapshot of another task or step is not mistaken for this one.
@@ -14,8 +18,9 @@ that the snapshot of another task or step is not mistaken for this one.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -24,12 +29,13 @@ from numpy.typing import NDArray
 
 from dovetail.errors import CorruptFile, UnknownVersion
 from dovetail.joins.buffer import Held
+from dovetail.joins.changes import Changes, joined
 from dovetail.kernels.pick import NO_ROW
 from dovetail.model import json_values as said
 from dovetail.model.time_codes import FIRST_TIME
 
 MAGIC = b"DVTLSN"
-FORMAT = 2
+FORMAT, PARTS = 2, 3
 _PREFIX_BYTES = 20
 _KINDS = {
     "tag": "<u4",
@@ -45,6 +51,43 @@ _KINDS = {
 }
 
 
+_PART_KINDS = {
+    **{name: _KINDS[name] for name in Held._fields},
+    **dict.fromkeys(Changes._fields[1:], "<i8"),
+}
+_FIELDS = {
+    FORMAT: ("name", "totals", "arrays"),
+    PARTS: ("name", "totals", "pieces", "right_rows", "lows", "arrays"),
+}
+
+
+class Piece(NamedTuple):
+    """A file that snapshots share: about how many rows it has, and the highest numbers of rows on each side
+    that it speaks of."""
+
+    name: str
+    rows: int
+    left_high: int
+    right_high: int
+
+
+@dataclass(frozen=True)
+class SnapshotPart:
+    """What changed since the pieces. `right_rows`: the rows of both sides are saved; else of the right side
+    only which have matched. `lows`: rows with lower numbers are gone, whatever the pieces say of them."""
+
+    left: Changes
+    right: Changes
+    totals: dict[str, int]
+    pieces: tuple[Piece, ...] = ()
+    right_rows: bool = False
+    lows: tuple[int, int] = (0, 0)
+
+    @property
+    def size(self) -> int:
+        return self.left.size + self.right.size
+
+
 @dataclass(frozen=True)
 class Snapshot:
     left: Held
@@ -58,18 +101,90 @@ def encode_snapshot(snapshot: Snapshot, name: str) -> bytes:
     arrays = {**snapshot.left._asdict(), "right_matched": snapshot.right_matched}
     if snapshot.right is not None:
         arrays |= {f"right_{name}": getattr(snapshot.right, name) for name in ("tag", "time", "row")}
+    return _encoded(FORMAT, {"name": name, "totals": snapshot.totals}, arrays)
+
+
+def encode_part(part: SnapshotPart, name: str) -> bytes:
+    """The bytes of a snapshot in parts, or of a piece, of that name."""
+    arrays: dict[str, NDArray[Any]] = {}
+    for side, changes in (("left", part.left), ("right", part.right)):
+        new = changes.new
+        arrays |= {f"{side}.{name}": getattr(new, name) for name in ("tag", "time", "row", "matched")}
+        if (new.best_row != NO_ROW).any():
+            arrays |= {f"{side}.best_time": new.best_time, f"{side}.best_row": new.best_row}
+        arrays |= {f"{side}.{name}": getattr(changes, name) for name in Changes._fields[1:]}
+    pieces = [list(piece) for piece in part.pieces]
     header = {
         "name": name,
-        "arrays": [[name, array.dtype.str, len(array)] for name, array in arrays.items()],
-        "totals": snapshot.totals,
+        "totals": part.totals,
+        "pieces": pieces,
+        "right_rows": part.right_rows,
+        "lows": list(part.lows),
     }
+    return _encoded(PARTS, header, {name: array for name, array in arrays.items() if len(array)})
+
+
+def _encoded(format_: int, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> bytes:
+    header["arrays"] = [[name, array.dtype.str, len(array)] for name, array in arrays.items()]
     text = json.dumps(header).encode()
     body = b"".join([len(text).to_bytes(4, "little"), text, *(array.tobytes() for array in arrays.values())])
     checksum = xxhash.xxh3_64_intdigest(body).to_bytes(8, "little")
-    return MAGIC + FORMAT.to_bytes(2, "little") + checksum + body
+    return MAGIC + format_.to_bytes(2, "little") + checksum + body
+
+
+def decode_part(data: bytes, name: str, *, where: str) -> SnapshotPart:
+    """A snapshot, or a piece of one. One that is whole is all in one part."""
+    if data[6:8] != PARTS.to_bytes(2, "little"):
+        found = decode_snapshot(data, name, where=where)
+        matched = Changes.nothing()._replace(marked=found.right_matched)
+        right = matched if found.right is None else Changes(found.right)
+        return SnapshotPart(Changes(found.left), right, found.totals, (), found.right is not None)
+    header, offset = _checked(data, where, name)
+    arrays = {}
+    try:
+        for array, kind, count in header["arrays"]:
+            column = array.rpartition(".")[2]
+            arrays[array] = np.frombuffer(data, np.dtype(_PART_KINDS[column]), said.whole(count), offset)
+            offset += arrays[array].nbytes
+            if kind != _PART_KINDS[column]:
+                raise ValueError(f"{array} is {kind}")
+        if offset != len(data):
+            raise ValueError("its length does not fit")
+        left, right = (_changes(arrays, side) for side in ("left", "right"))
+        pieces = tuple(
+            Piece(said.file_name(name), said.whole(rows), said.whole(left, -1), said.whole(right, -1))
+            for name, rows, left, right in said.items(header["pieces"])
+        )
+        low, right_low = (said.whole(low) for low in said.items(header["lows"]))
+        rows = said.flag(header["right_rows"])
+        return SnapshotPart(left, right, header["totals"], pieces, rows, (low, right_low))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise _corrupt(where, str(error)) from error
+
+
+def _changes(arrays: dict[str, NDArray[Any]], side: str) -> Changes:
+    given = {
+        column: arrays.get(f"{side}.{column}", np.empty(0, kind)) for column, kind in _PART_KINDS.items()
+    }
+    if not len(given["best_row"]):
+        given["best_time"] = given["best_row"] = np.full(len(given["row"]), NO_ROW, np.int64)
+    new = Held(*(given[column] for column in Held._fields))
+    picks = [given[column] for column in ("pick_of", "pick_time", "pick_row")]
+    if not _sensible(new) or len({len(column) for column in picks}) > 1:
+        raise ValueError("its rows make no sense")
+    return Changes(new, given["gone"], given["marked"], *picks)
+
+
+def put_together(parts: Sequence[SnapshotPart]) -> Snapshot:
+    """The snapshot whose pieces, and then itself, are these."""
+    last = parts[-1]
+    left = joined([part.left for part in parts], last.lows[0])
+    right = joined([part.right for part in parts], last.lows[1])
+    return Snapshot(left.new, right.marked, last.totals, right.new if last.right_rows else None)
 
 
 def decode_snapshot(data: bytes, name: str, *, where: str) -> Snapshot:
+    """One that is whole."""
     header, offset = _checked(data, where, name)
     arrays: dict[str, NDArray[Any]] = {}
     try:
@@ -101,11 +216,11 @@ def _checked(data: bytes | memoryview, place: str, name: str) -> tuple[dict[str,
     if len(data) < _PREFIX_BYTES or data[:6] != MAGIC:
         raise _corrupt(place, "it does not begin as a snapshot does")
     written = int.from_bytes(data[6:8], "little")
-    if written != FORMAT:
+    if written not in (FORMAT, PARTS):
         raise UnknownVersion(
             f"a snapshot of format {written}",
             where=place,
-            expected=f"format {FORMAT}",
+            expected=f"format {FORMAT} or {PARTS}",
             hint="run the release that wrote it, or start the application in a new home",
         )
     body = memoryview(data)[16:]
@@ -113,7 +228,7 @@ def _checked(data: bytes | memoryview, place: str, name: str) -> tuple[dict[str,
         raise _corrupt(place, "its checksum does not fit")
     length = int.from_bytes(body[:4], "little")
     try:
-        header = said.fields(json.loads(bytes(body[4 : 4 + length])), ("name", "arrays", "totals"))
+        header = said.fields(json.loads(bytes(body[4 : 4 + length])), _FIELDS[written])
         for total in said.fields(header["totals"]).values():
             said.whole(total, said.SMALLEST)
         said.items(header["arrays"])

@@ -393,6 +393,26 @@ def live_slots(ring: Ring) -> Int64s:
 
 
 @kernel
+def newest_slots(ring: Ring, count: int) -> Int64s:
+    """The live entries among those that arrived last, oldest first: `count` slots are looked at."""
+    capacity = len(ring.entries)
+    looked_at = min(count, ring.meta[USED])
+    out = np.empty(looked_at, np.int64)
+    found = 0
+    slot = ring.meta[HEAD] - looked_at
+    if slot < 0:
+        slot += capacity
+    for _ in range(looked_at):
+        if ring.entries[slot]["time"] != DEAD:
+            out[found] = slot
+            found += 1
+        slot += 1
+        if slot == capacity:
+            slot = 0
+    return out[:found]
+
+
+@kernel
 def refill(ring: Ring, old: Ring) -> None:
     """Insert the live entries of an old ring, oldest arrival first, without a copy of them in between."""
     capacity = len(old.entries)

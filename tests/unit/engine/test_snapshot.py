@@ -116,7 +116,7 @@ def test_a_step_waits_for_the_home_only_where_the_way_back_is_long(
     files: SnapshotFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: list[str] = []
-    monkeypatch.setattr(snapshot_files, "send", lambda store, path, data: sent.append(path))
+    monkeypatch.setattr(snapshot_files, "send", lambda store, path, data, needs: sent.append(path))
     files.write(offset(20, LONG_WAY - 1), 0, example())
     assert (len(sent), in_home(tmp_path)) == (1, [])
     files.write(offset(21, LONG_WAY), 0, example())

@@ -11,7 +11,7 @@ import numpy as np
 
 from dovetail.joins.caps import beyond
 from dovetail.joins.emitted import NONE
-from dovetail.joins.kind import Saved, Wanted
+from dovetail.joins.kind import Saved, Saves, Wanted
 from dovetail.joins.read_back import read_since
 from dovetail.joins.rows.gather import Rows, key_hashes
 from dovetail.joins.snapshot import Snapshot
@@ -29,6 +29,10 @@ def snapshot(config: JoinConfig, share: Share, state: JoinState, totals: Totals)
         right = state.right.held()
         matched = right.row[right.matched]
     return Snapshot(state.left.held(), matched, totals)
+
+
+def saves(config: JoinConfig, share: Share) -> Saves:
+    return Saves(left=True, right_matched=config.spec.keeps_right)
 
 
 def rebuild(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dovetail.joins.buffer import Buffer
 from dovetail.joins.emitted import NONE
-from dovetail.joins.kind import Saved, Wanted, nobody
+from dovetail.joins.kind import Saved, Saves, Wanted, nobody
 from dovetail.joins.read_back import read_last_rows, read_since
 from dovetail.joins.snapshot import Snapshot
 from dovetail.joins.state import JoinState, open_bound, retain_bound
@@ -21,6 +21,10 @@ from dovetail.model.share import SIDES, Share, Side
 
 def snapshot(config: JoinConfig, share: Share, state: JoinState, totals: Totals) -> Snapshot:
     return Snapshot(nobody() if share.dealt == SIDES else state.left.held(), NONE, totals)
+
+
+def saves(config: JoinConfig, share: Share) -> Saves:
+    return Saves(left=share.dealt != SIDES)
 
 
 def rebuild(

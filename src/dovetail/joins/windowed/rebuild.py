@@ -9,7 +9,7 @@ Their snapshots have the rows of both sides.
 from __future__ import annotations
 
 from dovetail.joins.emitted import NONE
-from dovetail.joins.kind import Saved, Wanted, buffers, nobody
+from dovetail.joins.kind import Saved, Saves, Wanted, buffers, nobody
 from dovetail.joins.read_back import read_since
 from dovetail.joins.snapshot import Snapshot
 from dovetail.joins.state import JoinState
@@ -23,6 +23,10 @@ def snapshot(config: JoinConfig, share: Share, state: JoinState, totals: Totals)
     if _log_has_all(config):
         return Snapshot(nobody(), NONE, totals)
     return Snapshot(state.left.held(), NONE, totals, state.right.held())
+
+
+def saves(config: JoinConfig, share: Share) -> Saves:
+    return Saves(left=not _log_has_all(config), right=not _log_has_all(config))
 
 
 def rebuild(
