@@ -240,6 +240,8 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "engine/asked_tasks.py": ("tasks",),
     "joins/rebuild_progress.py": ("replay",),
     "joins/snapshot.py": ("snapshot",),
+    "engine/copying.py": ("local_snapshot",),
+    "engine/home_snapshots.py": ("snapshot",),
     "engine/snapshot_files.py": ("snapshot", "local_snapshot"),
     "engine/step_log.py": ("record",),
     "engine/window_record.py": ("windows",),

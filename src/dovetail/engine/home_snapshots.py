@@ -21,7 +21,7 @@ PIECE = re.compile(r"((\d{12})-[0-9a-f]+\.\d+-of-\d+\.\d+\.piece)(\.twin)?")
 TWIN = ".twin"
 """Of a piece the home has two copies: many snapshots need it, and one damaged file must not cost them all."""
 PIECES_LOOKED_AT = 16
-"""Every so many steps pieces are looked for that no snapshot names any more."""
+"""Steps between two searches for pieces that no snapshot names any more."""
 
 
 class HomeSnapshots:

@@ -39,7 +39,7 @@ from dovetail.model.offset import JoinOffset
 from dovetail.model.share import HotKey, Share, Side
 
 MANY = 4
-"""A step that changes more than one in so many of the rows that are saved saves all of them."""
+"""If a step changes more than one in this many of the saved rows, it saves all of them."""
 UNUSABLE = (StateError, CorruptFile, UnknownVersion)
 """A snapshot that is missing, damaged or of another release: try that of an earlier step."""
 
@@ -66,7 +66,7 @@ class StateStore:
         live = self._live(offset)
         if live is None:
             return self._recovered(offset), True
-        if offset.hot_keys == self.share.hot:  # else rows were dealt again, and a snapshot begins anew
+        if offset.hot_keys == self.share.hot:  # else rows were dealt again, and a full snapshot is due
             self._since = offset
             for _, buffer in buffers(live.state):
                 buffer.keep_journal()

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dovetail.joins.journal import Journal
 from dovetail.kernels import ring as rings
 from dovetail.kernels.pick import NO_ROW, prefer, replace
 from dovetail.kernels.ring import BLOCK_ROWS, ENTRY, Ring

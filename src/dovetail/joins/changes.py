@@ -3,7 +3,7 @@
 Law: the rows of a buffer are those of `whole` over all changes since it was empty, in their order: a row that
 came and did not go, with the last that was said of it.
 
-A row enters a buffer once: its number is its own, and after rows were dealt out again a snapshot begins anew.
+A row enters a buffer once: its number is its own, and after rows were dealt out again a snapshot is a full one.
 So it does not matter in which order a row's coming and going are looked at, and changes of many steps are put
 together in one pass.
 """
@@ -16,7 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dovetail.joins.buffer import Held, Int64s, Journal
+from dovetail.joins.buffer import Held, Int64s
+from dovetail.joins.journal import Journal
 
 _NONE = np.empty(0, np.int64)
 

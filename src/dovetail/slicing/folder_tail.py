@@ -6,9 +6,8 @@ is written under a hidden name and renamed is found whole.
 A folder's modification time changes when a name appears in it. So a look costs one call for each folder,
 and only those that have changed are listed. The time is that of the kernel's clock, which ticks some
 hundred times per second: a name may appear after a listing and in the same tick. Therefore a folder counts
-as unchanged only if its time was well past when it was listed. On a filesystem that keeps no such times, or does not
-see changes that are made elsewhere, everything is listed again every few seconds.
-"""
+as unchanged only if its time was well past when it was listed. On a filesystem that keeps no such times, or
+does not see changes that are made elsewhere, everything is listed again every few seconds."""
 
 from __future__ import annotations
 
