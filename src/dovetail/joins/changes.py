@@ -3,10 +3,9 @@
 Law: the rows of a buffer are those of `whole` over all changes since it was empty, in their order: a row that
 came and did not go, with the last that was said of it.
 
-A row enters a buffer once: its number is its own, and after rows were dealt out again a snapshot is a full one.
-So it does not matter in which order a row's coming and going are looked at, and changes of many steps are put
-together in one pass.
-"""
+A row enters a buffer once: its number is its own, and after rows were dealt out again a snapshot is a full
+one. So it does not matter in which order a row's coming and going are looked at, and changes of many steps
+are put together in one pass."""
 
 from __future__ import annotations
 
