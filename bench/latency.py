@@ -50,6 +50,7 @@ def command() -> Command:
         "--sink", choices=("arrow", "rows", "parquet"), default="arrow", help="where rows go (default: arrow)"
     )
     add("--trigger", help='of the query with the sink, such as "200 milliseconds" (default: none)')
+    made.number("--tasks", None, "tasks of Dovetail's join; default: one per core")
     add("--own-session", action="store_true", help="dovetail.join in a session as `dovetail run` makes it")
     add("--driver-memory", default="4g", help="the JVM's heap, for both (default: 4g)")
     add("--plot", type=Path, help="draw latency over time into this file (.svg or .png)")
@@ -125,6 +126,7 @@ def run(
         trigger=args.trigger,
         how=case.how,
         applications=case.applications,
+        tasks=args.tasks,
         own_session=args.own_session and system == "dovetail",
     )
     said, peak_rss_bytes = run_child(order, f"{case.label}, {system}", "bench.latency_child")

@@ -58,6 +58,7 @@ class Order:
     own_session: bool = False
     progress_updates: int = 100_000
     state: State = "default"
+    tasks: int | None = None
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
@@ -78,6 +79,7 @@ class LiveRun:
                 traffic=self.staged.traffic,
                 format=self.staged.format,
                 how=order.how,
+                tasks=order.tasks,
             )
             for number in range(order.applications)
         ]

@@ -34,7 +34,7 @@ FROM left_rows AS l {join} right_rows AS r
      (r.eventtime BETWEEN
         l.eventtime - INTERVAL '{window} seconds' AND
         l.eventtime + INTERVAL '{window} seconds')
-  WITH (max_delay = INTERVAL '{delay} seconds');
+  WITH (max_delay = INTERVAL '{delay} seconds'{tasks});
 
 CREATE TABLE results AS
 SELECT key, eventtime, left_file, amount, label, eventtime_right, right_file, score, tag
@@ -54,6 +54,7 @@ def query(application: Application) -> str:
         join="INNER JOIN" if application.how == "inner" else "LEFT OUTER JOIN",
         window=f"{application.traffic.window_s:g}",
         delay=application.traffic.max_delay_s,
+        tasks=f", tasks = {application.tasks}" if application.tasks else "",
         out=application.work / "out",
     )
 

@@ -50,6 +50,7 @@ class Application:
     traffic: Traffic
     format: Format
     how: How
+    tasks: int | None = None
 
 
 def stream(spark: SparkSession, application: Application, side: Side) -> DataFrame:
@@ -70,6 +71,7 @@ def by_dovetail(spark: SparkSession, application: Application) -> DataFrame:
         max_delay=f"{application.traffic.max_delay_s} seconds",
         name=application.name,
         home=str(application.work / "home"),
+        tasks=application.tasks,
     )
 
 

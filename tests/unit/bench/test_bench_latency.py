@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -177,6 +178,7 @@ def test_phases_are_those_of_micro_batches_that_did_something() -> None:
 def test_the_query_compiles(how: str, tmp_path: Path) -> None:
     one = Application(tmp_path / "in", tmp_path / "work", "live", TRAFFICS[0], "parquet", how)  # type: ignore[arg-type]
     assert len(compile_pql(query(one)).joins) == 1
+    assert len(compile_pql(query(replace(one, tasks=16))).joins) == 1
 
 
 def outcome(system: str, p99: float, **check: int) -> dict[str, object]:
