@@ -1,16 +1,17 @@
 """The slicer's short way: Parquet files into the log without a detour through the JVM's rows.
 
 Most of a slicer's time goes into turning Parquet columns into Spark rows, these into Arrow columns, and
-sending them to Python. Where a stage only picks and renames columns of Parquet files, its tasks read the
-files with Arrow themselves. Spark still finds the files, numbers the micro-batches, schedules the tasks and
-runs them again when they fail. Segments, commits and hashes are the same as on the long way, so a stage may
-change from one to the other between two runs.
+sending them to Python. Where a stage only picks and renames columns of Parquet files, or computes what Arrow
+computes exactly as Spark does (`slicing/evaluation.py`), its tasks read the files with Arrow themselves.
+Spark still finds the files, numbers the micro-batches, schedules the tasks and runs them again when they
+fail. Segments, commits and hashes are the same as on the long way, so a stage may change from one to the
+other between two runs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -21,12 +22,14 @@ from dovetail.slicing.placement import HASH, TIME
 
 if TYPE_CHECKING:
     from dovetail.log.category import Category
+    from dovetail.slicing.evaluation import Evaluation
     from dovetail.slicing.sides import Written
 
 
 @dataclass(frozen=True)
 class DirectSlice:
-    """What the tasks need to know: which input column makes which column of the category."""
+    """What the tasks need to know: which input column makes which column of the category. With `computed`
+    the columns are those that it makes of the file's."""
 
     home: str
     category: str
@@ -34,6 +37,7 @@ class DirectSlice:
     keys: tuple[str, ...]  # of the category
     time: str  # of the file
     validity: Validity
+    computed: Evaluation | None = None
 
     def write(self, groups: Iterable[RowGroup]) -> Written:
         """Row groups as segments of the category, for `append_written` to name."""
@@ -48,6 +52,10 @@ class DirectSlice:
         from dovetail.slicing.write_rows import sliced_batch
 
         file, number, _ = group
+        if self.computed is not None:
+            read = read_row_group(file, number, list(self.computed.read_types))
+            made = computed_rows(read, self.computed)
+            return sliced_batch(made, self.columns, self.keys, self.time, schema)
         wanted = list(dict.fromkeys([*(source for _, source in self.columns), self.time]))
         return sliced_batch(read_row_group(file, number, wanted), self.columns, self.keys, self.time, schema)
 
@@ -75,6 +83,43 @@ def direct_slice(
     if not pa.types.is_timestamp(stored.field(projection[time]).type):
         return None
     return DirectSlice(category.home, category.name, columns, tuple(keys), projection[time], validity)
+
+
+def computed_slice(
+    stored: pa.Schema,
+    category: Category,
+    computed: Evaluation,
+    keys: Sequence[str],
+    time: str,
+    validity: Validity,
+) -> DirectSlice | None:
+    """The same where columns are computed, or rows left out, from files with this schema."""
+    given, made = as_read(stored), computed.schema
+    known = all(given.field(name).type.equals(kind) for name, kind in computed.read_types.items())
+    short = direct_slice(made, category, {name: name for name in made.names}, keys, time, validity)
+    if short is None or not computed.read_types or not known:
+        return None
+    kept = category.schema
+    exact = all(made.field(name).type.equals(kept.field(name).type) for name, _ in short.columns)
+    return replace(short, computed=computed) if exact else None
+
+
+def computed_rows(rows: pa.Table, computed: Evaluation) -> pa.Table:
+    """A file's columns as Spark reads them, and what is computed from them."""
+    from dovetail.slicing.write_rows import one_array
+
+    rows = rows.combine_chunks()
+    given = {name: one_array(rows, name, kind) for name, kind in computed.read_types.items()}
+    return pa.Table.from_batches([computed(pa.record_batch(given))])
+
+
+def as_read(stored: pa.Schema) -> pa.Schema:
+    """The columns of a file in the types that they have in Spark: times are microseconds, in UTC."""
+    return pa.schema([(field.name, _as_read(field.type)) for field in stored])
+
+
+def _as_read(kind: pa.DataType) -> pa.DataType:
+    return pa.timestamp("us", "UTC") if pa.types.is_timestamp(kind) else kind
 
 
 def parts(groups: Sequence[RowGroup], tasks: int) -> list[list[RowGroup]]:
