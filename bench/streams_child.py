@@ -38,12 +38,11 @@ class Order:
 
 @dataclass(frozen=True)
 class Intermediate:
-    """What the rows between joins took: bytes in the log, and seconds of the slicers that read them."""
+    """What the rows between joins took: bytes in the log, of all that it got."""
 
     rows: int
     bytes: int
     log_bytes: int
-    slicer_s: float
 
 
 @dataclass(frozen=True)

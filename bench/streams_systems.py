@@ -1,7 +1,6 @@
 """Dovetail and Spark as `bench streams` runs them: all streams joined, the result written to Parquet files.
 
-The queries' own durations say what Dovetail's intermediate rows cost. A join that feeds another join writes
-its rows to a category, and the next join's left slicer reads them and writes them once more.
+A join that feeds another one writes its rows, sliced, into the category of that one's left side.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ class Dovetail:
         elapsed_s, cpu_s = time.perf_counter() - began, tree_use(os.getpid()).cpu_s - used
         self._durations.wait()
         queries_s = {name: ms / 1000 for name, ms in self._durations.busy_ms.items()}
-        return Figures(elapsed_s, cpu_s, written(streams, out), _between(home, queries_s), queries_s)
+        return Figures(elapsed_s, cpu_s, written(streams, out), _between(home), queries_s)
 
 
 class _Durations(StreamingQueryListener):
@@ -88,24 +87,20 @@ class _Durations(StreamingQueryListener):
         self._running.discard(str(event.runId))
 
 
-def _between(home: str, queries_s: dict[str, float]) -> Intermediate:
-    """`<app>.<join>` is what a join feeds on to the next one, `<app>.<next join>.left` the same rows sliced
-    for it."""
+def _between(home: str) -> Intermediate:
+    """`<app>.<next join>.left` is what a join feeds on to the next one."""
     rows, sizes = Counter[str](), Counter[str]()
     for name in list_categories(home):
         category = Category.open(home, name)
         for commit in category.commits(category.first_commit(), category.next_commit()):
             rows[name] += commit.rows
             sizes[name] += commit.bytes
-    joined = [name for name in sizes if not name.endswith((".left", ".right"))]
-    first = min(joined)  # joins are named after their right streams, which come in alphabetical order
-    sliced = [name for name in sizes if name.endswith(".left") and name != f"{first}.left"]
-    return Intermediate(
-        sum(rows[name] for name in joined),
-        sum(sizes[name] for name in (*joined, *sliced)),
-        sizes.total(),
-        sum(queries_s[name.removeprefix(f"{_APPLICATION}.")] for name in sliced),
-    )
+    # The last join has the view's name, and the others those of their right streams, which come in
+    # alphabetical order: the first has the shortest name that goes on with one.
+    lefts = [name for name in sizes if name.endswith(".left")]
+    first = min(name for name in lefts if "_with_" in name)
+    fed = [name for name in lefts if name != first]
+    return Intermediate(sum(rows[name] for name in fed), sum(sizes[name] for name in fed), sizes.total())
 
 
 class Spark:

@@ -149,15 +149,33 @@ def test_what_is_computed_is_not_guessed(tmp_path: Path, capsys: pytest.CaptureF
     )
     open_store(home).replace(application_path("app"), encode(filtered))
     out = asked(capsys, "--join", "clicked", "--key", "1", "--home", home)
-    assert "what join sold makes of it is computed or filtered first: ask `--join sold`" in out
+    assert "what comes out is computed or filtered first: ask `--join sold`" in out
     computed = compile_pql(text.replace("l.x AS ad", "coalesce(l.x, r.x) AS ad"))
     open_store(home).replace(application_path("app"), encode(computed))
     out = asked(capsys, "--join", "clicked", "--key", "1", "--home", home)
-    assert "what comes out is computed from it: ask `--join sold`" in out
+    assert "what comes out is computed or filtered first: ask `--join sold`" in out
+
+
+BOTH = AS_LEFT + "CREATE TABLE pairs AS SELECT * FROM clicked STORAGE NOOP;"
+"""The lower join has two readers, and so a category of its own."""
+
+
+def test_through_a_category_that_two_stages_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = INPUTS.format(items=PLAIN) + BOTH
+    home = started(tmp_path, text)
+    out = asked(capsys, "--join", "clicked", "--key", "1", "--home", home)
+    assert "table pairs takes it" in out
+    assert "in join sold, left row" in out
+    filtered = text.replace("FROM clicked AS p LEFT", "FROM some AS p LEFT").replace(
+        "CREATE VIEW sold", "CREATE VIEW some AS SELECT * FROM clicked WHERE ad > 5;\nCREATE VIEW sold"
+    )
+    keep_plan(home, compile_pql(filtered))
+    out = asked(capsys, "--join", "clicked", "--key", "1", "--home", home)
+    assert "what join sold makes of it is computed or filtered first: ask `--join sold`" in out
 
 
 def test_rows_are_found_by_their_values(tmp_path: Path) -> None:
-    home = started(tmp_path, INPUTS.format(items=PLAIN) + AS_LEFT)
+    home = started(tmp_path, INPUTS.format(items=PLAIN) + BOTH)
     category = Category.open(home, "app.clicked")
     assert len(find_rows(category, {"ad": 10})) == 2
     assert len(find_rows(category, {"ad": 10, "click": 101})) == 1

@@ -33,11 +33,17 @@ def must_wait(unread: Sequence[int], most_rows: int) -> bool:
 def unread_rows(home: str, feed: Feed) -> int:
     """Rows that one reader has not taken: not sliced yet, or sliced and not joined."""
     try:
-        output, side = Category.open(home, feed.output), Category.open(home, feed.side_category)
+        side = Category.open(home, feed.side_category)
+        return _not_sliced(home, feed) + _rows_from(side, _taken(home, feed, side))
     except CategoryNotFound:
         return 0  # it has not begun
-    sliced = output.readers().get(feed.slicer, output.first_commit())
-    return _rows_from(output, sliced) + _rows_from(side, _taken(home, feed, side))
+
+
+def _not_sliced(home: str, feed: Feed) -> int:
+    if feed.output is None or feed.slicer is None:
+        return 0
+    output = Category.open(home, feed.output)
+    return _rows_from(output, output.readers().get(feed.slicer, output.first_commit()))
 
 
 def _taken(home: str, feed: Feed, side: Category) -> int:

@@ -26,11 +26,11 @@ class OutputColumn:
 
 @dataclass(frozen=True)
 class Feed:
-    """A join that reads another's output: the category between them, who slices it, into which side of which
-    join, and whether that join paces its streams."""
+    """A join that reads another's output: the category between them and who slices it (None: the other join
+    writes this one's side itself), into which side of which join, and whether that join paces its streams."""
 
-    output: str
-    slicer: str
+    output: str | None
+    slicer: str | None
     side_category: str
     side: Side
     state_path: str

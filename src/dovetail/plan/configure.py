@@ -43,26 +43,27 @@ def join_config(
 
 
 def _feeds(plan: Plan, stage: JoinStage) -> Iterator[Feed]:
-    """The joins that read a join's output, each behind a slicer of its own."""
+    """The joins that read a join's output: as it is sliced by the join itself, or behind a slicer."""
     output = stage.output
     if not isinstance(output, CategoryOutput):
         return
+    yield from _feeds_of(plan, None, None, output.category)
     for slicer in plan.slicers:
         reads = {table.source.category for table in slicer.inputs if isinstance(table.source, ScribeSource)}
         if output.category not in reads or not isinstance(slicer.output, CategoryOutput):
             continue
-        for join in plan.joins:
-            sides: list[tuple[Side, str]] = [("left", join.left), ("right", join.right)]
-            for side, category in sides:
-                if category == slicer.output.category:
-                    yield Feed(
-                        output.category,
-                        f"{plan.application}.{slicer.name}",
-                        category,
-                        side,
-                        state_path(plan.application, join.name),
-                        join.settings.pacing is not None,
-                    )
+        producer = f"{plan.application}.{slicer.name}"
+        yield from _feeds_of(plan, output.category, producer, slicer.output.category)
+
+
+def _feeds_of(plan: Plan, output: str | None, slicer: str | None, sliced: str) -> Iterator[Feed]:
+    """For each join that has a category as one of its sides."""
+    for join in plan.joins:
+        sides: list[tuple[Side, str]] = [("left", join.left), ("right", join.right)]
+        state, paced = state_path(plan.application, join.name), join.settings.pacing is not None
+        for side, category in sides:
+            if category == sliced:
+                yield Feed(output, slicer, category, side, state, paced)
 
 
 def window_config(

@@ -191,32 +191,42 @@ def _upstream(plan: Plan, stage: JoinStage, side: Side, found: dict[str, JoinDel
     return worst(*known) if known else None
 
 
-def _time_of(plan: Plan, slicer: SlicerStage, join: JoinStage) -> Side | None:
+def _time_of(plan: Plan, slicer: SlicerStage | None, join: JoinStage) -> Side | None:
     """The side of the lower join whose own time the upper one takes, where plain columns show it."""
-    taken, made = plain_projection(slicer), plain_projection(join)
+    taken, made = plain_projection(slicer) if slicer else {"_time": "_time"}, plain_projection(join)
     name = (made or {}).get((taken or {}).get("_time", ""))
     column = next((c for c in join.columns if c.name == name), None)
     for side in SIDES:
         if column is not None and column.side == side:
-            sliced = [plain_projection(below) for below in _slicers(plan, join, side)]
+            sliced = [plain_projection(below) for below in _writers(plan, join, side)]
             if sliced and all(one and one["_time"] == one.get(column.source) for one in sliced):
                 return side
     return None
 
 
-def _slicers(plan: Plan, stage: JoinStage, side: Side) -> list[SlicerStage]:
+def _writers(plan: Plan, stage: JoinStage, side: Side) -> list[SlicerStage | JoinStage]:
+    """The stages that slice a side of a join."""
     category = stage.left if side == "left" else stage.right
-    return [slicer for slicer in plan.slicers if written_category(slicer) == category]
+    writers: list[SlicerStage | JoinStage] = [*plan.slicers, *plan.joins]
+    return [writer for writer in writers if written_category(writer) == category]
 
 
-def _joins_below(plan: Plan, stage: JoinStage, side: Side) -> Iterator[tuple[SlicerStage, JoinStage]]:
-    for slicer in _slicers(plan, stage, side):
-        for table in slicer.inputs:
+def _joins_below(plan: Plan, stage: JoinStage, side: Side) -> Iterator[tuple[SlicerStage | None, JoinStage]]:
+    """The joins that feed a side, each with the slicer between; None: the join slices its rows itself."""
+    for writer in _writers(plan, stage, side):
+        if isinstance(writer, JoinStage):
+            yield None, writer
+            continue
+        for table in writer.inputs:
             for join in plan.joins:
                 if isinstance(table.source, ScribeSource) and written_category(join) == table.source.category:
-                    yield slicer, join
+                    yield writer, join
 
 
 def _feeds(plan: Plan, stage: JoinStage, side: Side) -> list[str]:
     """The input tables and joins whose rows a side takes."""
-    return [table.name for slicer in _slicers(plan, stage, side) for table in slicer.inputs]
+    return [
+        name
+        for writer in _writers(plan, stage, side)
+        for name in ([writer.name] if isinstance(writer, JoinStage) else [t.name for t in writer.inputs])
+    ]

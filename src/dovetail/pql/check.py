@@ -15,6 +15,7 @@ from dovetail.errors import DovetailError
 from dovetail.plan.build import build
 from dovetail.plan.delays import late_warnings
 from dovetail.plan.dialect import deep_trees
+from dovetail.plan.fuse_chains import fuse_chains
 from dovetail.plan.physical import Plan
 from dovetail.plan.problems import ProblemsFound
 from dovetail.plan.rules import RULES
@@ -87,7 +88,7 @@ def _check(text: str, name: str, source_schemas: SourceSchemas | None) -> Report
     plan = None
     if not errors or any(isinstance(statement, CreateTable) for statement in program):
         try:
-            plan = build(program)
+            plan = fuse_chains(build(program))
         except ProblemsFound as found:
             errors.extend(found.errors)
     errors = sorted({str(error): error for error in errors}.values(), key=_place)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from dovetail.plan.build import build, unread_warnings
 from dovetail.plan.consumers import unread
 from dovetail.plan.dialect import deep_trees
+from dovetail.plan.fuse_chains import fuse_chains
 from dovetail.plan.physical import Plan
 from dovetail.plan.rules import RULES, Rule
 from dovetail.plan.rules.split_joins import split_joins
@@ -35,8 +36,13 @@ def plans_of(steps: Steps) -> list[Plan]:
     """The plan of a traced program, then the plans that earlier releases made of it. An application that was
     started with one of these keeps it (`plan/claim.py`)."""
     with deep_trees():
-        found = [build(program) for rule, program in steps if rule in ("share_sides", "split_joins")]
-    return found[::-1] if found[0] != found[1] else found[:1]
+        built = [build(program) for rule, program in steps if rule in ("share_sides", "split_joins")]
+    shared, apart = built[1], built[0]
+    found: list[Plan] = []
+    for plan in (fuse_chains(shared), shared, apart):
+        if plan not in found:
+            found.append(plan)
+    return found
 
 
 def trace(

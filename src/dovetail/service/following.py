@@ -69,11 +69,12 @@ class Trail:
     home: str
 
     def readers(self, category: str) -> list[Stage]:
-        """The stages that read a category as an input."""
+        """The stages that read a category."""
         return [
             stage
             for stage in self.plan.stages
             if (isinstance(stage, WindowStage) and stage.rows == category)
+            or (isinstance(stage, JoinStage) and category in (stage.left, stage.right))
             or any(table.source == ScribeSource(category) for table in getattr(stage, "inputs", ()))
         ]
 
@@ -103,14 +104,15 @@ def times_from(plan: Plan, stage: JoinStage, home: str) -> dict[str, str]:
 
 
 def _origins(plan: Plan, side: str) -> list[str]:
-    """The categories that a join's side is made of."""
-    return sorted(
-        table.source.category
-        for stage in plan.slicers
+    """The categories that a join's side is made of, and the joins that write it themselves."""
+    writers = [
+        stage
+        for stage in plan.stages
         if isinstance(stage.output, CategoryOutput) and stage.output.category == side
-        for table in stage.inputs
-        if isinstance(table.source, ScribeSource)
-    )
+    ]
+    joins = [f"{plan.application}.{stage.name}" for stage in writers if isinstance(stage, JoinStage)]
+    sources = [table.source for stage in writers for table in getattr(stage, "inputs", ())]
+    return sorted([*joins, *(one.category for one in sources if isinstance(one, ScribeSource))])
 
 
 def follow(trail: Trail, stage: JoinStage, fate: Any, right: int | None = None) -> tuple[Chapter, ...]:
@@ -123,7 +125,9 @@ def follow(trail: Trail, stage: JoinStage, fate: Any, right: int | None = None) 
         return ()
     names = _renaming(stage)
     if names is None:
-        return (Chapter(f"what comes out is computed from it: {_ask_there(trail, output.category)}"),)
+        return (
+            Chapter(f"what comes out is computed or filtered first: {_ask_there(trail, output.category)}"),
+        )
     sources = {column.name: column for column in stage.columns}
     rows: dict[int, None] = {}
     for partner in emitted:
@@ -234,6 +238,15 @@ def _(stage: SlicerStage, trail: Trail, category: str, row: int) -> Iterator[Cha
 
 
 @read_by.register
+def _(stage: JoinStage, trail: Trail, category: str, row: int) -> Iterator[Chapter]:
+    """Of a category that the join before has sliced for it."""
+    if category == stage.left:
+        yield _as_left(trail, stage, row)
+    if category == stage.right:
+        yield _as_right(trail, stage, row)
+
+
+@read_by.register
 def _(stage: WindowStage, trail: Trail, category: str, row: int) -> Iterator[Chapter]:
     """Into which window of an aggregate it went, or why into none."""
     (read,) = _rows_of(Category.open(trail.home, category), [row])
@@ -312,9 +325,9 @@ def _partners(fate: Any) -> list[KeyRow]:
 
 
 def _ask_there(trail: Trail, category: str) -> str:
-    sides = {
-        stage.output.category for stage in trail.readers(category) if isinstance(stage.output, CategoryOutput)
-    }
+    slicers = [stage for stage in trail.readers(category) if isinstance(stage, SlicerStage)]
+    sides = {stage.output.category for stage in slicers if isinstance(stage.output, CategoryOutput)}
+    sides.add(category)
     joins = [join.name for join in trail.plan.joins if {join.left, join.right} & sides]
     return " or ".join(f"ask `--join {name}`" for name in joins) or "it goes to a table"
 

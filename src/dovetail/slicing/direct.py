@@ -1,16 +1,17 @@
 """The slicer's short way: Parquet files into the log without a detour through the JVM's rows.
 
 Most of a slicer's time goes into turning Parquet columns into Spark rows, these into Arrow columns, and
-sending them to Python. Where a stage only picks and renames columns of Parquet files, its tasks read the
-files with Arrow themselves. Spark still finds the files, numbers the micro-batches, schedules the tasks and
-runs them again when they fail. Segments, commits and hashes are the same as on the long way, so a stage may
-change from one to the other between two runs.
+sending them to Python. Where a stage only picks and renames columns of Parquet files, or computes what Arrow
+computes exactly as Spark does (`slicing/evaluation.py`), its tasks read the files with Arrow themselves.
+Spark still finds the files, numbers the micro-batches, schedules the tasks and runs them again when they
+fail. Segments, commits and hashes are the same as on the long way, so a stage may change from one to the
+other between two runs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -22,12 +23,14 @@ from dovetail.slicing.placement import HASH, TIME
 
 if TYPE_CHECKING:
     from dovetail.log.category import Category
+    from dovetail.slicing.evaluation import Evaluation
     from dovetail.slicing.sides import Written
 
 
 @dataclass(frozen=True)
 class DirectSlice:
-    """What the tasks need to know: which input column makes which column of the category."""
+    """What the tasks need to know: which input column makes which column of the category. With `computed`
+    the columns are those that it makes of the file's."""
 
     home: str
     category: str
@@ -35,10 +38,12 @@ class DirectSlice:
     keys: tuple[str, ...]  # of the category
     time: str  # of the file
     validity: Validity
+    computed: Evaluation | None = None
 
     def write(self, groups: Iterable[RowGroup]) -> Written:
         """Row groups as segments of the category, for `append_written` to name."""
-        wanted = list(dict.fromkeys([*(source for _, source in self.columns), self.time]))
+        plain = [*(source for _, source in self.columns), self.time]
+        wanted = list(dict.fromkeys(plain if self.computed is None else self.computed.read_types))
         return self.write_tables(read_row_group(file, number, wanted) for file, number, _ in groups)
 
     def write_tables(self, tables: Iterable[pa.Table]) -> Written:
@@ -49,23 +54,30 @@ class DirectSlice:
 
         category = Category.open(self.home, self.category)
         schema = category.schema
-        batches = (sliced_batch(rows, self.columns, self.keys, self.time, schema) for rows in tables)
+        made = tables if self.computed is None else (computed_rows(rows, self.computed) for rows in tables)
+        batches = (sliced_batch(rows, self.columns, self.keys, self.time, schema) for rows in made)
         return write_side(category, batches, self.validity)
 
     def require(self, stored: pa.Schema, file: str) -> None:
         """That files with this schema, that of `file`, can be sliced so."""
-        from dovetail.log.category import Category
-
-        schema = Category.open(self.home, self.category).schema
-        for name, column in self.columns:
-            read, kept = stored.field(column).type, schema.field(name).type
+        for name, kept in self._needed():
+            read = stored.field(name).type
             if not _fits(read, kept):
                 raise InputError(
-                    f"the file has another type for column {column}: {read}",
+                    f"the file has another type for column {name}: {read}",
                     where=file,
                     expected=str(kept),
                     hint="rewrite it with the type that was declared, or keep it in another directory",
                 )
+
+    def _needed(self) -> list[tuple[str, pa.DataType]]:
+        """The columns of a file that are read, and the types that they must fit."""
+        from dovetail.log.category import Category
+
+        if self.computed is not None:
+            return list(self.computed.read_types.items())
+        schema = Category.open(self.home, self.category).schema
+        return [(source, schema.field(name).type) for name, source in self.columns]
 
 
 def direct_slice(
@@ -103,6 +115,43 @@ def _fits(read: pa.DataType, kept: pa.DataType) -> bool:
         return bool(read.bit_width <= kept.bit_width)
     both_signed = pa.types.is_signed_integer(read) and pa.types.is_signed_integer(kept)
     return bool(both_signed and read.bit_width <= kept.bit_width)
+
+
+def computed_slice(
+    stored: pa.Schema,
+    category: Category,
+    computed: Evaluation,
+    keys: Sequence[str],
+    time: str,
+    validity: Validity,
+) -> DirectSlice | None:
+    """The same where columns are computed, or rows left out, from files with this schema."""
+    given, made = as_read(stored), computed.schema
+    known = all(given.field(name).type.equals(kind) for name, kind in computed.read_types.items())
+    short = direct_slice(made, category, {name: name for name in made.names}, keys, time, validity)
+    if short is None or not computed.read_types or not known:
+        return None
+    kept = category.schema
+    exact = all(made.field(name).type.equals(kept.field(name).type) for name, _ in short.columns)
+    return replace(short, computed=computed) if exact else None
+
+
+def computed_rows(rows: pa.Table, computed: Evaluation) -> pa.Table:
+    """A file's columns as Spark reads them, and what is computed from them."""
+    from dovetail.slicing.write_rows import one_array
+
+    rows = rows.combine_chunks()
+    given = {name: one_array(rows, name, kind) for name, kind in computed.read_types.items()}
+    return pa.Table.from_batches([computed(pa.record_batch(given))])
+
+
+def as_read(stored: pa.Schema) -> pa.Schema:
+    """The columns of a file in the types that they have in Spark: times are microseconds, in UTC."""
+    return pa.schema([(field.name, _as_read(field.type)) for field in stored])
+
+
+def _as_read(kind: pa.DataType) -> pa.DataType:
+    return pa.timestamp("us", "UTC") if pa.types.is_timestamp(kind) else kind
 
 
 def parts(groups: Sequence[RowGroup], tasks: int) -> list[list[RowGroup]]:

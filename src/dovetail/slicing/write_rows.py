@@ -55,8 +55,8 @@ def sliced_batch(
 ) -> pa.RecordBatch:
     """A slicer's columns from a file's: `_hash` and `_time` computed here, the others taken over."""
     rows = rows.combine_chunks()
-    taken = {name: _one(rows, source, schema.field(name).type) for name, source in columns}
-    moments = _one(rows, time, pa.timestamp("us", "UTC"))
+    taken = {name: one_array(rows, source, schema.field(name).type) for name, source in columns}
+    moments = one_array(rows, time, pa.timestamp("us", "UTC"))
     key_columns = [taken[key] for key in keys]
     times = pc.fill_null(moments.cast(pa.int64()), NO_TIME)
     for key in key_columns:
@@ -67,7 +67,7 @@ def sliced_batch(
     return pa.record_batch([made[name] for name in schema.names], schema=schema)
 
 
-def _one(rows: pa.Table, column: str, kind: pa.DataType) -> pa.Array:
+def one_array(rows: pa.Table, column: str, kind: pa.DataType) -> pa.Array:
     """A column as one array of a type. Finer times are cut to microseconds, times without a zone are UTC."""
     values = rows.column(column)
     array = values.chunk(0) if values.num_chunks else pa.array([], values.type)

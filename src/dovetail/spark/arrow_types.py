@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
-from pyspark.sql.types import StructType
+from pyspark.sql.types import DataType, StructType
 
 from dovetail.errors import InputError
 
@@ -13,6 +13,14 @@ def arrow_schema(schema: StructType) -> pa.Schema:
     """The Arrow schema that Spark speaks for these columns, with times in UTC."""
     plain: pa.Schema = to_arrow_schema(schema, timezone="UTC")
     return pa.schema([pa.field(field.name, field.type, field.nullable) for field in plain])
+
+
+def arrow_type(ddl: str) -> pa.DataType | None:
+    """The Arrow type of a column that is declared so; None if it is none that Spark knows."""
+    try:
+        return arrow_schema(StructType().add("declared", DataType.fromDDL(ddl))).field(0).type
+    except Exception:  # PySpark raises several kinds
+        return None
 
 
 def spark_schema(schema: pa.Schema, place: str) -> StructType:

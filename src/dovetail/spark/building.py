@@ -57,6 +57,7 @@ class BuiltStage:
     after: tuple[str, ...]
     stage: Stage
     join: JoinConfig | None = None
+    joined: StructType | None = None  # of a join: the columns that its source yields
     rejects: dict[str, DataFrame] | None = None
     validity: Validity | None = None  # of rows with a time: which event times are believed
     upstream: JoinStage | None = None  # of a DataFrame's rows: the join that their time comes from
@@ -224,7 +225,7 @@ class Builder:
             for writer in writers
             for name in (writer.after if self.overlaps and writer.resident else (writer.name,))
         )
-        return BuiltStage(stage.name, rows, stage.output, after, stage, join=config)
+        return BuiltStage(stage.name, rows, stage.output, after, stage, join=config, joined=schema)
 
     def _windows(self, stage: WindowStage) -> BuiltStage:
         config = window_config(

@@ -7,13 +7,16 @@ again (a retried task, a restarted driver) is the same step.
 Spark starts a process for the driver's part, and the first step waits for what that process imports. So what
 planning needs is imported with this module, while the slicers still work; the kernels, which it does not
 need, only where a task runs.
+
+Where a task can write its rows to their place itself (`slicing/step_outputs.py`), the source's rows are
+short texts that say what was written, and the driver lets that exist.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
@@ -30,16 +33,29 @@ from dovetail.spark.hang_up import QuietReader
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from dovetail.slicing.step_outputs import StepOutput
+
 NAME = "dovetail_join"
+WRITTEN = "written"
+"""The one column of a source whose tasks write their rows themselves."""
+
+
+class Writing(NamedTuple):
+    """How tasks write their rows: the columns of the joined rows, and what becomes of them."""
+
+    joined: pa.Schema
+    output: StepOutput
 
 
 class JoinSource(DataSource):
+    writing: ClassVar[Writing | None] = None
+
     @classmethod
     def name(cls) -> str:
         return NAME
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        return JoinReader(JoinConfig.from_json(self.options["config"]), schema)
+        return JoinReader(JoinConfig.from_json(self.options["config"]), schema, self.writing)
 
 
 @dataclass
@@ -50,9 +66,10 @@ class BucketGroup(InputPartition):
 
 
 class JoinReader(QuietReader, SupportsTriggerAvailableNow):
-    def __init__(self, config: JoinConfig, schema: StructType) -> None:
+    def __init__(self, config: JoinConfig, schema: StructType, writing: Writing | None = None) -> None:
         self.config = config
         self.schema = schema
+        self.writing = writing
         self._planner = JoinPlanner(config)
         self._ends = False
         self._until: tuple[int, int] | None = None
@@ -117,9 +134,16 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
 
     @packs_errors
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
         from dovetail.engine.join_step import run_step
         from dovetail.spark.arrow_types import arrow_schema
 
         assert isinstance(partition, BucketGroup)
         start, end = JoinOffset.from_json(partition.start), JoinOffset.from_json(partition.end)
-        yield from run_step(self.config, partition.task, start, end, arrow_schema(self.schema))
+        schema = self.writing.joined if self.writing else arrow_schema(self.schema)
+        rows = run_step(self.config, partition.task, start, end, schema)
+        if self.writing is None:
+            yield from rows
+        elif (said := self.writing.output.write(rows)) is not None:
+            yield pa.record_batch({WRITTEN: [said]})

@@ -19,6 +19,7 @@ from dovetail.joins.rebuild_progress import Rebuilding, rebuilding
 from dovetail.log.category import Category, list_categories
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import NEVER, JoinOffset
+from dovetail.plan.build import written_category
 from dovetail.plan.physical import SlicerStage, rejects_category, vanished_category
 from dovetail.spark.building import BuiltStage
 from dovetail.spark.runner import Run
@@ -131,7 +132,10 @@ def _slicer(run: Run, category: str) -> SlicerStage | None:
 
 def _table_of(run: Run, category: str) -> str:
     slicer = _slicer(run, category)
-    return " + ".join(table.name for table in slicer.inputs) if slicer else category
+    if slicer:
+        return " + ".join(table.name for table in slicer.inputs)
+    joins = [stage for stage in run.plan.joins if written_category(stage) == category]
+    return joins[0].name if joins else category
 
 
 def _kept_aside(run: Run, category: str, named: Callable[[str, str], str]) -> int:

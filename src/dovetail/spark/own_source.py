@@ -9,13 +9,15 @@ own name.
 from __future__ import annotations
 
 import uuid
+from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource
 
 
-def own_source(spark: SparkSession, kind: type[DataSource]) -> str:
-    """Register a source for one query; returns the name to read it by."""
+def own_source(spark: SparkSession, kind: type[DataSource], **given: Any) -> str:
+    """Register a source for one query, with what its class is given; returns the name to read it by."""
     name = f"{kind.name()}_{uuid.uuid4().hex}"
-    spark.dataSource.register(type(kind.__name__, (kind,), {"name": classmethod(lambda cls: name)}))
+    members = {"name": classmethod(lambda cls: name), **given}
+    spark.dataSource.register(type(kind.__name__, (kind,), members))
     return name

@@ -32,6 +32,7 @@ from dovetail.spark.failures import INTERRUPTED, TaskError, failure_of, interrup
 from dovetail.spark.hang_up import hung_up
 from dovetail.spark.s3 import spark_uri
 from dovetail.spark.slicer import make_category
+from dovetail.spark.step_writing import appending, naming, rows_counted, rows_into_files, rows_into_log
 
 Mode = Literal["stream", "available-now", "drain"]
 POLL, AT_ONCE = "200 milliseconds", "0 seconds"
@@ -98,11 +99,19 @@ def _writer(
             keep(category, keep_us, keep_bytes)
             placement = Placement(HASH if shard else None, _first_timestamp(rows))
         case FileSink(format=form, path=path):
+            written = rows_into_files(built, form, path)
+            if written is not None:
+                return written.writeStream.foreachBatch(_reporting(naming(path), built.name, failures))
             return rows.writeStream.format(form).option("path", spark_uri(path))
         case ConsoleSink():
             return rows.writeStream.format("console").option("truncate", "false")
         case NoopSink():
-            return rows.writeStream.format("noop")
+            counted = rows_counted(built)
+            return (rows if counted is None else counted).writeStream.format("noop")
+    written = rows_into_log(built, category, placement) if built.join is not None else None
+    if written is not None:
+        append = appending(built, category, producer, checkpoint)
+        return written.writeStream.foreachBatch(_reporting(append, built.name, failures))
     append = appender(built, category, producer, placement, checkpoint)
     if (aggregation := built.aggregation) is not None:
         append = _aggregating(append, aggregation, getattr(built.output, "shard", None))

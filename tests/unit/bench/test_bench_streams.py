@@ -62,11 +62,11 @@ def test_the_query_is_a_chain(count: int, tmp_path: Path) -> None:
 
 
 def test_figures() -> None:
-    ours = Figures(2.0, 3.0, WANTED, Intermediate(10, 40, 100, 0.1))
+    ours = Figures(2.0, 3.0, WANTED, Intermediate(10, 40, 100))
     joined = Joined(3, 600, WANTED, {"dovetail": [ours], "spark": [Figures(8.0, 9.0, WANTED)]})
     assert joined.equal
     assert joined.ratio == 4
-    assert joined.between == (0.1, 0.4)
+    assert joined.between == 0.4
     assert joined.to_json()["dovetail_rows_per_s"] == [300]
     assert table([joined]).row_count == 2
     alone = Joined(3, 600, WANTED, {"spark": [Figures(8.0, 9.0, OTHER)]})

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from dovetail.model.share import Side
 from dovetail.model.theta import Operand
-from dovetail.plan.physical import JoinStage, Plan
+from dovetail.plan.physical import JoinStage, Plan, SlicerStage
 
 _OPERAND = re.compile(r"(.+) AS `(_on_\d+)`", re.DOTALL)
 
@@ -18,7 +18,8 @@ _OPERAND = re.compile(r"(.+) AS `(_on_\d+)`", re.DOTALL)
 def operand_words(plan: Plan, stage: JoinStage) -> dict[Operand, str]:
     """As they are written, without the quotes of names."""
     found = {}
-    for slicer in plan.slicers:
+    writers: list[SlicerStage | JoinStage] = [*plan.slicers, *plan.joins]
+    for slicer in writers:
         category = getattr(slicer.output, "category", None)
         if category not in (stage.left, stage.right):
             continue
