@@ -10,23 +10,19 @@ import os
 from collections.abc import Callable, Sequence
 from functools import partial
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from dovetail.log.category import Category
 from dovetail.log.homes.filesystem import shown
-from dovetail.plan.evaluate import evaluation_of
-from dovetail.plan.physical import CategoryOutput, FilesSource, InputTable, SlicerStage, vanished_category
-from dovetail.plan.projection import plain_projection
-from dovetail.slicing.direct import DirectSlice, as_read, computed_slice, direct_slice
+from dovetail.plan.physical import FilesSource, InputTable, SlicerStage, vanished_category
 from dovetail.slicing.input_files import input_files, is_local, is_on_s3, plain_place
 from dovetail.slicing.parquet_files import check_files, parquet_schema
 from dovetail.slicing.placement import Placement
-from dovetail.spark.arrow_types import arrow_type
 from dovetail.spark.batch_files import files_of_batch, last_planned
 from dovetail.spark.batch_promises import PromiseOf, promises_of
 from dovetail.spark.building import BuiltStage
 from dovetail.spark.checkpoints import Checkpoint
+from dovetail.spark.short_way import is_ansi, short_way
 from dovetail.spark.slicer import write_batch, write_files
 
 Append = Callable[[DataFrame, int], None]
@@ -98,8 +94,11 @@ def _parquet(
     if not is_local(source.path):
         return None  # Spark reads it, and reports what is wrong with a file
     names = [column.name for column in stage.inputs[0].columns]
-    ansi = str(built.rows.sparkSession.conf.get("spark.sql.ansi.enabled")).lower() == "true"
-    short = _short_way(stage, source, category, placement, ansi)
+    short = None
+    if placement.validity is not None:
+        stored = parquet_schema(input_files(source.path, source.format)[0])
+        ansi = is_ansi(built.rows.sparkSession)
+        short = short_way(stage, stored, category, placement.validity, ansi=ansi)
     first = None
 
     def write(rows: DataFrame, batch: int, files: list[str]) -> list[str]:
@@ -114,32 +113,6 @@ def _parquet(
         return write_files(rows.sparkSession.sparkContext, there, short)
 
     return write
-
-
-def _short_way(
-    stage: SlicerStage, source: FilesSource, category: Category, placement: Placement, ansi: bool
-) -> DirectSlice | None:
-    projection, output, validity = plain_projection(stage), stage.output, placement.validity
-    if validity is None or not isinstance(output, CategoryOutput) or not output.time:
-        return None
-    stored = parquet_schema(input_files(source.path, source.format)[0])
-    if projection is None:
-        computed = evaluation_of(stage, _as_declared(stored, stage.inputs[0]), ansi=ansi)
-        sliced = output.keys, output.time, validity
-        return None if computed is None else computed_slice(stored, category, computed, *sliced)
-    return direct_slice(stored, category, projection, output.keys, output.time, validity)
-
-
-def _as_declared(stored: pa.Schema, table: InputTable) -> pa.Schema:
-    """The columns of a table that its files have in the declared type, or without one. Of the others Spark
-    makes something else when it reads them."""
-    declared = {column.name: column.type for column in table.columns}
-    found = [field for field in as_read(stored) if field.name in declared]
-    return pa.schema([field for field in found if _is_declared(field.type, declared[field.name])])
-
-
-def _is_declared(kind: pa.DataType, declared: str | None) -> bool:
-    return declared is None or arrow_type(declared) == kind
 
 
 def _file_tables(built: BuiltStage) -> list[InputTable]:

@@ -43,6 +43,7 @@ from dovetail.spark.inputs import read_input, read_rejects
 from dovetail.spark.join_source import JoinSource
 from dovetail.spark.own_source import own_source
 from dovetail.spark.residence import Residence, may_reside, read_by, require_fresh, residence
+from dovetail.spark.short_way import is_ansi
 from dovetail.spark.slicer import common_type, make_category, require_time, sliced
 from dovetail.spark.window_source import WindowSource
 
@@ -290,7 +291,8 @@ class Builder:
         assert side.validity is not None
         application = self.plan.application
         if self._resides and side.upstream is None:
-            side.resident = residence(stage, side.read, side.validity, self.home, application)
+            ansi = is_ansi(self.spark)
+            side.resident = residence(stage, side.read, side.validity, self.home, application, ansi=ansi)
         checkpoint = Checkpoint(self.home, application, stage.name)
         require_fresh(side.resident, checkpoint, self.home, output.category)
 

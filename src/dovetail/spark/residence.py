@@ -1,8 +1,8 @@
 """Which slicers live in the process of the run (`slicing/resident.py`), and which are queries of Spark.
 
-Resident are those that only pick and rename columns: of Parquet files on a path of this machine, or of a
-category. They are where Spark runs on this machine too; on a cluster a query of Spark spreads the work over
-its executors. DOVETAIL_SLICING decides otherwise: `spark` or `resident`.
+Resident are those that pick, rename or simply compute columns (`short_way.py`): of Parquet files on a path
+of this machine, or of a category. They are where Spark runs on this machine too; on a cluster a query of
+Spark spreads the work over its executors. DOVETAIL_SLICING decides otherwise: `spark` or `resident`.
 
 A stage may become resident between two runs. How far the query of Spark had come is in its checkpoint,
 which the resident slicer reads once. From then on it stays resident: Spark's checkpoint no longer says what
@@ -32,7 +32,6 @@ from dovetail.plan.physical import (
     SlicerStage,
     vanished_category,
 )
-from dovetail.plan.projection import plain_projection
 from dovetail.plan.stage_promises import after_commits, promised_columns
 from dovetail.slicing.category_intake import CategoryIntake
 from dovetail.slicing.covered_files import Slicer
@@ -46,6 +45,7 @@ from dovetail.spark.batch_files import files_done, files_of_batch, last_done, of
 from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.file_frames import FilesRead, files_read
 from dovetail.spark.session import is_cluster
+from dovetail.spark.short_way import short_way
 
 VARIABLE = "DOVETAIL_SLICING"
 _UNDERSTOOD = {"maxfilespertrigger", "maxbytespertrigger", "maxfileage"}
@@ -100,11 +100,18 @@ class Residence:
             category,
             self.slicer,
             self.slice,
-            tuple(dict.fromkeys(self.files.columns.values())),
+            self._names(),
             vanished_category(self.slicer.application, table),
             before=lambda: _files_read(checkpoint, category, self.slicer.producer),
             max_files=min(BATCH_FILES, int(self.files.options.get("maxfilespertrigger", BATCH_FILES))),
         )
+
+    def _names(self) -> tuple[str, ...]:
+        """The columns that every file must have."""
+        if self.stage.inputs:
+            return tuple(column.name for column in self.stage.inputs[0].columns)
+        assert self.files is not None
+        return tuple(dict.fromkeys(self.files.columns.values()))
 
     def _promise(self, source: Category, commit: int) -> Any:
         return after_commits(self.stage, self.slice.home, {source.name: commit})
@@ -117,21 +124,27 @@ class Residence:
 
 
 def read_by(stage: SlicerStage, rows: DataFrame) -> FilesRead | None:
-    """The files that a stage's rows are, if they are no more than that. A stage of PQL says so itself; of a
-    DataFrame Spark knows."""
+    """The files that a stage's rows come from. A stage of PQL says so itself. Of a DataFrame Spark knows,
+    and it must do no more than pick and rename their columns."""
     if not stage.inputs:
         return files_read(rows)
-    source, columns = stage.inputs[0].source, plain_projection(stage)
-    if columns is None or not isinstance(source, FilesSource):
+    source = stage.inputs[0].source
+    if not isinstance(source, FilesSource) or len(stage.inputs) != 1:
         return None
     options = {name.lower(): value for name, value in source.options}
-    return FilesRead(source.path, source.format, options, columns)
+    return FilesRead(source.path, source.format, options, {})
 
 
 def residence(
-    stage: SlicerStage, read: FilesRead | None, validity: Validity, home: str, application: str
+    stage: SlicerStage,
+    read: FilesRead | None,
+    validity: Validity,
+    home: str,
+    application: str,
+    *,
+    ansi: bool,
 ) -> Residence | None:
-    """None: the stage needs a query of Spark. `read`: see `read_by`."""
+    """None: the stage needs a query of Spark. `read`: see `read_by`. `ansi`: see `short_way.py`."""
     output = stage.output
     if not isinstance(output, CategoryOutput) or output.time is None:
         return None
@@ -139,8 +152,12 @@ def residence(
     found = _from_category(stage, home) if read is None else _from_files(read, category)
     if found is None:
         return None
-    place, stored, columns = found
-    slice_ = direct_slice(stored, category, columns, output.keys, output.time, validity)
+    place, stored = found
+    if stage.inputs:
+        slice_ = short_way(stage, stored, category, validity, ansi=ansi)
+    else:
+        assert read is not None
+        slice_ = direct_slice(stored, category, read.columns, output.keys, output.time, validity)
     if slice_ is None:
         return None
     return Residence(stage, Slicer(application, stage.name, place), slice_, read)
@@ -157,27 +174,26 @@ def require_fresh(residence: Residence | None, checkpoint: Checkpoint, home: str
     raise StateError(
         f"{checkpoint.query} was sliced without a query of Spark, and now needs one",
         where=found.where,
-        expected="a stage that only picks and renames columns, as before",
+        expected="a stage whose columns are picked, renamed or simply computed, as before",
         hint="take back what the query computes or filters now, unset DOVETAIL_SLICING, "
         "or start under another name",
     )
 
 
-def _from_files(read: FilesRead, category: Category) -> tuple[str, pa.Schema, dict[str, str]] | None:
+def _from_files(read: FilesRead, category: Category) -> tuple[str, pa.Schema] | None:
     if read.format != "parquet" or not read.options.keys() <= _UNDERSTOOD:
         return None
     if not is_local(read.place) or has_magic(read.place):
         return None
     place = os.path.abspath(local_path(read.place))
-    return place, _schema(place, category, read.columns), read.columns
+    return place, _schema(place, category, read.columns)
 
 
-def _from_category(stage: SlicerStage, home: str) -> tuple[str, pa.Schema, dict[str, str]] | None:
-    columns = plain_projection(stage) if len(stage.inputs) == 1 else None
-    source = stage.inputs[0].source if stage.inputs else None
-    if columns is None or not isinstance(source, ScribeSource):
+def _from_category(stage: SlicerStage, home: str) -> tuple[str, pa.Schema] | None:
+    source = stage.inputs[0].source if len(stage.inputs) == 1 else None
+    if not isinstance(source, ScribeSource):
         return None
-    return source.category, Category.open(home, source.category).schema, columns
+    return source.category, Category.open(home, source.category).schema
 
 
 def _schema(place: str, category: Category, columns: dict[str, str]) -> pa.Schema:
