@@ -1,0 +1,74 @@
+"""Law: whoever slices an input, a query of Spark or a thread of the run, each row enters the log once, also
+where one takes over from the other."""
+
+from __future__ import annotations
+
+import pytest
+
+from dovetail.errors import StateError
+from dovetail.log.category import Category
+from dovetail.log.ingest.append import append_file
+from dovetail.log.ingest.files import find_files
+from dovetail.spark.file_frames import files_read
+from spark.application import Application
+from spark.batch import ON, database, differences, join_sql
+from spark.events import events, write_files
+
+ROWS = 4_000
+WINDOW = "r.eventtime BETWEEN l.eventtime - INTERVAL '2 minutes' AND l.eventtime + INTERVAL '3 minutes'"
+PQL = f"""
+    CREATE APPLICATION app;
+    CREATE INPUT TABLE l (eventtime, k, id, v) FROM FILES("{{here}}/l", format = "parquet");
+    CREATE INPUT TABLE r (eventtime TIMESTAMP, k BIGINT, id BIGINT, v BIGINT) FROM SCRIBE("r");
+    CREATE VIEW pairs AS SELECT l.id AS l, r.id AS r FROM l JOIN r ON l.k = r.k AND {WINDOW};
+    CREATE TABLE result AS SELECT * FROM pairs STORAGE SCRIBE(category = "out");
+"""
+
+
+def feed(application: Application, part: int) -> None:
+    for name, seed in (("l", 1), ("r", 2)):
+        rows = events(ROWS, 400, seed).slice(part * ROWS // 4, ROWS // 4)
+        write_files(rows, application.folder / name, 1, first=part)
+        if name == "r":
+            [*_, newest] = find_files([str(application.folder / name)])
+            append_file(application.home, "r", newest)
+
+
+def covered(application: Application, category: str) -> list[bool]:
+    """Which commits say what they cover: those of a thread."""
+    found = Category.open(application.home, category)
+    return [commit.covers is not None for commit in found.commits(0, found.next_commit())]
+
+
+def test_a_thread_takes_over_from_a_query(application: Application, monkeypatch: pytest.MonkeyPatch) -> None:
+    for part, slicing in enumerate(("spark", "spark", "auto", "resident")):
+        feed(application, part)
+        monkeypatch.setenv("DOVETAIL_SLICING", slicing)
+        application.run(PQL, "drain" if part == 3 else "available-now")
+    for side in ("app.pairs.left", "app.pairs.right"):
+        assert covered(application, side) == [False, False, True, True]
+    db = database(l=events(ROWS, 400, 1), r=events(ROWS, 400, 2), found=application.category("out"))
+    assert differences(db, "FROM found", join_sql("inner", "l.id, r.id", ON)) == {}
+    monkeypatch.setenv("DOVETAIL_SLICING", "spark")
+    with pytest.raises(StateError, match="now needs one"):
+        application.run(PQL, "available-now")
+
+
+def test_which_dataframes_are_files_and_no_more(application: Application) -> None:
+    schema = "eventtime timestamp, k long, id long"
+    read = application.spark.readStream.schema(schema).parquet(str(application.folder))
+    renamed = (
+        read.withWatermark("eventtime", "1 minute").alias("x").selectExpr("id AS a", "x.eventtime", "id")
+    )
+    found = files_read(renamed.select("a", "eventtime"))
+    assert found is not None
+    assert found.columns == {"a": "id", "eventtime": "eventtime"}
+    assert (found.place, found.format) == (str(application.folder), "parquet")
+    for other in (
+        read.where("id > 1"),
+        read.selectExpr("id + 1 AS id"),
+        read.union(read),
+        read.distinct(),
+        application.spark.readStream.format("rate").load(),
+    ):
+        assert files_read(other) is None
