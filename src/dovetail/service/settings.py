@@ -84,8 +84,8 @@ SLICING = Setting(
     "DOVETAIL_SLICING",
     "auto",
     "auto, resident or spark",
-    "Who puts inputs into the log. `resident`: threads of the run, for inputs whose columns are only picked "
-    "and renamed. `spark`: queries of Spark. `auto`: threads on a local master, queries on a cluster.",
+    "Who puts inputs into the log. `resident`: threads of the run, for inputs whose columns are picked, "
+    "renamed or simply computed. `spark`: queries of Spark. `auto`: threads on a local master, queries on a cluster.",
     r"auto|resident|spark",
 )
 DEBUG = Setting(
