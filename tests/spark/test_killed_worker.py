@@ -34,7 +34,7 @@ def test_one_of_each_kind_is_killed(tmp_path: Path) -> None:
         process = subprocess.Popen(
             command("run", "app.pql", "--drain", "--home", "home", "--master", "local[2]"),
             cwd=tmp_path,
-            env=environment() | {FILE_VARIABLE: str(crash)},
+            env=environment() | {FILE_VARIABLE: str(crash), "DOVETAIL_SLICING": "spark"},
             stdout=said,
             stderr=subprocess.STDOUT,
         )
