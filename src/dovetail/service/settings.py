@@ -85,7 +85,8 @@ SLICING = Setting(
     "auto",
     "auto, resident or spark",
     "Who puts inputs into the log. `resident`: threads of the run, for inputs whose columns are picked, "
-    "renamed or simply computed. `spark`: queries of Spark. `auto`: threads on a local master, queries on a cluster.",
+    "renamed or simply computed. `spark`: queries of Spark. `auto`: threads on a local master, queries on "
+    "a cluster.",
     r"auto|resident|spark",
 )
 DEBUG = Setting(

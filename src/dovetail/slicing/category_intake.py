@@ -23,7 +23,7 @@ from dovetail.slicing.sides import Written
 
 BATCH_ROWS = 500_000
 """What a commit covers at most, unless a single commit of the source is larger."""
-MARK_EVERY_S = 1.0
+MARK_EVERY_S, RENEW_S = 1.0, 3600.0
 """How often the mark in the source moves: that is a write of its own."""
 
 
@@ -54,7 +54,7 @@ class CategoryIntake:
         read_to = before() if read_to is None else read_to
         self._next = self._source.first_commit() if read_to is None else read_to
         self._taken, self._known = self._next, self._next
-        self._marked_s = -MARK_EVERY_S
+        self._marked, self._marked_s = -1, -MARK_EVERY_S
         self._mark()
 
     def look(self) -> bool:
@@ -89,6 +89,10 @@ class CategoryIntake:
             rows = newest.next_row - self._source.commit(self._next).first_row
         return Waiting(rows=rows, newest_us=newest.written_at_us if newest else None)
 
+    def rest(self) -> None:
+        if self._marked != self._next or self._clock() - self._marked_s > RENEW_S:
+            self._mark()
+
     def close(self) -> None:
         self._marked_s = -MARK_EVERY_S
         self._mark()
@@ -97,7 +101,7 @@ class CategoryIntake:
         now_s = self._clock()
         if now_s - self._marked_s >= MARK_EVERY_S:
             self._source.set_reader(self._slicer.producer, self._next, application=self._slicer.application)
-            self._marked_s = now_s
+            self._marked, self._marked_s = self._next, now_s
 
     def _write(self, segments: list[PlacedSegment], threads: Executor) -> list[Written]:
         if sum(segment.rows for segment in segments) <= SHARED_ROWS:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dovetail.errors import CorruptFile
+from dovetail.errors import CorruptFile, StateError
 from dovetail.log import document
 from dovetail.log.category import Category
 from dovetail.model import json_values as said
@@ -61,12 +61,14 @@ class CoveredFiles:
         self._category, self._slicer = category, slicer
         self.files: set[str] = set()
         self._from_commit, self._saved_batch = category.first_commit(), -1
+        self._checkpointed = 0  # the commit up to which the checkpoint has files
         known = self._read_checkpoint()
         stop = category.next_commit()
         tail = category.commit(stop - 1) if stop else None
         last = (tail.producers if tail else {}).get(slicer.producer, -1)
         self.next_batch = max(self._saved_batch, last) + 1
         if last > self._saved_batch:
+            self._require_commits(known)
             self._read_commits(stop)
         self._from_commit = stop
         if not known:
@@ -132,12 +134,25 @@ class CoveredFiles:
             if body["producer"] != self._slicer.producer:
                 raise ValueError(f"it is that of {body['producer']}")
             self._saved_batch = said.whole(body["batch"], -1)
-            self._from_commit = max(self._from_commit, said.whole(body["commit"]))
+            self._checkpointed = said.whole(body["commit"])
+            self._from_commit = max(self._from_commit, self._checkpointed)
             self.files.update(self._long(said.text(file)) for file in said.items(body["files"]))
         except ValueError as error:
             what = f"the file does not say which input files were read: {error}"
             raise CorruptFile(what, where=where, hint=_REMEDY) from error
         return True
+
+    def _require_commits(self, known: bool) -> None:
+        """Those after the checkpoint are all there: without one of them its files would be read again."""
+        first = self._category.first_commit()
+        if known and first > self._checkpointed:
+            raise StateError(
+                f"commits {self._checkpointed} to {first - 1} are gone, which say what input files were read",
+                where=self._category.where,
+                expected="what was committed since the last checkpoint of the slicer",
+                hint="something else than retention has removed them: restore them from a copy, "
+                "or start the application in a new home",
+            )
 
     def _read_commits(self, stop: int) -> None:
         for commit in self._category.commits(self._from_commit, stop):

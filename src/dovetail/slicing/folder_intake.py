@@ -4,6 +4,7 @@ them."""
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 
@@ -22,6 +23,8 @@ BATCH_BYTES = 32 << 20
 BATCH_FILES = 200
 """What a commit covers at most, unless a single file is larger: the join starts while the rest is read."""
 THREADS = os.cpu_count() or 1
+KEEP_EVERY_S = 10.0
+"""How often a slicer without input brings its checkpoint up to date."""
 
 
 class FolderIntake:
@@ -40,6 +43,7 @@ class FolderIntake:
         *,
         before: Callable[[], Iterable[str]] = tuple,
         max_files: int = BATCH_FILES,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._category, self._slicer, self._slice = category, slicer, slice_
         self._names, self._gone, self._max_files = names, gone, max_files
@@ -49,6 +53,8 @@ class FolderIntake:
         self._taken: list[FoundFile] = []
         self._schema: pa.Schema | None = None
         self._newest_us: int | None = None
+        self._clock = clock
+        self._kept_s = clock()
 
     @property
     def next_batch(self) -> int:
@@ -81,6 +87,11 @@ class FolderIntake:
         found = [*self._taken, *self._waiting]
         rows = None if found else 0
         return Waiting(len(found), sum(file.bytes for file in found), rows, self._newest_us)
+
+    def rest(self) -> None:
+        if self._clock() - self._kept_s > KEEP_EVERY_S:
+            self._kept_s = self._clock()
+            self.close()
 
     def close(self) -> None:
         self._covered.forget_others(self._tail.known)

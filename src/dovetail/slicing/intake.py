@@ -63,5 +63,8 @@ class Intake(Protocol):
     def waiting(self) -> Waiting:
         """What has been found and is not in the log. Any thread may ask."""
 
+    def rest(self) -> None:
+        """Nothing is new. Called again and again."""
+
     def close(self) -> None:
         """The slicer ends: keep what makes the next start quick."""

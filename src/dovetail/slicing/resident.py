@@ -141,6 +141,7 @@ class ResidentSlicer:
                     return
                 else:
                     self._tell("empty" if intake.settled else "waiting", intake)
+                    intake.rest()
                     self._stop.wait(self._rhythm.look_s)
                 intake.look()
 

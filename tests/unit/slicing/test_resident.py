@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dovetail.errors import CorruptFile, InputError
+from dovetail.errors import CorruptFile, InputError, StateError
 from dovetail.log import history
 from dovetail.log.category import Category
 from dovetail.log.source_progress import read_reports
@@ -20,9 +21,10 @@ from dovetail.model.validity import Validity
 from dovetail.slicing.category_intake import CategoryIntake
 from dovetail.slicing.covered_files import SAVE_EVERY, Slicer
 from dovetail.slicing.direct import DirectSlice, direct_slice
-from dovetail.slicing.folder_intake import FolderIntake
+from dovetail.slicing.folder_intake import KEEP_EVERY_S, FolderIntake
 from dovetail.slicing.intake import Intake
 from dovetail.slicing.resident import ResidentSlicer
+from dovetail.slicing.sides import append_parts
 from dovetail.slicing.write_rows import bucket_of, time_of
 from dying import crash_everywhere
 
@@ -140,6 +142,48 @@ def test_old_commits_may_go_once_the_checkpoint_has_their_files(folder: Folder) 
     before = folder.category.next_commit()
     folder.slice()
     assert folder.category.next_commit() == before
+
+
+def test_a_slicer_without_input_brings_its_checkpoint_up_to_date(folder: Folder) -> None:
+    now_s = [0.0]
+    intake = FolderIntake(
+        folder.category,
+        folder.slicer,
+        slice_of(folder.category),
+        ("id", "at", "note"),
+        "app.vanished.left",
+        clock=lambda: now_s[0],
+    )
+    folder.put("a.parquet", rows(0))
+    assert intake.look()
+    part = intake.take()
+    with ThreadPoolExecutor(1) as threads:
+        append_parts(folder.category, part.write(threads), folder.slicer.producer, 0, None, part.covers)
+    intake.appended(part)
+    intake.rest()
+    [mark] = folder.category.marks()
+    assert mark.needs_commit == 0, "the checkpoint lacks the commit"
+    now_s[0] += 2 * KEEP_EVERY_S
+    intake.rest()
+    [mark] = folder.category.marks()
+    assert mark.needs_commit == 1
+
+
+def test_commits_that_something_has_removed_are_missed(folder: Folder) -> None:
+    folder.put("a.parquet", rows(0))
+    folder.slice()
+    checkpoint = (folder.root / "home" / folder.slicer.path).read_bytes()
+    for number in range(3):
+        folder.put(f"b{number}.parquet", rows(3 + number, 1))
+        folder.slice()
+    folder.category.retain()
+    history.forget()
+    assert folder.category.first_commit() > 1
+    (folder.root / "home" / folder.slicer.path).write_bytes(checkpoint)
+    slicer = folder.slice()
+    assert isinstance(slicer.error, StateError)
+    assert "which say what input files were read" in str(slicer.error)
+    assert len(folder.ids()) < 6
 
 
 def test_a_damaged_checkpoint_is_named_and_nothing_is_read_twice(folder: Folder) -> None:
