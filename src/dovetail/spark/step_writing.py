@@ -33,6 +33,7 @@ from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.file_sink import name_files
 from dovetail.spark.join_source import WRITTEN, JoinSource, Writing
 from dovetail.spark.own_source import own_source
+from dovetail.spark.short_way import is_ansi
 
 _PARQUET = (
     "spark.sql.parquet.compression.codec",
@@ -61,7 +62,7 @@ def joined_rows(built: BuiltStage) -> Joined | None:
     source = arrow_schema(built.joined)
     if plain_projection(stage) is not None:  # the join's columns have their names already
         return Joined(source, None)
-    computed = evaluation_of(stage, source, ansi=_ansi(built))
+    computed = evaluation_of(stage, source, ansi=is_ansi(built.rows.sparkSession))
     return None if computed is None else Joined(source, computed)
 
 
@@ -81,7 +82,7 @@ def rows_into_log(built: BuiltStage, category: Category, placement: Placement) -
     kept = category.schema
     if shard is not None:
         kept = kept.remove(kept.get_field_index(HASH))
-        sharded = _sharded(joined, shard, ansi=_ansi(built))
+        sharded = _sharded(joined, shard, ansi=is_ansi(built.rows.sparkSession))
         if sharded is None or not _same(joined.schema, kept):
             return None
         return _written(built, sharded, made)
@@ -136,10 +137,6 @@ def naming(path: str) -> Append:
 
 def _folder(path: str) -> str:
     return os.path.abspath(local_path(path))
-
-
-def _ansi(built: BuiltStage) -> bool:
-    return str(built.rows.sparkSession.conf.get("spark.sql.ansi.enabled")).lower() == "true"
 
 
 def _same(one: pa.Schema, other: pa.Schema) -> bool:
