@@ -109,6 +109,16 @@ def test_what_needs_spark_is_named_and_raw_rows_are_given(home: Path) -> None:
     assert sorted(raw.columns[-1].to_pylist(), key=str) == [11, 31, None]
 
 
+def test_an_aggregate_needs_spark_and_raw_rows_are_given_without_it(home: Path) -> None:
+    counted = "CREATE TABLE counted AS SELECT count(*) AS n FROM l GROUP BY window(t, '1 day') STORAGE NOOP;"
+    with pytest.raises(PlanError, match="aggregate needs Spark") as caught:
+        dovetail.local.run(query() + counted, home)
+    assert "counted" in str(caught.value)
+    tables = dovetail.local.run(query() + counted, home, raw=True)
+    assert len(found(tables)) == 3
+    assert "counted" not in tables
+
+
 def test_no_java_is_needed(home: Path, tmp_path: Path) -> None:
     (tmp_path / "app.pql").write_text(query())
     code = "import sys, dovetail.local; dovetail.local.run(*sys.argv[1:]); print('pyspark' in sys.modules)"

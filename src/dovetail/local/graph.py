@@ -350,11 +350,12 @@ class AggregateRunner(Runner):
 
 
 def _runner(graph: Graph, stage: Stage, journal: Journal) -> Runner:
-    return (
-        JoinRunner(graph, stage, journal)
-        if isinstance(stage, JoinStage)
-        else SlicerRunner(graph, stage, journal)
-    )
+    kinds: dict[type[Stage], type[Runner]] = {
+        SlicerStage: SlicerRunner,
+        JoinStage: JoinRunner,
+        WindowStage: AggregateRunner,
+    }
+    return kinds[type(stage)](graph, stage, journal)
 
 
 def _commits(category: Category, start: int, end: int) -> Iterator[pa.Table]:
