@@ -24,7 +24,7 @@ from dovetail.joins.state import JoinState
 from dovetail.joins.streams import Times
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.offset import NEVER, JoinOffset
-from dovetail.time.coordinator import Pace, plan_step
+from dovetail.time.coordinator import Pace, plan
 
 
 class SideTick(NamedTuple):
@@ -112,7 +112,7 @@ def simulate(
         alone = [0, 0]
         idle = _idle(left, known[0], now_us, began_us, pace), _idle(right, known[1], now_us, began_us, pace)
         while (offset.left, offset.right) != known or any(idle):
-            end = plan_step(
+            end = plan(
                 offset,
                 left.commits[offset.left : known[0]],
                 right.commits[offset.right : known[1]],
@@ -120,7 +120,7 @@ def simulate(
                 final=False,
                 waits=True,
                 idle=idle,
-            )
+            ).end
             if end is offset:
                 break
             counts = _take(run, state, offset, end, now_us)
@@ -136,7 +136,7 @@ def simulate(
         run.ticks.append(Tick(now_us, *sides, pairs, steps))
     while drain and not offset.ended:
         rest = left.commits[offset.left :], right.commits[offset.right :]
-        end = plan_step(offset, *rest, pace, final=True)
+        end = plan(offset, *rest, pace, final=True).end
         if end is offset:
             break
         _take(run, state, offset, end, run.ticks[-1].now_us)

@@ -7,13 +7,12 @@ of the eight; the other studies are the figures of *Parallelizing Intra-Window J
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from bench.command import Command, finish, tell
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,42 +21,32 @@ if TYPE_CHECKING:
     from bench.window_studies import Size
 
 
-def parser(names: tuple[str, ...], algorithms: tuple[str, ...]) -> argparse.ArgumentParser:
-    parse = argparse.ArgumentParser(prog="dovetail bench window", description=__doc__)
-    add = parse.add_argument
-    add("--scale", type=float, default=0.1, help="share of the paper's rates and rows (default: %(default)s)")
+def command(names: tuple[str, ...], algorithms: tuple[str, ...]) -> Command:
+    made = Command("window", __doc__)
+    made.parts(names)
+    made.number("--scale", 0.1, "share of the paper's rates and rows")
+    made.number("--repeat", 3, "runs of each count, of which the best is taken, and rounds of choices")
+    made.count("--seed", 1, "random seed of the generators")
+    add = made.add_argument
     add("--threads", type=int, action="append", help="repeat for several (default: 1 and one per core)")
     add("--algorithm", choices=algorithms, action="append", help="run only this one; repeat for several")
-    add("--only", choices=names, action="append", help="run only this study; repeat for several")
-    add(
-        "--repeat",
-        type=int,
-        default=3,
-        help="runs of each count, of which the best is taken, and rounds of choices (default: %(default)s)",
-    )
     add("--data", type=Path, help="folder with the authors' stock and rovio files (default: generated)")
-    add("--seed", type=int, default=1, help="random seed of the generators (default: %(default)s)")
     add("--out", type=Path, help="folder for the plots, as SVG (default: draw none)")
-    add("--json", action="store_true", help="print one JSON document instead of tables")
-    return parse
+    return made
 
 
 def main(argv: list[str]) -> int:
-    _make_importable()
     from bench.window_report import draw, show, show_changing, show_settled
     from bench.window_studies import Size, run_study, studies
     from dovetail.intra_window.join import ALGORITHMS
 
     names = tuple(study.name for study in studies(Size(0.1, None, 1, (1,))))
-    parse = parser((*names, *CHOICES), ALGORITHMS)
-    args = parse.parse_args(argv)
-    if args.scale <= 0 or args.repeat <= 0:
-        parse.error("--scale and --repeat must be positive")
+    args = command((*names, *CHOICES), ALGORITHMS).parse_args(argv)
     threads = tuple(dict.fromkeys(args.threads or (1, os.cpu_count() or 1)))
     asked = Size(args.scale, args.data, args.seed, threads)
 
     def say(line: str) -> None:
-        print(f"{line} ...", file=sys.stderr, flush=True)
+        tell(f"{line} ...")
 
     wanted = args.only or (*names, *CHOICES)
     found = {
@@ -72,21 +61,22 @@ def main(argv: list[str]) -> int:
             if runs:
                 draw(study, runs, args.out)
     settled, changed = choices.get("adaptive", []), choices.get("changing")
-    if args.json:
-        document = {
-            "scale": args.scale,
-            "threads": threads,
-            "studies": {study.name: [asdict(run) for run in runs] for study, runs in found.items()},
-            "adaptive": [asdict(one) for one in settled],
-            "changing": changed and asdict(changed),
-        }
-        print(json.dumps(document, indent=1))
-    else:
+    document = {
+        "scale": args.scale,
+        "threads": threads,
+        "studies": {study.name: [asdict(run) for run in runs] for study, runs in found.items()},
+        "adaptive": [asdict(one) for one in settled],
+        "changing": changed and asdict(changed),
+    }
+
+    def show_all() -> None:
         show(found)
         if settled:
             show_settled(settled)
         if changed:
             show_changing(changed)
+
+    finish(args.json, document, show_all)
     right = [run.right for runs in found.values() for run in runs] + [one.right for one in settled]
     return 0 if all(right) and (changed is None or changed.same) else 1
 
@@ -107,14 +97,3 @@ def _changing(size: Size, rounds: int, say: Say) -> Changing:
 
 CHOICES: dict[str, Callable[[Size, int, Say], Any]] = {"adaptive": _settled, "changing": _changing}
 """What is no study of one window: rounds of all algorithms and of the choice that learns."""
-
-
-def _make_importable() -> None:
-    """`dovetail bench` loads this file by its path: let it find the package it belongs to."""
-    root = str(Path(__file__).resolve().parent.parent)
-    if root not in sys.path:
-        sys.path.insert(0, root)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

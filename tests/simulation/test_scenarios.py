@@ -129,7 +129,7 @@ def test_hours_of_lag(late: str) -> None:
     most = [max(run.column("held_rows", side).max() for side in ("left", "right")) for run in (paced, free)]
     assert most[0] < 1.5 * HELD
     assert most[1] > 10 * HELD
-    assert found(paced) > 0.995
+    assert min(found(paced), found(free)) > 0.995
 
 
 @pytest.mark.parametrize("backlog", ["left", "right"])
@@ -162,17 +162,20 @@ def test_disorder_comes_and_goes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "percentile"),
-    [(name, 1) for name in PROCESSES] + [(name, 10) for name in list(PROCESSES)[:: 1 if THOROUGH else 4]],
+    ("one", "other", "percentile"),
+    [(name, name, 1) for name in PROCESSES]
+    + [(name, name, 10) for name in list(PROCESSES)[:: 1 if THOROUGH else 4]]
+    + [("clients", "seconds", 5), ("long tail", "in order", 5)],
 )
-def test_finds_as_much_as_the_paper_promises(name: str, percentile: int) -> None:
-    """That is 98 of 100 at percentile 1. Without pacing, of streams met in full flow. One that has just
-    begun, with rows that are hours late, finds less: nothing that has come can tell."""
+def test_finds_as_much_as_the_paper_promises(one: str, other: str, percentile: int) -> None:
+    """Section 5.2: with percentile p at least `1 - p - (1 - p) p` of what the batch join finds, which is 98
+    of 100 at percentile 1. Without pacing, of streams met in full flow. One that has just begun, with rows
+    that are hours late, finds less: nothing that has come can tell."""
     rng = np.random.default_rng(17)
     seconds, commit_s = 2 * HOUR_S, 5 if THOROUGH else 20
     left, right = (
         logged(rng, PROCESSES[name](rng, seconds, PER_S), PER_S * 2 * WINDOW_S, commit_s, by_producer=True)
-        for _ in range(2)
+        for name in (one, other)
     )
     share = percentile / 100
     estimate = EstimateSpec(percentile=percentile, sample_rows=100)

@@ -74,11 +74,6 @@ def output_names(query: exp.Query) -> list[str]:
     return [item.output_name for item in items]
 
 
-def schema_of(program: Program) -> dict[str, tuple[str, ...]]:
-    """Columns of every relation whose query names them all."""
-    return {statement.name.lower(): columns_of(statement) for statement in program}
-
-
 def columns_of(statement: Statement) -> tuple[str, ...]:
     if isinstance(statement, CreateInput):
         return tuple(column.name for column in statement.columns)

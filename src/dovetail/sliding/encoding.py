@@ -47,7 +47,7 @@ class _Dimension:
     def column(self, side: str) -> str:
         return (self.band.left if side == "left" else self.band.right)[0].column
 
-    @property
+    @cached_property
     def equality(self) -> bool:
         return self._width == 0 and self.band.low is not None and Fraction(self.band.low.value) == 0
 
@@ -64,8 +64,9 @@ class _Dimension:
         width = Fraction(high.value) - Fraction(low.value)
         return None if width == 0 and (low.strict or high.strict) else width
 
-    def bounds(self, side: str) -> tuple[int | float | None, int | float | None]:
-        """What is added to a value of that side to get the lowest and highest of the other's."""
+    @cached_property
+    def bounds(self) -> dict[str, tuple[int | float | None, int | float | None]]:
+        """Of each side: what is added to a value of it to get the lowest and highest of the other's."""
         low: int | float | None
         high: int | float | None
         if self.integer:  # beyond 64 bits a bound says nothing, or nearly nothing
@@ -77,17 +78,17 @@ class _Dimension:
                 None if bound is None else float(Fraction(bound.value))
                 for bound in (self.band.low, self.band.high)
             )
-        if side == "left":  # right is between left - high and left - low
-            return None if high is None else -high, None if low is None else -low
-        return low, high
+        # right is between left - high and left - low
+        left = None if high is None else -high, None if low is None else -low
+        return {"left": left, "right": (low, high)}
 
-    @property
+    @cached_property
     def scale(self) -> float:
         """The size of the constants that the conditions add: what rounding may cost goes by it."""
         bounds = [bound for bound in (self.band.low, self.band.high) if bound is not None]
         return max(float(Fraction(bound.scale)) for bound in bounds)
 
-    @property
+    @cached_property
     def cell_width(self) -> float:
         """A cell is as wide as the band, so that a box reaches into two or three of them. Whole numbers that
         must be equal are their own cells (0); cells of floats that must be equal are narrow, for numbers of
@@ -246,7 +247,7 @@ class Encoding:
         self, made: npt.NDArray[np.int64], side: str, number: int, dimension: _Dimension, columns: Columns
     ) -> None:
         name = dimension.column(side)
-        low, high = dimension.bounds(side)
+        low, high = dimension.bounds[side]
         layout = self.layout
         cell = self.grid.index(dimension) if dimension in self.grid else None
         at = (

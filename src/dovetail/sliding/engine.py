@@ -134,7 +134,8 @@ class SlidingJoin:
         self._payload = {side: Payload(schema) for side, schema in self.schemas.items()}
         self._pending: list[Messages] = []
         self._pending_pairs = 0
-        self._pending_from = np.full(2, _NEVER)  # the oldest left and right rows that unread pairs name
+        self._unread_from, self._looked_at = [_NEVER, _NEVER], 0  # see _oldest_unread
+        self._flow = self.topology.flow()
         self._trace: Trace | None = None
         self._since_trace = 0
         self._room = Room(self.job.inbox_rows)
@@ -231,26 +232,36 @@ class SlidingJoin:
             messages[:, STAMP] = now()
         if self._unsent is not None:
             messages, self._unsent = np.concatenate([self._unsent, messages]), None
-        first = 0
-        if not len(messages):
-            self._move()
+        first = self._offer(messages, 0)
+        moved = self._make_room(messages, first, most_pending)
         while first < len(messages):
-            sent = self.topology.offer(messages, first)
+            # Only what finds no room after the network has moved waits for the cores. A nap before that would
+            # starve them: the inlet is full then, but their inboxes are empty, and only we fill them from it.
+            sent = self._offer(messages, first)
             first += sent
-            self._room.rows += sent
-            moved = self._move()  # makes room
-            if self._pending_pairs > most_pending:
-                self._unsent = messages[first:]
-                self._refuse_more()
             if first < len(messages) and not (self._threads is None and (sent or moved)):
                 if self.precision is not None:
                     self.precision.waited = True
                 time.sleep(self._room.nap_s())
+            moved = self._make_room(messages, first, most_pending)
         self._since_trace += len(messages)
         if self._since_trace >= _RELEASE_ROWS or self._trace is not None:
             self._let_go()
         if self.precision is not None:
             self._driver.every = self.precision.sent(len(messages))
+
+    def _offer(self, messages: Messages, first: int) -> int:
+        sent = self.topology.offer(messages, first)
+        self._room.rows += sent
+        return sent
+
+    def _make_room(self, messages: Messages, first: int, most_pending: int) -> bool:
+        """Whether anything moved. If too many results are unread, `messages[first:]` are kept for later."""
+        moved = self._move()
+        if len(messages) and self._pending_pairs > most_pending:
+            self._unsent = messages[first:]
+            self._refuse_more()
+        return moved
 
     def _refuse_more(self) -> None:
         raise RunError(
@@ -279,8 +290,6 @@ class SlidingJoin:
             moved = True
             self._pending.append(self._buffer[:taken].copy())
             self._pending_pairs += taken
-            oldest = self._pending[-1][:, [PAIR_R, PAIR_S]].min(axis=0)
-            self._pending_from = np.minimum(self._pending_from, oldest)
             if taken < len(self._buffer):
                 break
         return moved
@@ -406,7 +415,7 @@ class SlidingJoin:
         self._move()
         taken = np.concatenate([*self._pending, np.empty((0, PAIR_WORDS), np.int64)])
         self._pending, self._pending_pairs = [], 0
-        self._pending_from[:] = _NEVER
+        self._unread_from, self._looked_at = [_NEVER, _NEVER], 0
         return taken
 
     def _table(self, taken: Messages) -> pa.Table:
@@ -444,13 +453,22 @@ class SlidingJoin:
     def _let_go(self) -> None:
         """Follow a trace, or start one; when it is through, let go of what had left its window before it."""
         if self._trace is None:
-            self._trace, self._since_trace = Trace(self.topology.flow(), self._left_windows()), 0
+            self._trace, self._since_trace = Trace(self._flow, self._left_windows()), 0
         if self._trace.through():
             before, self._trace = self._trace.carries, None
             for payload, left_window, unread in zip(
-                self._payload.values(), before, self._pending_from.tolist(), strict=True
+                self._payload.values(), before, self._oldest_unread(), strict=True
             ):
                 payload.forget(min(left_window, unread))
+
+    def _oldest_unread(self) -> list[int]:
+        """Of each stream: the oldest row that an unread pair names. Each piece of results is looked at once,
+        and only if it is still unread when rows could go: most are read before that."""
+        for piece in self._pending[self._looked_at :]:
+            oldest = (int(piece[:, word].min()) for word in (PAIR_R, PAIR_S))
+            self._unread_from = [min(both) for both in zip(self._unread_from, oldest, strict=True)]
+        self._looked_at = len(self._pending)
+        return self._unread_from
 
     def _left_windows(self) -> list[int]:
         """Of each stream: no row that comes from now on can meet one with a smaller number than this."""

@@ -28,13 +28,16 @@ def taken_from(*channels: Channel | Bank) -> Stage:
     caused it, and we have seen that one taken.
     """
 
+    # Every push looks at a trace: views are made once.
+    marks = [(of.marks[..., SENT], of.marks[..., TAKEN], of.marks[..., CLOSED]) for of in channels]
+
     def begin() -> Callable[[], bool]:
-        sent = [of.marks[..., SENT].copy() for of in channels]
+        before = [sent.copy() for sent, _, _ in marks]
 
         def passed() -> bool:
             return all(
-                bool(((of.marks[..., TAKEN] >= before) | (of.marks[..., CLOSED] != 0)).all())
-                for of, before in zip(channels, sent, strict=True)
+                bool(((taken >= sent) | (closed != 0)).all())
+                for sent, (_, taken, closed) in zip(before, marks, strict=True)
             )
 
         return passed

@@ -58,20 +58,6 @@ class Planned(NamedTuple):
     carried: Both = (False, False)
 
 
-def plan_step(
-    start: JoinOffset,
-    left: Sequence[CommitSummary],
-    right: Sequence[CommitSummary],
-    pace: Pace,
-    *,
-    final: bool,
-    waits: bool = False,
-    idle: Both = (False, False),
-) -> JoinOffset:
-    """Where `plan` ends."""
-    return plan(start, left, right, pace, final=final, waits=waits, idle=idle).end
-
-
 def plan(
     start: JoinOffset,
     left: Sequence[CommitSummary],

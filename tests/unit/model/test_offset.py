@@ -1,4 +1,5 @@
-"""An offset reads back as it was, or is refused: it is kept in files that nobody else checks for us."""
+"""An offset, of a join or an aggregate, reads back as it was, or is refused: it is kept in files that nobody
+else checks for us."""
 
 from __future__ import annotations
 
@@ -8,58 +9,79 @@ from typing import Any
 import pytest
 
 from dovetail.errors import CorruptFile, UnknownVersion
-from dovetail.model import sealed_offset
 from dovetail.model.offset import JoinOffset
+from dovetail.model.sealed_offset import checksum_of
+from dovetail.model.window_offset import WindowOffset
 
-EXAMPLE = JoinOffset(3, 5, 6, 100, 200, 1, 2, 4, False, None, None, [[-7, "left"]], {"rows": 1.5, "keys": []})
+Offset = JoinOffset | WindowOffset
+JOIN = JoinOffset(3, 5, 6, 100, 200, 1, 2, 4, False, None, None, [[-7, "left"]], {"rows": 1.5, "keys": []})
+AGGREGATE = WindowOffset(3, 7, 500, {"rows": 1}, 2, 100)
+BOTH = pytest.mark.parametrize("example", [JOIN, AGGREGATE], ids=["join", "aggregate"])
 
 
-def said(**changes: Any) -> dict[str, Any]:
+def said(example: Offset, **changes: Any) -> dict[str, Any]:
     """An offset that was changed, with a checksum that fits."""
-    made = {**EXAMPLE.to_json(), **changes}
+    made = {**example.to_json(), **changes}
     del made["checksum"]
-    return {**made, "checksum": sealed_offset.checksum_of(made)}
+    return {**made, "checksum": checksum_of(made)}
 
 
-def test_round_trip() -> None:
-    assert JoinOffset.from_json(json.loads(json.dumps(EXAMPLE.to_json()))) == EXAMPLE
-    assert JoinOffset.from_json(said()) == EXAMPLE
-
-
-@pytest.mark.parametrize("field", [name for name in EXAMPLE.to_json() if name != "version"])
-def test_another_value_is_noticed(field: str) -> None:
-    with pytest.raises(CorruptFile, match="checksum"):
-        JoinOffset.from_json({**EXAMPLE.to_json(), field: 77})
+@BOTH
+def test_round_trip(example: Offset) -> None:
+    assert example.from_json(json.loads(json.dumps(example.to_json()))) == example
+    assert example.from_json(said(example)) == example
 
 
 @pytest.mark.parametrize(
-    "changes",
+    ("example", "field"),
+    [(one, name) for one in (JOIN, AGGREGATE) for name in one.to_json() if name != "version"],
+)
+def test_another_value_is_noticed(example: Offset, field: str) -> None:
+    with pytest.raises(CorruptFile, match="checksum"):
+        example.from_json({**example.to_json(), field: 77})
+
+
+@pytest.mark.parametrize(
+    ("example", "changes"),
     [
-        {"step": -1},
-        {"step": 1.0},
-        {"left": "5"},
-        {"left_floor": 6},
-        {"tasks": 2**40},
-        {"left_time": 2**63},
-        {"ended": 1},
-        {"hot": [[1, "middle"]]},
-        {"hot": [[1]]},
-        {"heat": 3},
-        {"more": 1},
+        (JOIN, {"step": -1}),
+        (JOIN, {"step": 1.0}),
+        (JOIN, {"left": "5"}),
+        (JOIN, {"left_floor": 6}),
+        (JOIN, {"tasks": 2**40}),
+        (JOIN, {"left_time": 2**63}),
+        (JOIN, {"ended": 1}),
+        (JOIN, {"hot": [[1, "middle"]]}),
+        (JOIN, {"hot": [[1]]}),
+        (JOIN, {"heat": 3}),
+        (JOIN, {"more": 1}),
+        (AGGREGATE, {"step": -1}),
+        (AGGREGATE, {"commit": "5"}),
+        (AGGREGATE, {"floor": 8}),
+        (AGGREGATE, {"time": 2**63}),
+        (AGGREGATE, {"ended": 1}),
+        (AGGREGATE, {"estimate": 3}),
+        (AGGREGATE, {"more": 1}),
     ],
 )
-def test_a_value_that_makes_no_sense_is_refused(changes: dict[str, Any]) -> None:
+def test_a_value_that_makes_no_sense_is_refused(example: Offset, changes: dict[str, Any]) -> None:
     with pytest.raises(CorruptFile, match="not one") as caught:
-        JoinOffset.from_json(said(**changes))
+        example.from_json(said(example, **changes))
     assert caught.value.where
     assert caught.value.hint
 
 
-def test_other_versions_and_other_things() -> None:
+@BOTH
+def test_other_versions_and_other_things(example: Offset) -> None:
     with pytest.raises(UnknownVersion):
-        JoinOffset.from_json(said(version=99))
+        example.from_json(said(example, version=99))
     with pytest.raises(CorruptFile):
-        JoinOffset.from_json([])  # type: ignore[arg-type]
+        example.from_json([])  # type: ignore[arg-type]
+
+
+def test_after_an_end_the_stream_of_an_aggregate_begins_again() -> None:
+    assert AGGREGATE.begun() == AGGREGATE
+    assert AGGREGATE.moved(ended=True).begun() == WindowOffset(3, 7, floor=7)
 
 
 def test_the_way_begins_at_the_last_step_but_one_that_is_in_the_home() -> None:
@@ -93,4 +115,4 @@ def test_the_way_begins_at_the_last_step_but_one_that_is_in_the_home() -> None:
 )
 def test_a_way_that_makes_no_sense_is_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(CorruptFile, match="not one"):
-        JoinOffset.from_json(said(**changes))
+        JoinOffset.from_json(said(JOIN, **changes))

@@ -17,6 +17,7 @@ import sliding_oracle
 from dovetail.errors import InputError, RunError, SettingError
 from dovetail.model.sliding import Window
 from dovetail.sliding.engine import Punctuation, SlidingJoin
+from dovetail.sliding.topology import INBOX_ROWS
 from unit.sliding.sliding_workload import BAND, LEFT, LOOSE, PREDICATES, RIGHT, arrivals, batch, pieces
 
 Windows = tuple[tuple[str, int], tuple[str, int]]
@@ -282,6 +283,17 @@ def test_punctuations_become_rare_when_the_rate_is_not_held() -> None:
         assert Counter(map(tuple, join.pairs().tolist())) == Counter(
             sliding_oracle.pairs(stream, *WINDOWS[0], PREDICATES[LOOSE])
         )
+
+
+def test_a_push_waits_only_when_the_inboxes_of_the_cores_are_full() -> None:
+    """A full inlet is no reason to wait: the push itself hands its rows on to the cores."""
+    numbers = np.arange(INBOX_ROWS + 400)
+    with join_of(BAND, WINDOWS[0], cores=2, hold_rows_per_s=1.0, order="outer") as join:
+        assert join.precision is not None
+        join.precision.clock = lambda: 0.0  # no time passes, so `waited` is never reset
+        join.precision.began = 0.0
+        join.push(left={"x": numbers, "y": numbers, "t": numbers})
+        assert not join.precision.waited
 
 
 BAD: list[tuple[dict[str, Any], str]] = [

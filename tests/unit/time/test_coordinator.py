@@ -13,7 +13,7 @@ from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_kind import needed_since
 from dovetail.model.offset import ENDED, NEVER, JoinOffset
 from dovetail.time.clock import CommitSummary, advanced
-from dovetail.time.coordinator import Pace, plan_step
+from dovetail.time.coordinator import Pace, plan
 
 PACE = Pace(left_max_delay_us=10, right_max_delay_us=20, max_step_rows=100, tasks=3)
 
@@ -38,42 +38,42 @@ def test_fixed_delay(time: int, front: int, delay: int, after: int) -> None:
 
 
 def test_takes_the_stream_that_is_behind_first() -> None:
-    end = plan_step(
+    end = plan(
         JoinOffset(), commits((60, 1000), (60, 2000)), commits((60, 100), (60, 200)), PACE, final=False
-    )
+    ).end
     # left (never seen) first, then right, which stays behind, until the step is full
     assert (end.left, end.right) == (1, 1)
     assert (end.left_time, end.right_time) == (990, 80)
-    end = plan_step(end, commits((60, 2000)), commits((60, 200)), PACE, final=False)
+    end = plan(end, commits((60, 2000)), commits((60, 200)), PACE, final=False).end
     assert (end.left, end.right) == (2, 2)
     assert (end.step, end.tasks) == (2, 3)
 
 
 def test_a_stream_without_input_does_not_hold_the_other_up() -> None:
-    end = plan_step(JoinOffset(), [], commits((60, 100), (60, 200), (60, 300)), PACE, final=False)
+    end = plan(JoinOffset(), [], commits((60, 100), (60, 200), (60, 300)), PACE, final=False).end
     assert (end.left, end.right, end.left_time) == (0, 2, NEVER)
 
 
 def test_nothing_new_is_no_step() -> None:
     start = JoinOffset(step=4, left=2, right=2, tasks=3)
-    assert plan_step(start, [], [], PACE, final=False) is start
+    assert plan(start, [], [], PACE, final=False).end is start
 
 
 def test_the_end_comes_once_with_the_last_commit_and_a_new_beginning_after_it() -> None:
     start = JoinOffset()
-    assert plan_step(start, [], [], PACE, final=True) is start
-    worked = plan_step(start, commits((60, 50), (60, 60)), commits((60, 40)), PACE, final=True)
+    assert plan(start, [], [], PACE, final=True).end is start
+    worked = plan(start, commits((60, 50), (60, 60)), commits((60, 40)), PACE, final=True).end
     assert (worked.left, worked.right, worked.ended) == (1, 1, False)
-    ended = plan_step(worked, commits((60, 60)), [], PACE, final=True)
+    ended = plan(worked, commits((60, 60)), [], PACE, final=True).end
     assert (ended.left, ended.ended, ended.left_time, ended.right_time) == (2, True, ENDED, ENDED)
-    assert plan_step(ended, [], [], PACE, final=True) is ended
-    again = plan_step(ended, commits((1, 7)), [], PACE, final=False)
+    assert plan(ended, [], [], PACE, final=True).end is ended
+    again = plan(ended, commits((1, 7)), [], PACE, final=False).end
     assert (again.ended, again.left_time, again.right_time) == (False, -3, NEVER)
 
 
 def test_what_an_earlier_run_left_open_is_ended_without_new_input() -> None:
-    open_ = plan_step(JoinOffset(), commits((1, 7)), [], PACE, final=False)
-    ended = plan_step(open_, [], [], PACE, final=True)
+    open_ = plan(JoinOffset(), commits((1, 7)), [], PACE, final=False).end
+    ended = plan(open_, [], [], PACE, final=True).end
     assert (ended.step, ended.left, ended.ended) == (2, 1, True)
 
 
@@ -86,9 +86,9 @@ def test_every_commit_is_taken_once_and_times_never_go_back(
 ) -> None:
     offset = JoinOffset()
     for _ in range(len(left) + len(right) + 1):
-        end = plan_step(
+        end = plan(
             offset, commits(*left[offset.left :]), commits(*right[offset.right :]), PACE, final=False
-        )
+        ).end
         if end is offset:
             break
         assert end.left_time >= offset.left_time

@@ -16,7 +16,7 @@ from dovetail.model.estimate_spec import EstimateSpec
 from dovetail.model.offset import NEVER, JoinOffset
 from dovetail.model.sketch import EventTimeSketch
 from dovetail.time.clock import Clock, CommitSummary
-from dovetail.time.coordinator import Pace, plan_step
+from dovetail.time.coordinator import Pace, plan
 from dovetail.time.estimate import Estimate
 from dovetail.time.front import GENERATION, Front
 
@@ -154,16 +154,16 @@ def test_an_idle_stream_does_not_wait_for_confirmation() -> None:
     ahead of the log's clock is not believed even then."""
     pace = Pace(DELAY, DELAY, 100, 1, confirmed_by=BY)
     left = [summary([1000, 2000], 5000), summary([9000], 5001)]
-    end = plan_step(JoinOffset(), left, [], pace, final=False, waits=True)
+    end = plan(JoinOffset(), left, [], pace, final=False, waits=True).end
     assert end.times == (NEVER, NEVER)
-    end = plan_step(end, [], [], pace, final=False, waits=True, idle=(True, True))
+    end = plan(end, [], [], pace, final=False, waits=True, idle=(True, True)).end
     assert end.times == (2000 - DELAY, 2000 - DELAY)
-    assert plan_step(end, [], [], pace, final=False, waits=True, idle=(True, True)) is end
+    assert plan(end, [], [], pace, final=False, waits=True, idle=(True, True)).end is end
 
 
 def test_at_the_end_everything_closes() -> None:
     pace = Pace(DELAY, DELAY, 100, 1, confirmed_by=BY)
-    assert plan_step(JoinOffset(), [summary([1])], [summary([9])], pace, final=True).ended
+    assert plan(JoinOffset(), [summary([1])], [summary([9])], pace, final=True).end.ended
 
 
 def test_one_row_is_enough_where_it_is_asked_for() -> None:

@@ -40,7 +40,7 @@ from dovetail.sliding.kernels.stepping import (
     TAKEN_AT,
     WORKED,
     Rules,
-    patience,
+    until_stopped,
 )
 from dovetail.sliding.kernels.subwindow import BEGIN, END, Probe, Words, size
 
@@ -77,12 +77,7 @@ class Links(NamedTuple):
 @borrowing_kernel
 def run(core: Core, links: Links, rules: Rules, budget: int, stop: Words) -> int:
     """Do up to `budget` deeds at a time, until `stop` or a longer pause; what it came to."""
-    idle = 0
-    while True:
-        came_to = _step(core, links, rules, budget)
-        idle = patience(came_to, idle, stop)
-        if idle < 0:
-            return came_to
+    return until_stopped(_step, core, links, rules, budget, stop)
 
 
 @inner_borrowing_kernel

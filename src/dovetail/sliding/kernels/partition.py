@@ -44,7 +44,7 @@ from dovetail.sliding.kernels.stepping import (
     TAKEN_AT,
     WORKED,
     Rules,
-    patience,
+    until_stopped,
 )
 from dovetail.sliding.kernels.subwindow import (
     BEGIN,
@@ -129,16 +129,11 @@ def run_coordinator(
     core: CoordinatorCore, links: CoordinatorLinks, rules: Rules, budget: int, stop: Words
 ) -> int:
     """A batch at a time, whatever the budget, until `stop` or a longer pause; what it came to."""
-    idle = 0
-    while True:
-        came_to = _coordinate(core, links, rules)
-        idle = patience(came_to, idle, stop)
-        if idle < 0:
-            return came_to
+    return until_stopped(_coordinate, core, links, rules, budget, stop)
 
 
 @inner_borrowing_kernel
-def _coordinate(core: CoordinatorCore, links: CoordinatorLinks, rules: Rules) -> int:
+def _coordinate(core: CoordinatorCore, links: CoordinatorLinks, rules: Rules, budget: int) -> int:
     """Take a batch into the windows, deal it out, and wait until all is done; what it came to."""
     plan, state, inbox, tasks = core.plan, core.state, links.inbox, links.tasks
     worked = False
@@ -219,12 +214,7 @@ def _deal(other: SubWindow, row: Words, tasks: Bank, plan: Plan, rules: Rules, s
 @borrowing_kernel
 def run_worker(core: WorkerCore, links: WorkerLinks, rules: Rules, budget: int, stop: Words) -> int:
     """Up to `budget` tasks at a time, until `stop` or a longer pause; what it came to."""
-    idle = 0
-    while True:
-        came_to = _work(core, links, rules, budget)
-        idle = patience(came_to, idle, stop)
-        if idle < 0:
-            return came_to
+    return until_stopped(_work, core, links, rules, budget, stop)
 
 
 @inner_borrowing_kernel

@@ -8,9 +8,10 @@ compiling it takes seconds.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
-from dovetail.kernels.flags import inner_borrowing_kernel
+from dovetail.kernels.flags import inlined_kernel, inner_borrowing_kernel
 from dovetail.kernels.machine import LINE_WORDS, doze_us, give_way, load
 from dovetail.sliding.kernels.layout import Layout
 from dovetail.sliding.kernels.subwindow import Words
@@ -27,6 +28,7 @@ STATE_WORDS = 16
 
 LINE = LINE_WORDS  # each word that threads share has a cache line
 STEP_ROWS = 64
+Step = Callable[[Any, Any, "Rules", int], int]
 SPINS, DOZES = 4000, 300  # some milliseconds, in which a row is taken at once; then, more and more lazily
 
 
@@ -45,8 +47,20 @@ class Rules(NamedTuple):
     block_rows: int  # 1, or the most rows of a sorted block in which rows travel
 
 
+@inlined_kernel
+def until_stopped(step: Step, core: Any, links: Any, rules: Rules, budget: int, stop: Words) -> int:
+    """Take steps of up to `budget` each, until `stop`, a longer pause, or one that needs memory; what the
+    last one came to."""
+    idle = 0
+    while True:
+        came_to = step(core, links, rules, budget)
+        idle = _patience(came_to, idle, stop)
+        if idle < 0:
+            return came_to
+
+
 @inner_borrowing_kernel
-def patience(came_to: int, idle: int, stop: Words) -> int:
+def _patience(came_to: int, idle: int, stop: Words) -> int:
     """After a step: how often the core has looked in vain by now; -1 if it must return to its caller."""
     if came_to >= NEEDS_ROOM or load(stop, 0):
         return -1
