@@ -209,6 +209,22 @@ def test_a_file_of_another_type_is_named_and_what_was_committed_stays(folder: Fo
     assert folder.ids() == [0, 1, 2]
 
 
+def test_a_file_that_goes_before_it_is_read_is_counted(folder: Folder) -> None:
+    folder.put("a.parquet", rows(0))
+    folder.put("b.parquet", rows(3))
+    intake = folder.intake()
+    assert intake.look()
+    (folder.root / "in" / "a.parquet").unlink()
+    part = intake.take()
+    with ThreadPoolExecutor(1) as threads:
+        append_parts(folder.category, part.write(threads), folder.slicer.producer, 0, None, part.covers)
+    assert folder.ids() == [3, 4, 5]
+    gone = Category.open(folder.home, "app.vanished.left")
+    [segment] = gone.commit(0).segments
+    names = gone.open_segment(segment).batch.column("file").to_pylist()
+    assert names == [str(folder.root / "in" / "a.parquet")]
+
+
 def test_numbers_may_be_narrower_in_the_files(folder: Folder) -> None:
     folder.put("a.parquet", rows(0).set_column(0, "id", pa.array([0, 1, 2], pa.int32())))
     folder.slice()
