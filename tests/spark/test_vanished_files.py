@@ -46,7 +46,7 @@ def put(folder: Path, name: str, divisor: int) -> None:
 def test_files_that_are_removed_after_they_were_listed(
     application: Application, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A batch fails at a row of one file of each input. Spark has planned it by then: these files are in it. A
+    """A batch fails at a row of one file of each input. Spark has planned it by then, with these files. A
     thread of the run plans nothing: of what it has not read, nobody has heard after a restart."""
     monkeypatch.setenv("DOVETAIL_SLICING", "spark")
     put(application.folder, "good", 1)
