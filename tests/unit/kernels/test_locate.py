@@ -23,11 +23,16 @@ def test_a_row_is_in_the_piece_that_has_its_number(first: int, lengths: list[int
         for row in range(start, start + length)
     } | {row: (-1, row) for row in (-1, -2)}
     piece, at = np.empty(len(rows), np.int32), np.empty(len(rows), np.int64)
+    numbers, met = np.zeros(len(starts), np.int32), np.empty(len(starts), np.int64)
     touched = np.zeros(len(starts), np.bool_)
-    unknown = locate(np.array(starts, np.int64), end, np.array(rows, np.int64), piece, at, touched)
+    unknown, pieces = locate(
+        np.array(starts, np.int64), end, np.array(rows, np.int64), piece, at, numbers, met, 0, touched
+    )
     strangers = [place for place, row in enumerate(rows) if row not in expected]
     assert unknown == (strangers[0] if strangers else -1)
     known = rows[: unknown if strangers else len(rows)]
-    places = list(zip(piece.tolist(), at.tolist(), strict=True))[: len(known)]
-    assert places == [expected[row] for row in known]
-    assert set(np.flatnonzero(touched).tolist()) == {expected[row][0] for row in known} - {-1}
+    segments = [-1 if number < 0 else int(met[number]) for number in piece[: len(known)]]
+    assert list(zip(segments, at.tolist(), strict=False)) == [expected[row] for row in known]
+    in_order = list(dict.fromkeys(expected[row][0] for row in known if row >= 0))
+    assert met[:pieces].tolist() == in_order, "pieces are numbered as they are met"
+    assert np.flatnonzero(touched).tolist() == list(range(pieces))
