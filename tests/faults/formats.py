@@ -194,6 +194,7 @@ FORMATS = {
         ("home/apps/app/state/view/replay/*.json",), specimen.use_replay, _document, repaired=True
     ),
     "windows": Format(("home/apps/app/state/*/windows.json",), specimen.use_windows, _document),
+    "slicer": Format(("home/apps/app/slicers/*.json",), specimen.use_slicers, _document),
     "application": Format(("home/apps/*/application.json",), specimen.use_application, _document),
     # Only the file's name says which offset it is, and only Spark sees that name.
     "offset": Format(("home/sink/offsets/[56].json",), specimen.use_index, _offset, partners="none"),
@@ -267,6 +268,8 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "spark/frame_times.py": "metadata of a DataFrame's columns, in no file",
     "spark/failures.py": "an error that crosses the JVM, in no file, and what the system says of memory",
     "engine/gates.py": "one word, for the time of one run; whatever is not `open` ends it",
+    "slicing/covered_files.py": ("slicer",),
+    "slicing/parquet_output.py": "what tasks tell the driver, in no file",
     "slicing/sides.py": "what tasks tell the driver, in no file",
     "spark/worker_python.py": "compared with what it ought to be, and written again",
     "joins/rows/literals.py": "a key that somebody asks for",

@@ -7,6 +7,7 @@ import random
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,7 @@ from dovetail.plan import application_file
 from dovetail.pql.compile import compile_pql
 from dovetail.service.torture.quick_join import BATCHES, BUCKETS, ROWS, append
 from dovetail.service.torture.workload import AFTER, BEFORE, MAX_DELAY, cut
+from dovetail.slicing.covered_files import CoveredFiles, Slicer
 from dovetail.spark.batch_files import files_of_batch, last_planned
 from dovetail.spark.checkpoints import Checkpoint
 from dovetail.time.clock import CommitSummary
@@ -64,6 +66,7 @@ SPECS = (
     IntervalSpec(BEFORE, AFTER, "full"),
     IntervalSpec(BEFORE, AFTER, "inner", "all", "first", 3, 3),
 )
+SLICERS = (Slicer("app", "first", "/in/first"), Slicer("app", "second", "/in/second"))
 QUERY = """CREATE APPLICATION app;
 CREATE INPUT TABLE a (t TIMESTAMP, k STRING, x INT) FROM SCRIBE("a");
 CREATE INPUT TABLE b (t TIMESTAMP, k STRING, y INT) FROM SCRIBE("b");
@@ -130,6 +133,8 @@ def build(root: Path, seed: int) -> Specimen:
     _spark_checkpoint(made.home / _CHECKPOINT.folder)
     _replays(made)
     _window_record(made)
+    for slicer in SLICERS:
+        CoveredFiles(left, slicer, partial(list, (f"{slicer.place}/{seed}.parquet", "/elsewhere/a.parquet")))
     near.build(made.near, seed)
     return made
 
@@ -339,6 +344,13 @@ def use_tasks(made: Specimen) -> Any:
 def use_progress(made: Specimen) -> Any:
     """A report that cannot be read is an error, which the coordinator tells and takes for silence."""
     return [read_reports(Category.open(made.join.home, name)) for name in ("left", "right", "wide")]
+
+
+def use_slicers(made: Specimen) -> Any:
+    """Which input files were read, as a slicer that starts finds it."""
+    left = Category.open(made.join.home, "left")
+    found = [CoveredFiles(left, slicer, list) for slicer in SLICERS]
+    return [(sorted(one.files), one.next_batch) for one in found]
 
 
 def use_lease(made: Specimen) -> Any:
