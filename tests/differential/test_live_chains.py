@@ -153,13 +153,20 @@ def nothing_below_a_promise(category: Category, output: CategoryOutput) -> None:
                 floors[column.name] = max(promised, floors.get(column.name, promised))
 
 
+def promised(plan: Plan, side: str) -> bool:
+    """Whether the writer of a side can promise anything about its time. A join that slices its rows cannot
+    where the time is that of neither side, and windows keep no bound between the two."""
+    (output,) = (stage.output for stage in plan.stages if getattr(stage.output, "category", None) == side)
+    return any(column.name == "_time" for column in output.promises)
+
+
 def check(chain: Chain, folder: Path) -> None:
     plan = compile_pql(chain.pql)
     for join, stage in zip(plan.joins, chain.stages, strict=True):
         if stage.left.max_delay_s is None:
-            assert join.settings.left_inherits, f"{join.name} left\n{chain!r}"
+            assert join.settings.left_inherits == promised(plan, join.left), f"{join.name} left\n{chain!r}"
         if stage.right.max_delay_s is None:
-            assert join.settings.right_inherits, f"{join.name} right\n{chain!r}"
+            assert join.settings.right_inherits == promised(plan, join.right), f"{join.name} right\n{chain!r}"
     live = Live(chain, plan, folder)
     table = live.run()
     for stage in plan.stages:

@@ -155,8 +155,10 @@ def _of_join(stage: JoinStage, written: Mapping[str, _Written]) -> _Written:
     apart = stage.join_kind.apart
 
     def distance(one: str, other: str) -> int | None:
-        if one == other or apart is None:
-            return 0 if one == other else None
+        if one == other:
+            return 0
+        if apart is None or not {one, other} <= sides.keys():  # an expression is an origin of its own
+            return None
         return -apart.before_us if one == "right" else -apart.after_us
 
     known: dict[str, Columns] = {stage.source_name.lower(): columns}
