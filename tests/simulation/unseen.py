@@ -1,7 +1,9 @@
-"""Arrival processes that stream time was not made with: each was written down before it was tried.
+"""Arrival processes that stream time was not made with.
 
-Unlike those of the benchmarks they mix rates, and begin with the stream: a row a minute, hours of silence,
-producers that disagree about the time.
+Three of them found less than 98 % when they were first tried, and stream time was mended for those: five and
+eight rows in a row that are days ahead, and one producer of three whose clock is an hour ahead. Unlike those
+of the benchmarks they mix rates, and begin with the stream: a row a minute, hours of silence, producers that
+disagree about the time.
 """
 
 from __future__ import annotations
