@@ -16,7 +16,6 @@ from typing import Any, Protocol
 from bench.child import SYSTEMS, Join, Order, dataset_to_json
 from bench.command import tell
 from bench.measure import Figures, PeakRss
-from bench.process_memory import PeakPss
 from bench.reference import batch_join
 from bench.report import Outcome, Report
 from bench.workload import Workload, generate
@@ -102,22 +101,15 @@ class AnyOrder(Protocol):
     def to_json(self) -> str: ...
 
 
-def run_child(
-    order: AnyOrder,
-    label: str,
-    module: str = "bench.child",
-    python: str = sys.executable,
-    peak: type[PeakRss | PeakPss] = PeakRss,
-) -> tuple[dict[str, Any], int]:
+def run_child(order: AnyOrder, label: str, module: str = "bench.child") -> tuple[dict[str, Any], int]:
     """Run one system in a fresh process; show its progress, keep its log for the case that it fails. Gives
-    its outcome and its peak memory. Another `python` than this one gets no paths but that of `bench`."""
+    its outcome and its peak memory."""
     log = Path(order.work) / "log.txt"
-    ours = [str(_ROOT / "src"), os.environ.get("PYTHONPATH", "")] if python == sys.executable else []
-    paths = [str(_ROOT), *ours]
+    paths = [str(_ROOT), str(_ROOT / "src"), os.environ.get("PYTHONPATH", "")]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
     with log.open("w") as errors:
         child = subprocess.Popen(
-            [python, "-m", module, order.to_json()],
+            [sys.executable, "-m", module, order.to_json()],
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,
@@ -125,7 +117,7 @@ def run_child(
             cwd=order.work,
         )
         try:
-            with peak(child.pid) as seen:
+            with PeakRss(child.pid) as peak:
                 assert child.stdout is not None
                 for line in child.stdout:
                     tell(f"{label}, {line.rstrip()}")
@@ -139,4 +131,4 @@ def run_child(
         raise RunError(
             f"the {order.system} run failed with exit code {child.returncode}:\n{tail}", where=label
         )
-    return json.loads(Path(order.outcome).read_text()), seen.bytes
+    return json.loads(Path(order.outcome).read_text()), peak.bytes

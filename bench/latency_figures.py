@@ -148,7 +148,7 @@ def latencies(due: Seconds, out: Seconds, begin: float, end: float, ended: float
 
 
 def _share_held(line: list[tuple[float, float, float]]) -> float:
-    """If latency grows by s seconds a second, rows come out 1 + s times as slowly as they come in. A growth
+    """If latency grows by s seconds per second, rows come out 1 + s times as slowly as they come in. A growth
     within twice its error is none: micro-batches alone make latency rise and fall."""
     growth = slope_of([second for second, *_ in line], [middle for _, middle, _ in line])
     if growth is None or growth.per_x <= 2 * growth.error:

@@ -6,11 +6,9 @@ kinds add up to what the whole tree takes.
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Literal
 
 Kind = Literal["driver", "jvm", "workers", "other"]
@@ -67,31 +65,3 @@ def _pss_bytes(pid: int) -> int:
         if line.startswith("Pss:"):
             return int(line.split()[1]) * 1024
     return 0
-
-
-class PeakPss:
-    """Samples a process tree in the background: `with PeakPss(pid) as peak: ...; peak.bytes`. A look at a
-    large JVM takes milliseconds of its time, so looks are rare."""
-
-    def __init__(self, root: int, every_s: float = 1.0) -> None:
-        self.bytes = 0
-        self._root = root
-        self._every_s = every_s
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._keep_sampling, daemon=True, name="peak-pss")
-
-    def _keep_sampling(self) -> None:
-        while not self._stop.is_set():
-            now = sum(one.pss_bytes for one in held_by(self._root).values())
-            self.bytes = max(self.bytes, now)
-            self._stop.wait(self._every_s)
-
-    def __enter__(self) -> PeakPss:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stop.set()
-        self._thread.join()

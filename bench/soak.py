@@ -1,10 +1,9 @@
 """Hours in minutes: several applications under steady traffic, and whether anything of theirs grows.
 
-All joins run in one process at a commit or so a second. Memory by kind of process, files, open handles and
-latency are sampled, and after the warm-up each gets a slope with its error. A slope of memory, files or
+All joins run in one process at about one commit per second. Memory by kind of process, files, open handles
+and latency are sampled, and after the warm-up each gets a slope with its error. A slope of memory, files or
 handles that is larger than twice its error and than what the figure may drift ends it with status 1. See
-`docs/how-to/benchmark.md`.
-"""
+`docs/how-to/benchmark.md`."""
 
 from __future__ import annotations
 
