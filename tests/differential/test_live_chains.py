@@ -26,9 +26,10 @@ from dovetail.engine.copying import settle
 from dovetail.joins.rows.gather import Rows
 from dovetail.local.graph import Graph, Journal, Runner
 from dovetail.log.category import Category
-from dovetail.plan.physical import CategoryOutput, JoinStage, Plan
+from dovetail.plan.physical import CategoryOutput, JoinStage, Plan, SlicerStage, Stage
 from dovetail.plan.projection import plain_projection
-from dovetail.pql.compile import compile_pql
+from dovetail.plan.promises import origin_column
+from dovetail.pql.compile import compile_pql, plans_of, trace
 from dovetail.slicing.write_rows import bucket_of, time_of
 
 
@@ -153,20 +154,37 @@ def nothing_below_a_promise(category: Category, output: CategoryOutput) -> None:
                 floors[column.name] = max(promised, floors.get(column.name, promised))
 
 
-def promised(plan: Plan, side: str) -> bool:
-    """Whether the writer of a side can promise anything about its time. A join that slices its rows cannot
-    where the time is that of neither side, and windows keep no bound between the two."""
-    (output,) = (stage.output for stage in plan.stages if getattr(stage.output, "category", None) == side)
-    return any(column.name == "_time" for column in output.promises)
+def promised(chain: Chain, side: str) -> bool:
+    """Whether anybody can promise anything about the time of a side, by the plan in which every join has a
+    category of its own: its slicer passes on what the category promises about the column."""
+    plans = plans_of(trace(chain.pql))
+    apart = max(plans, key=lambda plan: len(plan.stages))
+    writers = {getattr(stage.output, "category", None): stage for stage in apart.stages}
+    slicer = writers[side]
+    assert isinstance(slicer, SlicerStage)
+    assert isinstance(slicer.output, CategoryOutput)
+    terms = [term for column in slicer.output.promises if column.name == "_time" for term in column.terms]
+    origins = [origin_column(slicer, term.origin) for term in terms]
+    return bool(origins) and all(_promises(writers.get(category), column) for category, column in origins)
+
+
+def _promises(writer: Stage | None, column: str) -> bool:
+    """A category that nobody here writes may promise anything."""
+    if writer is None:
+        return True
+    assert isinstance(writer.output, CategoryOutput)
+    return column in [promise.name for promise in writer.output.promises]
 
 
 def check(chain: Chain, folder: Path) -> None:
     plan = compile_pql(chain.pql)
     for join, stage in zip(plan.joins, chain.stages, strict=True):
         if stage.left.max_delay_s is None:
-            assert join.settings.left_inherits == promised(plan, join.left), f"{join.name} left\n{chain!r}"
+            assert join.settings.left_inherits == promised(chain, join.left), f"{join.name} left\n{chain!r}"
         if stage.right.max_delay_s is None:
-            assert join.settings.right_inherits == promised(plan, join.right), f"{join.name} right\n{chain!r}"
+            assert join.settings.right_inherits == promised(chain, join.right), (
+                f"{join.name} right\n{chain!r}"
+            )
     live = Live(chain, plan, folder)
     table = live.run()
     for stage in plan.stages:
