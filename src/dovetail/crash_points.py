@@ -52,6 +52,7 @@ KINDS = {
     r"apps/[^/]+/state/.*/windows\.json": "windows",
     r"apps/[^/]+/slicers/": "slicer",
     r"apps/[^/]+/application\.json": "application",
+    r"apps/[^/]+/versions/": "version",
     r"apps/[^/]+/lease\.json": "lease",
     r"apps/[^/]+/metrics\.": "metrics",
 }
