@@ -196,6 +196,7 @@ FORMATS = {
     "windows": Format(("home/apps/app/state/*/windows.json",), specimen.use_windows, _document),
     "slicer": Format(("home/apps/app/slicers/*.json",), specimen.use_slicers, _document),
     "application": Format(("home/apps/*/application.json",), specimen.use_application, _document),
+    "version": Format(("home/apps/*/versions/*.json",), specimen.use_versions, _document),
     # Only the file's name says which offset it is, and only Spark sees that name.
     "offset": Format(("home/sink/offsets/[56].json",), specimen.use_index, _offset, partners="none"),
     "checkpoint": Format(

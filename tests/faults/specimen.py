@@ -13,6 +13,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from dovetail.changes.compare import compare
+from dovetail.changes.versions import Version, read_version, write_version
 from dovetail.engine import asked_tasks, live_index
 from dovetail.engine.copying import settle
 from dovetail.engine.join_step import run_step
@@ -126,7 +128,12 @@ def build(root: Path, seed: int) -> Specimen:
         store.make_folder(f"apps/app{number}")
         path = application_file.application_path(f"app{number}")
         named = sql.replace("APPLICATION app", f"APPLICATION app{number}")
-        store.replace(path, application_file.encode(compile_pql(named)))
+        query = compile_pql(named)
+        store.replace(path, application_file.encode(query, 2))
+        changes = compare(query, compile_pql(named.replace("1 minute", "2 minutes")))
+        for version in (1, 2):
+            given = Version(f"app{number}", version, version - 1 or None, query, named, "ada", seed)
+            write_version(join.home, replace(given, changes=tuple(changes), took_over={"view": version}))
     asked_tasks.ask(join, 3)
     store.make_folder("apps/app")
     store.replace(LEASE, lease.document("somebody", 1))
@@ -317,7 +324,11 @@ def use_replay(made: Specimen) -> Any:
 
 
 def use_application(made: Specimen) -> Any:
-    return [application_file.read_application(made.join.home, f"app{number}") for number in range(2)]
+    return [application_file.read_current(made.join.home, f"app{number}") for number in range(2)]
+
+
+def use_versions(made: Specimen) -> Any:
+    return [read_version(made.join.home, f"app{n // 2}", n % 2 + 1) for n in range(4)]
 
 
 def use_checkpoint(made: Specimen) -> Any:

@@ -98,7 +98,7 @@ def take_over(takeover: Takeover, took_over: Mapping[str, int] | None = None) ->
         first = _version(takeover, 1, None, {})
         if not write_version(home, first):  # of a plan that never ran: it bound nobody
             store.replace(first.path, first.encode())
-        store.replace(path, encode(Current(plan, 1)))
+        store.replace(path, encode(plan, 1))
         return 1
     if not takeover.changes:
         if (
@@ -106,12 +106,12 @@ def take_over(takeover: Takeover, took_over: Mapping[str, int] | None = None) ->
         ):  # started before versions were kept
             write_version(home, _version(takeover, before.version, None, {}))
         if plan != before.plan:
-            store.replace(path, encode(Current(plan, before.version)))
+            store.replace(path, encode(plan, before.version))
         return before.version
     number = max(before.version, *version_numbers(home, plan.application), 0) + 1
     while not write_version(home, _version(takeover, number, before.version, took_over or {})):
         number += 1
-    store.replace(path, encode(Current(plan, number)))
+    store.replace(path, encode(plan, number))
     return number
 
 

@@ -50,8 +50,7 @@ def stable(plan: Plan) -> dict[str, Any]:
     return made
 
 
-def encode(current: Current) -> bytes:
-    plan, version = current
+def encode(plan: Plan, version: int = 1) -> bytes:
     body = {"application": plan.application, "version": version, "plan": plan.to_json()}
     return document.encode(KIND, VERSION, body)
 
