@@ -236,6 +236,7 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "changes/takeover.py": ("application",),
     "changes/versions.py": ("version",),
     "spark/batch_files.py": ("checkpoint",),
+    "spark/progress.py": ("checkpoint",),
     "spark/monitor.py": ("offset",),
     "spark/source_reports.py": ("offset", "checkpoint"),
     "engine/live_index.py": ("header", "ring", "owner"),

@@ -61,7 +61,7 @@ def tables(between: Between) -> None:
 def _tables(plan: Plan, stay: set[str]) -> Tables:
     """The outputs that leave the application, but for those of stages that both versions have (`storage`
     looks at these). Where a join has a single table, the stage is called like the join, so a table that
-    gets company keeps its place and changes its stage: tables are told apart by their place."""
+    gets company keeps its place and changes its stage: it is known by its place."""
     found: Tables = {}
     for stage in plan.stages:
         match stage.output:

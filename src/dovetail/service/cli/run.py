@@ -151,7 +151,7 @@ def run_application(
     announce: Announce = lambda version, changes: None,
 ) -> RunSummary:
     """Compile, run, and summarise. Uses the given session, or opens one and closes it again. `on_figures`
-    is called while it runs; a `follower` does the same over several runs. `announce` is told when another
+    is called while it runs; a `follower` does the same over several runs. `announce` hears when another
     query than before takes over. `parent`: see `consider`."""
     from dovetail.changes.leftovers import remove_leftovers
     from dovetail.changes.takeover import consider, require, take_over
