@@ -7,6 +7,7 @@ first as fast as the join takes rows, then at a little less, until it is held. W
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import Any
@@ -89,26 +90,23 @@ def fill(join: SlidingJoin, case: Case) -> None:
 def _push(join: SlidingJoin, batch: dict[str, Any]) -> None:
     """With a punctuation for each row of the window a batch has millions of results: the join refuses more
     rows until they are read, and then goes on where it was."""
-    while True:
-        try:
-            return join.push(**batch)
-        except RunError:
-            _read(join)
-            batch = {}
+    _reading(join, lambda: join.push(**batch), join.push)
 
 
 def _flush(join: SlidingJoin) -> None:
+    _reading(join, join.flush, join.flush)
+
+
+def _reading(join: SlidingJoin, work: Callable[[], None], rest: Callable[[], None]) -> None:
+    """`rest` does what is left of `work` after a refusal."""
     while True:
         try:
-            return join.flush()
+            return work()
         except RunError:
-            _read(join)
-
-
-def _read(join: SlidingJoin) -> None:
-    if not join.unread:
-        raise  # it was refused for another reason
-    join.pairs()
+            if not join.unread:
+                raise  # it was refused for another reason
+            join.pairs()
+            work = rest
 
 
 def measured(case: Case) -> Measured:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-
 from bench import sliding_rates
 from bench.sliding_rates import Case
+
 from dovetail.errors import RunError
 
 
