@@ -134,7 +134,7 @@ def run_coordinator(
 
 @inner_borrowing_kernel
 def _coordinate(core: CoordinatorCore, links: CoordinatorLinks, rules: Rules, budget: int) -> int:
-    """Wait until the last batch is done, take the next one into the windows, and deal it out; what it came to.
+    """Wait until the last batch is done, take the next one into the windows, deal it out; what it came to.
 
     In this order, so that where nobody has a thread of his own a batch takes one round of steps, not two."""
     plan, state, inbox, tasks = core.plan, core.state, links.inbox, links.tasks
