@@ -10,12 +10,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
 from bench.child import SYSTEMS, Join, Order, dataset_to_json
 from bench.command import tell
-from bench.measure import Figures, PeakRss
+from bench.measure import Figures, Peak, peak_rss
 from bench.reference import batch_join
 from bench.report import Outcome, Report
 from bench.workload import Workload, generate
@@ -101,15 +102,23 @@ class AnyOrder(Protocol):
     def to_json(self) -> str: ...
 
 
-def run_child(order: AnyOrder, label: str, module: str = "bench.child") -> tuple[dict[str, Any], int]:
-    """Run one system in a fresh process; show its progress, keep its log for the case that it fails. Gives
-    its outcome and its peak memory."""
+def run_child(
+    order: AnyOrder,
+    label: str,
+    module: str = "bench.child",
+    *,
+    python: str = sys.executable,
+    peak_of: Callable[[int], Peak] = peak_rss,
+    hear: Callable[[str], None] = lambda line: None,
+) -> tuple[dict[str, Any], int]:
+    """Run one system in a fresh process; show its progress, which `hear` gets too, and keep its log for the
+    case that it fails. Gives its outcome and its peak memory."""
     log = Path(order.work) / "log.txt"
     paths = [str(_ROOT), str(_ROOT / "src"), os.environ.get("PYTHONPATH", "")]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
     with log.open("w") as errors:
         child = subprocess.Popen(
-            [sys.executable, "-m", module, order.to_json()],
+            [python, "-m", module, order.to_json()],
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,
@@ -117,10 +126,11 @@ def run_child(order: AnyOrder, label: str, module: str = "bench.child") -> tuple
             cwd=order.work,
         )
         try:
-            with PeakRss(child.pid) as peak:
+            with peak_of(child.pid) as peak:
                 assert child.stdout is not None
                 for line in child.stdout:
                     tell(f"{label}, {line.rstrip()}")
+                    hear(line)
                 child.wait()
         finally:
             if child.poll() is None:

@@ -23,7 +23,7 @@ from bench import latency_figures as figures
 from bench.latency_pql import start_pql
 from bench.latency_systems import Application, Batches, How, Sink, StampedSink, System, phases, start
 from bench.live_files import FeedOrder, Staged, Stamps, appear, read_stamps, write_stamps
-from bench.measure import tree_use
+from bench.process_memory import held_by
 from bench.spark_baseline import SparkSetup, State, session
 from bench.workload import SIDES
 from dovetail.errors import RunError
@@ -132,17 +132,17 @@ class LiveRun:
         order = FeedOrder(self.staged.to_json(), folders, began_at, str(self._stamps), begin, end)
         return subprocess.Popen([sys.executable, "-m", "bench.live_files", order.to_json()]), began_at
 
-    def feed(self, stamps: list[Stamps]) -> tuple[float, float]:
+    def feed(self, stamps: list[Stamps]) -> tuple[float, dict[str, float]]:
         """Let the other files appear, and add their stamps. Gives when that began, and CPU seconds per second
-        after the warm-up."""
+        after the warm-up, by kind of process."""
         feeder, began_at = self.feeder(self.order.begin + 1, self.order.end)
         try:
             time.sleep(max(0.0, began_at + self.order.warm_up_s - time.time()))
-            before, since = tree_use(os.getpid()).cpu_s, time.monotonic()
+            before, since = held_by(os.getpid()), time.monotonic()
             self.tell("warm")
             while feeder.poll() is None:
                 time.sleep(0.1)
-            cores = (tree_use(os.getpid()).cpu_s - before) / (time.monotonic() - since)
+            took_s, after = time.monotonic() - since, held_by(os.getpid())
         finally:
             if feeder.poll() is None:
                 feeder.terminate()
@@ -153,7 +153,12 @@ class LiveRun:
             for side in SIDES:
                 seen[side] += new[side]
         write_stamps(stamps, self._before)
-        return began_at, cores
+        cores = {
+            kind: (after[kind].cpu_s - (before[kind].cpu_s if kind in before else 0.0)) / took_s
+            for kind in after
+            if kind != "other"  # the process that lets files appear
+        }
+        return began_at, {str(kind): used for kind, used in cores.items()}
 
     def drain(self, rows: int) -> float:
         """Wait until every join has put out `rows` rows, as long as patience lasts; gives the moment."""
@@ -190,7 +195,8 @@ def carry_out(order: Order, tell: Callable[[str], None]) -> dict[str, Any]:
         found.append({"latencies": said, "checks": [asdict(one) for one in checks]})
     return {
         "first_result_s": first_result_s,
-        "cores": cores,
+        "cores": sum(cores.values()),
+        "cores_by_kind": cores,
         "applications": found,
         "phases": figures.phase_medians(phases(list(run.spark.streams.active)), begin, end),
     }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -76,6 +77,11 @@ def tree_use(root: int) -> TreeUse:
     return TreeUse(rss_bytes, cpu_s)
 
 
+def cpu_s(pid: int) -> float:
+    """Of one process, with the ended children it waited for."""
+    return _Process.parse(Path(f"/proc/{pid}/stat").read_text()).cpu_s
+
+
 class _Process(NamedTuple):
     """One line of /proc/<pid>/stat. `stack` is where its stack starts: a new program has a new place."""
 
@@ -104,25 +110,29 @@ def _descends(pid: int, root: int, seen: dict[int, _Process]) -> bool:
     return pid == root
 
 
-class PeakRss:
-    """Samples a process tree in the background: `with PeakRss(pid) as peak: ...; peak.bytes`."""
+class Peak:
+    """The most bytes that `look` has found, asked every so often in the background: `with Peak(look, 0.1) as
+    peak: ...; peak.bytes`."""
 
-    def __init__(self, root: int, every_s: float = 0.1) -> None:
+    def __init__(self, look: Callable[[], int], every_s: float) -> None:
         self.bytes = 0
-        self._root = root
+        self._look = look
         self._every_s = every_s
+        self._lock = threading.Lock()
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._keep_sampling, daemon=True, name="peak-rss")
+        self._thread = threading.Thread(target=self._keep_looking, daemon=True, name="peak")
 
-    def sample(self) -> None:
-        self.bytes = max(self.bytes, tree_use(self._root).rss_bytes)
+    def look(self) -> None:
+        now = self._look()
+        with self._lock:  # two may look at once
+            self.bytes = max(self.bytes, now)
 
-    def _keep_sampling(self) -> None:
+    def _keep_looking(self) -> None:
         while not self._stop.is_set():
-            self.sample()
+            self.look()
             self._stop.wait(self._every_s)
 
-    def __enter__(self) -> PeakRss:
+    def __enter__(self) -> Peak:
         self._thread.start()
         return self
 
@@ -131,3 +141,8 @@ class PeakRss:
     ) -> None:
         self._stop.set()
         self._thread.join()
+
+
+def peak_rss(root: int, every_s: float = 0.1) -> Peak:
+    """Of a process tree."""
+    return Peak(lambda: tree_use(root).rss_bytes, every_s)

@@ -1,4 +1,4 @@
-"""Memory and open handles of a process tree, by kind of process. Linux only: it reads `/proc`.
+"""Memory, open handles and CPU time of a process tree, by kind of process. Linux only: it reads `/proc`.
 
 The memory is the proportional set size: a page that three processes share counts a third for each, so the
 kinds add up to what the whole tree takes.
@@ -6,36 +6,44 @@ kinds add up to what the whole tree takes.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from bench.measure import Peak, cpu_s
 
 Kind = Literal["driver", "jvm", "workers", "other"]
 
 
 @dataclass(frozen=True)
 class Held:
-    """What the processes of one kind hold."""
+    """What the processes of one kind hold, and have used."""
 
     processes: int
     pss_bytes: int
     handles: int
+    cpu_s: float
 
 
 def held_by(root: int) -> dict[Kind, Held]:
     """Look once at a process and its descendants. One that ends meanwhile is left out."""
-    processes, sizes, handles = Counter[Kind](), Counter[Kind](), Counter[Kind]()
+    found: dict[Kind, list[Held]] = {}
     for pid in _tree(root):
-        try:
-            kind = _kind(pid, root)
-            size, open_files = _pss_bytes(pid), len(list(Path(f"/proc/{pid}/fd").iterdir()))
-        except OSError:
-            continue
-        processes[kind] += 1
-        sizes[kind] += size
-        handles[kind] += open_files
-    return {kind: Held(processes[kind], sizes[kind], handles[kind]) for kind in processes}
+        with suppress(OSError):
+            handles = len(list(Path(f"/proc/{pid}/fd").iterdir()))
+            found.setdefault(_kind(pid, root), []).append(Held(1, _pss_bytes(pid), handles, cpu_s(pid)))
+    return {kind: _sum(ones) for kind, ones in found.items()}
+
+
+def _sum(ones: list[Held]) -> Held:
+    return Held(
+        len(ones),
+        sum(one.pss_bytes for one in ones),
+        sum(one.handles for one in ones),
+        sum(one.cpu_s for one in ones),
+    )
 
 
 def _tree(root: int) -> list[int]:
@@ -43,12 +51,16 @@ def _tree(root: int) -> list[int]:
     while waiting:
         pid = waiting.pop()
         found.append(pid)
-        for task in Path(f"/proc/{pid}/task").glob("*/children"):
-            try:
-                waiting += map(int, task.read_text().split())
-            except OSError:
-                continue
+        waiting += _children(pid)
     return found
+
+
+def _children(pid: int) -> Iterator[int]:
+    """Of all its threads. The process, or a thread of it, may end while we look."""
+    with suppress(OSError):
+        for thread in list(Path(f"/proc/{pid}/task").iterdir()):
+            with suppress(OSError):
+                yield from map(int, (thread / "children").read_text().split())
 
 
 def _kind(pid: int, root: int) -> Kind:
@@ -65,3 +77,8 @@ def _pss_bytes(pid: int) -> int:
         if line.startswith("Pss:"):
             return int(line.split()[1]) * 1024
     return 0
+
+
+def peak_pss(root: int) -> Peak:
+    """Of a process tree. A look at a large JVM takes milliseconds of its time, so looks are rare."""
+    return Peak(lambda: sum(one.pss_bytes for one in held_by(root).values()), every_s=0.5)

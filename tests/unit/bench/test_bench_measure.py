@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from bench.measure import PeakRss, tree_use
+from bench.measure import peak_rss, tree_use
 
 _HOLD_MB = 60
 
@@ -45,11 +45,11 @@ def test_a_fresh_fork_does_not_count_its_parents_memory_again() -> None:
 
 
 def test_the_peak_outlives_what_made_it() -> None:
-    with PeakRss(os.getpid(), every_s=3600) as peak:
-        peak.sample()
+    with peak_rss(os.getpid(), every_s=3600) as peak:
+        peak.look()
         before = peak.bytes
         held = bytearray(os.urandom(1)) * (_HOLD_MB << 20)
-        peak.sample()
+        peak.look()
         del held
     assert peak.bytes >= before + (_HOLD_MB << 20) // 2
 

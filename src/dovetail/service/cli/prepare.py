@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import typer
@@ -28,9 +29,12 @@ def prepare() -> None:
     from dovetail.service.warm_libraries import warm as warm_joins
 
     warm()
-    warm_joins()
-    typer.echo("kernels compiled")
-    archive = make_archive()
+    typer.echo("kernels of joins on Spark compiled")
+    with ThreadPoolExecutor(1) as beside:  # another process does it, with the kernels compiled above
+        archived = beside.submit(make_archive)
+        warm_joins()
+        typer.echo("kernels of joins in one process compiled")
+        archive = archived.result()
     typer.echo(
         f"Spark's classes archived in {archive}" if archive else "Spark's classes could not be archived"
     )
