@@ -69,7 +69,10 @@ def _kind(pid: int, root: int) -> Kind:
     command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     if Path(command[0].decode(errors="replace")).name == "java":
         return "jvm"
-    return "workers" if any(b"daemon" in word or b"worker" in word for word in command) else "other"
+    # What the nursery has forked has the nursery's command, and a name of its own (`spark/nursery.py`).
+    words = [*command, Path(f"/proc/{pid}/comm").read_bytes()]
+    theirs = (b"daemon", b"worker", b"dovetail-python")
+    return "workers" if any(part in word for word in words for part in theirs) else "other"
 
 
 def _pss_bytes(pid: int) -> int:

@@ -271,6 +271,7 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "slicing/covered_files.py": ("slicer",),
     "slicing/parquet_output.py": "what tasks tell the driver, in no file",
     "slicing/sides.py": "what tasks tell the driver, in no file",
+    "spark/nursery.py": "an order that a client sends it, in no file",
     "spark/worker_python.py": "compared with what it ought to be, and written again",
     "joins/rows/literals.py": "a key that somebody asks for",
     "local/__init__.py": "a query that somebody wrote",

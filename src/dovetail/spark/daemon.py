@@ -1,7 +1,7 @@
 """The Python daemon that Spark forks its workers from, with the heavy imports done once, before the fork.
 
 Without it every worker process imports Arrow and Numba and loads the kernels by itself: seconds of a cold
-start.
+start. On one machine the daemon is itself forked from a process that has done so (`nursery.py`).
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
@@ -26,6 +26,7 @@ from dovetail.engine.hold import held_locks
 from dovetail.errors import RunError
 from dovetail.spark.class_archive import java_options
 from dovetail.spark.hang_up import quiet_accumulators
+from dovetail.spark.nursery import open_nursery
 from dovetail.spark.shipped_code import packed
 from dovetail.spark.worker_python import worker_python
 
@@ -67,7 +68,17 @@ LOCAL_JVM = (
 seconds of them, for code that mostly plans and passes batches on. So it waits until code is ten times
 hotter."""
 
-_PATH = "spark.executorEnv.PYTHONPATH"
+_DRIVER_PYTHON = "PYSPARK_DRIVER_PYTHON"
+_NO_PYTHON = "/no/python"
+"""When a session registers its first Python source, Spark starts two processes of the driver's Python that
+import every installed package called `pyspark_...`, to find the data sources that they have. Inputs and
+outputs of ours are none of them. Spark skips this where the command does not exist, and uses the variable for
+nothing else in a JVM that Python has started."""
+
+_WORKERS_ENVIRONMENT = "spark.executorEnv."
+"""Libraries read their variables when they are imported. Where workers get some of their own, they import by
+themselves."""
+_PATH = f"{_WORKERS_ENVIRONMENT}PYTHONPATH"
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 LOCAL_ATTEMPTS = 4
 """How often a task is tried on a local master, as on others by Spark's own default."""
@@ -81,10 +92,13 @@ def open_session(
     """A session for one application. `settings` are the user's and win over our defaults; what the JVM has to
     say on stderr goes to the file `log`, if there is one."""
     cluster = is_cluster(master)
-    python = settings.get("spark.pyspark.python") or (sys.executable if cluster else worker_python())
-    os.environ.setdefault("PYSPARK_PYTHON", python)
-    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    ours = sys.executable if cluster else worker_python()
+    chosen = os.environ.setdefault("PYSPARK_PYTHON", settings.get("spark.pyspark.python") or ours)
+    os.environ.setdefault(_DRIVER_PYTHON, sys.executable)
     _export_package()
+    its_own = any(name.startswith(_WORKERS_ENVIRONMENT) for name in settings)
+    if chosen == ours != sys.executable and not its_own:
+        open_nursery()
     wanted = {"spark.master": retrying(master), "spark.app.name": f"dovetail {application}"}
     wanted |= {
         name: value
@@ -101,7 +115,8 @@ def open_session(
         wanted |= _unix_sockets()
     wanted |= {**settings, **FIXED}
     conf = SparkConf().setAll(list(wanted.items()))
-    if SparkContext._gateway is None and log is not None:
+    if SparkContext._gateway is None:
+        threading.Thread(target=_import_meanwhile, name="imports", daemon=True).start()
         SparkContext._ensure_initialized(gateway=start_jvm(conf, log), conf=conf)
     with _own_interrupt():
         session = SparkSession.builder.config(conf=conf).getOrCreate()
@@ -159,21 +174,37 @@ def _own_interrupt() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def start_jvm(conf: SparkConf, log: Path) -> Any:
-    """As PySpark does it, except that the JVM's stderr goes to a file and the JVM inherits the lock on the
-    application."""
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with open(log, "ab") as file:
-        shared = {"stderr": file, "pass_fds": held_locks()}
+def start_jvm(conf: SparkConf, log: Path | None) -> Any:
+    """As PySpark does it, except that the JVM inherits the lock on the application, its stderr goes to a file
+    if one is given, and it looks for no data sources among the installed packages (`_NO_PYTHON`)."""
+    with ExitStack() as until_started:
+        shared: dict[str, Any] = {"pass_fds": held_locks()}
+        if log is not None:
+            log.parent.mkdir(parents=True, exist_ok=True)
+            shared["stderr"] = until_started.enter_context(open(log, "ab"))
+        drivers = os.environ.get(_DRIVER_PYTHON)
+        os.environ[_DRIVER_PYTHON] = _NO_PYTHON
         try:
             return launch_gateway(conf, popen_kwargs=shared)  # type: ignore[no-untyped-call]
         except PySparkRuntimeError as error:
             raise RunError(
                 "Spark did not start",
-                where=str(log),
+                where=str(log) if log is not None else None,
                 expected="a Java that runs, and the packages that its settings name within reach",
-                hint="the end of that file says why",
+                hint="the end of that file says why" if log is not None else None,
             ) from error
+        finally:
+            if drivers is None:
+                del os.environ[_DRIVER_PYTHON]
+            else:
+                os.environ[_DRIVER_PYTHON] = drivers
+
+
+def _import_meanwhile() -> None:
+    """What a run needs besides Spark. The JVM takes longer to start than this takes to import."""
+    with suppress(Exception):  # whoever needs it imports it again, and reports
+        import dovetail.pql.compile
+        import dovetail.spark.runner  # noqa: F401
 
 
 def retrying(master: str) -> str:

@@ -1,0 +1,260 @@
+"""Law: a process born here is the one that Spark asked for, with the same arguments, environment, working
+directory and standard streams; only its imports are done.
+
+For one join Spark starts five Python processes, each with its own arguments: they create a source, plan with
+it, plan its reads, and fork workers, twice. Each would import Arrow, pandas, PySpark and our package again:
+seconds of a cold start, and most of the memory of a small application. So the driver starts one process that
+imports all of it while the JVM still starts, and then forks one child for each order:
+
+    JVM ── starts ──► nursery_client ── arguments, environment, streams ──► nursery ── forks ──► child
+                      waits, and ends as the child ends  ◄────────────── status ──────────────┘
+
+The client stands for the child where Spark looks: if Spark ends the client, the nursery ends the child. The
+nursery ends when the driver has ended and no child is left. A client whose order nobody takes becomes the
+process that Spark asked for (`exec`), as it would have been without us.
+
+`python -m dovetail.spark.nursery SOCKET PIPE`; the driver holds the other end of PIPE, and nobody else does.
+"""
+
+from __future__ import annotations
+
+import array
+import atexit
+import gc
+import json
+import os
+import runpy
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+VARIABLE = "DOVETAIL_NURSERY"
+"""Names the socket, in the environment of the JVM."""
+STREAMS = 3
+CLIENT_S = 10.0
+"""How long a client may take to say its order. It has it ready when it connects."""
+TAKEN = b"+"
+"""Said to a client before its child is forked. If it came after, a nursery that dies in between would leave a
+child and a client that becomes the same process."""
+MAX_ORDER_BYTES = 1 << 20
+MAX_SOCKET_PATH = 100
+READ_AT_START = {"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1"}
+"""What an interpreter and its libraries read once. These are the values that Spark gives its workers; where
+the user wants others, there is no nursery."""
+
+_NAMES = {
+    "dovetail.spark.daemon": "dovetail-daemon",
+    "pyspark.sql.streaming.python_streaming_source_runner": "dovetail-source",
+}
+"""A forked process has the command line of the nursery. The system shows these names instead."""
+
+_MODULES = (
+    "pandas",  # PySpark's Arrow path imports it in every worker
+    "pyarrow.parquet",
+    "pyspark.worker",
+    "pyspark.daemon",
+    "pyspark.sql.worker.create_data_source",
+    "pyspark.sql.worker.plan_data_source_read",
+    "pyspark.sql.streaming.python_streaming_source_runner",
+    "dovetail.spark.join_source",
+    "dovetail.spark.window_source",
+    "dovetail.spark.category_source",
+    "dovetail.spark.slicer",
+    "dovetail.slicing.direct",
+    "dovetail.engine.join_step",
+)
+"""What the processes of a join import."""
+
+_opened: list[subprocess.Popen[bytes]] = []
+"""The nursery of this process, if it has one."""
+
+
+def open_nursery() -> None:
+    """Start the nursery of this process, unless it has one, and let every JVM started from now on use it."""
+    wanted = all(os.environ.get(name, value) == value for name, value in READ_AT_START.items())
+    if _opened or not wanted:
+        return
+    folder = tempfile.mkdtemp(prefix="dovetail-nursery-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = os.path.join(folder, "orders")
+    if len(path) > MAX_SOCKET_PATH:
+        return
+    theirs, _ = os.pipe()  # our end stays open until this process ends, however it ends
+    process = subprocess.Popen(
+        [sys.executable, "-m", __name__, path, str(theirs)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        pass_fds=[theirs],
+        env=os.environ | READ_AT_START,
+        process_group=0,  # Ctrl-C is for the driver
+    )
+    _opened.append(process)
+    os.close(theirs)
+    os.environ[VARIABLE] = path
+
+
+@dataclass(frozen=True)
+class Order:
+    """What to run: `-m MODULE ARGUMENT...`, and where."""
+
+    arguments: list[str]
+    environment: dict[str, str]
+    folder: str
+    streams: list[int]
+
+    def close(self) -> None:
+        for stream in self.streams:
+            os.close(stream)
+
+
+@dataclass
+class _Nursery:
+    """Takes orders until the driver has ended and the last child is gone."""
+
+    listening: socket.socket
+    driver: int
+    children: dict[int, socket.socket | None] = field(default_factory=dict)  # with their clients, if alive
+
+    def serve(self) -> Order | None:
+        """None in the nursery, once nothing is left to do; in a child, what it must run."""
+        woken, wake = os.pipe()
+        os.set_blocking(wake, False)
+        signal.signal(signal.SIGCHLD, lambda number, frame: None)
+        signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+        taking = True
+        while taking or self.children:
+            clients = {client: pid for pid, client in self.children.items() if client is not None}
+            watched: list[Any] = [woken, *clients, *([self.listening, self.driver] if taking else [])]
+            ready, _, _ = select.select(watched, [], [])
+            for client in clients.keys() & ready:
+                self._end(clients[client], client)
+            if woken in ready:
+                os.read(woken, 512)
+                self._reap()
+            if self.driver in ready:
+                taking = False
+                self.listening.close()  # whoever still comes is refused, and does not wait for the last child
+            elif self.listening in ready and (order := self._take()) is not None:
+                signal.set_wakeup_fd(-1)
+                os.close(woken)
+                os.close(wake)
+                return order
+        return None
+
+    def _take(self) -> Order | None:
+        """Fork a child for one order; the order, in the child."""
+        client, _ = self.listening.accept()
+        order = _received(client)
+        if order is None:
+            client.close()
+            return None
+        try:
+            client.sendall(TAKEN)
+        except OSError:  # it has gone
+            order.close()
+            client.close()
+            return None
+        pid = os.fork()
+        if pid == 0:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            os.close(self.driver)
+            for other in (self.listening, client, *self.children.values()):
+                if other is not None:
+                    other.close()
+            return order
+        order.close()
+        self.children[pid] = client
+        return None
+
+    def _reap(self) -> None:
+        for pid, client in list(self.children.items()):
+            ended, status = os.waitpid(pid, os.WNOHANG)
+            if ended:
+                del self.children[pid]
+                if client is not None:
+                    with suppress(OSError):
+                        client.sendall(str(os.waitstatus_to_exitcode(status)).encode())
+                    client.close()
+
+    def _end(self, child: int, client: socket.socket) -> None:
+        """A client says nothing after its order. So it is gone, and Spark wants the child to go too."""
+        client.close()
+        self.children[child] = None
+        os.kill(child, signal.SIGTERM)  # ours until we have waited for it: the number is nobody else's
+
+
+def _received(client: socket.socket) -> Order | None:
+    """One order; None if the client died before it had said all of it."""
+    client.settimeout(CLIENT_S)
+    size = array.array("i").itemsize
+    streams = array.array("i")
+    text = b""
+    while not text.endswith(b"\0"):
+        try:
+            part, passed, _, _ = client.recvmsg(MAX_ORDER_BYTES, socket.CMSG_SPACE(STREAMS * size))
+        except OSError:
+            part, passed = b"", []
+        for level, kind, data in passed:
+            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                streams.frombytes(data[: len(data) - len(data) % size])
+        if not part:
+            for stream in streams:
+                os.close(stream)
+            return None
+        text += part
+    said: dict[str, Any] = json.loads(text[:-1])
+    return Order(said["arguments"], said["environment"], said["folder"], list(streams))
+
+
+def _become(order: Order) -> None:
+    """Take the place of the process that was ordered; returns when its module has run."""
+    for number, stream in enumerate(order.streams):
+        os.dup2(stream, number)
+    order.close()
+    os.environ.clear()
+    os.environ.update(order.environment)
+    os.chdir(order.folder)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # as in whatever the JVM starts
+    paths = [path for path in order.environment.get("PYTHONPATH", "").split(os.pathsep) if path]
+    sys.path[:] = [order.folder, *paths, *(path for path in sys.path[1:] if path not in paths)]
+    _, module, *arguments = order.arguments
+    with suppress(OSError):
+        Path("/proc/self/comm").write_text(_NAMES.get(module, "dovetail-python"))
+    sys.argv[:] = [module, *arguments]
+    sys.modules.pop(module, None)  # it runs as `__main__`
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
+
+
+def _import() -> None:
+    for module in _MODULES:
+        import_module(module)
+    from dovetail.engine.warm import warm
+
+    warm()
+    gc.collect()
+    gc.freeze()  # what is loaded now stays: collections in children need not walk through it
+
+
+def main(path: str, driver: int) -> None:
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listening.bind(path)
+    listening.listen(socket.SOMAXCONN)  # whoever comes now waits for the imports, which he would do himself
+    _import()
+    order = _Nursery(listening, driver).serve()
+    if order is None:
+        shutil.rmtree(os.path.dirname(path), ignore_errors=True)  # a driver that was killed could not
+    else:
+        _become(order)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))

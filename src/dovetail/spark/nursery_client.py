@@ -1,0 +1,44 @@
+"""Stands for a process that the nursery forks (`nursery.py`): hands it its streams, and ends as it ends.
+
+Run by its path, without `site`: it imports nothing but the standard library, and little of that, since Spark
+waits for it. Whatever the nursery cannot do, this process becomes itself.
+"""
+
+import array
+import json
+import os
+import socket
+import sys
+
+VARIABLE = "DOVETAIL_NURSERY"
+
+
+def status_of_child(arguments: list[str]) -> int | None:
+    """Of the child that the nursery forked for us; None if it did not take the order."""
+    if arguments[:1] != ["-m"]:
+        return None
+    nursery = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    order = {"arguments": arguments, "environment": dict(os.environ), "folder": os.getcwd()}
+    try:
+        nursery.connect(os.environ[VARIABLE])
+        streams = array.array("i", [0, 1, 2])
+        text = json.dumps(order).encode() + b"\0"
+        sent = nursery.sendmsg([text], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, streams)])
+        nursery.sendall(text[sent:])
+        taken = nursery.recv(1)  # comes when its imports are done
+    except (KeyError, OSError):
+        return None
+    if not taken:
+        return None
+    said = b""
+    while part := nursery.recv(16):
+        said += part
+    # No word: the nursery was killed. The child may live on, and Spark hears from it by its own sockets.
+    return int(said or b"1")
+
+
+if __name__ == "__main__":
+    status = status_of_child(sys.argv[1:])
+    if status is None:
+        os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+    sys.exit(status if status >= 0 else 128 - status)
