@@ -7,6 +7,7 @@ first as fast as the join takes rows, then at a little less, until it is held. W
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import Any
@@ -14,10 +15,13 @@ from typing import Any
 import numpy as np
 
 from bench.sliding_work import BAND, DOMAIN, R, S, arrivals
+from dovetail.errors import RunError
 from dovetail.model.sliding import Window
 from dovetail.sliding.engine import SlidingJoin
 
 SHARES = (0.97, 0.9, 0.8, 0.72, 0.65, 0.58, 0.5, 0.42, 0.35, 0.25)
+MOST_UNREAD = 1 << 22
+"""Results that wait to be read: 256 MiB of them."""
 _LAG = 0.05  # behind its pace at the end of a run by no more than this share of it
 
 
@@ -66,17 +70,43 @@ def made(case: Case, timed: bool = False) -> SlidingJoin:
         group=case.group,
         time="t" if case.by_time else None,
         timed=timed,
+        most_pending=MOST_UNREAD,
     )
 
 
 def filled(case: Case, timed: bool = False) -> SlidingJoin:
     join = made(case, timed)
-    for batch in arrivals(1, 2 * case.window, min(case.window, 1 << 15), case.domain):
-        join.push(**batch)
-        join.pairs()
-    join.flush()
-    join.pairs()
+    fill(join, case)
     return join
+
+
+def fill(join: SlidingJoin, case: Case) -> None:
+    for batch in arrivals(1, 2 * case.window, case.batch, case.domain):
+        _push(join, batch)
+    _flush(join)
+    join.pairs()
+
+
+def _push(join: SlidingJoin, batch: dict[str, Any]) -> None:
+    """With a punctuation for each row of the window a batch has millions of results: the join refuses more
+    rows until they are read, and then goes on where it was."""
+    _reading(join, lambda: join.push(**batch), join.push)
+
+
+def _flush(join: SlidingJoin) -> None:
+    _reading(join, join.flush, join.flush)
+
+
+def _reading(join: SlidingJoin, work: Callable[[], None], rest: Callable[[], None]) -> None:
+    """`rest` does what is left of `work` after a refusal."""
+    while True:
+        try:
+            return work()
+        except RunError:
+            if not join.unread:
+                raise  # it was refused for another reason
+            join.pairs()
+            work = rest
 
 
 def measured(case: Case) -> Measured:
@@ -102,8 +132,8 @@ def _saturated(join: SlidingJoin, case: Case, at: list[int]) -> tuple[float, int
         at[0] += rows
         began = time.perf_counter()
         for batch in ready:
-            join.push(**batch)
-        join.flush()
+            _push(join, batch)
+        _flush(join)
         spent = time.perf_counter() - began
         rate = rows / spent
         pairs = len(join.pairs())
@@ -123,9 +153,9 @@ def _holds(join: SlidingJoin, case: Case, rows_per_s: float, at: list[int]) -> b
         wait = began + pushed / rows_per_s - time.perf_counter()
         if wait > 0:
             time.sleep(wait)
-        join.push(**batch)
+        _push(join, batch)
         pushed += next(iter(batch.values())).num_rows
-    join.flush()
+    _flush(join)
     behind = time.perf_counter() - (began + pushed / rows_per_s)
     join.pairs()  # to let go of them; that takes no part in keeping pace
     return behind <= _LAG * case.seconds

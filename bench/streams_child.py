@@ -38,11 +38,15 @@ class Order:
 
 @dataclass(frozen=True)
 class Intermediate:
-    """What the rows between joins took: bytes in the log, of all that it got."""
+    """What the rows between joins took: bytes in the log, of all that it got; CPU time, when they were read
+    and written once more; and what Spark did for the micro-batches of all joins but the last, except running
+    them."""
 
     rows: int
     bytes: int
     log_bytes: int
+    once_more_cpu_s: float
+    steps_s: float
 
 
 @dataclass(frozen=True)

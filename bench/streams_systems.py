@@ -22,6 +22,7 @@ from pyspark.sql.streaming.listener import (
 
 from bench.measure import tree_use
 from bench.spark_baseline import session
+from bench.streams_between import once_more_cpu_s
 from bench.streams_child import Figures, Intermediate
 from bench.streams_work import CHOSEN, COLUMNS, Streams, columns, condition, query, written
 from dovetail.log.category import Category, list_categories
@@ -44,7 +45,7 @@ class Dovetail:
         work.mkdir(parents=True)
         pql, home, out = work / f"{_APPLICATION}.pql", str(work / "home"), work / "out"
         pql.write_text(query(streams, max_delay_s, out))
-        self._durations.busy_ms.clear()
+        self._durations.clear()
         began, used = time.perf_counter(), tree_use(os.getpid()).cpu_s
         run_application(
             pql,
@@ -58,15 +59,22 @@ class Dovetail:
         elapsed_s, cpu_s = time.perf_counter() - began, tree_use(os.getpid()).cpu_s - used
         self._durations.wait()
         queries_s = {name: ms / 1000 for name, ms in self._durations.busy_ms.items()}
-        return Figures(elapsed_s, cpu_s, written(streams, out), _between(home), queries_s)
+        between = _between(home, work / "once-more", self._durations.around_ms)
+        return Figures(elapsed_s, cpu_s, written(streams, out), between, queries_s)
 
 
 class _Durations(StreamingQueryListener):
-    """How long the micro-batches of each query took, in all."""
+    """How long the micro-batches of each query took, in all, and what of that was around their tasks: to plan
+    them, to write offsets, to commit."""
 
     def __init__(self) -> None:
         self.busy_ms: Counter[str] = Counter()
+        self.around_ms: Counter[str] = Counter()
         self._running: set[str] = set()
+
+    def clear(self) -> None:
+        self.busy_ms.clear()
+        self.around_ms.clear()
 
     def wait(self, at_most_s: float = 30) -> None:
         """Until the last events are here: Spark sends them after a query has ended."""
@@ -75,7 +83,9 @@ class _Durations(StreamingQueryListener):
             time.sleep(0.05)
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
-        self.busy_ms[event.progress.name or ""] += event.progress.batchDuration
+        progress, name = event.progress, event.progress.name or ""
+        self.busy_ms[name] += progress.batchDuration
+        self.around_ms[name] += progress.batchDuration - progress.durationMs.get("addBatch", 0)
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
         self._running.add(str(event.runId))
@@ -87,7 +97,7 @@ class _Durations(StreamingQueryListener):
         self._running.discard(str(event.runId))
 
 
-def _between(home: str) -> Intermediate:
+def _between(home: str, scratch: Path, around_ms: Counter[str]) -> Intermediate:
     """`<app>.<next join>.left` is what a join feeds on to the next one."""
     rows, sizes = Counter[str](), Counter[str]()
     for name in list_categories(home):
@@ -100,7 +110,13 @@ def _between(home: str) -> Intermediate:
     lefts = [name for name in sizes if name.endswith(".left")]
     first = min(name for name in lefts if "_with_" in name)
     fed = [name for name in lefts if name != first]
-    return Intermediate(sum(rows[name] for name in fed), sum(sizes[name] for name in fed), sizes.total())
+    return Intermediate(
+        sum(rows[name] for name in fed),
+        sum(sizes[name] for name in fed),
+        sizes.total(),
+        once_more_cpu_s(home, fed, scratch),
+        sum(ms for name, ms in around_ms.items() if "_with_" in name) / 1000,
+    )
 
 
 class Spark:

@@ -4,6 +4,9 @@ Three of them found less than 98 % when they were first tried, and stream time w
 eight rows in a row that are days ahead, and one producer of three whose clock is an hour ahead. Unlike those
 of the benchmarks they mix rates, and begin with the stream: a row a minute, hours of silence, producers that
 disagree about the time.
+
+Nobody can foresee the first stall of a partition, nor the first upload of a client that sends once a day: its
+rows are late. So these run for a day and for four: what is asked of stream time is that it expects the next.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from bench.arrivals import (
     cyclic,
     exponential,
     lognormal,
+    lost,
     merged,
     mixed,
     outage,
@@ -81,20 +85,21 @@ def _twice(rng: Random) -> Rows:
 
 
 def _stalls(
-    producers: int, every_s: float, stall_s: float, hours: float, per_s: float
+    producers: int, every_s: float, stall_s: float, hours: float, per_s: float, in_turn: int = 1
 ) -> Callable[[Random], Rows]:
-    """The first of several partitions stands still now and then, and then floods."""
+    """The first of several partitions, or the first few in turn, stand still now and then, and then flood."""
 
     def rows(rng: Random) -> Rows:
         parts = [
             Process(steady(per_s / producers), exponential(3)).rows(rng, hours * HOUR_S)
             for _ in range(producers)
         ]
-        came, at_s = parts[0].arrival_s, every_s
-        while at_s < hours * HOUR_S:
-            came = np.where((came >= at_s) & (came < at_s + stall_s), at_s + stall_s, came)
-            at_s += every_s
-        return merged(parts[0]._replace(arrival_s=came), *parts[1:])
+        for number, at_s in enumerate(np.arange(every_s, hours * HOUR_S, every_s)):
+            stalled = number % in_turn
+            came = parts[stalled].arrival_s
+            waits = (came >= at_s) & (came < at_s + stall_s)
+            parts[stalled] = parts[stalled]._replace(arrival_s=np.where(waits, at_s + stall_s, came))
+        return merged(*parts)
 
     return rows
 
@@ -195,6 +200,21 @@ UNSEEN: dict[str, Unseen] = {
         keys=600,
     ),
     "a partition stalls an hour": Unseen(_stalls(20, 4 * HOUR_S, HOUR_S, 8, 5), keys=600),
+    "one of eight partitions stalls an hour in four": Unseen(_stalls(8, 4 * HOUR_S, HOUR_S, 24, 1), keys=120),
+    "two of eight partitions stall in turn": Unseen(
+        _stalls(8, 2 * HOUR_S, HOUR_S, 24, 1, in_turn=2), keys=120
+    ),
+    "one of eight partitions ends": Unseen(
+        _several(
+            8,
+            *[Process(steady(0.25), exponential(3))] * 7,
+            Process(steady(0.25), exponential(3), (lost(4 * HOUR_S),)),
+        ),
+        keys=240,
+    ),
+    "one client in fifty sends once a day": Unseen(
+        _one(Process(steady(0.25), exponential(5), (uploads(DAY_S, 0.02),)), 96), keys=30
+    ),
     "a partition stalls every half hour": Unseen(_stalls(10, 1800, 600, 8, 5), keys=600),
     "one row in five hundred days ahead, one years behind": Unseen(
         _one(

@@ -18,10 +18,12 @@ from dataclasses import dataclass, replace
 from dovetail.changes.compare import closest
 from dovetail.changes.verdict import Change, Verdict, strictest
 from dovetail.changes.versions import Version, read_version, version_numbers, version_path, write_version
+from dovetail.engine.queries import remember
 from dovetail.errors import DovetailError, StateError
 from dovetail.log.category import Category, list_categories
 from dovetail.log.homes.filesystem import Store, open_store
 from dovetail.plan.application_file import Current, application_path, decode, encode
+from dovetail.plan.configure import join_config
 from dovetail.plan.physical import JoinStage, Plan, Stage
 from dovetail.plan.statements import Program
 from dovetail.pql.parser import parse
@@ -108,6 +110,8 @@ def take_over(takeover: Takeover, took_over: Mapping[str, int] | None = None) ->
         if plan != before.plan:
             store.replace(path, encode(plan, before.version))
         return before.version
+    for stage in before.plan.joins:  # a release before this one may not have written down what it ran
+        remember(join_config(before.plan, stage, home, tasks=1))
     number = max(before.version, *version_numbers(home, plan.application), 0) + 1
     while not write_version(home, _version(takeover, number, before.version, took_over or {})):
         number += 1
@@ -178,4 +182,4 @@ def _forget_categories(home: str, application: str) -> None:
     for name in list_categories(home):
         category = Category.open(home, name)
         if name.startswith(f"{application}.") and category.next_commit() == 0:
-            category.store.delete(f"{category.folder}/category.json")
+            category.forget()

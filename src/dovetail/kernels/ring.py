@@ -376,23 +376,6 @@ def mark(ring: Ring, slots: Int64s) -> int:
 
 
 @kernel
-def live_slots(ring: Ring) -> Int64s:
-    """All live entries, oldest arrival first."""
-    capacity = len(ring.entries)
-    out = np.empty(ring.meta[LIVE], np.int64)
-    count = 0
-    slot = ring.meta[TAIL]
-    for _ in range(ring.meta[USED]):
-        if ring.entries[slot]["time"] != DEAD:
-            out[count] = slot
-            count += 1
-        slot += 1
-        if slot == capacity:
-            slot = 0
-    return out[:count]
-
-
-@kernel
 def newest_slots(ring: Ring, count: int) -> Int64s:
     """The live entries among those that arrived last, oldest first: `count` slots are looked at."""
     capacity = len(ring.entries)
@@ -410,6 +393,12 @@ def newest_slots(ring: Ring, count: int) -> Int64s:
         if slot == capacity:
             slot = 0
     return out[:found]
+
+
+@kernel
+def live_slots(ring: Ring) -> Int64s:
+    """All live entries, oldest arrival first."""
+    return newest_slots(ring, ring.meta[USED])
 
 
 @kernel

@@ -239,7 +239,9 @@ class SlidingJoin:
             # starve them: the inlet is full then, but their inboxes are empty, and only we fill them from it.
             sent = self._offer(messages, first)
             first += sent
-            if first < len(messages) and not (self._threads is None and (sent or moved)):
+            # And while the network moves as much as it may in one go, the cores wait for us, not we for them.
+            waits = moved < _STEP if self._threads is not None else not (sent or moved)
+            if first < len(messages) and waits:
                 if self.precision is not None:
                     self.precision.waited = True
                 time.sleep(self._room.nap_s())
@@ -255,8 +257,8 @@ class SlidingJoin:
         self._room.rows += sent
         return sent
 
-    def _make_room(self, messages: Messages, first: int, most_pending: int) -> bool:
-        """Whether anything moved. If too many results are unread, `messages[first:]` are kept for later."""
+    def _make_room(self, messages: Messages, first: int, most_pending: int) -> int:
+        """How much was moved. If too many results are unread, `messages[first:]` are kept for later."""
         moved = self._move()
         if len(messages) and self._pending_pairs > most_pending:
             self._unsent = messages[first:]
@@ -272,22 +274,27 @@ class SlidingJoin:
         )
 
     @property
+    def unread(self) -> int:
+        """Results that have come out and wait to be read, with the punctuations among them."""
+        return self._pending_pairs
+
+    @property
     def every(self) -> int:
         """Rows of a stream that share a punctuation, now."""
         return self._driver.every
 
-    def _move(self) -> bool:
-        """Have messages go on, cores step where they have no threads, and results come in; whether anything
-        moved."""
-        moved = False
+    def _move(self) -> int:
+        """Have messages go on, cores step where they have no threads, and results come in; the most messages
+        that one part moved."""
+        moved = 0
         for part in self.topology.network:
-            moved |= part.step(_STEP)
+            moved = max(moved, part.step(_STEP))
         if self._threads is None:
-            moved |= self._step_cores()
+            moved = max(moved, self._step_cores())
         if len(self.failures) > len(self.lost):
             self._look_after()
         while (taken := self.topology.take_pairs(self._buffer)) > 0:
-            moved = True
+            moved = max(moved, taken)
             self._pending.append(self._buffer[:taken].copy())
             self._pending_pairs += taken
             if taken < len(self._buffer):
@@ -464,9 +471,9 @@ class SlidingJoin:
     def _oldest_unread(self) -> list[int]:
         """Of each stream: the oldest row that an unread pair names. Each piece of results is looked at once,
         and only if it is still unread when rows could go: most are read before that."""
-        for piece in self._pending[self._looked_at :]:
-            oldest = (int(piece[:, word].min()) for word in (PAIR_R, PAIR_S))
-            self._unread_from = [min(both) for both in zip(self._unread_from, oldest, strict=True)]
+        if fresh := self._pending[self._looked_at :]:
+            oldest = np.concatenate(fresh)[:, [PAIR_R, PAIR_S]].min(axis=0)
+            self._unread_from = [min(both) for both in zip(self._unread_from, oldest.tolist(), strict=True)]
         self._looked_at = len(self._pending)
         return self._unread_from
 

@@ -29,5 +29,5 @@ class Merger:
         state[: kernels.PASSED_AT] = 0
         self._arguments = inputs, first, last, out, order, state, dead
 
-    def step(self, budget: int) -> bool:
-        return bool(kernels.merge(*self._arguments, budget))
+    def step(self, budget: int) -> int:
+        return int(kernels.merge(*self._arguments, budget))

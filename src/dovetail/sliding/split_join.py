@@ -50,8 +50,8 @@ class _Distributor:
     def __init__(self, inbox: Channel, children: Bank, first: int, last: int, words: int) -> None:
         self.inbox, self._children, self._span, self._words = inbox, children, (first, last), words
 
-    def step(self, budget: int) -> bool:
-        return bool(kernels.distribute(self.inbox, self._children, *self._span, self._words, budget))
+    def step(self, budget: int) -> int:
+        return int(kernels.distribute(self.inbox, self._children, *self._span, self._words, budget))
 
 
 class SplitJoin(Topology):

@@ -70,8 +70,8 @@ class Job:
 class Part(Protocol):
     """Something that can be stepped."""
 
-    def step(self, budget: int) -> bool:
-        """Do at most `budget` units of work; whether anything was done."""
+    def step(self, budget: int) -> int:
+        """Do about `budget` units of work at most; how many were done."""
 
 
 class Topology(ABC):

@@ -1,12 +1,7 @@
 """The join as a Spark streaming source.
 
-Spark calls `latestOffset` on the driver: that is the coordinator. It calls `read` in a task for each bucket
-group: that is the join step. Offsets go through Spark's offset log before a step runs, so a step that is run
-again (a retried task, a restarted driver) is the same step.
-
-Spark starts a process for the driver's part, and the first step waits for what that process imports. So what
-planning needs is imported with this module, while the slicers still work; the kernels, which it does not
-need, only where a task runs.
+Spark calls `latestOffset` on the driver (`spark/planned_reader.py`): that is the coordinator. It calls `read`
+in a task for each bucket group: that is the join step.
 
 Where a task can write its rows to their place itself (`slicing/step_outputs.py`), the source's rows are
 short texts that say what was written, and the driver lets that exist.
@@ -19,16 +14,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
 from dovetail.engine.awaiting import AWAITED_S
-from dovetail.engine.gates import is_open, look_at, wait_at
+from dovetail.engine.gates import is_open, look_at
 from dovetail.engine.planner import JoinPlanner
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import JoinOffset
 from dovetail.spark.failures import packs_errors
-from dovetail.spark.hang_up import QuietReader
+from dovetail.spark.planned_reader import PlannedReader
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,46 +59,23 @@ class BucketGroup(InputPartition):
     end: dict[str, Any]
 
 
-class JoinReader(QuietReader, SupportsTriggerAvailableNow):
+class JoinReader(PlannedReader):
+    offset = JoinOffset
+    _planner: JoinPlanner
+
     def __init__(self, config: JoinConfig, schema: StructType, writing: Writing | None = None) -> None:
-        self.config = config
-        self.schema = schema
+        super().__init__(config, schema, JoinPlanner(config))
         self.writing = writing
-        self._planner = JoinPlanner(config)
-        self._ends = False
-        self._until: tuple[int, int] | None = None
 
     # --- driver ---
 
-    @packs_errors
-    def initialOffset(self) -> dict[str, Any]:
-        return self._planner.first().to_json()
-
-    @packs_errors
-    def prepareForTriggerAvailableNow(self) -> None:
-        """What is there now is all that this run will see, or what its slicers find there: they may still be
-        working it off."""
-        self._planner.there_now()  # what opening a category imports is imported before the wait
-        wait_at(self.config.gate)
-        self._ends = True
-
-    def getDefaultReadLimit(self) -> ReadLimit:
-        return ReadAllAvailable()
-
-    @packs_errors
-    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        look_at(self.config.gate)
-        begin = JoinOffset.from_json(start)
-        end = self._of_the_rest(begin) if self._ends else self._next(begin)
-        return start if end is begin else end.to_json()
-
-    def _next(self, begin: JoinOffset) -> JoinOffset:
+    def next_step(self, begin: JoinOffset) -> JoinOffset:
         """Of streams that never end. If nothing is new, this waits for a moment: Spark needs longer than
         that to come back."""
         self._planner.await_news(begin, AWAITED_S)
         return self._planner.plan(begin)
 
-    def _of_the_rest(self, begin: JoinOffset) -> JoinOffset:
+    def of_the_rest(self, begin: JoinOffset) -> JoinOffset:
         """Of streams that end. Spark takes a step that is none for the end, so this waits for slicers that
         may have more."""
         while self._until is None:
@@ -125,10 +96,6 @@ class JoinReader(QuietReader, SupportsTriggerAvailableNow):
             return []
         begin, stop = (JoinOffset.from_json(offset).slim().to_json() for offset in (start, end))
         return [BucketGroup(task, begin, stop) for task in range(end["tasks"])]
-
-    @packs_errors
-    def commit(self, end: dict[str, Any]) -> None:
-        self._planner.retain(JoinOffset.from_json(end))
 
     # --- task ---
 

@@ -296,6 +296,35 @@ def test_a_push_waits_only_when_the_inboxes_of_the_cores_are_full() -> None:
         assert not join.precision.waited
 
 
+class _Flood:
+    """A network that hands on nothing but results, as many as it may, for some steps; then the real one."""
+
+    def __init__(self, join: SlidingJoin, steps: int) -> None:
+        self._join, self._steps, self._real = join, steps, list(join.topology.network)
+        self.waited: list[bool] = []
+        join.topology.network[:] = [self]
+
+    def step(self, budget: int) -> int:
+        assert self._join.precision is not None
+        self.waited.append(self._join.precision.waited)
+        if len(self.waited) < self._steps:
+            return budget
+        self._join.topology.network[:] = self._real
+        return 0
+
+
+def test_a_push_does_not_wait_while_results_flow_as_fast_as_it_can_move_them() -> None:
+    """Full inboxes are then its own doing: the cores wait for it to take their results away."""
+    numbers = np.arange(INBOX_ROWS + 400)
+    with join_of(BAND, WINDOWS[0], cores=2, hold_rows_per_s=1.0, order="outer") as join:
+        assert join.precision is not None
+        join.precision.clock = lambda: 0.0
+        join.precision.began = 0.0
+        flood = _Flood(join, steps=20)
+        join.push(left={"x": numbers, "y": numbers, "t": numbers})
+    assert flood.waited == [False] * 20
+
+
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"on": "left.z == right.a"}, "left.z, which is not there"),
     ({"on": "left.x == right.name"}, "cannot compare"),

@@ -134,31 +134,34 @@ def run_coordinator(
 
 @inner_borrowing_kernel
 def _coordinate(core: CoordinatorCore, links: CoordinatorLinks, rules: Rules, budget: int) -> int:
-    """Take a batch into the windows, deal it out, and wait until all is done; what it came to."""
+    """Wait until the last batch is done, take the next one into the windows, deal it out; what it came to.
+
+    In this order, so that where nobody has a thread of his own a batch takes one round of steps, not two."""
     plan, state, inbox, tasks = core.plan, core.state, links.inbox, links.tasks
     worked = False
+    if state[PHASE] == AWAITING:
+        for worker in range(tasks.slots.shape[0]):
+            if load(plan.done, worker * LINE) != plan.given[worker]:
+                return IDLE
+        take(inbox, state[BATCH])
+        state[PHASE] = GATHERING
+        worked = True
     if state[PHASE] == GATHERING:
         came_to = _gather(core, inbox, rules)
         if came_to != WORKED:
-            return came_to
+            return WORKED if worked and came_to == IDLE else came_to
         worked = True
-    if state[PHASE] == DEALING:
-        while state[NEXT_ROW] < state[BATCH]:
-            row = message(inbox, state[NEXT_ROW])
-            if not row[FLAGS] & BLANK:
-                while state[NEXT_WORKER] < tasks.slots.shape[0]:
-                    if not _deal(core.s if row[KIND] == R else core.r, row, tasks, plan, rules, state):
-                        return WORKED if worked else BLOCKED
-                    state[NEXT_WORKER] += 1
-                    worked = True
-            state[NEXT_WORKER] = 0
-            state[NEXT_ROW] += 1
-        state[PHASE] = AWAITING
-    for worker in range(tasks.slots.shape[0]):
-        if load(plan.done, worker * LINE) != plan.given[worker]:
-            return WORKED if worked else IDLE
-    take(inbox, state[BATCH])
-    state[PHASE] = GATHERING
+    while state[NEXT_ROW] < state[BATCH]:
+        row = message(inbox, state[NEXT_ROW])
+        if not row[FLAGS] & BLANK:
+            while state[NEXT_WORKER] < tasks.slots.shape[0]:
+                if not _deal(core.s if row[KIND] == R else core.r, row, tasks, plan, rules, state):
+                    return WORKED if worked else BLOCKED
+                state[NEXT_WORKER] += 1
+                worked = True
+        state[NEXT_WORKER] = 0
+        state[NEXT_ROW] += 1
+    state[PHASE] = AWAITING
     return WORKED
 
 
