@@ -54,6 +54,7 @@ KINDS = {
     r"apps/[^/]+/slicers/": "slicer",
     r"apps/[^/]+/application\.json": "application",
     r"apps/[^/]+/versions/": "version",
+    r"apps/[^/]+/handover\.json": "handover",
     r"apps/[^/]+/lease\.json": "lease",
     r"apps/[^/]+/metrics\.": "metrics",
 }

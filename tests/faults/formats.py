@@ -198,6 +198,7 @@ FORMATS = {
     "slicer": Format(("home/apps/app/slicers/*.json",), specimen.use_slicers, _document),
     "application": Format(("home/apps/*/application.json",), specimen.use_application, _document),
     "version": Format(("home/apps/*/versions/*.json",), specimen.use_versions, _document),
+    "handover": Format(("home/apps/app/handover.json",), specimen.use_handover, _document, repaired=True),
     # Only the file's name says which offset it is, and only Spark sees that name.
     "offset": Format(("home/sink/offsets/[56].json",), specimen.use_index, _offset, partners="none"),
     "checkpoint": Format(
@@ -244,6 +245,7 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "engine/live_index.py": ("header", "ring", "owner"),
     "engine/run_files.py": ("run",),
     "engine/asked_tasks.py": ("tasks",),
+    "engine/handover.py": ("handover",),
     "joins/rebuild_progress.py": ("replay",),
     "joins/snapshot.py": ("snapshot",),
     "engine/copying.py": ("local_snapshot",),

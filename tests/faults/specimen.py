@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from dovetail.changes.compare import compare
 from dovetail.changes.versions import Version, read_version, write_version
-from dovetail.engine import asked_tasks, live_index
+from dovetail.engine import asked_tasks, handover, live_index
 from dovetail.engine.copying import settle
 from dovetail.engine.join_step import run_step
 from dovetail.engine.measure import measure
@@ -137,6 +137,7 @@ def build(root: Path, seed: int) -> Specimen:
             given = Version(f"app{number}", version, version - 1 or None, query, named, "ada", seed)
             write_version(join.home, replace(given, changes=tuple(changes), took_over={"view": version}))
     asked_tasks.ask(join, 3)
+    handover.ask(join.home, "app")
     store.make_folder("apps/app")
     store.replace(LEASE, lease.document("somebody", 1))
     _spark_checkpoint(made.home / _CHECKPOINT.folder)
@@ -338,6 +339,12 @@ def use_application(made: Specimen) -> Any:
 
 def use_versions(made: Specimen) -> Any:
     return [read_version(made.join.home, f"app{n // 2}", n % 2 + 1) for n in range(4)]
+
+
+def use_handover(made: Specimen) -> Any:
+    """A request that cannot be read stops nobody."""
+    handover.Requests(made.join.home, "app").wanted()
+    return use_index(made)
 
 
 def use_checkpoint(made: Specimen) -> Any:

@@ -97,8 +97,8 @@ def test_a_refused_change_names_a_way_that_works_and_touches_nothing(application
 
 
 def test_windows_types_and_columns_change_while_rows_are_in_flight(application: Application) -> None:
-    """The oracle knows when each pair could first come out: with the later of its rows, or with the change that
-    widens the window. So it is compared run by run."""
+    """The oracle knows when each pair could first come out: with the later of its rows, or with the change
+    that widens the window. So it is compared run by run."""
     stream = Stream(application, 4)
     runs = [
         ONE,

@@ -14,6 +14,7 @@ from dovetail.log.homes.filesystem import open_store
 from dovetail.plan.application_file import application_path, read_current
 from dovetail.pql.compile import plans_of, trace_program
 from dovetail.pql.parser import parse
+from dying import crash_everywhere
 
 QUERY = """
     CREATE APPLICATION app;
@@ -118,6 +119,23 @@ def test_a_damaged_version_is_an_error_for_those_who_ask_and_no_trouble_for_a_ru
     with pytest.raises(CorruptFile):
         read_version(home, "app", 1)
     assert take_over(considered(home, WIDER)) == 2
+
+
+def test_a_kill_leaves_the_old_version_or_the_new_one(tmp_path: Path) -> None:
+    def prepare(home: str) -> Takeover:
+        started(home)
+        return considered(home, QUERY.replace("SELECT x, y FROM v", "SELECT x, y + 1 AS y FROM v"))
+
+    def check(home: str) -> None:
+        version = read_current(home, "app").version
+        assert version in (1, 2)
+        again = considered(home, QUERY.replace("SELECT x, y FROM v", "SELECT x, y + 1 AS y FROM v"))
+        assert bool(again.changes) == (version == 1)
+        last = take_over(again)
+        assert read_current(home, "app").version == last
+        assert read_version(home, "app", last).parent == 1
+
+    assert crash_everywhere(tmp_path, prepare, take_over, check) > 8
 
 
 def test_columns_keep_the_names_that_they_have_in_the_log(tmp_path: Path) -> None:

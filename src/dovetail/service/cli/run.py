@@ -155,6 +155,7 @@ def run_application(
     query than before takes over. `parent`: see `consider`."""
     from dovetail.changes.leftovers import remove_leftovers
     from dovetail.changes.takeover import consider, require, take_over
+    from dovetail.engine.handover import WAITED_S, Requests, answered
     from dovetail.engine.hold import running
     from dovetail.service.follower import Follower
     from dovetail.service.metrics_reporter import Reporter
@@ -169,8 +170,10 @@ def run_application(
     follower.starting(_name(query))
     began = time.monotonic()
     program, plans = compile_query(query, home)
-    with running(home, program.application) as held:
+    wait_s = WAITED_S if asked_for_change(home, plans, program, parent) else 0.0
+    with running(home, program.application, wait_s=wait_s) as held:
         # Before Spark: an error about the home, or about the change, is reported at once.
+        answered(home, program.application)
         takeover = consider(home, plans, program, parent=parent)
         require(takeover)
         plan = takeover.plan
@@ -179,8 +182,12 @@ def run_application(
         session = spark or open_session(plan.application, master, DRIVER_MEMORY.read(), given, log)
         reporter = Reporter(home, plan, metrics_port)
 
+        requests = Requests(home, plan.application)
+
         def watch(run: Run) -> None:
             follower.take(run, reporter.last)
+            if requests.wanted():
+                run.stop.set()  # another run goes on from here, with a changed query
 
         try:
             index = index_dir_for(index_dir, master)
@@ -220,6 +227,22 @@ def _spark_log(home: str, application: str) -> Path:
     if "://" not in home:
         return Path(home) / "apps" / application / "spark.log"
     return hosts_folder() / f"spark-{application}.log"
+
+
+def asked_for_change(home: str, plans: list[Plan], program: Program, parent: int | None) -> bool:
+    """Ask a run of the application to end, if there is one and this query can go on in its place."""
+    from dovetail.changes.takeover import consider, require
+    from dovetail.engine.handover import ask
+    from dovetail.service.applications import is_running
+
+    if is_running(home, program.application) is False:
+        return False
+    takeover = consider(home, plans, program, parent=parent)
+    require(takeover)
+    if not takeover.changes:
+        return False
+    ask(home, program.application)
+    return True
 
 
 def _name(query: Query) -> str:
