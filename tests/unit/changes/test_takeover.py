@@ -103,7 +103,7 @@ def test_an_application_of_an_earlier_release_gets_its_first_version(tmp_path: P
     plan = read_current(home, "app").plan.to_json()
     body = {"application": "app", "plan": {**plan, "version": 3}}
     for stage in body["plan"]["stages"]:  # type: ignore[index]
-        stage.pop("query", None)  # type: ignore[union-attr]
+        stage.pop("query", None)
     store.replace(application_path("app"), document.encode("dovetail.application", 2, body))
     store.delete(version_path("app", 1))
     assert take_over(considered(home, QUERY)) == 1

@@ -32,7 +32,7 @@ def test_an_old_request_and_a_damaged_one_stop_nobody(tmp_path: Path, monkeypatc
     ask(home, "app")
     later = time.time_ns() + int(2e9 * handover.WAITED_S)
     with monkeypatch.context() as patch:
-        patch.setattr(handover.time, "time_ns", lambda: later)
+        patch.setattr(time, "time_ns", lambda: later)
         assert not Requests(home, "app").wanted()
     assert Requests(home, "app").wanted()
     file.write_bytes(file.read_bytes()[:-9])
