@@ -42,6 +42,7 @@ class Replay:
     rows: int
     commits: int
     tasks: int
+    log_bytes_per_row: float
     rates: list[Rate]
     equal: bool
 
@@ -53,6 +54,7 @@ def replay(size: WindowSize, work: Path, repeat: int, tell: Callable[[str], None
     home, index = work / "home", work / "index"
     tell(f"writing a window of {size.rows:,} rows")
     build(home, size)
+    log_bytes = sum(path.stat().st_size for path in home.rglob("*") if path.is_file())
     config = join_config(home, index)
     empty, held, after = offsets(size, TASKS)
     tell("building the live index")
@@ -77,7 +79,7 @@ def replay(size: WindowSize, work: Path, repeat: int, tell: Callable[[str], None
             rates.append(_rate("rebuild", cache, size.rows, [one.resume for one in lost]))
             equal = equal and same_rows(live, lost, size.rows)
     lose_index(config)
-    return Replay(size.rows, size.commits, TASKS, rates, equal)
+    return Replay(size.rows, size.commits, TASKS, log_bytes / size.rows, rates, equal)
 
 
 def _rate(what: str, cache: str, rows: int, spent: list[Spent]) -> Rate:

@@ -82,6 +82,7 @@ class Soaked:
         return {
             "slopes": slopes,
             "level": self.level,
+            "verdict": verdict(self),
             "missing": self.missing,
             "wrong": self.wrong,
             "warm_up_s": self.warm_up_s,
@@ -97,21 +98,27 @@ def table(found: Soaked) -> Table:
     seconds, _ = found.series("total_bytes")
     minutes = (seconds[-1] - seconds[0]) / 60 if seconds else 0
     made = Table(title=f"{minutes:.0f} minutes after the warm-up: slopes with one standard error")
-    for head in ("", "mean", "unit", "per hour", "error", "grows"):
+    for head in ("", "mean", "unit", "per hour", "error", "verdict"):
         made.add_column(head, justify="left" if head in ("", "unit") else "right")
     for line in LINES:
         slope = found.slope_per_hour(line)
         if slope is None:
             continue
         form = ",.2f" if line.unit == "s" else ",.1f"
-        grows = "YES" if found.grows(line) else "no"
         made.add_row(
             line.label,
             format(found.mean(line), form),
             line.unit,
             format(slope.per_x, form),
             format(slope.error, form),
-            grows,
+            "SLOPE" if found.grows(line) else "no slope",
         )
-    made.caption = f"{found.missing:,} pairs were not out at the end, {found.wrong:,} were wrong"
+    made.caption = (
+        f"{verdict(found)}; {found.missing:,} pairs were not out at the end, {found.wrong:,} were wrong"
+    )
     return made
+
+
+def verdict(found: Soaked) -> str:
+    growing = [line.label for line in LINES if found.grows(line)]
+    return f"slope of {', '.join(growing)}" if growing else "no slope"

@@ -35,6 +35,7 @@ VARIABLE, FILE_VARIABLE = "DOVETAIL_CRASH", "DOVETAIL_CRASH_FILE"
 KINDS = {
     r"log/[^/]+/segments/": "segment",
     r"log/[^/]+/commits/": "commit",
+    r"log/[^/]+/generations/": "generation",
     r"log/[^/]+/dictionaries/": "dictionary",
     r"log/[^/]+/rejected/": "rejected",
     r"log/[^/]+/readers/": "reader",

@@ -169,6 +169,7 @@ def _run(made: Specimen, path: Path, rng: random.Random) -> None:
 
 FORMATS = {
     "category": Format(("home/log/*/category.json",), specimen.use_log, _document),
+    "generation": Format(("home/log/*/generations/*.json",), specimen.use_log, _document),
     "commit": Format(("home/log/*/commits/*.json",), specimen.use_log, _document),
     "segment": Format(("home/log/*/segments/*.arrow",), specimen.use_log, _segment),
     "dictionary": Format(("home/log/*/dictionaries/*.json",), specimen.use_log, _document),
@@ -223,6 +224,7 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "log/definition.py": ("category",),
     "log/dictionary.py": ("dictionary",),
     "log/document.py": ("commit", "category", "reader", "first", "record", "application", "header"),
+    "log/generations.py": ("category", "generation"),
     "log/history.py": ("commit", "first"),
     "log/limits.py": ("limits",),
     "log/homes/lease.py": ("lease",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -113,6 +113,8 @@ def build(root: Path, seed: int) -> Specimen:
         append(right, cut(rows[1], batch, BATCHES), batch)
     wide = Category.create(join.home, "wide", WIDE, buckets=4)
     put_wide(wide, wide_rows(1200))
+    for batch in _evolving(wide_rows(40, 2)):
+        put_wide(wide.evolve(batch.schema), batch)
     for text in ("{bad", "{worse"):
         wide.append([], rejected=[wide.write_rejected([text, "no"], "no JSON")])
     _run_steps(made, (left, right))
@@ -274,6 +276,13 @@ def offsets(made: Specimen) -> tuple[JoinOffset, JoinOffset]:
             raise CorruptFile("not JSON", where=str(path)) from error
     start, end = (JoinOffset.from_json(one) for one in said)
     return start, end
+
+
+def _evolving(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The same rows with a new column in the middle; and without another."""
+    batch = batch.add_column(4, pa.field("note", pa.int32()), pa.array(range(len(batch)), pa.int32()))
+    yield batch
+    yield batch.remove_column(batch.schema.get_field_index("agent"))
 
 
 def use_log(made: Specimen) -> Any:

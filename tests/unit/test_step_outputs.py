@@ -74,8 +74,7 @@ def test_sharded_by_a_value_that_may_be_null(tmp_path: Path) -> None:
 
 def test_sliced_for_the_next_join(tmp_path: Path) -> None:
     category = Category.create(str(tmp_path), "side", SIDE, buckets=4, role="side")
-    place = category.home, category.name, category.schema
-    output = side_rows(SCHEMA, *place, ("k",), "t", Validity())
+    output = side_rows(SCHEMA, category, ("k",), "t", Validity())
     assert output is not None
     written = output.write([ROWS])
     assert written is not None
@@ -92,8 +91,7 @@ def test_sliced_for_the_next_join(tmp_path: Path) -> None:
 def test_another_type_is_left_to_spark(tmp_path: Path, name: str, kind: pa.DataType) -> None:
     category = Category.create(str(tmp_path), "side", SIDE, buckets=4, role="side")
     given = SCHEMA.set(SCHEMA.get_field_index(name), pa.field(name, kind))
-    place = category.home, category.name, category.schema
-    assert side_rows(given, *place, ("k",), "t", Validity()) is None
+    assert side_rows(given, category, ("k",), "t", Validity()) is None
 
 
 def test_one_file_that_is_whole_or_not_there(tmp_path: Path) -> None:

@@ -39,8 +39,8 @@ class JoinDriver(JoinPlanner):
 def output_schema(config: JoinConfig) -> pa.Schema:
     """The columns of joined rows, with the types they have in the log."""
     types = {
-        "left": Category.open(config.home, config.left).schema,
-        "right": Category.open(config.home, config.right).schema,
+        "left": Category.open(config.home, config.left).with_dropped().schema,
+        "right": Category.open(config.home, config.right).with_dropped().schema,
         "window": pa.schema([("start", _BOUND), ("end", _BOUND)]),
     }
     return pa.schema(

@@ -36,7 +36,7 @@ def set_aside(config: WindowConfig, category: Category, commit: Commit, before_u
     first = next(found, None)
     if first is None:
         return
-    aside = Category.create(config.home, config.late, schema, buckets=1, role="invalid")
+    aside = Category.create(config.home, config.late, schema, buckets=1, role="invalid", evolve=True)
     if not is_appended(aside, config.late_producer, commit.number):
         infos = aside.write_segments(chain([first], found), bucket_of(None, 1), time_of(EVENT_TIME))
         aside.append(infos, producer=config.late_producer, batch=commit.number)

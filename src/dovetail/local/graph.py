@@ -176,7 +176,9 @@ class Runner(ABC):
     def _write(self, output: CategoryOutput, rows: pa.Table, batch: int, promise: Promise | None) -> None:
         producer = f"{self.graph.plan.application}.{self.stage.name}"
         if output.time is None:
-            category = Category.create(self.graph.work, output.category, rows.schema, buckets=output.buckets)
+            category = Category.create(
+                self.graph.work, output.category, rows.schema, buckets=output.buckets, evolve=True
+            )
             batches = rows.combine_chunks().to_batches()
             written = Written(
                 category.write_segments(batches, bucket_of(None, category.buckets), time_of(None))
@@ -186,7 +188,7 @@ class Runner(ABC):
             hashed = [pa.field(HASH, pa.int64(), False)] if output.keys else []
             schema = pa.schema([*hashed, pa.field(TIME, pa.int64(), False), *kept])
             category = Category.create(
-                self.graph.work, output.category, schema, buckets=output.buckets, role="side"
+                self.graph.work, output.category, schema, buckets=output.buckets, role="side", evolve=True
             )
             columns = [(column.name, column.name) for column in kept]
             sliced = sliced_batch(rows, columns, output.keys, output.time, schema)

@@ -1,6 +1,7 @@
 """The durable log: categories of immutable segments, named by dense commits. No Spark in it.
 
 <home>/log/<category>/category.json          schema, number of buckets, identity
+                      generations/<n>.json       later schemas, where columns came, went or became wider
                       commits/<20 digits>.json   one atomic step; what no commit names does not exist
                       segments/*.arrow           rows, grouped by bucket
                       bundles/*.jsonl, packs/*   older commits and their small segments, many in one file

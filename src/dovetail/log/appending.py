@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from dovetail.errors import CorruptFile, StateError
 from dovetail.log import commit as commit_format
-from dovetail.log import dictionary, history, retention
+from dovetail.log import dictionary, generations, history, retention
 from dovetail.log.commit import Commit, RejectedRows, SegmentInfo, place
 from dovetail.model.promise import Promise
 
@@ -118,7 +118,9 @@ def _commit_of(category: Category, producer: str, batch: int, stop: int) -> Comm
 def _check_written(
     category: Category, segments: Sequence[SegmentInfo], rejected: Sequence[RejectedRows]
 ) -> None:
-    """A commit never names a file that is not there."""
+    """A commit never names a file that is not there, nor a schema."""
+    for generation in {info.generation for info in segments}:
+        generations.schema_of(category, generation)
     named = [(f"segments/{info.name}", info.bytes) for info in segments]
     named += [(f"rejected/{info.file}", info.bytes) for info in rejected]
     for path, size in named:

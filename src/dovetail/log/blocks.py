@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +25,7 @@ from numpy.typing import NDArray
 from dovetail.errors import CorruptFile
 from dovetail.log.cache import BLOCKS
 from dovetail.log.dictionary import Codec, CodecError
+from dovetail.log.schema import seen
 
 BLOCK_BYTES = 16 << 10
 COLUMN = pa.field("_payload", pa.run_end_encoded(pa.int32(), pa.large_binary()), nullable=False)
@@ -87,7 +89,7 @@ class Blocks:
         codec: Callable[[], Codec],
         where: str,
     ) -> None:
-        self.schema = schema
+        self.schema = self._stored = schema
         self._name = name
         self._ends: Int64s = packed.run_ends.to_numpy().astype(np.int64)
         self._frames = packed.values
@@ -105,8 +107,20 @@ class Blocks:
         """The first row of every block."""
         return np.concatenate(([0], self._ends[:-1]))
 
+    def seen_as(self, schema: pa.Schema) -> Blocks:
+        """The same payload in other columns."""
+        other = copy(self)
+        other.schema = schema
+        return other
+
     def block(self, number: int) -> pa.RecordBatch:
         """One block unpacked; those used last are kept."""
+        return self._seen(self._block(number))
+
+    def _seen(self, stored: pa.RecordBatch) -> pa.RecordBatch:
+        return stored if self.schema is self._stored else seen(stored, self.schema, where=self._where)
+
+    def _block(self, number: int) -> pa.RecordBatch:
         key = self._name, number
         found = BLOCKS.get(key)
         if found is None:
@@ -116,14 +130,14 @@ class Blocks:
 
     def all(self) -> pa.RecordBatch:
         """All rows, unpacked for this once."""
-        return pa.concat_batches([self._unpack(number)[0] for number in range(len(self))])
+        return self._seen(pa.concat_batches([self._unpack(number)[0] for number in range(len(self))]))
 
     def _unpack(self, number: int) -> tuple[pa.RecordBatch, int]:
         """A block, and the bytes of memory it takes."""
         codec = self._codec()
         try:
             data = codec.decompress(self._frames[number].as_buffer())
-            batch = pa.ipc.read_record_batch(pa.py_buffer(data), self.schema)
+            batch = pa.ipc.read_record_batch(pa.py_buffer(data), self._stored)
             batch.validate()
         except (CodecError, pa.ArrowException, OSError) as error:
             raise self._corrupt(f"block {number} cannot be unpacked: {error}") from error

@@ -77,8 +77,8 @@ COMMITS: Cache[Commit] = Cache(max_entries=4096, max_bytes=24 << 20)
 SEGMENTS: Cache[Segment] = Cache(max_entries=1024, max_bytes=1 << 30)
 VERIFIED: Cache[bool] = Cache(max_entries=1 << 16, max_bytes=0)
 """Segments whose checksum this process has seen match."""
-DEFINITIONS: Cache[tuple[Hashable, Definition]] = Cache(max_entries=256, max_bytes=0)
-"""By home and name: what a category is, and the stamp of the file that says so."""
+DEFINITIONS: Cache[tuple[Hashable, tuple[Definition, ...]]] = Cache(max_entries=256, max_bytes=0)
+"""By home and name: what a category is in each generation, and the stamp of the file that says so."""
 DICTIONARIES: Cache[Dictionary] = Cache(max_entries=64, max_bytes=0)
 BLOCKS: Cache[pa.RecordBatch] = Cache(max_entries=1 << 16, max_bytes=64 << 20)
 """Unpacked blocks of compressed payload."""

@@ -7,6 +7,9 @@ reading what it removed is an error that says so.
     tasks:   write_segments(batches) ──► segments/<unique>.arrow     (nobody sees them yet)
     driver:  append(infos)           ──► commits/<n>.json            (now they exist, once)
     readers: next_commit(known), commits(a, b), open_segment(info)
+
+A handle has one generation of the category's schema (`generations.py`). It writes that, and reads rows of all
+generations in its columns.
 """
 
 from __future__ import annotations
@@ -19,12 +22,13 @@ from typing import Any
 import pyarrow as pa
 
 from dovetail.errors import CategoryMismatch, CategoryNotFound, CorruptFile
-from dovetail.log import appending, definition, dictionary, history, ledger, rejected, retention
+from dovetail.log import appending, definition, dictionary, generations, history, ledger, rejected, retention
 from dovetail.log import segment as segment_format
-from dovetail.log.cache import DEFINITIONS, SEGMENTS, VERIFIED
+from dovetail.log.cache import SEGMENTS, VERIFIED
 from dovetail.log.commit import Commit, PlacedSegment, RejectedRows, SegmentInfo
 from dovetail.log.definition import Definition, folder_of
 from dovetail.log.dictionary import Codec
+from dovetail.log.generations import generations_of
 from dovetail.log.homes.filesystem import Store, absolute_home, open_store
 from dovetail.log.ledger import CommitRange
 from dovetail.log.limits import Limits, Role, limits_of
@@ -54,8 +58,10 @@ class Category:
         time_column: str | None = None,
         compression: Compression = "auto",
         role: Role = "input",
+        evolve: bool = False,
     ) -> Category:
-        """Make a category, or open the one that is there if it is the same."""
+        """Make a category, or open the one that is there if it is the same: the newest generation that has
+        the schema. With `evolve` a schema that none has becomes the next."""
         wanted = cls.draft(
             home, name, schema, buckets=buckets, time_column=time_column, compression=compression, role=role
         )
@@ -65,14 +71,17 @@ class Category:
             if wanted.store.create(path, definition.encode(wanted.definition)):
                 return wanted
         found = cls.open(home, name)
-        if not found.definition.serves(wanted.definition):
-            raise CategoryMismatch(
-                f"category {name} exists already, and is another one: {found.definition}",
-                where=found.where,
-                expected=str(wanted.definition),
-                hint="use another category name, or write rows of the schema that is there",
-            )
-        return found
+        for one in reversed(generations_of(found.home, name)):
+            if one.serves(wanted.definition):
+                return cls(found.home, one)
+        if evolve and replace(found.definition, schema=wanted.schema).serves(wanted.definition):
+            return found.evolve(schema)
+        raise CategoryMismatch(
+            f"category {name} exists already, and is another one: {found.definition}",
+            where=found.where,
+            expected=str(wanted.definition),
+            hint="use another category name, or write rows of the schema that is there",
+        )
 
     @classmethod
     def draft(
@@ -94,28 +103,51 @@ class Category:
         return cls(absolute_home(home), made)
 
     @classmethod
-    def open(cls, home: str, name: str) -> Category:
-        """The category of that name. A process that has opened it before looks only whether its file is the
-        same one."""
+    def open(cls, home: str, name: str, generation: int | None = None) -> Category:
+        """The category of that name: in its newest generation, or in one that a writer began with. A process
+        that has opened it before looks only whether its file is the same one, and for new generations."""
         home = absolute_home(home)
-        store, path = open_store(home), f"{folder_of(name)}/category.json"
-        stamp, before = store.stamp(path), DEFINITIONS.get((home, name))
-        if stamp is not None and before is not None and before[0] == stamp:
-            return cls(home, before[1])
         try:
-            data = store.read(path)
+            known = generations_of(home, name)
         except FileNotFoundError:
-            known = ", ".join(list_categories(home)) or "none yet"
+            there = ", ".join(list_categories(home)) or "none yet"
             raise CategoryNotFound(
                 f"there is no category {name}",
-                where=store.root,
-                expected=f"one of the categories of this home: {known}",
+                where=open_store(home).root,
+                expected=f"one of the categories of this home: {there}",
                 hint="`dovetail log append` makes one from a file; --home or DOVETAIL_HOME chooses the home",
             ) from None
-        found = definition.decode(data, name, where=f"{store.root}/{path}")
-        if stamp is not None:
-            DEFINITIONS.put((home, name), (stamp, found))
-        return cls(home, found)
+        newest = cls(home, known[-1])
+        return newest if generation is None else newest.at(generation)
+
+    def at(self, generation: int) -> Category:
+        """The same category in another generation."""
+        schema = generations.schema_of(self, generation)
+        return Category(self.home, replace(self.definition, schema=schema, generation=generation))
+
+    def evolve(self, schema: pa.Schema) -> Category:
+        """The category with these columns, in its newest generation; a new one if that has others. Columns
+        may come, go, come back and become wider. What is written with an earlier generation still enters."""
+        return Category(self.home, generations.evolve(self.home, self.name, schema))
+
+    def reading(self, schema: pa.Schema) -> Category:
+        """To read rows of all generations in these columns, by name."""
+        if schema.equals(self.schema):
+            return self
+        timed = self.time_column if self.time_column in schema.names else None
+        return Category(
+            self.home, replace(self.definition, schema=schema, time_column=timed, generation=None)
+        )
+
+    def with_dropped(self) -> Category:
+        """To read also columns that earlier generations had, and this one has not."""
+        return self if not self.generation else self.reading(generations.every_column(self))
+
+    def forget(self) -> None:
+        """Delete a category that has no rows. Its first schema goes last: until then it is whole."""
+        for one in reversed(generations_of(self.home, self.name)[1:]):
+            self.store.delete(generations.path_of(self.name, one.generation or 0))
+        self.store.delete(f"{self.folder}/category.json")
 
     def make_folders(self) -> None:
         for part in ("commits", "segments", "rejected", "readers"):
@@ -133,6 +165,11 @@ class Category:
     @property
     def schema(self) -> pa.Schema:
         return self.definition.schema
+
+    @property
+    def generation(self) -> int | None:
+        """Which of the category's schemas this is; None if it is one that only readers have."""
+        return self.definition.generation
 
     @property
     def buckets(self) -> int:
@@ -207,6 +244,8 @@ class Category:
         microseconds, codes for no time among them, or None if the rows have no event times. With `hash_of`
         a segment names its frequent keys.
         """
+        if (generation := self.generation) is None:
+            raise ValueError("rows are written in a schema of the category")
         pieces = segment_format.chunks(
             batches, self.schema, max_rows=max_rows, max_bytes=max_bytes, where=f"category {self.name}"
         )
@@ -222,6 +261,7 @@ class Category:
                     times=time_of(piece),
                     hashes=hash_of(piece) if hash_of else None,
                     pack=packer.pack,
+                    generation=generation,
                 )
                 for piece in pieces
             ]
@@ -256,7 +296,19 @@ class Category:
         )
 
     def open_segment(self, info: SegmentInfo) -> Segment:
-        """The rows of a segment, mapped where the home is local, and checked once per process."""
+        """The rows of a segment in the columns of this category, mapped where the home is local, and checked
+        once per process."""
+        if info.generation == self.generation:
+            return self._stored_segment(info)
+        key = info.name, self.definition.fingerprint
+        found = SEGMENTS.get(key)
+        if found is None:
+            stored = self._stored_segment(info)
+            found = stored.seen_as(self.schema, f"{self.where}/{info.own_path}")
+            SEGMENTS.put(key, found, _made_bytes(stored, found))
+        return replace(found, info=info)
+
+    def _stored_segment(self, info: SegmentInfo) -> Segment:
         cached = SEGMENTS.get(info.name)
         if cached is not None:
             return replace(cached, info=info)
@@ -275,7 +327,7 @@ class Category:
         found = segment_format.read_segment(
             buffer,
             info,
-            self.schema,
+            generations.schema_of(self, info.generation),
             codec_of=lambda id_: self._codec(info, id_),
             where=where,
             verified=verified,
@@ -292,8 +344,8 @@ class Category:
         """The bytes of a file that a commit names, and where they were found. Compaction may move a file
         under a reader: if it is not where its commit said, the commit is asked again."""
         if isinstance(info, SegmentInfo) and not isinstance(info, PlacedSegment):
-            path = f"segments/{info.name}"  # not committed yet, so nobody moves it
-            return self.store.buffer(f"{self.folder}/{path}"), path
+            # Not committed yet, so nobody moves it.
+            return self.store.buffer(f"{self.folder}/{info.own_path}"), info.own_path
         while True:
             at, size = (info.place.at, info.bytes) if info.place else (0, None)
             try:
@@ -349,6 +401,16 @@ class Category:
     def remove_orphans(self, *, grace_s: float = retention.GRACE_S) -> int:
         """Delete files that no commit names and that are older than `grace_s`; returns how many went."""
         return retention.remove_orphans(self, grace_s=grace_s)
+
+
+def _made_bytes(stored: Segment, found: Segment) -> int:
+    """Memory that columns take which are not in the file as they are read: those of another type."""
+    types = {field.name: field.type for field in stored.mapped.schema}
+    return sum(
+        column.nbytes
+        for name, column in zip(found.mapped.schema.names, found.mapped.columns, strict=True)
+        if not types.get(name, column.type).equals(column.type)
+    )
 
 
 def list_categories(home: str) -> list[str]:

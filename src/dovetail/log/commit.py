@@ -25,8 +25,9 @@ from dovetail.model.frequent_key import FrequentKey
 from dovetail.model.promise import Promise
 from dovetail.model.sketch import EventTimeSketch, merge_sketches
 
-KIND, VERSION = "dovetail.commit", 4
-READ_VERSIONS = (2, 3, 4)
+KIND, VERSION, FIRST_GENERATION = "dovetail.commit", 5, 4
+"""A commit whose segments are all of generation 0 does not name it, and is one of version 4."""
+READ_VERSIONS = (2, 3, 4, 5)
 """Version 2 has no promises, version 3 does not say what a commit covers."""
 
 
@@ -60,7 +61,8 @@ class Packing:
 
 @dataclass(frozen=True)
 class SegmentInfo:
-    """A segment file as its writer saw it. It travels from Spark's tasks to the driver as JSON."""
+    """A segment file as its writer saw it. It travels from Spark's tasks to the driver as JSON. `generation`:
+    which of the category's schemas it has (`generations.py`)."""
 
     name: str
     rows: int
@@ -70,9 +72,15 @@ class SegmentInfo:
     sketch: EventTimeSketch
     frequent: tuple[FrequentKey, ...] = ()
     packing: Packing | None = None
+    generation: int = 0
+
+    @property
+    def own_path(self) -> str:
+        """The file it was written to, below its category."""
+        return f"segments/{self.name}"
 
     def to_json(self) -> dict[str, Any]:
-        return {
+        made = {
             "name": self.name,
             "rows": self.rows,
             "bytes": self.bytes,
@@ -82,6 +90,7 @@ class SegmentInfo:
             "frequent": [list(key) for key in self.frequent],
             "packing": self.packing.to_json() if self.packing else None,
         }
+        return made | {"generation": self.generation} if self.generation else made
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> SegmentInfo:
@@ -103,11 +112,6 @@ class PlacedSegment(SegmentInfo):
     first_row: int = 0
     commit: int = 0
     place: Place | None = field(default=None, compare=False)
-
-    @property
-    def own_path(self) -> str:
-        """The file it was written to, below its category."""
-        return f"segments/{self.name}"
 
     @property
     def path(self) -> str:
@@ -249,7 +253,8 @@ def encode(commit: Commit, category_id: str) -> bytes:
         "promises": {name: promise.to_json() for name, promise in commit.promises.items()},
         "covers": None if commit.covers is None else dict(commit.covers),
     }
-    return document.encode(KIND, VERSION, body)
+    first = all(segment.generation == 0 for segment in commit.segments)
+    return document.encode(KIND, FIRST_GENERATION if first else VERSION, body)
 
 
 def decode(data: bytes, number: int, category_id: str, *, where: str) -> Commit:
@@ -307,6 +312,7 @@ def _segment_fields(value: Mapping[str, Any]) -> dict[str, Any]:
         "sketch": EventTimeSketch.from_json(value["sketch"]),
         "frequent": tuple(_frequent_key(key, rows) for key in said.items(value["frequent"])),
         "packing": Packing.from_json(value.get("packing")),
+        "generation": said.whole(value.get("generation", 0)),
     }
 
 

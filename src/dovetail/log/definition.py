@@ -1,7 +1,8 @@
 """What a category is: its name, schema, buckets and identity, as `category.json` keeps them.
 
 Law: a definition never changes. It is written once, whole, by whoever comes first; the identity is new
-whenever a category is made, even under an old name, so that nothing of the old one is taken for the new.
+whenever a category is made, even under an old name, so that nothing of the old one is taken for the new. Its
+schema is the first one: later ones are in files of their own (`generations.py`).
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import base64
 import re
 from dataclasses import dataclass
+from functools import cached_property
 
 import pyarrow as pa
 
@@ -16,7 +18,7 @@ from dovetail.errors import CorruptFile, InputError
 from dovetail.kernels.grouping import MAX_BUCKETS
 from dovetail.log import document
 from dovetail.log.limits import ROLES, Role
-from dovetail.log.schema import describe, log_schema
+from dovetail.log.schema import describe, log_schema, takes
 from dovetail.model import json_values as said
 from dovetail.model.compression import COMPRESSIONS, Compression
 
@@ -30,7 +32,8 @@ _REMEDY = "restore the file from a copy; the rows of the category are not touche
 class Definition:
     """`time_column` is where the event times of rows that people append come from, if anywhere;
     `compression` is what writers do with payload; `role` decides how long rows stay, and older releases did
-    not write it."""
+    not write it. `generation`: which of the category's schemas this is; None for columns that somebody wants
+    to read."""
 
     name: str
     id: str
@@ -39,6 +42,7 @@ class Definition:
     time_column: str | None
     compression: Compression = "auto"
     role: Role | None = "input"
+    generation: int | None = 0
 
     def __post_init__(self) -> None:
         if not 1 <= self.buckets <= MAX_BUCKETS:
@@ -62,10 +66,15 @@ class Definition:
             f"{self.buckets} buckets{timed}, compression {self.compression}, columns {describe(self.schema)}"
         )
 
+    @cached_property
+    def fingerprint(self) -> str:
+        """Equal where the schema is."""
+        return document.checksum(self.schema.serialize().to_pybytes())
+
     def serves(self, wanted: Definition) -> bool:
         """A writer that wants `wanted` may write here."""
         return (
-            self.schema.equals(wanted.schema)
+            takes(self.schema, wanted.schema)
             and self.buckets == wanted.buckets
             and wanted.time_column in (None, self.time_column)
             and wanted.compression in ("auto", self.compression)

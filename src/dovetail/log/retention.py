@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from dovetail.errors import CorruptFile, DovetailError
 from dovetail.log import bundle as bundle_format
-from dovetail.log import checkpoints, compaction, dictionary, document, history, ledger
+from dovetail.log import checkpoints, compaction, dictionary, document, generations, history, ledger
 from dovetail.log import commit as commit_format
 from dovetail.log.cache import SWEPT
 from dovetail.log.commit import Commit
@@ -167,6 +167,7 @@ def remove_orphans(category: Category, *, grace_s: float = GRACE_S) -> int:
             PROGRESS,
             bundle_format.FOLDER,
             checkpoints.FOLDER,
+            generations.FOLDER,
             ".",
         )
         for entry in category.store.files(f"{category.folder}/{part}".removesuffix("/."))

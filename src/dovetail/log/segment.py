@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ from dovetail.log.commit import Packing, PlacedSegment, SegmentInfo
 from dovetail.log.dictionary import Codec
 from dovetail.log.document import checksum
 from dovetail.log.homes.filesystem import Output, Write
-from dovetail.log.schema import fit
+from dovetail.log.schema import fit, seen
 from dovetail.model.frequent_key import FrequentKey, most_frequent
 from dovetail.model.sketch import EventTimeSketch
 from dovetail.model.time_codes import FIRST_TIME
@@ -79,6 +79,15 @@ class Segment:
     def first_row(self) -> int:
         return self.info.first_row if isinstance(self.info, PlacedSegment) else 0
 
+    def seen_as(self, schema: pa.Schema, where: str) -> Segment:
+        """The same rows in other columns. Payload stays in its blocks."""
+        if self.schema.equals(schema):
+            return self
+        payload = payload_schema(schema)
+        blocks = self.blocks.seen_as(payload) if self.blocks is not None and payload.names else None
+        kept = schema if blocks is None else mapped_schema(schema)
+        return replace(self, mapped=seen(self.mapped, kept, where=where), schema=schema, blocks=blocks)
+
     def bucket_range(self, lo: int, hi: int) -> tuple[int, int]:
         """The rows of buckets `lo..hi-1`, as positions `start, stop` in `batch`."""
         return int(self.starts[lo]), int(self.starts[hi])
@@ -127,6 +136,7 @@ def write_segment(
     times: npt.NDArray[np.int64] | None,
     hashes: npt.NDArray[np.int64] | None = None,
     pack: Pack = lambda batch: None,
+    generation: int = 0,
 ) -> SegmentInfo:
     """Write rows as one file, sorted by bucket; its checksum is taken of the bytes on their way out. `pack`
     is given the sorted rows, and may compress their payload."""
@@ -159,7 +169,7 @@ def write_segment(
     sketch = EventTimeSketch.without_times(rows) if times is None else EventTimeSketch.of(times)
     often = () if hashes is None else _frequent(hashes, times, order)
     digest = tally.hash.hexdigest()
-    return SegmentInfo(name, rows, tally.bytes, digest, rows_per_bucket, sketch, often, packing)
+    return SegmentInfo(name, rows, tally.bytes, digest, rows_per_bucket, sketch, often, packing, generation)
 
 
 def _frequent(
@@ -215,7 +225,8 @@ class _Tally:
 def read_segment(
     buffer: pa.Buffer, info: SegmentInfo, schema: pa.Schema, *, codec_of: CodecOf, where: str, verified: bool
 ) -> Segment:
-    """The segment in a file's bytes, checked against what its commit says of it. `verified`: this process has
+    """The segment in a file's bytes, checked against what its commit says of it and the schema of its
+    generation. `verified`: this process has
     seen its checksum match before. `codec_of` is asked for a dictionary when a block is first unpacked."""
     # Size and checksum before anything is parsed: Arrow trusts the offsets in a file, and a wrong one reads
     # memory that is not the file's. A segment never changes, so one look per process is enough. The size is
@@ -245,7 +256,7 @@ def read_segment(
         raise _corrupt(f"the segment cannot be read: {error}", where, info) from error
     packed = version == PACKED
     if not batch.schema.equals(mapped_schema(schema).append(COLUMN) if packed else schema):
-        raise _corrupt("the segment has another schema than its category", where, info)
+        raise _corrupt("the segment has another schema than its category in this generation", where, info)
     if not single or counts != info.rows_per_bucket or batch.num_rows != info.rows:
         raise _corrupt("the segment holds other rows than its commit says", where, info)
     starts = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))

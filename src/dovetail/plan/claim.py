@@ -77,7 +77,7 @@ def _forget_categories(home: str, application: str) -> None:
     for name in list_categories(home):
         category = Category.open(home, name)
         if name.startswith(f"{application}.") and category.next_commit() == 0:
-            category.store.delete(f"{category.folder}/category.json")
+            category.forget()
 
 
 def _difference(found: Any, wanted: Any, path: str = "plan") -> str:

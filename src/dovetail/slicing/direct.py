@@ -39,6 +39,7 @@ class DirectSlice:
     time: str  # of the file
     validity: Validity
     computed: Evaluation | None = None
+    generation: int | None = None  # of the category; None: the newest
 
     def write(self, groups: Iterable[RowGroup]) -> Written:
         """Row groups as segments of the category, for `append_written` to name."""
@@ -52,7 +53,7 @@ class DirectSlice:
         from dovetail.slicing.sides import write_side
         from dovetail.slicing.write_rows import sliced_batch
 
-        category = Category.open(self.home, self.category)
+        category = Category.open(self.home, self.category, self.generation)
         schema = category.schema
         made = tables if self.computed is None else (computed_rows(rows, self.computed) for rows in tables)
         batches = (sliced_batch(rows, self.columns, self.keys, self.time, schema) for rows in made)
@@ -76,7 +77,7 @@ class DirectSlice:
 
         if self.computed is not None:
             return list(self.computed.read_types.items())
-        schema = Category.open(self.home, self.category).schema
+        schema = Category.open(self.home, self.category, self.generation).schema
         return [(source, schema.field(name).type) for name, source in self.columns]
 
 
@@ -103,7 +104,9 @@ def direct_slice(
         return None
     if not pa.types.is_timestamp(stored.field(projection[time]).type):
         return None
-    return DirectSlice(category.home, category.name, columns, tuple(keys), projection[time], validity)
+    place = category.home, category.name
+    made = DirectSlice(*place, columns, tuple(keys), projection[time], validity)
+    return replace(made, generation=category.generation)
 
 
 def _fits(read: pa.DataType, kept: pa.DataType) -> bool:

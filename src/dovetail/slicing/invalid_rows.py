@@ -55,7 +55,7 @@ class Screen:
             return []
         name = invalid_category(self._category.name)
         schema = self._aside[0].schema
-        aside = Category.create(self._category.home, name, schema, buckets=1, role="invalid")
+        aside = Category.create(self._category.home, name, schema, buckets=1, role="invalid", evolve=True)
         return aside.write_segments(self._aside, bucket_of(None, 1), time_of(EVENT_TIME))
 
 

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from dovetail.model.validity import Validity
 from dovetail.slicing.placement import HASH, TIME, Placement
+
+if TYPE_CHECKING:
+    from dovetail.log.category import Category
 
 HASH_OF_NULL = 42
 """Spark's `xxhash64` passes a null over: what is left is its seed."""
@@ -47,19 +50,22 @@ class CountedRows:
 
 @dataclass(frozen=True)
 class LogRows:
-    """Rows in the columns of a category. `sharded`: the column `_hash` has the value that is to be hashed."""
+    """Rows in the columns of a category, of the generation that they were made for. `sharded`: the column
+    `_hash` has the value that is to be hashed."""
 
     home: str
     category: str
     placement: Placement
     sharded: bool = False
+    generation: int | None = None
 
     def write(self, rows: Iterable[pa.RecordBatch]) -> str | None:
         from dovetail.log.category import Category
         from dovetail.slicing.sides import write_rows
 
         given = map(_hashed, rows) if self.sharded else rows
-        written = write_rows(Category.open(self.home, self.category), given, self.placement)
+        category = Category.open(self.home, self.category, self.generation)
+        written = write_rows(category, given, self.placement)
         return written.to_json() if written.segments else None
 
 
@@ -74,13 +80,14 @@ class SideRows:
     keys: tuple[str, ...]
     time: str
     validity: Validity
+    generation: int | None = None
 
     def write(self, rows: Iterable[pa.RecordBatch]) -> str | None:
         from dovetail.log.category import Category
         from dovetail.slicing.sides import write_side
         from dovetail.slicing.write_rows import sliced_batch
 
-        category = Category.open(self.home, self.category)
+        category = Category.open(self.home, self.category, self.generation)
         pairs = [(name, name) for name in self.columns]
         batches = (
             sliced_batch(pa.Table.from_batches([batch]), pairs, self.keys, self.time, category.schema)
@@ -91,18 +98,13 @@ class SideRows:
 
 
 def side_rows(
-    given: pa.Schema,
-    home: str,
-    category: str,
-    kept: pa.Schema,
-    keys: tuple[str, ...],
-    time: str,
-    validity: Validity,
+    given: pa.Schema, category: Category, keys: tuple[str, ...], time: str, validity: Validity
 ) -> SideRows | None:
     """For rows of the schema `given`, if Arrow can slice them as Spark does: the same types, keys that both
-    hash alike. `kept` is the schema of the category."""
+    hash alike."""
     from dovetail.joins.rows.key_hash import hashable
 
+    kept = category.schema
     columns = tuple(name for name in kept.names if name not in (HASH, TIME))
     if any(not given.field(name).type.equals(kept.field(name).type) for name in columns):
         return None
@@ -110,7 +112,7 @@ def side_rows(
         return None
     if not pa.types.is_timestamp(given.field(time).type):
         return None
-    return SideRows(home, category, columns, keys, time, validity)
+    return SideRows(category.home, category.name, columns, keys, time, validity, category.generation)
 
 
 def _hashed(batch: pa.RecordBatch) -> pa.RecordBatch:

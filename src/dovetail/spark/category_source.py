@@ -108,11 +108,10 @@ class CategoryReader(QuietReader, SupportsTriggerAvailableNow):
         from dovetail.spark.arrow_types import arrow_schema
 
         assert isinstance(partition, CommitRange)
-        category, wanted = self._category(), arrow_schema(self.schema)
+        category = self._category().reading(arrow_schema(self.schema))
         for commit, number in partition.segments:
             segment = category.open_segment(category.commit(commit).segments[number])
-            table = pa.Table.from_batches([segment.batch]).select(wanted.names).cast(wanted)
-            yield from table.to_batches(max_chunksize=65_536)
+            yield from pa.Table.from_batches([segment.batch]).to_batches(max_chunksize=65_536)
 
     @packs_errors
     def commit(self, end: dict[str, Any]) -> None:

@@ -98,6 +98,7 @@ class WriteRows:
     home: str
     category: str
     placement: Placement
+    generation: int | None
 
     @packs_errors
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -106,7 +107,8 @@ class WriteRows:
         from dovetail.log.category import Category
         from dovetail.slicing.sides import write_rows
 
-        written = write_rows(Category.open(self.home, self.category), batches, self.placement)
+        category = Category.open(self.home, self.category, self.generation)
+        written = write_rows(category, batches, self.placement)
         yield pa.record_batch({"written": [written.to_json()]})
 
 
@@ -123,7 +125,7 @@ class WriteFiles:
 
 def write_batch(rows: DataFrame, category: Category, placement: Placement) -> list[str]:
     """The rows of a micro-batch as segments, for `append_written` to name."""
-    write = WriteRows(category.home, category.name, placement)
+    write = WriteRows(category.home, category.name, placement, category.generation)
     return [row[0] for row in rows.mapInArrow(write, "written string").collect()]
 
 
@@ -136,10 +138,20 @@ def write_files(context: SparkContext, files: Sequence[str], short: DirectSlice)
 
 
 def make_category(
-    rows: DataFrame, home: str, name: str, buckets: int, compression: Compression, role: Role
+    rows: DataFrame,
+    home: str,
+    name: str,
+    buckets: int,
+    compression: Compression,
+    role: Role,
+    *,
+    evolve: bool = True,
 ) -> Category:
-    """The category that takes these rows; it must not exist with other columns."""
+    """The category that takes these rows. One that exists with other columns evolves, if it may."""
     from dovetail.log.category import Category
 
     schema = arrow_schema(rows.schema)
-    return Category.create(home, name, schema, buckets=buckets, compression=compression, role=role)
+    made = Category.create(
+        home, name, schema, buckets=buckets, compression=compression, role=role, evolve=evolve
+    )
+    return made.evolve(schema) if evolve else made

@@ -12,7 +12,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from dovetail.crash_points import crash_point
 from dovetail.errors import DovetailError
-from dovetail.log.category import Category
+from dovetail.log.category import Category, list_categories
 from dovetail.log.homes.filesystem import shown
 from dovetail.log.limits import keep
 from dovetail.plan.physical import (
@@ -95,7 +95,8 @@ def _writer(
             if shard:
                 rows = _sharded(rows, shard)
                 buckets = buckets or SHARDED_BUCKETS
-            category = make_category(rows, home, name, buckets or 1, compression, "output")
+            evolve = _writes_alone(home, name, application)
+            category = make_category(rows, home, name, buckets or 1, compression, "output", evolve=evolve)
             keep(category, keep_us, keep_bytes)
             placement = Placement(HASH if shard else None, _first_timestamp(rows))
         case FileSink(format=form, path=path):
@@ -150,6 +151,16 @@ def _reporting(append: Append, stage: str, failures: Failures) -> Append:
             raise TaskError(failures[stage].what) from None
 
     return run
+
+
+def _writes_alone(home: str, name: str, application: str) -> bool:
+    """Whether an output may get other columns: only its own application has written to it."""
+    if name not in list_categories(home):
+        return True
+    category = Category.open(home, name)
+    stop = category.next_commit()
+    producers = category.commit(stop - 1).producers if stop else {}
+    return not stop or (bool(producers) and all(one.startswith(f"{application}.") for one in producers))
 
 
 def _first_timestamp(rows: DataFrame) -> str | None:

@@ -74,11 +74,10 @@ def rows_into_log(built: BuiltStage, category: Category, placement: Placement) -
     made: StepOutput | None
     if isinstance(output, CategoryOutput) and output.time is not None:
         assert placement.validity is not None
-        place = category.home, category.name, category.schema
-        made = side_rows(joined.schema, *place, output.keys, output.time, placement.validity)
+        made = side_rows(joined.schema, category, output.keys, output.time, placement.validity)
         return None if made is None else _written(built, joined, made)
     shard = output.shard if isinstance(output, ScribeSink) else None
-    made = LogRows(category.home, category.name, placement, sharded=shard is not None)
+    made = LogRows(category.home, category.name, placement, shard is not None, category.generation)
     kept = category.schema
     if shard is not None:
         kept = kept.remove(kept.get_field_index(HASH))

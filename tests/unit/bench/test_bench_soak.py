@@ -10,7 +10,7 @@ import pytest
 from bench.live_traffic import Traffic
 from bench.process_memory import held_by
 from bench.soak_child import Tally
-from bench.soak_report import LINES, Soaked, table
+from bench.soak_report import LINES, Soaked, table, verdict
 
 MEMORY = next(line for line in LINES if line.name == "total_bytes")
 
@@ -38,6 +38,7 @@ def test_growth_is_sure_and_more_than_a_drift(per_hour: float, noise: float, gro
     assert slope.per_x == pytest.approx(1000 * per_hour, abs=1e-3 + noise)
     assert found.grows(MEMORY) is grows
     assert found.level is not grows
+    assert verdict(found) == ("slope of memory in all" if grows else "no slope")
     assert table(found).row_count == 1
     assert found.to_json()["slopes"]["total_bytes"]["grows"] is grows
 

@@ -30,6 +30,7 @@ PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "log-format.md").read
 def files(category: Category, put: Any) -> dict[str, Path]:
     packed = Category.create(category.home, "packed", category.schema, buckets=4, compression="zstd")
     put(packed, 0, 40_000)
+    packed.evolve(category.schema.append(pa.field("more", pa.bool_())))
     old = Category.create(category.home, "old", category.schema, buckets=4, compression="zstd")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compaction, "SHAPE", FileShape(span=2, fan=2, recent=1))
@@ -60,6 +61,7 @@ def test_every_file_has_its_line(files: dict[str, Path]) -> None:
         shown = "<reader>.json" if folder == "readers" else shown
         shown = "<producer>.json" if folder == "progress" else shown
         shown = "<id>.json" if folder == "dictionaries" else shown
+        shown = "<n>.json" if folder == "generations" else shown
         shown = f"{0:020d}.json" if folder == "commits" else shown
         assert f"{folder}/{shown}".lstrip("/") in layout
 
@@ -82,6 +84,7 @@ def test_every_key_of_every_body_is_explained(files: dict[str, Path]) -> None:
                 assert f"`{key}`" in PAGE, key
     assert seen == {
         "dovetail.category",
+        "dovetail.generation",
         "dovetail.commit",
         "dovetail.reader",
         "dovetail.progress",

@@ -22,10 +22,11 @@ from dovetail.log.segment import Segment
 
 class Rows:
     """Rows of a category by number, out of commits `start` to `stop - 1`. Segments are opened when a row of
-    theirs is wanted."""
+    theirs is wanted. Columns of earlier generations can be taken too: a step that is run again takes what it
+    took when it was new."""
 
     def __init__(self, category: Category, start: int, stop: int) -> None:
-        self.category = category
+        self.category = category = category.with_dropped()
         self._range = start, stop
         self._commits = category.range(start, stop)
         self._starts = self._commits.segment_rows
