@@ -48,6 +48,7 @@ KINDS = {
     r"log/[^/]+/category\.json": "category",
     r"apps/[^/]+/state/.*\.(snapshot|piece)": "snapshot",
     r"apps/[^/]+/state/.*/steps/": "record",
+    r"apps/[^/]+/state/.*/queries/": "query",
     r"apps/[^/]+/state/.*/tasks\.json": "tasks",
     r"apps/[^/]+/state/.*/replay/": "replay",
     r"apps/[^/]+/state/.*/windows\.json": "windows",

@@ -191,6 +191,7 @@ FORMATS = {
     "tasks": Format(("home/apps/app/state/view/tasks.json",), specimen.use_tasks, _document),
     "lease": Format(("home/apps/app/lease.json",), specimen.use_lease, repaired=True),
     "record": Format(("home/apps/app/state/view/steps/*.json",), specimen.use_records, _document),
+    "query": Format(("home/apps/app/state/view/queries/*.json",), specimen.use_queries, _document),
     "replay": Format(
         ("home/apps/app/state/view/replay/*.json",), specimen.use_replay, _document, repaired=True
     ),
@@ -241,6 +242,7 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "engine/live_index.py": ("header", "ring", "owner"),
     "engine/run_files.py": ("run",),
     "engine/asked_tasks.py": ("tasks",),
+    "engine/queries.py": ("query",),
     "joins/rebuild_progress.py": ("replay",),
     "joins/snapshot.py": ("snapshot",),
     "engine/copying.py": ("local_snapshot",),

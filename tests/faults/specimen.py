@@ -18,6 +18,7 @@ from dovetail.engine.copying import settle
 from dovetail.engine.join_step import run_step
 from dovetail.engine.measure import measure
 from dovetail.engine.planner import summary
+from dovetail.engine.queries import config_at, remember
 from dovetail.engine.snapshot_files import SnapshotFiles
 from dovetail.engine.step_log import StepLog
 from dovetail.engine.store import read_totals
@@ -36,6 +37,7 @@ from dovetail.log.source_progress import SourceReport, read_reports, write_repor
 from dovetail.model.estimate_spec import EstimateSpec
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_config import JoinConfig
+from dovetail.model.join_kind import IntervalJoin
 from dovetail.model.offset import JoinOffset
 from dovetail.model.time_window import TimeWindow
 from dovetail.model.window_config import WindowConfig, WindowSettings
@@ -134,6 +136,7 @@ def build(root: Path, seed: int) -> Specimen:
     store.replace(LEASE, lease.document("somebody", 1))
     _spark_checkpoint(made.home / _CHECKPOINT.folder)
     _replays(made)
+    _queries(made)
     _window_record(made)
     for slicer in SLICERS:
         CoveredFiles(left, slicer, partial(list, (f"{slicer.place}/{seed}.parquet", "/elsewhere/a.parquet")))
@@ -156,6 +159,18 @@ def _replays(made: Specimen) -> None:
         body = {"rows": 5 * task, "of": 10, "began_us": REPLAYED_US, "now_us": REPLAYED_US + 500_000}
         path = f"{folder}/{task}-of-{TASKS}.json"
         store.replace(path, document.encode(rebuild_progress.KIND, rebuild_progress.VERSION, body))
+
+
+def _queries(made: Specimen) -> None:
+    """Those that the join has been."""
+    for number, spec in enumerate(SPECS, 1):
+        remember(replace(made.join, join_kind=IntervalJoin(spec), query=number))
+
+
+def use_queries(made: Specimen) -> Any:
+    """What the join was: so its earlier steps are read."""
+    now = replace(made.join, query=len(SPECS) + 1)
+    return [config_at(now, number).join_kind for number in range(1, now.query)]
 
 
 def _window_record(made: Specimen) -> None:
