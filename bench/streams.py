@@ -193,7 +193,7 @@ def table(found: Sequence[Joined]) -> Table:
 
 
 def _shares(of: dict[str, float]) -> str:
-    return f"{of['cpu']:.0%} of CPU, {of['steps']:.0%} of time in steps, {of['bytes']:.0%} of bytes"
+    return f"{of['cpu']:.0%} of CPU, {of['steps']:.0%} of time around steps, {of['bytes']:.0%} of bytes"
 
 
 def _spread(values: Sequence[float], form: str) -> str:

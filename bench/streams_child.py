@@ -38,9 +38,9 @@ class Order:
 
 @dataclass(frozen=True)
 class Intermediate:
-    """What the rows between joins took: bytes in the log, of all that it got; CPU time, when they were read
-    and written once more; and what Spark did for the micro-batches of all joins but the last, except running
-    them."""
+    """What the rows between joins took: bytes in the log, of all that it got; CPU time, when they were
+    gathered, written and read once more; and the time of the steps of all joins but the last, around their
+    tasks: to plan them, to write offsets, to commit."""
 
     rows: int
     bytes: int

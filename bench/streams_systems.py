@@ -59,7 +59,9 @@ class Dovetail:
         elapsed_s, cpu_s = time.perf_counter() - began, tree_use(os.getpid()).cpu_s - used
         self._durations.wait()
         queries_s = {name: ms / 1000 for name, ms in self._durations.busy_ms.items()}
-        between = _between(home, work / "once-more", self._durations.around_ms)
+        around_s = {name: ms / 1000 for name, ms in self._durations.around_ms.items()}
+        steps_s = sum(seconds for name, seconds in around_s.items() if "_with_" in name)
+        between = _between(home, work / "once-more", steps_s)
         return Figures(elapsed_s, cpu_s, written(streams, out), between, queries_s)
 
 
@@ -97,7 +99,7 @@ class _Durations(StreamingQueryListener):
         self._running.discard(str(event.runId))
 
 
-def _between(home: str, scratch: Path, around_ms: Counter[str]) -> Intermediate:
+def _between(home: str, scratch: Path, steps_s: float) -> Intermediate:
     """`<app>.<next join>.left` is what a join feeds on to the next one."""
     rows, sizes = Counter[str](), Counter[str]()
     for name in list_categories(home):
@@ -115,7 +117,7 @@ def _between(home: str, scratch: Path, around_ms: Counter[str]) -> Intermediate:
         sum(sizes[name] for name in fed),
         sizes.total(),
         once_more_cpu_s(home, fed, scratch),
-        sum(ms for name, ms in around_ms.items() if "_with_" in name) / 1000,
+        steps_s,
     )
 
 

@@ -27,11 +27,10 @@ from dovetail.slicing.step_outputs import CountedRows, Evaluated, LogRows, StepO
 from dovetail.spark.append import Append
 from dovetail.spark.arrow_types import arrow_schema
 from dovetail.spark.batch_promises import promises_of
-from dovetail.spark.building import BuiltStage
+from dovetail.spark.building import BuiltStage, open_join
 from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.file_sink import name_files, output_folder
-from dovetail.spark.join_source import WRITTEN, JoinSource, Writing
-from dovetail.spark.own_source import own_source
+from dovetail.spark.join_source import WRITTEN, Writing
 from dovetail.spark.short_way import is_ansi
 
 _PARQUET = (
@@ -153,7 +152,5 @@ def _written(built: BuiltStage, joined: Joined, output: StepOutput) -> DataFrame
     assert built.join is not None
     spark = built.rows.sparkSession
     made = output if joined.computed is None else Evaluated(joined.computed, output)
-    source = own_source(spark, JoinSource, writing=Writing(joined.source, made))
     text = StructType([StructField(WRITTEN, StringType())])
-    reader = spark.readStream.format(source).schema(text)
-    return reader.option("config", built.join.to_json()).load()
+    return open_join(spark, built.join, text, Writing(joined.source, made))
