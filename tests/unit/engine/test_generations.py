@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from aggregating import SCHEMA, Aggregate, config_of
 from dovetail.engine.driver import JoinDriver
 from dovetail.joins.rows.key_hash import hash_keys
 from dovetail.log.category import Category
@@ -16,6 +17,7 @@ from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_config import JoinConfig, OutputColumn
 from dovetail.model.join_kind import IntervalJoin
 from dovetail.model.offset import JoinOffset
+from dovetail.model.time_window import TimeWindow
 from dovetail.model.validity import Validity
 from dovetail.service.torture.quick_join import config
 from dovetail.slicing.direct import DirectSlice, direct_slice
@@ -109,6 +111,27 @@ def test_a_step_that_is_run_again_takes_what_it_took(tmp_path: Path, compression
     end = again.plan(join.offset, until=(1, 1), tasks=1)
     assert [tuple(row.values()) for one in again.run(join.offset, end) for row in one.to_pylist()] == first
     assert again.schema.field("left_id").type == pa.int64()
+
+
+def test_an_aggregate_and_its_late_rows(tmp_path: Path) -> None:
+    """Its windows close with rows of both kinds; those that are late are set aside in the columns of now."""
+    aggregate = Aggregate(config_of(tmp_path / "home", TimeWindow("tumbling", 100, 100), 0))
+    aggregate.append([(10, "a"), (20, "b")])
+    aggregate.run()
+    aggregate.append([(150, "a")])
+    aggregate.append([(30, "late")])
+    aggregate.run()
+    schema = SCHEMA.insert(3, pa.field("note", pa.string()))
+    category = aggregate.category = aggregate.category.evolve(schema)
+    batch = pa.record_batch([[0, 0], [250, 40], ["a", "late"], ["x", "y"], [4, 5]], schema=schema)
+    category.append(category.write_segments([batch], bucket_of(None, 1), time_of("_time")))
+    aggregate.run(final=True)
+    assert [row for row, _ in aggregate.out] == [0, 1, 2, 4]
+    late = Category.open(category.home, aggregate.config.late)
+    rows = [
+        late.open_segment(info).batch.to_pylist()[0] for one in late.commits(0, 2) for info in one.segments
+    ]
+    assert [(row["id"], row["note"]) for row in rows] == [(3, None), (5, "y")]
 
 
 def test_slicers_of_two_generations_alternate(tmp_path: Path) -> None:
