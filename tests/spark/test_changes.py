@@ -14,6 +14,8 @@ from dovetail.plan.application_file import read_current
 from spark.application import Application
 from spark.batch import ON, database, differences, join_sql
 from spark.events import events, write_files
+from spark.running import running
+from spark.standalone import until
 
 ROWS = 8_000
 QUERY = """
@@ -34,13 +36,16 @@ class Stream:
         self.sides = {"l": events(ROWS, 800, seed=11), "r": events(ROWS, 800, seed=12)}
         self.seen: set[str] = set()
 
-    def run(self, query: str, *outputs: str) -> list[pa.Table]:
-        """The next part of both streams, through this query: the rows that this run has put out."""
+    def feed(self) -> None:
         for name, table in self.sides.items():
             low = self.fed * ROWS // self.parts
             part = table.slice(low, (self.fed + 1) * ROWS // self.parts - low)
             write_files(part, self.application.folder / name, 1, first=self.fed)
         self.fed += 1
+
+    def run(self, query: str, *outputs: str) -> list[pa.Table]:
+        """The next part of both streams, through this query: the rows that this run has put out."""
+        self.feed()
         self.application.run(query, "drain" if self.fed == self.parts else "available-now")
         return [self._new(output) for output in outputs]
 
@@ -120,3 +125,20 @@ def test_windows_types_and_columns_change_while_rows_are_in_flight(application: 
     assert db.execute(f"SELECT count(*) FROM ({narrow} EXCEPT SELECT l, r FROM found)").fetchone() == (0,)
     known = found[3].filter(pc.is_valid(found[3]["lv"]))
     assert 0 < known.num_rows < found[3].num_rows
+
+
+def test_a_running_application_hands_over_to_a_changed_query(application: Application) -> None:
+    """It ends by itself, in good order, and the new query goes on behind its last step."""
+    stream = Stream(application, 2)
+    folder = application.folder
+    (folder / "old.pql").write_text(ONE.replace("{here}", str(folder)))
+    stream.feed()
+    with running("run", "old.pql", "--home", application.home, folder=folder) as process:
+        listed = folder / "out/_spark_metadata/0"
+        until(lambda: listed.exists() or process.poll() is not None, "the first rows come out")
+        (after,) = stream.run(ONE.replace("{here}/out", "{here}/new"), "new")
+        assert process.wait(60) == 0
+    db = database(l=stream.sides["l"], r=stream.sides["r"], old=application.files("out"), new=after)
+    together = "FROM old UNION ALL FROM new"
+    assert differences(db, together, join_sql("left", "l.id, r.id, COALESCE(r.v, 0)", ON)) == {}
+    assert read_version(application.home, "changing", 2).took_over["pairs"] > 0
