@@ -1,13 +1,16 @@
 """Law: a buffer is a ring that never fills up: it makes room before rows are inserted.
 
-Growth keeps a buffered row below 64 bytes in all but small buffers: a full ring is first rebuilt in its own
-size if a quarter of it would come free, else it grows to one and a half times what is needed (large ones, of
-which two must fit into memory meanwhile, to one and a quarter); one that is less than 7/16 full shrinks.
+A ring that grows gets room for a tenth more rows than it had, or for those that come if they are more, and a
+few slots besides. So moving the rows it had is paid for by those that come before it grows again, and a
+buffered row takes at most 32 bytes, in all but small buffers: 28 for a slot with its head, and a ninth of
+that. Such small steps are cheap because most of them only move entries (`rings.shift`); they are linked again
+only when the number of heads doubles. A ring that is full of dead entries is rebuilt in its own size if there
+is as much room then, and one that is less than 7/16 full shrinks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +28,8 @@ Allocate = Callable[[str, int, bool], Ring]
 files."""
 
 SMALLEST_ROWS = 4 * BLOCK_ROWS
-LARGE_ROWS = 4 << 20
+SPARE, FEW = 10, 64
+"""Rows for which a ring that grows has one slot more; and for which it has one more in any case."""
 
 
 def in_memory(side: str, capacity: int, with_best: bool) -> Ring:
@@ -110,7 +114,7 @@ class Buffer:
     def load(self, pieces: Iterable[Held], rows: int) -> None:
         """Buffer many rows that come in pieces, about `rows` in all. It makes room once: a ring that grows
         piece by piece would insert most rows several times. If `rows` is too low, the ring grows as usual."""
-        self._make_room(rows)
+        self._make_room(rows + rows // SPARE)
         for held in pieces:
             if not self._fits(len(held.row)):
                 self._make_room(len(held.row))
@@ -139,6 +143,12 @@ class Buffer:
     def held(self) -> Held:
         """All live rows, oldest arrival first."""
         return self.held_at(self.slots())
+
+    def pieces(self, rows: int) -> Iterator[Held]:
+        """The same, `rows` at a time."""
+        slots = self.slots()
+        for start in range(0, len(slots), rows):
+            yield self.held_at(slots[start : start + rows])
 
     def held_at(self, slots: Int64s) -> Held:
         rows, times, matched = self.at(slots)
@@ -211,17 +221,21 @@ class Buffer:
             self.journal.chose.append((self.tags_at(slots), self.at(slots)[0]))
 
     def _make_room(self, count: int) -> None:
-        capacity = len(self.ring.entries)
+        capacity, used = len(self.ring.entries), int(self.ring.meta[rings.USED])
         wanted = self.rows + count
-        fits = self._fits(count)
         roomy = capacity > SMALLEST_ROWS and wanted < capacity * 7 // 16
-        if fits and not roomy:
+        if self._fits(count) and not roomy:
             return
-        if roomy or wanted > capacity * 3 // 4:
-            spare = wanted // 2 if wanted < LARGE_ROWS else wanted // 4
-            capacity = max(SMALLEST_ROWS, rings.capacity_for(wanted + spare))
+        most = max(wanted, self.rows + self.rows // SPARE) + wanted // FEW
+        enough = max(SMALLEST_ROWS, rings.capacity_for(most))
+        if roomy or enough > capacity:
+            capacity = enough
         old = self.ring
+        self.ring = self._allocate(self.side, capacity, len(old.best_row) > 0)
+        # Dead entries may move along where half of the spare slots stay free beside them.
+        if len(self.ring.heads) == len(old.heads) and used + count + (most - wanted) // 2 <= capacity:
+            rings.shift(self.ring, old)
+            return
         if self.journal is not None:  # the new ring has the live ones of them, still as the last
             self.journal.came = len(rings.newest_slots(old, self.journal.came))
-        self.ring = self._allocate(self.side, capacity, len(old.best_row) > 0)
         rings.refill(self.ring, old)
