@@ -45,7 +45,7 @@ from dovetail.engine.home_snapshots import (
 from dovetail.engine.live_index import index_root, join_directory
 from dovetail.engine.piece_merging import begin, due, with_merged
 from dovetail.errors import CorruptFile, DovetailError, StateError
-from dovetail.joins.buffer import Held
+from dovetail.joins.buffer import Buffer, Held
 from dovetail.joins.changes import Changes, joined
 from dovetail.joins.kind import Saves
 from dovetail.joins.snapshot import (
@@ -264,12 +264,18 @@ def in_pieces(state: JoinState, saves: Saves) -> Iterator[SnapshotPart]:
     before the others."""
     nothing = Changes.nothing()
     if saves.left:
-        for held in state.left.pieces(MAX_PIECE_ROWS):
+        for held in _by_rows(state.left):
             yield SnapshotPart(Changes(held), nothing, {}, (), saves.right)
     if saves.right or saves.right_matched:
-        for held in state.right.pieces(MAX_PIECE_ROWS):
+        for held in _by_rows(state.right):
             matched = nothing._replace(marked=np.sort(held.row[held.matched]))
             yield SnapshotPart(nothing, Changes(held) if saves.right else matched, {}, (), saves.right)
+
+
+def _by_rows(buffer: Buffer) -> Iterator[Held]:
+    slots = buffer.slots()
+    for start in range(0, len(slots), MAX_PIECE_ROWS):
+        yield buffer.held_at(slots[start : start + MAX_PIECE_ROWS])
 
 
 def _cut(part: SnapshotPart) -> Iterator[SnapshotPart]:

@@ -1,16 +1,14 @@
 """Law: a buffer is a ring that never fills up: it makes room before rows are inserted.
 
-A ring that grows gets room for a tenth more rows than it had, or for those that come if they are more, and a
-few slots besides. So moving the rows it had is paid for by those that come before it grows again, and a
-buffered row takes at most 32 bytes, in all but small buffers: 28 for a slot with its head, and a ninth of
-that. Such small steps are cheap because most of them only move entries (`rings.shift`); they are linked again
-only when the number of heads doubles. A ring that is full of dead entries is rebuilt in its own size if there
-is as much room then, and one that is less than 7/16 full shrinks.
+A ring that grows gets room for a tenth more rows than it had, or for those that come if they are more. So a
+buffered row takes at most 32 bytes, in all but small buffers. Most growth only moves entries (`rings.shift`);
+they are linked again when the number of heads doubles. A ring full of dead entries is rebuilt in its own size
+if that gives as much room, and one that is less than 7/16 full shrinks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -144,12 +142,6 @@ class Buffer:
         """All live rows, oldest arrival first."""
         return self.held_at(self.slots())
 
-    def pieces(self, rows: int) -> Iterator[Held]:
-        """The same, `rows` at a time."""
-        slots = self.slots()
-        for start in range(0, len(slots), rows):
-            yield self.held_at(slots[start : start + rows])
-
     def held_at(self, slots: Int64s) -> Held:
         rows, times, matched = self.at(slots)
         tags = rings.tags_at(self.ring, slots)
@@ -232,7 +224,6 @@ class Buffer:
             capacity = enough
         old = self.ring
         self.ring = self._allocate(self.side, capacity, len(old.best_row) > 0)
-        # Dead entries may move along where half of the spare slots stay free beside them.
         if len(self.ring.heads) == len(old.heads) and used + count + (most - wanted) // 2 <= capacity:
             rings.shift(self.ring, old)
             return
