@@ -13,11 +13,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from dovetail.engine import asked_tasks, live_index
+from dovetail.changes.compare import compare
+from dovetail.changes.versions import Version, read_version, write_version
+from dovetail.engine import asked_tasks, handover, live_index
 from dovetail.engine.copying import settle
 from dovetail.engine.join_step import run_step
 from dovetail.engine.measure import measure
 from dovetail.engine.planner import summary
+from dovetail.engine.queries import config_at, remember
 from dovetail.engine.snapshot_files import SnapshotFiles
 from dovetail.engine.step_log import StepLog
 from dovetail.engine.store import read_totals
@@ -36,6 +39,7 @@ from dovetail.log.source_progress import SourceReport, read_reports, write_repor
 from dovetail.model.estimate_spec import EstimateSpec
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_config import JoinConfig
+from dovetail.model.join_kind import IntervalJoin
 from dovetail.model.offset import JoinOffset
 from dovetail.model.time_window import TimeWindow
 from dovetail.model.window_config import WindowConfig, WindowSettings
@@ -128,12 +132,19 @@ def build(root: Path, seed: int) -> Specimen:
         store.make_folder(f"apps/app{number}")
         path = application_file.application_path(f"app{number}")
         named = sql.replace("APPLICATION app", f"APPLICATION app{number}")
-        store.replace(path, application_file.encode(compile_pql(named)))
+        query = compile_pql(named)
+        store.replace(path, application_file.encode(query, 2))
+        changes = compare(query, compile_pql(named.replace("1 minute", "2 minutes")))
+        for version in (1, 2):
+            given = Version(f"app{number}", version, version - 1 or None, query, named, "ada", seed)
+            write_version(join.home, replace(given, changes=tuple(changes), took_over={"view": version}))
     asked_tasks.ask(join, 3)
+    handover.ask(join.home, "app")
     store.make_folder("apps/app")
     store.replace(LEASE, lease.document("somebody", 1))
     _spark_checkpoint(made.home / _CHECKPOINT.folder)
     _replays(made)
+    _queries(made)
     _window_record(made)
     for slicer in SLICERS:
         CoveredFiles(left, slicer, partial(list, (f"{slicer.place}/{seed}.parquet", "/elsewhere/a.parquet")))
@@ -156,6 +167,18 @@ def _replays(made: Specimen) -> None:
         body = {"rows": 5 * task, "of": 10, "began_us": REPLAYED_US, "now_us": REPLAYED_US + 500_000}
         path = f"{folder}/{task}-of-{TASKS}.json"
         store.replace(path, document.encode(rebuild_progress.KIND, rebuild_progress.VERSION, body))
+
+
+def _queries(made: Specimen) -> None:
+    """Those that the join has been."""
+    for number, spec in enumerate(SPECS, 1):
+        remember(replace(made.join, join_kind=IntervalJoin(spec), query=number))
+
+
+def use_queries(made: Specimen) -> Any:
+    """What the join was: so its earlier steps are read."""
+    now = replace(made.join, query=len(SPECS) + 1)
+    return [config_at(now, number).join_kind for number in range(1, now.query)]
 
 
 def _window_record(made: Specimen) -> None:
@@ -326,7 +349,17 @@ def use_replay(made: Specimen) -> Any:
 
 
 def use_application(made: Specimen) -> Any:
-    return [application_file.read_application(made.join.home, f"app{number}") for number in range(2)]
+    return [application_file.read_current(made.join.home, f"app{number}") for number in range(2)]
+
+
+def use_versions(made: Specimen) -> Any:
+    return [read_version(made.join.home, f"app{n // 2}", n % 2 + 1) for n in range(4)]
+
+
+def use_handover(made: Specimen) -> Any:
+    """A request that cannot be read stops nobody."""
+    handover.Requests(made.join.home, "app").wanted()
+    return use_index(made)
 
 
 def use_checkpoint(made: Specimen) -> Any:

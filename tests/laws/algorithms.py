@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from dovetail.joins.emitted import Counts
+from dovetail.joins.emitted import Counts, Emitted
 from dovetail.joins.interval.step import step
 from dovetail.joins.state import JoinState
 from dovetail.joins.streams import ENDED, NEVER, Arrivals, Times
@@ -76,14 +76,19 @@ class IntervalStep:
         for keys, rows in zip(self.keys, (new.left, new.right), strict=True):
             keys.update((row.id, row.key) for row in rows)
         until = Times(*(int(max(INT64.min, min(INT64.max, time))) for time in new.until))
-        real = (None, None) if self.hashing.exact else (self._same_key, self._key_labels)
+        real = (None, None) if self.hashing.exact else (self.same_key, self.key_labels)
         arrivals = self.arrivals(new.left), self.arrivals(new.right)
         out = step(self.state, *arrivals, until, *real, worth=self.worth)
         self.counts = out.counts
-        rows = list(zip(out.left.tolist(), out.right.tolist(), strict=True))
+        return in_order(self.rows(out))
+
+    def rows(self, out: Emitted) -> list[tuple[int | None, int | None]]:
+        rows: list[tuple[int | None, int | None]] = list(
+            zip(out.left.tolist(), out.right.tolist(), strict=True)
+        )
         rows += [(row, None) for row in out.left_alone.tolist()]
         rows += [(None, row) for row in out.right_alone.tolist()]
-        return in_order(rows)
+        return rows
 
     @property
     def waiting(self) -> tuple[int, int]:
@@ -96,12 +101,12 @@ class IntervalStep:
         ]
         return Arrivals(*np.array(columns, np.int64).reshape(-1, 3).T)
 
-    def _same_key(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    def same_key(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Called on rows that have arrived, and that have a key: any other row number is a KeyError."""
         keys = zip((self.keys[0][row] for row in left), (self.keys[1][row] for row in right), strict=True)
         return np.array([a == b for a, b in keys], np.bool_)
 
-    def _key_labels(self, side: str, rows: np.ndarray) -> np.ndarray:
+    def key_labels(self, side: str, rows: np.ndarray) -> np.ndarray:
         keys = self.keys[("left", "right").index(side)]
         return np.array([keys[row] for row in rows], np.int64)
 

@@ -11,6 +11,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from dovetail.engine.copying import settle
 from dovetail.engine.driver import JoinDriver
 from dovetail.engine.join_step import run_step
 from dovetail.engine.live_index import unmap_all
+from dovetail.engine.queries import remember
 from dovetail.engine.store import StateStore
 from dovetail.joins.streams import ENDED, NEVER
 from dovetail.log.category import Category
@@ -117,7 +119,26 @@ class RecoveringJoin:
     ) -> list[tuple[int | None, int | None]]:
         start, end = self.offset, self._append(step, tasks).moved(hot=[list(key) for key in hot])
         settle()
-        end = self.driver.recoverable(start, end)
+        return self._through(start, self.driver.recoverable(start, end), accident)
+
+    def becomes(self, *kinds: JoinKind) -> None:
+        """The join is changed, perhaps several times before it runs again."""
+        remember(self.config)
+        for kind in kinds:
+            self.config = replace(self.config, join_kind=kind, query=self.config.query + 1)
+            remember(self.config)
+        self.driver = JoinDriver(self.config)
+
+    def change(self, accident: str) -> list[tuple[int | None, int | None]]:
+        """The step in which it is."""
+        settle()
+        end = self.driver.plan(self.offset)
+        assert self.offset.changes_to(end), "a step of its own"
+        return self._through(self.offset, end, accident)
+
+    def _through(
+        self, start: JoinOffset, end: JoinOffset, accident: str
+    ) -> list[tuple[int | None, int | None]]:
         if accident in ("the host is lost", "a snapshot is damaged"):
             unmap_all()
             shutil.rmtree(self.index, ignore_errors=True)
@@ -183,6 +204,7 @@ class RecoveringJoin:
             left_time=left_time,
             right_time=right_time,
             tasks=tasks,
+            query=self.config.query,
             ended=(left_time, right_time) == (ENDED, ENDED),
             **more,
         )

@@ -62,11 +62,11 @@ class WindowStep(IntervalStep):
         until = Times(*(int(max(INT64.min, min(INT64.max, time))) for time in new.until))
         task = Means(self.window, threads=self.threads)
         if not self.hashing.exact:
-            task = task._replace(same_key=self._same_key, key_numbers=self._key_numbers)
+            task = task._replace(same_key=self.same_key, key_numbers=self._key_numbers)
         outcome = step(self.state, self.arrivals(new.left), self.arrivals(new.right), until, task)
         self.counts, self.peak_rows = outcome.emitted.counts, outcome.emitted.peak_rows
         assert all(isinstance(column, np.ndarray) for column in outcome.emitted[:4])
         return written(outcome.emitted)
 
     def _key_numbers(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        return np.concatenate([self._key_labels("left", left), self._key_labels("right", right)])
+        return np.concatenate([self.key_labels("left", left), self.key_labels("right", right)])

@@ -117,11 +117,35 @@ def test_ls_tells_what_is_there(filled: Shell) -> None:
         "time_column": "eventtime",
         "first_event_time": "2024-01-31T12:00:00Z",
         "last_event_time": "2024-01-31T13:00:00Z",
+        "generation": 0,
         "columns": {"id": "int64", "eventtime": "timestamp[us, tz=UTC]", "tags": "list<element: string>"},
     }
     table = filled.run("ls").stdout
     for text in ("left", "2024-01-31T12:00:00Z", "2024-01-31T13:00:00Z", "id int64", "tags list"):
         assert text in table
+
+
+def test_a_category_whose_columns_have_changed(filled: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All rows are shown in the columns that it has now; also by one who was looking when they changed."""
+    left = Category.open(filled.home, "left")
+    changed = left.schema.remove(2).insert(1, pa.field("name", pa.string()))
+
+    def change(seconds: float) -> None:
+        if left.next_commit() == 3:
+            raise KeyboardInterrupt
+        left.evolve(changed)
+        filled.run("append", "left", filled.file("c.json", '{"id": 4, "name": "four"}\n'))
+
+    monkeypatch.setattr(log_commands, "sleep", change)
+    followed = [json.loads(line) for line in filled.run("tail", "left").stdout.splitlines()]
+    assert [sorted(row) for row in followed] == [["eventtime", "id", "tags"]] * 3 + [
+        ["eventtime", "id", "name"]
+    ]
+    rows = [json.loads(line) for line in filled.run("cat", "left", "--format", "json").stdout.splitlines()]
+    assert [list(row) for row in rows] == [["id", "name", "eventtime"]] * 4
+    assert [row["name"] for row in rows] == [None, None, None, "four"]
+    (fact,) = filled.json("ls")["categories"]
+    assert (fact["generation"], list(fact["columns"])) == (1, ["id", "name", "eventtime"])
 
 
 def test_ls_is_readable_at_80_columns(filled: Shell) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dovetail.service.figures import Memory
-from dovetail.service.memory import EVERY_S, MemoryMeter
+from dovetail.service.memory import EVERY_S, SHARE, MemoryMeter
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
@@ -49,6 +49,15 @@ def test_it_measures_now_and_then(tmp_path: Path) -> None:
     assert meter.read(10).bytes == 1 << 10
     now[0] += EVERY_S
     assert meter.read(10).bytes == 2 << 10
+
+
+def test_a_look_that_takes_long_is_followed_by_a_long_rest(tmp_path: Path) -> None:
+    ticks = iter([0.0, 0.1, 0.1 / SHARE - 0.001, 0.1 / SHARE, 20.0])
+    meter = MemoryMeter(tmp_path, lambda: next(ticks))
+    process(tmp_path, 10, 1, 3, 1)
+    assert meter.read(10).bytes == 1 << 10
+    process(tmp_path, 10, 1, 3, 2)
+    assert [meter.read(10).bytes for _ in range(2)] == [1 << 10, 2 << 10]
 
 
 @pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="the kernel has no smaps_rollup")

@@ -181,6 +181,8 @@ def test_rows_are_found_by_their_values(tmp_path: Path) -> None:
     assert len(find_rows(category, {"ad": 10, "click": 101})) == 1
     assert len(find_rows(category, {"ad": 11, "click": None})) == 1
     assert find_rows(category, {"ad": 11, "click": 101}) == []
+    later = category.evolve(category.schema.append(pa.field("note", pa.string())))
+    assert len(find_rows(later, {"ad": 10, "note": "new"})) == 2, "they were written before it had notes"
 
 
 COUNTED = """

@@ -86,8 +86,8 @@ def test_windows_equal_the_batch_join_over_a_restart(application: Application) -
         assert (join.measure.totals["left_in"], join.measure.totals["right_in"]) == (ROWS, ROWS), name
         assert join.measure.totals["open_rows"] == 0, name
 
-    with pytest.raises(StateError, match="was started with another query"):
+    with pytest.raises(StateError, match="cannot go on with this query"):
         joined(application, "tumbling_inner", "stream", within=dovetail.Tumbling("2 minutes"))
-    with pytest.raises(StateError, match="was started with another query"):
+    with pytest.raises(StateError, match="cannot go on with this query"):
         joined(application, "tumbling_inner", "stream", within=None, before="1 minute", after="1 minute")
     assert application.spark.streams.active == []

@@ -104,9 +104,9 @@ def test_damaged_state_and_log(application: Application) -> None:
         assert definition.name in str(raised.value.where)
         assert raised.value.hint
         definition.write_bytes(whole)
-    with pytest.raises(StateError, match="another query") as other:
-        application.run(PQL.replace("'3 minutes'", "'4 minutes'"), "drain")
-    assert "after_us" in str(other.value)
+    with pytest.raises(StateError, match="cannot go on with this query") as other:
+        application.run(PQL.replace("l.k = r.k", "l.id = r.k"), "drain")
+    assert "the key" in str(other.value)
 
     for file in application.index.rglob("header.json"):
         file.unlink()  # the live index would do without snapshots

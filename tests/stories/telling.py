@@ -8,6 +8,7 @@ comes out of the join because of it.
     l a11  r b11    | a11+a12       rows of one line come in one step
     r .60           | a10+-         a row of nobody's key: it only moves its stream's time
     end             | -+b11         both streams end: every window closes
+    change          | a10+a14       the join becomes another one, and that yields something
 
 A stream's time is its newest event time so far: a row before it is late. Out come pairs `left+right`, lone
 left rows `left+-` and lone right rows `-+right`; rows within windows have their window behind them, `@0-10`.
@@ -24,6 +25,8 @@ from typing import Any, NamedTuple
 from streams import Row, Step
 
 INFINITY = float("inf")
+Change = Callable[[], Sequence[tuple[Any, ...]]]
+"""Changes a join; returns what comes out, as `Play` does."""
 Play = Callable[[Step], Sequence[tuple[Any, ...]]]
 """Gives a step to a join; returns row numbers, left and right, and the bounds of a window if there are."""
 
@@ -32,6 +35,7 @@ class Line(NamedTuple):
     text: str
     step: Step
     expected: list[str]
+    changes: bool = False
 
 
 class Story:
@@ -49,10 +53,11 @@ class Story:
         for word in came.split():
             if word in ("l", "r"):
                 side = word
-            elif word != "end":
+            elif word not in ("end", "change"):
                 rows[side].append(self._row(side, word))
         until = (INFINITY, INFINITY) if "end" in came.split() else (self._time("l"), self._time("r"))
-        return Line(line.strip(), Step(tuple(rows["l"]), tuple(rows["r"]), until), sorted(out.split()))
+        step = Step(tuple(rows["l"]), tuple(rows["r"]), until)
+        return Line(line.strip(), step, sorted(out.split()), "change" in came.split())
 
     def _row(self, side: str, word: str) -> Row:
         named, _, value = word.partition("=")
@@ -70,9 +75,10 @@ class Story:
         times = [int(re.split(r"[a-z.:]", name)[-1]) for name in names]
         return max(times, default=-INFINITY)
 
-    def check(self, play: Play) -> None:
+    def check(self, play: Play, change: Change | None = None) -> None:
         for line in self.lines:
-            found = sorted(self._named(row) for row in play(line.step))
+            rows = change() if line.changes and change is not None else play(line.step)
+            found = sorted(self._named(row) for row in rows)
             assert [name for name in found if "." not in name] == line.expected, line.text
 
     def _named(self, row: tuple[Any, ...]) -> str:

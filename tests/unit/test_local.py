@@ -87,6 +87,18 @@ def test_a_theta_join(home: Path) -> None:
     assert found(dovetail.local.run(query(NEAR, "INNER"), home)) == [(1, 10, 11), (3, 30, 31)]
 
 
+def test_a_category_whose_columns_have_changed(home: Path) -> None:
+    """Rows that were there before a column came have null in it."""
+    left = Category.open(str(home), "l")
+    schema = pa.schema([("z", pa.string()), *LEFT.schema])
+    table = rows("x", (50, 2, 40)).add_column(0, "z", pa.array(["new"]))
+    left = left.evolve(schema)
+    left.append(left.write_segments(table.to_batches(), bucket_of(None, 1), time_of("t")))
+    text = query().replace("x BIGINT", "x BIGINT, z STRING").replace("r.y AS y", "r.y AS y, l.z AS z")
+    expected = [(1, 10, 11, None), (2, 20, None, None), (2, 40, 21, "new"), (3, 30, 31, None)]
+    assert found(dovetail.local.run(text.replace("x, y FROM", "x, y, z FROM"), home)) == expected
+
+
 def test_parquet_files(home: Path, tmp_path: Path) -> None:
     (tmp_path / "files").mkdir()
     pq.write_table(RIGHT, tmp_path / "files/r.parquet")

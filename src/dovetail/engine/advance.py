@@ -15,7 +15,8 @@ from dovetail.joins.step_input import LiveState, StepInput, Totals
 def advance(at: LiveState, given: StepInput) -> tuple[Emitted, Totals]:
     """Takes the state over the step; returns what came out, and the running totals after it: with what is
     held now, and the most that was."""
-    emitted, totals = verbs_of(given.config.join_kind).advance(at, given)
+    verbs = verbs_of(given.config.join_kind)
+    emitted, totals = verbs.advance(at, given) if given.was is None else verbs.change(at, given)
     open_rows, retained_rows = counted_once(given, at.state)
     totals = totals | {"open_rows": open_rows, "retained_rows": retained_rows}
     totals["peak_rows"] = max(totals.get("peak_rows", 0), emitted.peak_rows)

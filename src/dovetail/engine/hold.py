@@ -11,7 +11,7 @@ import fcntl
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from dovetail.errors import HomeError, StateError
 from dovetail.log.homes.filesystem import open_store
@@ -51,8 +51,24 @@ def is_held(path: str) -> bool:
 
 
 @contextmanager
-def running(home: str, application: str) -> Iterator[Check]:
-    """Hold the application for one run; a second run of it is refused."""
+def running(home: str, application: str, *, wait_s: float = 0.0) -> Iterator[Check]:
+    """Hold the application for one run; a second run of it is refused. `wait_s`: how long to wait for a run
+    that has been asked to end."""
+    deadline = time.monotonic() + wait_s
+    with ExitStack() as held:
+        while True:
+            try:
+                check = held.enter_context(_holding(home, application))
+                break
+            except StateError:
+                if time.monotonic() >= deadline:
+                    raise
+            time.sleep(_LOOK_S)
+        yield check
+
+
+@contextmanager
+def _holding(home: str, application: str) -> Iterator[Check]:
     store = open_store(home)
     folder = f"apps/{application}"
     store.make_folder(folder)

@@ -1,7 +1,7 @@
 """One step of one bucket group, from the log to joined Arrow rows: what runs inside a task, without Spark.
 
     1. resume    the state at the step's start: the live index, or rebuilt from snapshots and the log
-    2. advance   it by the new rows of both sides (`advance.py`)
+    2. advance   it by the new rows of both sides, or to another configuration (`advance.py`)
     3. save      the state at the step's end, before any row is handed on: a task that dies later runs again,
                  from the snapshot of the start
     4. gather    payload of the rows that come out
@@ -17,15 +17,15 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from dovetail.engine.advance import advance, index_bytes
+from dovetail.engine.advance import index_bytes
 from dovetail.engine.index_trouble import index_trouble
 from dovetail.engine.live_index import index_root
+from dovetail.engine.queries import config_at
 from dovetail.engine.store import StateStore
 from dovetail.joins.emitted import Emitted
 from dovetail.joins.rows.gather import Batch, Rows
 from dovetail.joins.rows.pieces import Int64s, Places
-from dovetail.joins.step_input import StepInput
-from dovetail.joins.streams import NEVER, Times
+from dovetail.joins.streams import NEVER
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import JoinOffset
 from dovetail.model.share import Side
@@ -40,19 +40,18 @@ def run_step(
     config: JoinConfig, task: int, start: JoinOffset, end: JoinOffset, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     """The joined rows of one bucket group between two offsets, in the columns of `schema`."""
-    share = config.share(task, end)
-    given = StepInput.between(config, share, start, end)
+    config = config_at(config, end.query)  # a step that was planned before a change runs as it was planned
     began = time.monotonic_ns()
     root = index_root(config.index_dir)
     with index_trouble(root):
-        store = StateStore(config, share)
+        store = StateStore(config, config.share(task, end))
     with index_trouble(root), store.index.exclusively():
         at, rebuilt = store.resume(start)
-        emitted, totals = advance(at, given)
+        given = store.between(start, end)
+        at, emitted = store.advance(at, given)
+        totals = at.totals
         totals["rebuilds"] = totals.get("rebuilds", 0) + rebuilt
         totals["step_us"] = totals.get("step_us", 0) + (time.monotonic_ns() - began) // 1000
-        if end.ended:  # nothing is held any more: give the memory back
-            at = store.index.fresh(Times(*end.times))
         totals["index_bytes"] = index_bytes(at)
         store.save(end, at, totals)
     yield from gather(config, emitted, given.left, given.right, schema)

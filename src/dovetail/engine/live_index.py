@@ -29,9 +29,10 @@ import fcntl
 import os
 import re
 import shutil
+import socket
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -348,6 +349,42 @@ def group_directory(root: Path, home: str, state_path: str, task: int, tasks: in
     return join_directory(root, home, state_path) / f"{task}-of-{tasks}"
 
 
+def place_of(root: Path) -> str:
+    """What tells the indexes in a folder of this host from those of any other, for as long as they last."""
+    return f"{socket.gethostname()} {_boot_id()} {root}"
+
+
+def groups_at(join: Path, tasks: int, version: str) -> list[int]:
+    """The bucket groups of a join whose indexes on this host are at a version. They are not taken."""
+    return [task for task in range(tasks) if _version(join / f"{task}-of-{tasks}") == version]
+
+
+def drop_others(join: Path, tasks: int, versions: Collection[str]) -> None:
+    """Remove the indexes of a join that are at none of these versions, which is to say of groups that have
+    moved to another host: no step resumes from them, and they would hold memory for good."""
+    for group in (join / f"{task}-of-{tasks}" for task in range(tasks)):
+        if group.is_dir() and _version(group) not in versions:
+            _empty(group, versions)
+
+
+def unmap_removed(join: Path) -> None:
+    """Unmap what this process has mapped of files that are gone: they hold their memory until then."""
+    for name in [name for name in MAPPED if name.startswith(f"{join}/")]:
+        if not (Path(name).parent / MAPPED[name].name).exists():
+            del MAPPED[name]
+    run_files.unmap_removed(join)
+
+
+def _version(group: Path) -> str | None:
+    """That of the state in a group's index; None if there is none, or a step changes it now."""
+    path = group / "header.json"
+    try:
+        body = document.decode(path.read_bytes(), KIND, VERSION, where=str(path), remedy="it is made again")
+        return _Header.of(body).state
+    except (OSError, DovetailError, KeyError, TypeError, ValueError, AttributeError):
+        return None
+
+
 def claim_directory(group: Path, home: str) -> None:
     """Write down which home the indexes of a join belong to, for `sweep`."""
     owner = group.parent / "home"
@@ -360,14 +397,21 @@ def drop_other_groupings(group: Path) -> None:
     """Remove the indexes that a join had with another number of tasks: no step resumes from them, and they
     would hold memory for good. If a late copy of a task still uses one, it stays until the next time."""
     for other in group.parent.glob("*-of-*"):
-        if _grouping(other.name) == _grouping(group.name):
-            continue
-        with suppress(OSError), open(other / "lock", "w") as lock:
-            # Not blocking: waiting for a task that hangs would stop this one. The lock file itself stays, or
-            # two processes could each hold a lock on a different file of that name.
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            for file in (other / "header.json", *other.glob("*.ring"), *other.glob("*.run")):
-                file.unlink(missing_ok=True)
+        if _grouping(other.name) != _grouping(group.name):
+            _empty(other)
+
+
+def _empty(group: Path, unless: Collection[str] = ()) -> None:
+    """Remove an index, unless a task uses it at this moment or has just brought it to one of these
+    versions."""
+    with suppress(OSError), open(group / "lock", "w") as lock:
+        # Not blocking: waiting for a task that hangs would stop this one. The lock file itself stays, or
+        # two processes could each hold a lock on a different file of that name.
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if unless and _version(group) in unless:
+            return
+        for file in (group / "header.json", *group.glob("*.ring"), *group.glob("*.run")):
+            file.unlink(missing_ok=True)
 
 
 def unmap_other_groupings(group: Path) -> None:

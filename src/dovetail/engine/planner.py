@@ -7,6 +7,9 @@ quickly.
     (run)     `driver.py`, or tasks of Spark
     retain    a step is done for good: old commits and snapshots may be removed
 
+A join that has been changed (`config.query` is not that of the state) first gets a step of its own, which
+takes no commits and turns its state into one of the new configuration: `model/kind_change.py`.
+
 The clock is passed in: tests and simulations have one of their own.
 """
 
@@ -20,18 +23,22 @@ from dovetail.crash_points import crash_point
 from dovetail.engine.asked_tasks import tasks_to_plan
 from dovetail.engine.awaiting import await_commit
 from dovetail.engine.downstream import runs_ahead
-from dovetail.engine.floors import with_floors
+from dovetail.engine.floors import with_changed_floors, with_floors
 from dovetail.engine.home_snapshots import HomeSnapshots
 from dovetail.engine.idle import SourceWatch, Standing, is_idle
+from dovetail.engine.queries import config_at, remember
 from dovetail.engine.step_log import StepLog
 from dovetail.log.category import Category
 from dovetail.log.commit import Commit
 from dovetail.model.join_config import JoinConfig
+from dovetail.model.join_kind import JoinKind
+from dovetail.model.kind_change import check_change, turns_lazy
 from dovetail.model.offset import JoinOffset
 from dovetail.model.share import Side
 from dovetail.slicing.placement import TIME
 from dovetail.time.clock import CommitSummary
 from dovetail.time.coordinator import Pace, Planned, plan
+from dovetail.time.hot_keys import still_split
 from dovetail.time.recording import record_of
 
 LOOKED_BACK = 64
@@ -68,6 +75,7 @@ class JoinPlanner:
         self._watches: dict[Side, SourceWatch] = {}
         self._step_log: StepLog | None = None
         self._writing_us = 0
+        self._remembered = False
         self._in_vain: tuple[int, int] | None = None  # what was there when there was nothing to do
 
     @property
@@ -78,7 +86,7 @@ class JoinPlanner:
     def first(self) -> JoinOffset:
         """Where a join that has never run starts: at the first commits that the log still has."""
         left, right = (category.first_commit() for category in self.categories)
-        return JoinOffset(left=left, right=right, left_floor=left, right_floor=right)
+        return JoinOffset(left=left, right=right, left_floor=left, right_floor=right, query=self.config.query)
 
     def there_now(self) -> tuple[int, int]:
         """The commits after the last ones of both sides."""
@@ -88,6 +96,8 @@ class JoinPlanner:
     def await_news(self, start: JoinOffset, most_s: float) -> None:
         """Wait until a side has a commit that was not there when a step from here was last planned, for this
         long at most. A stream that waits for the other has commits all the time: they are no news."""
+        if start.tasks and start.query != self.config.query:
+            return  # a change waits for nothing
         left, right = self.categories
         seen = self._in_vain if self._in_vain is not None else (start.left, start.right)
         await_commit([(left, seen[0]), (right, seen[1])], most_s)
@@ -105,11 +115,14 @@ class JoinPlanner:
 
         `until`: only commits before these are taken, and no stream waits for the other. None: the streams
         live on, and one that is ahead may have to wait. `final`: nothing comes after `until`, so that the
-        last step ends both streams. `tasks`: another number than was asked for.
+        last step ends both streams. `tasks`: another number than was asked for. A step that changes the
+        query heeds none of them.
         """
         crash_point("coordinator", "begun")
         began_us = self._clock.steady_us()
         config, (left, right) = self.config, self.categories
+        if start.tasks and start.query != config.query:
+            return self._plan_change(start, began_us)
         stops: tuple[int | None, int | None] = until or (None, None)
         # Before the commits are listed: a slicer that has found its source empty has committed all that was
         # there. In the other order a commit between the two looks would be missed, and its rows late.
@@ -127,15 +140,53 @@ class JoinPlanner:
         if planned.end is start:
             return start
         self._in_vain = None
+        planned = planned._replace(end=planned.end.moved(query=config.query))
+        self._remember(stateless=not start.tasks)
         end = self.recoverable(start, amend(planned.end) if amend else planned.end)
         self._record(start, planned, new, self._clock.steady_us() - began_us)
         crash_point("coordinator", "planned")
         return end
 
+    def _plan_change(self, start: JoinOffset, began_us: int) -> JoinOffset:
+        """The step that turns the state into one of this configuration. Several changes since the last step
+        are one: what was in between has never run."""
+        old, new = config_at(self.config, start.query), self.config
+        check_change(old.join_kind, new.join_kind)
+        self._remember(stateless=False)
+        end = start.moved(
+            step=start.step + 1,
+            query=new.query,
+            turns=[],
+            # Tasks stay as they are, and so do hot keys, but for those that the new kind must not split.
+            hot=[list(key) for key in still_split(start.hot_keys, new.spec)],
+            paired=self._paired(start, old.join_kind),
+        )
+        end = self.recoverable(start, end)
+        self._in_vain = None
+        self._record(start, Planned(end), ([], []), self._clock.steady_us() - began_us)
+        crash_point("coordinator", "planned")
+        return end
+
+    def _paired(self, start: JoinOffset, old: JoinKind) -> list[int]:
+        if turns_lazy(old, self.config.join_kind):
+            stops = zip(self.categories, (start.left, start.right), strict=True)
+            return [category.first_row(stop) for category, stop in stops]
+        return [] if turns_lazy(self.config.join_kind, old) else start.paired
+
+    def _remember(self, *, stateless: bool) -> None:
+        """Once in a process, before anybody has an offset that names this configuration."""
+        if not self._remembered:
+            remember(self.config, stateless=stateless)
+            self._remembered = True
+
     def recoverable(self, start: JoinOffset, end: JoinOffset) -> JoinOffset:
         """`end` with all that a rebuild needs to know: from which commits on it reads the log, and the
         recovery path from a step whose snapshots are in the home."""
-        floored = with_floors(self.config, end, *self.categories)
+        if start.changes_to(end):
+            old = config_at(self.config, start.query).join_kind
+            floored = with_changed_floors(old, self.config, end, *self.categories)
+        else:
+            floored = with_floors(self.config, end, *self.categories)
         return HomeSnapshots(self.config).remembering(start, floored)
 
     def retain(self, end: JoinOffset) -> None:

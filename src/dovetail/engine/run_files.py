@@ -117,6 +117,12 @@ def unmap_other_groupings(group: Path) -> None:
             del _mapped[path]
 
 
+def unmap_removed(join: Path) -> None:
+    """Unmap the runs of a join whose files are gone."""
+    for path in [path for path in _mapped if path.startswith(f"{join}/") and not Path(path).exists()]:
+        del _mapped[path]
+
+
 def _forget_others(directory: Path, kept: set[str]) -> None:
     for path in [path for path in _mapped if path.startswith(f"{directory}/")]:
         if Path(path).name not in kept:

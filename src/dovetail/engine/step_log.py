@@ -19,8 +19,8 @@ from dovetail.log.homes.filesystem import Store, open_store
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.step_record import StepRecord
 
-KIND, VERSION = "dovetail.steps", 2
-READ = (1, VERSION)
+KIND, VERSION = "dovetail.steps", 3
+READ = (1, 2, VERSION)
 CHUNK_STEPS, CHUNK_COMMITS = 64, 256
 """A chunk is full when it has this many steps, or when its steps took this many commits."""
 KEPT_CHUNKS = 1_600

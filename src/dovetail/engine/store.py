@@ -5,10 +5,14 @@ get.
 fits, else from snapshots and the log. Where a snapshot is missing or damaged, it comes from those of an
 earlier step, and the steps after it run once more. The number of tasks and the hot keys may have changed in
 between: each row goes to the task that it belongs to now, by the bucket it has in the log.
+
+A state belongs to the configuration that made it, which its offset names (`queries.py`). A store is at one
+configuration at a time: that of the state it has in hand. A step that changes the join takes it to the next.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -23,11 +27,13 @@ from dovetail.engine.live_index import (
     index_root,
     unmap_other_groupings,
 )
+from dovetail.engine.queries import config_at
 from dovetail.engine.regrouping import dealt_totals
 from dovetail.engine.snapshot_files import INLINE_ROWS, SnapshotFiles
 from dovetail.errors import CorruptFile, StateError, UnknownVersion
 from dovetail.joins.buffer import Held
 from dovetail.joins.changes import of_journal
+from dovetail.joins.emitted import Emitted
 from dovetail.joins.kind import Saved, add_totals, buckets_at, buffers
 from dovetail.joins.kinds import verbs_of
 from dovetail.joins.snapshot import SnapshotPart
@@ -59,10 +65,18 @@ class StateStore:
         self.snapshots = SnapshotFiles(config)
         self._since: JoinOffset | None = None  # what this step changes is noted, from its start on
 
+    def _turn_to(self, query: int) -> None:
+        """From here on the state in hand is one of this configuration."""
+        self.config = config_at(self.config, query)
+        self.share = replace(self.share, dealt=self.config.join_kind.dealt)
+        self._verbs = verbs_of(self.config.join_kind)
+        self.index.join_kind = self.config.join_kind
+
     def resume(self, offset: JoinOffset) -> tuple[LiveState, bool]:
         """The state at an offset, and whether it had to be rebuilt. A rebuilt state has an empty sample."""
         if offset.tasks == 0:
             return self.index.fresh(Times(*offset.times)), False
+        self._turn_to(offset.query)
         live = self._live(offset)
         if live is None:
             return self._recovered(offset), True
@@ -71,6 +85,22 @@ class StateStore:
             for _, buffer in buffers(live.state):
                 buffer.keep_journal()
         return live, False
+
+    def between(self, start: JoinOffset, end: JoinOffset) -> StepInput:
+        """What the step takes that starts with the state in hand."""
+        was = self.config if start.changes_to(end) else None
+        self._turn_to(end.query)
+        return StepInput.between(self.config, self.share, start, end)._replace(was=was)
+
+    def advance(self, at: LiveState, given: StepInput) -> tuple[LiveState, Emitted]:
+        """The state after a step, with its totals, and what came out."""
+        if given.was is not None:
+            self._since = None  # nothing of the snapshot before is certain to be the same: all of it is saved
+        emitted, totals = advance(at, given)
+        end = given.end
+        if end.ended:  # everything was closed, and the streams begin again: give the memory back
+            at = self.index.fresh(Times(*end.times))
+        return at._replace(totals=totals), emitted
 
     def save(self, offset: JoinOffset, at: LiveState, totals: Totals) -> None:
         """Make this the state at an offset."""
@@ -144,19 +174,14 @@ class StateStore:
             except UNUSABLE as error:
                 trouble = trouble or error
                 continue
+            # Where there is no state yet, the first step says what kind it becomes.
+            self._turn_to(way[number if saved.offset.tasks else number + 1].query)
             at = self._rebuilt(saved)
             for start, end in pairwise(way[number:]):
-                at = self._once_more(at, start, end)
+                at, _ = self.advance(at, self.between(start, end))  # what comes out has come out before
             return at
         assert trouble is not None
         raise trouble
-
-    def _once_more(self, at: LiveState, start: JoinOffset, end: JoinOffset) -> LiveState:
-        """The state after a step whose rows have come out already, so they are dropped here."""
-        _, totals = advance(at, StepInput.between(self.config, self.share, start, end))
-        if end.ended:  # everything was closed, and the streams begin again
-            at = self.index.fresh(Times(*end.times))
-        return at._replace(totals=totals)
 
     def _saved(self, offset: JoinOffset) -> Saved:
         """The snapshots that hold this share's rows: its own, or all of them if rows were shared out

@@ -85,6 +85,10 @@ class Buffer:
     def empty(cls, side: str, with_best: bool, allocate: Allocate = in_memory) -> Buffer:
         return cls(side, allocate(side, SMALLEST_ROWS, with_best), allocate)
 
+    def emptied(self, with_best: bool) -> Buffer:
+        """An empty buffer in place of this one, whose rows were copied out."""
+        return Buffer.empty(self.side, with_best, self._allocate)
+
     @property
     def rows(self) -> int:
         return int(self.ring.meta[rings.LIVE])

@@ -4,6 +4,7 @@ Each kind (`interval/`, `windowed/`, `theta/`) has a module `verbs` with these f
 kind by name: it asks `joins.kinds.verbs_of`, and calls.
 
     advance     take the state from one offset to the next: what comes out, and the totals after it
+    change      make it the state of another configuration of the same kind: the same, and no rows come in
     snapshot    what the log cannot give back
     saves       which rows that are, for a snapshot that holds only what changed
     rebuild     fill an empty state, from snapshots and the log
@@ -57,12 +58,19 @@ class Saved(NamedTuple):
         for part in found[1:]:
             held = held.joined(part)
         if any(key.dealt != side for key in self.offset.hot_keys):
-            # Each task had a copy of the rows of these keys. Any copy will do: a key is split only in joins
-            # where nothing depends on whether a copied row has matched (`time/hot_keys.py`).
-            first = np.zeros(len(held.row), np.bool_)
-            first[np.unique(held.row, return_index=True)[1]] = True
-            held = held.where(first)
+            held = _each_once(held)
         return held.where(mine(share, side, held, buckets_at(config, self.offset, side, held.row)))
+
+
+def _each_once(held: Held) -> Held:
+    """Rows without their copies: each task had one of the rows of hot keys. In joins that split keys nothing
+    depends on whether a copied row has matched (`time/hot_keys.py`), but such a join may be changed into one
+    where it does. A row has matched if one of its copies has."""
+    _, first, which = np.unique(held.row, return_index=True, return_inverse=True)
+    matched = np.zeros(len(first), np.bool_)
+    matched[which[held.matched]] = True
+    order = np.argsort(first)
+    return Held._make(column[first[order]] for column in held)._replace(matched=matched[order])
 
 
 class Saves(NamedTuple):
@@ -76,6 +84,8 @@ class Saves(NamedTuple):
 
 class Verbs(Protocol):
     def advance(self, at: LiveState, given: StepInput) -> tuple[Emitted, Totals]: ...
+
+    def change(self, at: LiveState, given: StepInput) -> tuple[Emitted, Totals]: ...
 
     def snapshot(self, config: JoinConfig, share: Share, state: JoinState, totals: Totals) -> Snapshot: ...
 

@@ -3,7 +3,7 @@ removed. Every kind of join explains its rows from this."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from dovetail.joins.rows.key_rows import KeyRow, KeyRows
@@ -40,6 +40,18 @@ class Known(NamedTuple):
     records: Sequence[StepRecord]
     left: KeyRows
     right: KeyRows
+    kinds: Mapping[int, JoinKind] = {}
+    """What the join was, by the numbers of its queries; one that is not here is `join_kind`."""
+
+    def kind_at(self, at: int) -> JoinKind:
+        """What the join was in a step."""
+        return self.kinds.get(self.records[at].query, self.join_kind)
+
+    def as_of(self, at: At | None) -> Known:
+        """The same, seen from a step: the join is what it was then. None: what it is now."""
+        if at is None:
+            return self
+        return self._replace(join_kind=self.kind_at(at.step - self.records[0].step))
 
     @property
     def spec(self) -> IntervalSpec:

@@ -49,8 +49,7 @@ class Picking:
     ) -> None:
         self._expression, self._largest = expression, spec.pick == "max"
         self._schemas, self._names = schemas, names
-        self.everyone = replace(spec, match="all", pick="first", picked_by=None)
-        """The same join with all partners: those that a left row meets."""
+        self.everyone = everyone(spec)
 
     def worth(self, left: Sequence[KeyRow], right: Sequence[KeyRow]) -> Worth:
         """Compares pairs of these rows, which are in log order."""
@@ -85,6 +84,11 @@ class Picking:
             name: comparable(pa.array([row.values[name] for row in rows], schema.field(name).type))
             for name in names
         }
+
+
+def everyone(spec: IntervalSpec) -> IntervalSpec:
+    """The same join with all partners: those that a left row meets."""
+    return replace(spec, match="all", pick="first", picked_by=None)
 
 
 def picking_of(

@@ -15,6 +15,7 @@ from dovetail.joins.rows.key_rows import KeyRow, key_rows, row_numbers, rows_at,
 from dovetail.joins.rows.literals import value_of
 from dovetail.log.category import Category
 from dovetail.model.join_config import JoinConfig
+from dovetail.model.join_kind import JoinKind
 from dovetail.model.step_record import StepRecord
 from dovetail.model.theta import Operand
 
@@ -28,7 +29,8 @@ class Question:
     within a second of it, or the nearest. At most `limit` rows, the last in the log.
 
     `records`: the join's recorded steps. They are read before the rows, so every row that they took is found,
-    if retention has not removed it. `names`: the operands of a theta join, as in the query."""
+    if retention has not removed it. `names`: the operands of a theta join, as in the query. `kinds`: what the
+    join was in the recorded steps, by the numbers of its queries."""
 
     config: JoinConfig
     records: Sequence[StepRecord]
@@ -37,6 +39,7 @@ class Question:
     limit: int | None = None
     row: int | None = None
     names: Mapping[Operand, str] = field(default_factory=dict)
+    kinds: Mapping[int, JoinKind] = field(default_factory=dict)
 
     @property
     def categories(self) -> tuple[Category, Category]:
@@ -67,7 +70,7 @@ def answer_by_key(question: Question, fates: Callable[[Known, Sequence[KeyRow]],
     values = _typed(config, left, key) if row is None else _key_of(config, left, key, row)
     # Left rows before right ones: then a partner that comes in the meantime is found.
     rows = key_rows(left, config.keys, values), key_rows(right, config.keys, values)
-    known = Known(config.join_kind, question.records, *rows)
+    known = Known(config.join_kind, question.records, *rows, question.kinds)
     asked = _near([one for one in rows[0].rows if row in (None, one.row)], question.time_us)
     similar = () if rows[0].rows else tuple(similar_keys(left, config.keys, values, SIMILAR))
     typed = tuple(value[0].as_py() for value in values)

@@ -18,7 +18,7 @@ from dovetail.joins.buffer import Buffer, Held
 from dovetail.joins.kind import Wanted
 from dovetail.joins.rebuild_progress import RebuildProgress
 from dovetail.joins.rows.arrivals import Int64s, arrivals_in
-from dovetail.joins.streams import Arrivals
+from dovetail.joins.streams import ENDED, Arrivals
 from dovetail.kernels.ring import tag_of
 from dovetail.log.category import Category
 from dovetail.log.commit import Commit, PlacedSegment
@@ -58,6 +58,37 @@ def read_since(
         else:
             for held in pieces:
                 buffer.insert(held.where(wanted(side, held)))
+
+
+def read_again(
+    config: JoinConfig, share: Share, side: Side, buffer: Buffer, offset: JoinOffset, since: int, until: int
+) -> None:
+    """Insert a task's rows of a side that the buffer had let go, or never held: with event times from `since`
+    on, up to those from `until` on, of which it has all. They count as having matched: what becomes of them
+    alone has been decided."""
+    category, commits = _commits(config, side, offset)
+    bound = max(since, FIRST_TIME)
+    if bound >= until:
+        return
+    segments = [info for commit in commits for info in commit.segments if info.sketch.share_from(bound)]
+    read = [_rows_of(info, share) for info in segments]
+    shares = [info.sketch.share_from(bound) - info.sketch.share_from(until) for info in segments]
+    kept = sum(rows * part for rows, part in zip(read, shares, strict=True))
+    kept /= share.tasks if side in (share.dealt or ()) else 1
+    held = np.sort(buffer.held().row) if until == ENDED else None
+    with RebuildProgress(config, share, sum(read)) as progress:
+        pieces = _pieces(category, segments, share, side, bound, np.empty(0, np.int64), progress)
+        buffer.load((_missing(piece, held, until) for piece in pieces), round(kept))
+
+
+def _missing(piece: Held, held: Int64s | None, until: int) -> Held:
+    """Those of the rows that are not held, or that are before `until`."""
+    if held is None:
+        found = piece.where(piece.time < until)
+    else:
+        there = _among(piece.row, held)
+        found = piece if there is None else piece.where(~there)
+    return found._replace(matched=np.ones(len(found.row), np.bool_))
 
 
 def read_last_rows(

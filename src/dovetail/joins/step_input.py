@@ -42,11 +42,14 @@ class StepInput(NamedTuple):
     end: JoinOffset
     left: Rows
     right: Rows
+    was: JoinConfig | None = None  # the configuration that made the state at `start`, if that is another one
 
     @classmethod
     def between(cls, config: JoinConfig, share: Share, start: JoinOffset, end: JoinOffset) -> StepInput:
         left, right = (Category.open(config.home, name) for name in (config.left, config.right))
-        rows = Rows(left, start.left_floor, end.left), Rows(right, start.right_floor, end.right)
+        # Of a step that changes the join, the end may have the lower floors: it reads older rows again.
+        floors = min(start.left_floor, end.left_floor), min(start.right_floor, end.right_floor)
+        rows = Rows(left, floors[0], end.left), Rows(right, floors[1], end.right)
         return cls(config, share, start, end, *rows)
 
     @property

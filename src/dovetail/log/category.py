@@ -215,6 +215,12 @@ class Category:
         the rows that are asked for."""
         return ledger.commit_range(self, start, stop)
 
+    def first_row(self, n: int) -> int:
+        """The number of the first row from commit `n` on, which may be the next one to come."""
+        if n < self.next_commit(n):
+            return self.commit(n).first_row
+        return self.commit(n - 1).next_row if n > self.first_commit() else 0
+
     def first_with_time(self, start: int, stop: int, since_us: int) -> int:
         """The first of commits `start..stop-1` with a row at or after an event time; `stop` if none has."""
         return ledger.covering(self, start, stop).first_from(NEWEST, since_us, start, stop)

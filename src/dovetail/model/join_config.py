@@ -55,6 +55,7 @@ class JoinConfig:
     gate: str | None = None  # where the source waits for those before it, if it was started early
     feeding: tuple[str, ...] = ()  # gates that open when a slicer that feeds it has no more to come
     feeds: tuple[Feed, ...] = ()  # the joins of the application that read this one's output
+    query: int = 1  # which of the join's configurations this is: only another `join_kind` makes the next one
 
     def to_json(self) -> str:
         return json.dumps({**asdict(self), "join_kind": kind_to_json(self.join_kind)})

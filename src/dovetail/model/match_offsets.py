@@ -64,6 +64,11 @@ def labelled(counts: Int64s) -> dict[str, int]:
     return {f"{_LABEL}{place}": int(counts[place]) for place in np.flatnonzero(counts)}
 
 
+def without_offsets(totals: Mapping[str, int]) -> dict[str, int]:
+    """The other totals: of a join whose histogram has got another scale."""
+    return {name: count for name, count in totals.items() if not name.startswith(_LABEL)}
+
+
 def histogram(totals: Mapping[str, int]) -> Int64s:
     """The bins among a join's running totals."""
     counts = np.zeros(BINS, np.int64)

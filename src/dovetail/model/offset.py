@@ -7,6 +7,9 @@ version of the state.
 Snapshots of the state reach the home some time after a step. So an offset knows the way to it: `base` is a
 step whose state the home has whole, `trail` are those between. Where the snapshot of a step is missing or
 damaged, its state is rebuilt by running the steps after an earlier one again.
+
+A step whose end has another `query` than its start changes what the join means, and takes no rows: see
+`model/kind_change.py`.
 """
 
 from __future__ import annotations
@@ -22,9 +25,12 @@ from dovetail.model import json_values
 from dovetail.model.sealed_offset import opened, sealed
 from dovetail.model.share import SIDES, HotKey, Side
 
-VERSION = 4
+VERSION = 5
+READ = (4, VERSION)
+"""Offsets of version 4 are those of a join that was never changed."""
 _MOST_TASKS = 1 << 16  # as many as there can be buckets
-_OF_THE_COORDINATOR = {"left_estimate", "right_estimate", "heat", "base", "trail"}
+_MOST_QUERIES = 10**9
+_OF_THE_COORDINATOR = {"left_estimate", "right_estimate", "heat", "begun", "base", "trail"}
 NEVER = -(2**63)
 ENDED = 2**63 - 1
 
@@ -45,6 +51,12 @@ class JoinOffset:
     hot: list[list[Any]] = field(default_factory=list)  # keys that are split over the tasks (HotKey)
     heat: dict[str, Any] | None = None  # what that was decided from
     turns: list[int] = field(default_factory=list)  # of a theta join: how its commits came, see `turns_of`
+    query: int = 1  # by which of the join's configurations the state at this offset was made
+    begun: list[int] = field(default_factory=list)  # the commits at which the streams last began; []: 0, 0
+    paired: list[int] = field(
+        default_factory=list
+    )  # of a window join that was eager: left and right rows with
+    # smaller numbers have come out with each other; []: none have
     base: dict[str, Any] | None = None  # a step before this one that can be begun from (None: not known),
     trail: list[dict[str, Any]] = field(default_factory=list)  # and those from it to this one
 
@@ -67,6 +79,11 @@ class JoinOffset:
     def hot_keys(self) -> tuple[HotKey, ...]:
         return tuple(HotKey(*key) for key in self.hot)
 
+    def changes_to(self, end: JoinOffset) -> bool:
+        """The step from here to `end` turns the state into that of another query. Where there is no state
+        yet, the first step simply is the new query's."""
+        return self.query != end.query and self.tasks > 0
+
     def slim(self) -> JoinOffset:
         """All that a task must know: not what the coordinator plans by."""
         return replace(self, left_estimate=None, right_estimate=None, heat=None)
@@ -74,7 +91,14 @@ class JoinOffset:
     def bare(self) -> dict[str, Any]:
         """What the state at this offset depends on."""
         said = {name: value for name, value in asdict(self).items() if name not in _OF_THE_COORDINATOR}
-        return said if self.turns else {name: value for name, value in said.items() if name != "turns"}
+        # Left out where they say nothing: the digests of older homes stay as they are.
+        if not self.turns:
+            del said["turns"]
+        if self.query == 1:
+            del said["query"]
+        if not self.paired:
+            del said["paired"]
+        return said
 
     @property
     def way(self) -> list[JoinOffset]:
@@ -93,8 +117,9 @@ class JoinOffset:
     @property
     def needed(self) -> tuple[int, int]:
         """The first commits of both categories that may still be read for the state at this offset."""
-        first = self.way[0]
-        return first.left_floor, first.right_floor
+        way = self.way
+        # The first step has the lowest floors, unless a wider window has let them down again.
+        return min(step.left_floor for step in way), min(step.right_floor for step in way)
 
     def to_json(self) -> dict[str, Any]:
         return sealed(VERSION, asdict(self))
@@ -102,7 +127,7 @@ class JoinOffset:
     @classmethod
     def from_json(cls, fields: dict[str, Any]) -> JoinOffset:
         """What `to_json` gave; anything else is refused."""
-        return opened(fields, VERSION, "a join offset", cls._checked)
+        return opened(fields, READ, "a join offset", cls._checked)
 
     @classmethod
     def _checked(cls, said: dict[str, Any]) -> JoinOffset:
@@ -119,6 +144,10 @@ class JoinOffset:
         json_values.time_us(self.left_time)
         json_values.time_us(self.right_time)
         json_values.flag(self.ended)
+        json_values.whole(self.query, 1, _MOST_QUERIES)
+        for both in (self.begun, self.paired):
+            if len([json_values.whole(one) for one in json_values.items(both)]) not in (0, 2):
+                raise ValueError(f"{both} are not a number for each side")
         for hash_, dealt in json_values.items(self.hot):
             json_values.time_us(hash_)
             if dealt not in SIDES:

@@ -25,19 +25,21 @@ def sealed(version: int, fields: dict[str, Any]) -> dict[str, Any]:
     return {**said, "checksum": checksum_of(said)}
 
 
-def opened(fields: Any, version: int, what: str, made: Callable[[dict[str, Any]], Offset]) -> Offset:
-    """`made` builds the offset and raises TypeError or ValueError for what cannot be one. `what` names it in
-    errors."""
+def opened(
+    fields: Any, versions: tuple[int, ...], what: str, made: Callable[[dict[str, Any]], Offset]
+) -> Offset:
+    """`versions`: those that are read. `made` builds the offset and raises TypeError or ValueError for what
+    cannot be one. `what` names it in errors."""
     if not isinstance(fields, dict):
         raise CorruptFile(f"{what} that is not one", where=WHERE, hint=REMEDY)
     said = {name: value for name, value in fields.items() if name != "checksum"}
-    if fields.get("checksum") != checksum_of(said) and said.get("version") == version:
+    if fields.get("checksum") != checksum_of(said) and said.get("version") in versions:
         raise CorruptFile(f"{what} is damaged: its checksum does not fit", where=WHERE, hint=REMEDY)
-    if said.pop("version", None) != version:
+    if said.pop("version", None) not in versions:
         raise UnknownVersion(
             f"{what} of format {fields.get('version')!r}",
             where=WHERE,
-            expected=f"format {version}",
+            expected=f"format {' or '.join(map(str, versions))}",
             hint="run the release that wrote it, or start with a new home",
         )
     try:

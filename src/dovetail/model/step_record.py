@@ -94,7 +94,9 @@ class SideRecord:
 class StepRecord:
     """`ended`: both inputs were declared complete with this step, and the next one starts over. `planning_us`
     is how long it took to read the commits' metadata, to decide, and to write the record before this one.
-    `tasks`: how many the step runs in."""
+    `tasks`: how many the step runs in. `query`: which configuration of the join it runs. `read_back`: a step
+    that changes the query looks at left and right rows again from these commits on; None: it changes none.
+    Records before version 3 have neither."""
 
     step: int
     planned_at_us: int
@@ -103,6 +105,8 @@ class StepRecord:
     left: SideRecord
     right: SideRecord
     tasks: int
+    query: int = 1
+    read_back: tuple[int, int] | None = None
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -110,7 +114,12 @@ class StepRecord:
     @classmethod
     def from_json(cls, said: Mapping[str, Any]) -> StepRecord:
         """Raises KeyError, TypeError or ValueError for anything that `to_json` cannot have made."""
+        said = {"query": 1, "read_back": None, **said}
         json_values.fields(said, cls.__dataclass_fields__)
+        back = said["read_back"]
+        if back is not None:
+            left, right = (json_values.whole(commit) for commit in back)
+            back = left, right
         return cls(
             step=json_values.whole(said["step"]),
             planned_at_us=json_values.time_us(said["planned_at_us"]),
@@ -119,4 +128,6 @@ class StepRecord:
             left=SideRecord.from_json(said["left"]),
             right=SideRecord.from_json(said["right"]),
             tasks=json_values.whole(said["tasks"]),
+            query=json_values.whole(said["query"], 1),
+            read_back=back,
         )

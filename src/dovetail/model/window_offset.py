@@ -45,7 +45,7 @@ class WindowOffset:
     @classmethod
     def from_json(cls, fields: dict[str, Any]) -> WindowOffset:
         """What `to_json` gave; anything else is refused."""
-        return opened(fields, VERSION, "an aggregate's offset", cls._checked)
+        return opened(fields, (VERSION,), "an aggregate's offset", cls._checked)
 
     @classmethod
     def _checked(cls, said: dict[str, Any]) -> WindowOffset:

@@ -39,6 +39,7 @@ def join_config(
         drain=drain,
         gate=gate,
         feeds=tuple(_feeds(plan, stage)),
+        query=stage.query,
     )
 
 

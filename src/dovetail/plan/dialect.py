@@ -170,3 +170,8 @@ def too_deep(tree: exp.Expr) -> exp.Expr | None:
         if not layer:
             return None
     return layer[0]
+
+
+def readable(sql: str) -> str:
+    """A piece of Spark SQL for people: without the backquotes that its names do not need."""
+    return re.sub(r"`([^`]+)`", lambda found: found[0] if needs_quotes(found[1]) else found[1], sql)

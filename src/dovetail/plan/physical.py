@@ -22,8 +22,9 @@ from dovetail.model.time_window import TimeWindow
 from dovetail.model.window_config import WindowSettings
 from dovetail.plan.plan_json import decode, encode
 
-PLAN_VERSION = 3
-"""Before version 3 a category in the log did not say how long it keeps rows; aggregates had a watermark."""
+PLAN_VERSION = 4
+"""Before version 4 no plan followed another. Before version 3 a category in the log did not say how long it
+keeps rows; aggregates had a watermark."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,8 @@ class JoinColumn:
 
 @dataclass(frozen=True)
 class JoinStage:
-    """Joins two categories, then evaluates what could not be evaluated before, and writes."""
+    """Joins two categories, then evaluates what could not be evaluated before, and writes. `query`: how many
+    meanings the join has had since it was first started, see `JoinConfig`."""
 
     name: str
     left: str
@@ -149,6 +151,7 @@ class JoinStage:
     views: tuple[Relation, ...]
     select: str
     output: Output
+    query: int = 1
 
     @property
     def spec(self) -> IntervalSpec:
@@ -213,7 +216,9 @@ class Plan:
         if version == 1:
             data, version = _from_version_1(data), 2
         if version == 2:
-            data, version = _from_version_2(data), PLAN_VERSION
+            data, version = _from_version_2(data), 3
+        if version == 3:
+            data, version = {**data, "version": PLAN_VERSION}, PLAN_VERSION
         if version != PLAN_VERSION:
             raise UnknownVersion(
                 f"a plan of version {version!r} cannot be read",
@@ -274,7 +279,7 @@ def _from_version_2(data: dict[str, Any]) -> dict[str, Any]:
     """Until version 3 stages had a watermark, which Spark aggregated by. A plan with one is another plan
     now."""
     kept = [{name: part for name, part in s.items() if name != "watermark"} for s in data.get("stages", ())]
-    return {**data, "version": PLAN_VERSION, "stages": kept}
+    return {**data, "version": 3, "stages": kept}
 
 
 def rejects_category(application: str, table: str) -> str:

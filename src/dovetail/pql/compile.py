@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from dovetail.plan.build import build, unread_warnings
@@ -11,6 +11,7 @@ from dovetail.plan.dialect import deep_trees
 from dovetail.plan.fuse_chains import fuse_chains
 from dovetail.plan.physical import Plan
 from dovetail.plan.rules import RULES, Rule
+from dovetail.plan.rules.share_sides import share_sides
 from dovetail.plan.rules.split_joins import split_joins
 from dovetail.plan.statements import CreateInput, Program, Statement
 from dovetail.plan.types import spark_type
@@ -32,17 +33,31 @@ def compile_program(program: Program, source_schemas: SourceSchemas | None = Non
     return plans_of(trace_program(program, source_schemas))[0]
 
 
-def plans_of(steps: Steps) -> list[Plan]:
-    """The plan of a traced program, then the plans that earlier releases made of it. An application that was
-    started with one of these keeps it (`plan/claim.py`)."""
+def plans_of(steps: Steps, before: Plan | None = None) -> list[Plan]:
+    """The plan of a traced program, then other plans for it: those that earlier releases made, and those
+    whose joins share their sides as in the plan before. A running application goes on with the one that
+    changes least (`changes/compare.py`)."""
+    programs = dict(steps)
     with deep_trees():
-        built = [build(program) for rule, program in steps if rule in ("share_sides", "split_joins")]
-    shared, apart = built[1], built[0]
+        apart, shared = build(programs["split_joins"]), build(programs["share_sides"])
+        made = [fuse_chains(shared), shared, apart]
+        if before is not None:
+            known = build(share_sides(programs["split_joins"], _sharing(before)))
+            made += [fuse_chains(known), known]
     found: list[Plan] = []
-    for plan in (fuse_chains(shared), shared, apart):
+    for plan in made:
         if plan not in found:
             found.append(plan)
     return found
+
+
+def _sharing(before: Plan) -> Callable[[str], str]:
+    """The category that a side had in a plan; new joins share among themselves."""
+    known: dict[str, str] = {}
+    for join in before.joins:
+        own = f"{before.application}.{join.name}"
+        known |= {f"{own}.left": join.left, f"{own}.right": join.right}
+    return lambda category: known.get(category, "")
 
 
 def trace(

@@ -9,6 +9,7 @@ from dataclasses import replace
 from dovetail.service.figures import (
     EstimateSummary,
     JoinFigures,
+    Memory,
     RebuildFigures,
     RunFigures,
     RunSummary,
@@ -25,6 +26,8 @@ from dovetail.spark.starting import describe_output
 
 EVERY_S = 0.5
 """Figures are reported at most this often, in seconds."""
+LOOK_AFTER_S = 2.0
+"""Before that a run has other things to do than to count its pages, and what it takes is no news."""
 
 
 class Follower:
@@ -96,7 +99,7 @@ class Follower:
             out_rows=out_rows,
             out_rows_per_s=recent(out_history),
             out_rate_history=out_history,
-            memory=self._memory.read(),
+            memory=self._memory.read() if elapsed_s >= LOOK_AFTER_S else Memory(),
             output=", ".join(describe_output(stage, run.home) for stage in run.stages if stage.sinks),
             waiting="; ".join(waiting_words(join) for join in known.values() if waiting_words(join)),
         )

@@ -28,6 +28,7 @@ from dovetail.joins.rows.gather import Rows, equal_values
 from dovetail.joins.rows.key_rows import KeyRow, key_rows, rows_at
 from dovetail.joins.windowed.fate import WindowFate
 from dovetail.log.category import Category
+from dovetail.log.generations import schema_of
 from dovetail.model.offset import NEVER
 from dovetail.model.time_codes import FIRST_TIME, unusable
 from dovetail.plan.configure import join_config, window_config
@@ -343,7 +344,11 @@ def find_rows(category: Category, wanted: Values) -> list[int]:
         numbers = np.arange(commit.first_row, commit.first_row + commit.rows)
         places = rows.at(rows.places(numbers))
         same = np.ones(commit.rows, np.bool_)
+        # Of a column that came later the rows of this commit know nothing, whatever is in it elsewhere.
+        had = [set(schema_of(category, info.generation).names) for info in commit.segments]
         for name, value in wanted.items():
+            if not all(name in names for names in had):
+                continue
             column = places.take(name)
             if name == TIME:  # a code stands for a time that is not believed, or of no use without a key
                 times = np.asarray(column)

@@ -16,22 +16,26 @@ from pathlib import Path
 from dovetail.service.figures import Memory
 
 EVERY_S = 2.0
-"""For a proportional size the kernel walks through all pages of a process: milliseconds for a large JVM."""
+SHARE = 0.01
+"""For a proportional size the kernel walks through all pages of a process, which meanwhile gets no new ones:
+a tenth of a second for an application of some gigabytes. So looking takes at most this share of the time."""
 
 
 class MemoryMeter:
-    """Measures at most once in EVERY_S seconds, and gives the last value in between."""
+    """Measures now and then, and gives the last value in between."""
 
     def __init__(self, proc: Path = Path("/proc"), clock: Callable[[], float] = time.monotonic) -> None:
         self._proc = proc
         self._clock = clock
-        self._read_at: float | None = None
+        self._due: float | None = None
         self._last = Memory()
 
     def read(self, root: int | None = None) -> Memory:
-        now = self._clock()
-        if self._read_at is None or now - self._read_at >= EVERY_S:
-            self._read_at, self._last = now, self._measure(os.getpid() if root is None else root)
+        began = self._clock()
+        if self._due is None or began >= self._due:
+            self._last = self._measure(os.getpid() if root is None else root)
+            took_s = self._clock() - began
+            self._due = began + max(EVERY_S, took_s / SHARE)
         return self._last
 
     def _measure(self, root: int) -> Memory:

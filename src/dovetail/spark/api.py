@@ -33,13 +33,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
+from dovetail.changes.takeover import consider, take_over
 from dovetail.engine.gates import Gates
 from dovetail.engine.hold import running
 from dovetail.errors import PlanError
 from dovetail.log.homes.filesystem import absolute_home
 from dovetail.model.interval import JoinType
 from dovetail.model.share import Side
-from dovetail.plan.claim import claim
 from dovetail.plan.dataframes.build import asked, join_plan
 from dovetail.plan.dataframes.duration import Duration
 from dovetail.plan.dataframes.options import Options
@@ -123,7 +123,9 @@ def join(
     spark = left.sparkSession
     make_ready(spark.sparkContext)
     _hold(home, name)
-    claim(home, plan)
+    takeover = consider(home, [plan])
+    take_over(takeover)
+    plan = takeover.plan
     tasks_by_default, index_dir = spark.sparkContext.defaultParallelism, os.environ.get("DOVETAIL_INDEX_DIR")
     gates = _gates()
     builder = Builder(

@@ -6,6 +6,7 @@ it can find wrong is found before a row is read.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 
 from pyspark.errors import AnalysisException, ParseException
@@ -40,9 +41,10 @@ from dovetail.spark.arrow_types import spark_schema
 from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.file_frames import FilesRead
 from dovetail.spark.inputs import read_input, read_rejects
-from dovetail.spark.join_source import JoinSource
+from dovetail.spark.join_source import DRIVER, JoinSource, Writing
 from dovetail.spark.own_source import own_source
 from dovetail.spark.residence import Residence, may_reside, read_by, require_fresh, residence
+from dovetail.spark.session import driver_address
 from dovetail.spark.short_way import is_ansi
 from dovetail.spark.slicer import common_type, make_category, require_time, sliced
 from dovetail.spark.window_source import WindowSource
@@ -212,12 +214,7 @@ class Builder:
             category = left if column.side == "left" else right
             kind = spark_schema(category.schema, category.name)[column.source].dataType
             schema.add(StructField(column.name, kind, True))
-        rows = (
-            self.spark.readStream.format(own_source(self.spark, JoinSource))
-            .schema(schema)
-            .option("config", config.to_json())
-            .load()
-        )
+        rows = open_join(self.spark, config, schema)
         if picked is None:
             rows.createOrReplaceTempView(f"`{stage.source_name}`")
             rows = self._select(stage.views, stage.select)
@@ -315,6 +312,17 @@ class Builder:
         for view in views:
             self.spark.sql(view.sql).createOrReplaceTempView(f"`{view.name}`")
         return self.spark.sql(select)
+
+
+def open_join(
+    spark: SparkSession, config: JoinConfig, schema: StructType, writing: Writing | None = None
+) -> DataFrame:
+    """The rows of a join as a stream, or what its tasks say that they have written."""
+    source = own_source(spark, JoinSource, writing=writing)
+    reader = spark.readStream.format(source).schema(schema).option("config", config.to_json())
+    if (driver := driver_address(spark)) is not None:
+        reader = reader.option(DRIVER, json.dumps(driver))
+    return reader.load()
 
 
 def _require_keys(side: BuiltStage, output: CategoryOutput, types: list[DataType], join: str) -> None:

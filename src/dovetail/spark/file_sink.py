@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import closing
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from dovetail.crash_points import crash_point
 from dovetail.errors import StateError
+from dovetail.slicing.input_files import is_local, local_path
 from dovetail.slicing.parquet_output import WrittenFile
 from dovetail.spark.s3 import spark_uri
 
@@ -43,6 +45,45 @@ def name_files(spark: SparkSession, folder: str, batch: int, files: Sequence[Wri
             expected="one run at a time for each output",
             hint="stop the other run, or give this application a path of its own",
         )
+
+
+def last_named(spark: SparkSession, path: str) -> int:
+    """The last batch that the output at a path has; -1: none."""
+    last = _sink_log(spark, path).getLatestBatchId()
+    return int(last.get()) if last.isDefined() else -1
+
+
+def fill_gaps(spark: SparkSession, path: str, until: int) -> None:
+    """Let the output have all batches up to this one, those that are missing without files. Spark puts the
+    lists of several batches together now and then, and stops at one that is not there."""
+    log, last = _sink_log(spark, path), last_named(spark, path)
+    if last < 0 and until >= 0:
+        last = _begin_whole(spark, path, until)
+    gateway: Any = spark.sparkContext._gateway
+    jvm: Any = spark.sparkContext._jvm
+    nothing = gateway.new_array(jvm.org.apache.spark.sql.execution.streaming.sinks.SinkFileStatus, 0)
+    for batch in range(last + 1, until + 1):
+        log.add(batch, nothing)
+
+
+def _begin_whole(spark: SparkSession, path: str, until: int) -> int:
+    """Begin the list of a new output with one that was put together: it stands for all batches before it,
+    however many there were. Gives its number; -1 if there is no need for one yet."""
+    every = int(str(spark.conf.get("spark.sql.streaming.fileSink.log.compactInterval")))
+    whole = (until + 1) // every * every - 1
+    if whole >= 0:
+        jvm: Any = spark.sparkContext._jvm
+        session: Any = spark
+        file = jvm.org.apache.hadoop.fs.Path(f"{spark_uri(path)}/{LOG}/{whole}.compact")
+        files = file.getFileSystem(session._jsparkSession.sessionState().newHadoopConf())
+        with closing(files.create(file, True)) as output:
+            output.write(b"v1")
+    return whole
+
+
+def output_folder(path: str) -> str:
+    """The same place, whatever the working directory of those who write there."""
+    return os.path.abspath(local_path(path)) if is_local(path) else path
 
 
 def _sink_log(spark: SparkSession, folder: str) -> Any:

@@ -28,6 +28,7 @@ from dovetail.spark.building import Builder, BuiltStage
 from dovetail.spark.checkpoints import write_quickly
 from dovetail.spark.clean_stop import copy_snapshots
 from dovetail.spark.failures import failure_of
+from dovetail.spark.progress import go_on
 from dovetail.spark.source_reports import SourceReports
 from dovetail.spark.starting import Mode, start
 
@@ -53,6 +54,7 @@ class Run:
     stop: threading.Event = field(default_factory=threading.Event)
     watch: Callable[[Run], None] = lambda run: None
     held: Callable[[], None] = lambda: None  # raises when the application is no longer this run's
+    follows: bool = False  # another query ran before this one: see `progress.py`
     stages: list[BuiltStage] = field(default_factory=list)
     queries: dict[str, list[StreamingQuery]] = field(default_factory=dict)
     slicers: dict[str, ResidentSlicer] = field(default_factory=dict)
@@ -79,6 +81,10 @@ class Run:
         )
         try:
             self.stages = builder.build()
+            if self.follows:
+                for stage in self.stages:
+                    if stage.resident is None:
+                        go_on(self.spark, stage, self.home, self.plan.application)
             queries = [stage for stage in self.stages if stage.resident is None]
             reports = SourceReports(
                 queries, self.home, self.plan.application, lambda stage: self.queries.get(stage, [])

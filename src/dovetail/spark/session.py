@@ -131,6 +131,19 @@ def is_cluster(master: str) -> bool:
     return not master.startswith("local")
 
 
+def driver_address(spark: SparkSession) -> tuple[str, str] | None:
+    """Where the driver of a cluster listens, and how executors call that; None on a single host, where every
+    index is at hand."""
+    context = spark.sparkContext
+    if not is_cluster(str(context.master)):
+        return None
+    conf = context.getConf()
+    host = conf.get("spark.driver.host")
+    if host is None:
+        return None
+    return str(conf.get("spark.driver.bindAddress", host)), str(host)
+
+
 def cluster_settings(master: str, settings: Mapping[str, str]) -> tuple[dict[str, str], Path]:
     """Settings for a session on a cluster, and the file with our code that its executors must get."""
     folder = tempfile.mkdtemp(prefix="dovetail-code-")

@@ -34,7 +34,8 @@ from dovetail.spark.s3 import spark_uri
 from dovetail.spark.slicer import make_category
 from dovetail.spark.step_writing import appending, naming, rows_counted, rows_into_files, rows_into_log
 
-Mode = Literal["stream", "available-now", "drain"]
+Mode = Literal["stream", "available-now", "drain", "once"]
+"""`once`: only the batch that a run before has begun."""
 POLL, AT_ONCE = "200 milliseconds", "0 seconds"
 """How often Spark looks at a source of its own; ours wait until something is there (`engine/awaiting.py`)."""
 SHARDED_BUCKETS = 64
@@ -77,6 +78,8 @@ def _query(
     writer = writer.queryName(name).option("checkpointLocation", checkpoint.uri)
     if mode == "stream":
         return writer.trigger(processingTime=poll).start()
+    if mode == "once":
+        return writer.trigger(once=True).start()
     return writer.trigger(availableNow=True).start()
 
 

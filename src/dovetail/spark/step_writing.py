@@ -9,7 +9,6 @@ change from one way to the other between two runs: checkpoints, categories and f
 
 from __future__ import annotations
 
-import os
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -21,18 +20,17 @@ from dovetail.plan.evaluate import evaluation_of, with_column
 from dovetail.plan.physical import CategoryOutput, JoinStage, ScribeSink
 from dovetail.plan.projection import plain_projection
 from dovetail.slicing.evaluation import Column, Evaluation
-from dovetail.slicing.input_files import is_local, local_path
+from dovetail.slicing.input_files import is_local
 from dovetail.slicing.parquet_output import WrittenFile, parquet_rows
 from dovetail.slicing.placement import HASH, Placement
 from dovetail.slicing.step_outputs import CountedRows, Evaluated, LogRows, StepOutput, side_rows
 from dovetail.spark.append import Append
 from dovetail.spark.arrow_types import arrow_schema
 from dovetail.spark.batch_promises import promises_of
-from dovetail.spark.building import BuiltStage
+from dovetail.spark.building import BuiltStage, open_join
 from dovetail.spark.checkpoints import Checkpoint
-from dovetail.spark.file_sink import name_files
-from dovetail.spark.join_source import WRITTEN, JoinSource, Writing
-from dovetail.spark.own_source import own_source
+from dovetail.spark.file_sink import name_files, output_folder
+from dovetail.spark.join_source import WRITTEN, Writing
 from dovetail.spark.short_way import is_ansi
 
 _PARQUET = (
@@ -107,7 +105,7 @@ def rows_into_files(built: BuiltStage, form: str, path: str) -> DataFrame | None
         "org.apache.spark.version": spark.version,
         "org.apache.spark.sql.parquet.row.metadata": built.rows.schema.json(),
     }
-    made = parquet_rows(_folder(path), schema, settings, noted)
+    made = parquet_rows(output_folder(path), schema, settings, noted)
     return None if made is None else _written(built, joined, made)
 
 
@@ -129,13 +127,9 @@ def naming(path: str) -> Append:
 
     def append(rows: DataFrame, batch: int) -> None:
         files = [WrittenFile.from_json(row[0]) for row in rows.collect()]
-        name_files(rows.sparkSession, _folder(path), batch, files)
+        name_files(rows.sparkSession, output_folder(path), batch, files)
 
     return append
-
-
-def _folder(path: str) -> str:
-    return os.path.abspath(local_path(path))
 
 
 def _same(one: pa.Schema, other: pa.Schema) -> bool:
@@ -158,7 +152,5 @@ def _written(built: BuiltStage, joined: Joined, output: StepOutput) -> DataFrame
     assert built.join is not None
     spark = built.rows.sparkSession
     made = output if joined.computed is None else Evaluated(joined.computed, output)
-    source = own_source(spark, JoinSource, writing=Writing(joined.source, made))
     text = StructType([StructField(WRITTEN, StringType())])
-    reader = spark.readStream.format(source).schema(text)
-    return reader.option("config", built.join.to_json()).load()
+    return open_join(spark, built.join, text, Writing(joined.source, made))

@@ -130,6 +130,7 @@ def plan(
         tasks=pace.tasks,
         ended=over,
         turns=turns if pace.keeps_turns else [],
+        begun=[start.left, start.right] if start.ended else start.begun,
     )
     left_goes, right_goes = _may_go(pace, now)
     paused = (

@@ -105,8 +105,19 @@ def hot_keys(heat: Heat, known: Sequence[HotKey], spec: IntervalSpec, tasks: int
     return tuple(found)
 
 
+def still_split(known: Sequence[HotKey], spec: IntervalSpec) -> tuple[HotKey, ...]:
+    """Those of the keys that are split now which a join that becomes this one may go on splitting."""
+    if not splittable(spec):
+        return ()
+    return tuple(key for key in known if key.dealt == "left" or _copies_left(spec))
+
+
+def _copies_left(spec: IntervalSpec) -> bool:
+    """Copies of a left row may each find their own partners."""
+    return spec.how == "inner" and spec.match == "all"
+
+
 def _dealt(spec: IntervalSpec, left: float, right: float) -> Side:
     """The side whose rows are dealt out to the tasks; the other side is copied to all. It is the larger side,
-    but right rows can be dealt only if copies of a left row may each find their own partners."""
-    copies = spec.how == "inner" and spec.match == "all"
-    return "right" if copies and right > left else "left"
+    but right rows can be dealt only if there may be copies of left ones."""
+    return "right" if _copies_left(spec) and right > left else "left"

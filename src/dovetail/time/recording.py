@@ -28,6 +28,8 @@ def record_of(
         left=_side(0, planned, start.left, end.left_time, left),
         right=_side(1, planned, start.right, end.right_time, right),
         tasks=end.tasks,
+        query=end.query,
+        read_back=(end.left_floor, end.right_floor) if start.changes_to(end) else None,
     )
 
 

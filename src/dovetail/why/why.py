@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
+from dovetail.engine.queries import config_at
 from dovetail.engine.step_log import read_records
+from dovetail.errors import DovetailError
 from dovetail.joins.kinds import verbs_of
 from dovetail.joins.question import Answer, Question
 from dovetail.model.join_config import JoinConfig
+from dovetail.model.join_kind import IntervalJoin, JoinKind
 from dovetail.model.step_record import StepRecord
 from dovetail.model.theta import Operand
 
@@ -21,10 +25,28 @@ def why(
     names: Mapping[Operand, str] | None = None,
 ) -> Answer:
     """What happened to left rows, and why: see `Question`."""
-    records = _unbroken(read_records(config))
+    records, kinds = _of_known_queries(config, _unbroken(read_records(config)))
     return verbs_of(config.join_kind).explain(
-        Question(config, records, key, time_us, limit, row, names or {})
+        Question(config, records, key, time_us, limit, row, names or {}, kinds)
     )
+
+
+def _of_known_queries(
+    config: JoinConfig, records: Sequence[StepRecord]
+) -> tuple[list[StepRecord], dict[int, JoinKind]]:
+    """The newest records whose rules are known, and the rules: what the join was, by the number of its query.
+    Of joins in windows and of theta joins it is the query of now, and what others did counts as not on
+    record."""
+    kinds = {config.query: config.join_kind}
+    for number in sorted({record.query for record in records} - {config.query}, reverse=True):
+        if not isinstance(config.join_kind, IntervalJoin):
+            break
+        with suppress(DovetailError):
+            kinds[number] = config_at(config, number).join_kind
+    start = len(records)
+    while start > 0 and records[start - 1].query in kinds:
+        start -= 1
+    return list(records[start:]), kinds
 
 
 def _unbroken(records: Sequence[StepRecord]) -> list[StepRecord]:

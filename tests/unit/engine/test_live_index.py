@@ -129,3 +129,27 @@ def test_an_owner_that_cannot_be_read_is_swept(tmp_path: Path, owner: bytes) -> 
     (group.parent / "home").write_bytes(owner)
     live_index.sweep(tmp_path / "index")
     assert not group.parent.exists()
+
+
+def test_indexes_of_groups_that_have_moved_away_go(tmp_path: Path) -> None:
+    """Those that a step begins from, or has just brought to its end, stay."""
+    for task, version in enumerate(["start", "end", "older"]):
+        saved(tmp_path / f"{task}-of-4", version, [task])
+    assert live_index.groups_at(tmp_path, 4, "start") == [0]
+    live_index.drop_others(tmp_path, 4, ("start", "end"))
+    live_index.unmap_removed(tmp_path)
+    left = {task: sorted(file.suffix for file in (tmp_path / f"{task}-of-4").iterdir()) for task in range(3)}
+    assert left[0] == left[1] != left[2] == [""], "only the lock"
+    assert {Path(name).parent.name for name in live_index.MAPPED if name.startswith(str(tmp_path))} == {
+        "0-of-4",
+        "1-of-4",
+    }
+    assert attached_rows(tmp_path / "0-of-4", "start") == [0]
+    assert attached_rows(tmp_path / "1-of-4", "end") == [1]
+
+
+def test_an_index_in_use_stays(tmp_path: Path) -> None:
+    saved(tmp_path / "0-of-1", "older", [1])
+    with LiveIndex(tmp_path / "0-of-1", IntervalJoin(SPEC)).exclusively():
+        live_index.drop_others(tmp_path, 1, ("start", "end"))
+    assert attached_rows(tmp_path / "0-of-1", "older") == [1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -517,3 +518,25 @@ def test_wide_rows_are_packed_by_name(tmp_path: Path) -> None:
 
 def unordered(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     return sorted((tuple(row.values()) for row in rows), key=repr)
+
+
+@pytest.mark.parametrize("name", ["plain", "packed"])
+def test_a_home_of_the_release_before_generations_is_continued(tmp_path: Path, name: str) -> None:
+    """Its files stay as they are. What comes after them is of the next generation."""
+    shutil.unpack_archive(Path(__file__).parent / "homes" / "before_generations.zip", tmp_path)
+    kept = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    old = Category.open(str(tmp_path), name)
+    assert old.generation == 0
+    before = by_time(read(old))
+    assert [row["id"] for row in before] == [*range(40)]
+    new = old.evolve(pa.schema([*FIXED, ("score", pa.float64()), ("text", pa.string()), ("id", pa.int64())]))
+    rows = [
+        {"_hash": 7 * n, "_time": n, "_key_0": "k0", "score": n / 2, "text": "later", "id": n + 2**40}
+        for n in range(40, 45)
+    ]
+    append(new, rows, producer="app", batch=4)
+    append(new, rows, producer="app", batch=4)
+    history.forget()
+    found = by_time(gathered(Category.open(str(tmp_path), name), [*range(45)]))
+    assert found == [*seen(before, new.schema.names), *rows]
+    assert {path: path.read_bytes() for path in kept} == kept

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from dovetail.changes.takeover import consider, take_over
 from dovetail.errors import StateError
 from dovetail.log.homes.filesystem import open_store
-from dovetail.plan.claim import claim, kept
 from dovetail.plan.configure import join_config
 from dovetail.plan.delays import delays
 from dovetail.plan.fuse_chains import fuse_chains
@@ -93,9 +93,10 @@ def test_operands_of_the_next_join_keep_their_names() -> None:
 
 def test_an_application_that_was_started_with_the_category_keeps_it(tmp_path: Path) -> None:
     home, (fused, before) = str(tmp_path), plans(CHAIN)
-    claim(home, before)
+    take_over(consider(home, [before]))
     open_store(home).make_folder("apps/app/checkpoints/v")
-    assert kept(home, [fused, before]) == before
-    claim(home, kept(home, [fused, before]))
-    with pytest.raises(StateError, match="another query"):
-        claim(home, fused)
+    found = consider(home, [fused, before])
+    assert (found.plan, found.changes) == (before, ())
+    take_over(found)
+    with pytest.raises(StateError, match="cannot go on with this query"):
+        take_over(consider(home, [fused]))

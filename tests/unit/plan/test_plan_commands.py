@@ -19,7 +19,7 @@ from dovetail.plan.physical import Plan
 from dovetail.plan.rules import RULES
 from dovetail.pql.compile import compile_pql
 from dovetail.service.cli.check_plan import check, plan
-from dovetail.service.cli.run import compile_file
+from dovetail.service.cli.run import compile_query
 
 
 @pytest.fixture
@@ -134,7 +134,7 @@ def test_standard_input_and_a_byte_order_mark(app: typer.Typer, file: Path, tmp_
     for name in ("a", "b"):
         columns = {"t": pa.timestamp("us", "UTC"), "k": pa.string(), "x": pa.int32(), "ts": pa.int64()}
         Category.create(home, name, pa.schema({**columns, "y": pa.int32(), "tt": pa.int64()}), buckets=1)
-    plans = [replace(compile_file(path, home), warnings=()) for path in (marked, file)]
+    plans = [replace(compile_query(path, home)[1][0], warnings=()) for path in (marked, file)]
     assert plans[0] == plans[1], "run reads what check reads"
 
 

@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import dovetail.local
+from dovetail.changes.takeover import consider, take_over
 from dovetail.errors import StateError
 from dovetail.log.homes.filesystem import open_store
-from dovetail.plan.claim import claim, kept
 from dovetail.plan.physical import CategoryOutput, Plan
 from dovetail.pql.compile import compile_pql, plans_of, trace
 
@@ -56,24 +56,24 @@ def test_without_anything_to_share_there_is_one_plan() -> None:
 
 def test_an_application_that_was_started_without_sharing_keeps_its_plan(tmp_path: Path) -> None:
     home, (shared, apart) = str(tmp_path), plans()
-    assert kept(home, [shared, apart]) == shared
-    claim(home, apart)
-    assert kept(home, [shared, apart]) == shared, "it has not run: nothing binds it"
+    assert consider(home, [shared, apart]).plan == shared
+    take_over(consider(home, [apart]))
+    assert consider(home, [shared, apart]).plan == shared, "it has not run: nothing binds it"
     open_store(home).make_folder("apps/app/checkpoints/near")
-    assert kept(home, [shared, apart]) == apart
+    assert consider(home, [shared, apart]).plan == apart
     tuned = plans(options="WITH (max_step_rows = 5)")
-    assert kept(home, tuned) == tuned[1]
-    other = plans(options="WITH (buckets = 5)")
-    assert kept(home, other) == other[0]
-    with pytest.raises(StateError, match="another query"):
-        claim(home, kept(home, other))
+    assert consider(home, tuned).plan == tuned[1]
+    assert consider(home, tuned).verdict == "next step"
+    other = consider(home, plans(options="WITH (buckets = 5)"))
+    with pytest.raises(StateError, match="the number of buckets: 64, now 5"):
+        take_over(other)
 
 
 def test_one_that_was_started_with_sharing_goes_on_with_it(tmp_path: Path) -> None:
     home, (shared, apart) = str(tmp_path), plans()
-    claim(home, shared)
+    take_over(consider(home, [shared]))
     open_store(home).make_folder("apps/app/checkpoints/near")
-    assert kept(home, [shared, apart]) == shared
+    assert consider(home, [shared, apart]).plan == shared
 
 
 def test_retention_of_one_join_takes_nothing_from_another(tmp_path: Path) -> None:

@@ -76,9 +76,15 @@ class Folder:
         return slicer
 
     def ids(self) -> list[int]:
+        return sorted(self._column("_key_0"))
+
+    def notes(self) -> list[str | None]:
+        return sorted(self._column("note"), key=lambda note: (note is None, note))
+
+    def _column(self, name: str) -> list[Any]:
         commits = self.category.commits(self.category.first_commit(), self.category.next_commit())
         segments = [self.category.open_segment(info) for commit in commits for info in commit.segments]
-        return sorted(i for segment in segments for i in segment.batch.column("_key_0").to_pylist())
+        return [value for segment in segments for value in segment.batch.column(name).to_pylist()]
 
 
 @pytest.fixture
@@ -285,6 +291,25 @@ def test_commits_of_a_category_enter_once(tmp_path: Path) -> None:
     covered = [commit.covers for commit in chain.category.commits(0, chain.category.next_commit())]
     assert covered == [{"category": "events", "commit": 2}, {"category": "events", "commit": 3}]
     assert [(mark.name, mark.needs_commit) for mark in chain.source.marks()] == [("app.left", 3)]
+
+
+def test_a_source_whose_columns_change(tmp_path: Path) -> None:
+    """A slicer that runs goes on with the columns it knows; one that starts reads those there are now."""
+    chain = Chain(tmp_path)
+    chain.append(rows(0))
+    intake = chain.intake()
+    chain.source = chain.source.evolve(
+        pa.schema([("more", pa.bool_()), STORED.field("at"), STORED.field("id")])
+    )
+    chain.append(rows(3).select(["at", "id"]).add_column(0, "more", pa.array([True] * 3)))
+    slicer = ResidentSlicer(chain.category, chain.slicer, lambda: intake, finite=True)
+    slicer.run()
+    assert slicer.error is None
+    chain.source = chain.source.evolve(STORED)
+    chain.append(rows(6))
+    assert chain.slice().error is None
+    assert chain.ids() == [*range(9)]
+    assert chain.notes() == [f"note {n}" for n in (0, 1, 2, 6, 7, 8)] + [None] * 3
 
 
 def test_a_promise_of_the_source_is_passed_on(tmp_path: Path) -> None:

@@ -16,10 +16,10 @@ import json, sys
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 from pyspark.sql.types import StructType
 from dovetail.model.join_config import JoinConfig
-from dovetail.spark import join_source
+from dovetail.spark import join_source, planned_reader
 
 before = set()
-join_source.wait_at = lambda gate: before.update(sys.modules)
+planned_reader.wait_at = lambda gate: before.update(sys.modules)
 reader = join_source.JoinReader(JoinConfig.from_json(sys.argv[1]), StructType())
 reader.prepareForTriggerAvailableNow()
 start = reader.initialOffset()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dovetail.joins.emitted import Emitted
-from dovetail.joins.interval.capped_keys import counted, pruned
+from dovetail.joins.interval.capped_keys import with_capped_keys
 from dovetail.joins.interval.step import step
 from dovetail.joins.kind import add_totals, counted_totals
 from dovetail.joins.rows.gather import key_hashes
@@ -11,7 +11,6 @@ from dovetail.joins.sample import look
 from dovetail.joins.step_input import LiveState, StepInput, Totals
 from dovetail.joins.worth import worth_in
 from dovetail.model.match_offsets import labelled
-from dovetail.model.share import SIDES
 
 
 def advance(at: LiveState, given: StepInput) -> tuple[Emitted, Totals]:
@@ -32,6 +31,4 @@ def advance(at: LiveState, given: StepInput) -> tuple[Emitted, Totals]:
     totals = add_totals(
         totals, {"missed": seen.missed, "missed_variance": seen.missed_variance, **labelled(seen.offsets)}
     )
-    for rows, side, capped in zip((given.left, given.right), SIDES, emitted.capped, strict=True):
-        totals = pruned(add_totals(totals, counted(rows, config.keys, side, capped)))
-    return emitted, totals
+    return emitted, with_capped_keys(totals, given, emitted.capped)

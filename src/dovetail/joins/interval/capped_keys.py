@@ -10,8 +10,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from dovetail.joins.kind import add_totals
 from dovetail.joins.rows.gather import Rows
 from dovetail.joins.rows.pieces import Int64s
+from dovetail.joins.step_input import StepInput, Totals
 from dovetail.model.share import SIDES, Side
 
 KEPT = 32
@@ -37,6 +39,13 @@ def worst(totals: Mapping[str, int], side: Side, limit: int = KEPT) -> dict[str,
     name = _NAME.format(side=side)
     found = {text.removeprefix(name): count for text, count in totals.items() if text.startswith(name)}
     return dict(sorted(found.items(), key=lambda item: (-item[1], item[0]))[:limit])
+
+
+def with_capped_keys(totals: Totals, given: StepInput, capped: Sequence[Int64s]) -> Totals:
+    """Running totals after a step in which these rows of both sides had to make room."""
+    for rows, side, gone in zip((given.left, given.right), SIDES, capped, strict=True):
+        totals = pruned(add_totals(totals, counted(rows, given.config.keys, side, gone)))
+    return totals
 
 
 def pruned(totals: dict[str, int]) -> dict[str, int]:

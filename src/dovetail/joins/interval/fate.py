@@ -16,15 +16,16 @@ so.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from dovetail.joins.interval.replay import Outcome, replay, steps_taken
 from dovetail.joins.known import At, Came, Doubt, Known, Match, Status, gone_us
-from dovetail.joins.picking import Comparison, Picking
+from dovetail.joins.picking import Comparison, Picking, everyone
 from dovetail.joins.rows.key_rows import KeyRow
 from dovetail.joins.state import open_bound, probe_bound
+from dovetail.model.interval import IntervalSpec
 from dovetail.model.time_codes import unusable
 
 Reason = Literal[
@@ -71,18 +72,25 @@ class Fate:
         return unusable(self.left.time_us)
 
 
-def fates(known: Known, wanted: Sequence[KeyRow], picking: Picking | None = None) -> list[Fate]:
-    """The fate of some of the left rows of the key. `picking` compares partners that are picked by value."""
+def fates(
+    known: Known,
+    wanted: Sequence[KeyRow],
+    picking_of: Callable[[IntervalSpec], Picking | None] = lambda _: None,
+) -> list[Fate]:
+    """The fate of some of the left rows of the key. `picking_of` a join that picks partners by value: what
+    compares them."""
     left, right = known.left.rows, known.right.rows
-    worth = None if picking is None else picking.worth(left, right)
-    outcomes = replay(known.spec, known.records, left, right, worth)
+    specs = [known.kind_at(at).spec for at in range(len(known.records))]
+    worths = {spec: one.worth(left, right) for spec in set(specs) if (one := picking_of(spec)) is not None}
+    outcomes = replay(specs, known.records, left, right, worths)
     stops = [record.right.stop for record in known.records]
     came = list(zip(known.right.rows, steps_taken(known.right.rows, stops), strict=True))
     gone = gone_us(known, lambda times: probe_bound(known.spec, times))
     found = [_fate(known, row, outcomes[row.row], came, gone) for row in wanted]
+    picking = picking_of(known.spec)
     if picking is None:
         return found
-    met = replay(picking.everyone, known.records, left, right)
+    met = replay([everyone(spec) for spec in specs], known.records, left, right)
     numbered = {row.row: row for row in right}
     return [
         replace(fate, comparison=picking.comparison(fate.left, [numbered[row] for row, _ in partners]))
@@ -93,6 +101,8 @@ def fates(known: Known, wanted: Sequence[KeyRow], picking: Picking | None = None
 
 
 def _fate(known: Known, left: KeyRow, outcome: Outcome, came: Came, gone_us: int | None) -> Fate:
+    if outcome.closed is not None:
+        known = known.as_of(known.at(outcome.closed))
     right = {row.row: row for row, _ in came} if outcome.partners else {}
     matches = tuple(Match(right[row], known.at(at)) for row, at in outcome.partners)
     timed = [] if unusable(left.time_us) else [one for one in came if not unusable(one[0].time_us)]
@@ -147,7 +157,9 @@ def _beyond(known: Known, left: KeyRow, right: KeyRow) -> int:
 def _evicted(known: Known, right: KeyRow, taken: int, before: int) -> int | None:
     """The step before `before` in which a right row went out of reach of new left rows."""
     steps = range(taken, before)
-    return next((at for at in steps if right.time_us < probe_bound(known.spec, known.times(at))), None)
+    return next(
+        (at for at in steps if right.time_us < probe_bound(known.kind_at(at).spec, known.times(at))), None
+    )
 
 
 def _doubts(known: Known, left: KeyRow, outcome: Outcome, gone_us: int | None) -> Iterator[Doubt]:

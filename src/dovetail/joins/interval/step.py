@@ -39,7 +39,7 @@ from dovetail.joins.caps import KeyLabels, beyond
 from dovetail.joins.emitted import NO_COPIES, NONE, Copies, Counts, Emitted, Int64s, SameKey, counted
 from dovetail.joins.state import JoinState, close, open_bound, probe_bound, retain_bound
 from dovetail.joins.streams import Arrivals, Times, usable
-from dovetail.joins.tactics import Pairs, Sides, Worth, done_at_match, mark_right_rows, tactic_for
+from dovetail.joins.tactics import Decision, Pairs, Sides, Worth, done_at_match, mark_right_rows, tactic_for
 from dovetail.kernels.pick import NO_ROW
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.time_codes import NULL_KEY
@@ -76,29 +76,19 @@ def step(
 
     # 2. Time passes: left rows close, those that are new and still open stay, right rows are evicted.
     state.times = until
-    closing, left_capped = close(state, new_left, open_bound(spec, until), key_labels)
-    lone_left = decision.left_alone
+    gone, closing = let_go(state, new_left, new_right, decision, key_labels)
+    lone_left, lone_right = gone.left_alone, gone.right_alone
     if spec.keeps_left:
-        lone_left = np.concatenate([closing.row[~closing.matched], void_left])
-    pairs_left, pairs_right = decision.left, decision.right
-    if spec.defers_pick:
-        picked = closing.where(closing.best_row != NO_ROW)
-        pairs_left, pairs_right = picked.row, picked.best_row
-        if spec.keeps_right:
-            mark_right_rows(state.right, picked.tag, picked.best_row)
-    peak_rows = max(peak_rows, state.left_rows + state.right_rows)
-    lone_right, right_capped = _evict(state, new_right, void_right, key_labels)
+        lone_left = np.concatenate([lone_left, void_left])
+    if spec.keeps_right:
+        lone_right = np.concatenate([lone_right, void_right])
 
     own_left, own_right = counted(new_left, copies.left), counted(new_right, copies.right)
-    matched, split = decision.done, 0
-    if not done_at_match(spec):
-        closed = counted(closing, copies.left)
-        decided = counted(closed, copies.split)
-        matched, split = int(np.count_nonzero(decided.matched)), len(closed.row) - len(decided.row)
+    matched, split = decided(spec, decision, closing, copies)
     counts = Counts(
         left_in=len(own_left.row) + len(void_left),
         right_in=len(own_right.row) + len(void_right),
-        pairs=len(pairs_left),
+        pairs=len(gone.left),
         left_alone=len(lone_left),
         right_alone=len(lone_right),
         left_matched=matched,
@@ -109,12 +99,42 @@ def step(
         right_void=int(np.count_nonzero(right.time == NULL_KEY)),
         left_invalid=len(void_left) - int(np.count_nonzero(left.time == NULL_KEY)),
         right_invalid=len(void_right) - int(np.count_nonzero(right.time == NULL_KEY)),
-        left_capped=len(left_capped),
-        right_capped=len(right_capped),
+        left_capped=len(gone.capped[0]),
+        right_capped=len(gone.capped[1]),
         collisions=len(candidates.new) + len(candidates.waiting) - len(pairs.new) - len(pairs.waiting),
     )
+    peak_rows = max(peak_rows, gone.peak_rows)
+    return gone._replace(left_alone=lone_left, right_alone=lone_right, counts=counts, peak_rows=peak_rows)
+
+
+def let_go(
+    state: JoinState, new_left: Held, new_right: Held, decision: Decision, key_labels: KeyLabels | None
+) -> tuple[Emitted, Held]:
+    """Close and evict by the state's spec and times: what comes out, and the left rows that are no longer
+    open. `new_left` enters here; `new_right` has entered."""
+    spec = state.spec
+    closing, left_capped = close(state, new_left, open_bound(spec, state.times), key_labels)
+    left, right, left_alone = decision.left, decision.right, decision.left_alone
+    if spec.keeps_left:
+        left_alone = closing.row[~closing.matched]
+    if spec.defers_pick:
+        picked = closing.where(closing.best_row != NO_ROW)
+        left, right = picked.row, picked.best_row
+        if spec.keeps_right:
+            mark_right_rows(state.right, picked.tag, picked.best_row)
+    peak_rows = state.left_rows + state.right_rows
+    right_alone, right_capped = _evict(state, new_right, key_labels)
     capped = left_capped, right_capped
-    return Emitted(pairs_left, pairs_right, lone_left, lone_right, counts, peak_rows, capped)
+    return Emitted(left, right, left_alone, right_alone, Counts(), peak_rows, capped), closing
+
+
+def decided(spec: IntervalSpec, decision: Decision, closing: Held, copies: Copies) -> tuple[int, int]:
+    """Left rows that wait no longer: how many had a partner, and of how many no single task knows."""
+    if done_at_match(spec):
+        return decision.done, 0
+    closed = counted(closing, copies.left)
+    known = counted(closed, copies.split)
+    return int(np.count_nonzero(known.matched)), len(closed.row) - len(known.row)
 
 
 def _probe(spec: IntervalSpec, times: Times, sides: Sides) -> Pairs:
@@ -140,9 +160,7 @@ def _verified(pairs: Pairs, sides: Sides, same_key: SameKey) -> Pairs:
     return pairs if new.all() and waiting.all() else pairs.where(new, waiting)
 
 
-def _evict(
-    state: JoinState, new_right: Held, void: Int64s, key_labels: KeyLabels | None
-) -> tuple[Int64s, Int64s]:
+def _evict(state: JoinState, new_right: Held, key_labels: KeyLabels | None) -> tuple[Int64s, Int64s]:
     """Take out right rows that no left row can reach any more, and those that are too many of their key.
     Gives the rows that must come out alone, and those that were too many."""
     spec, buffer = state.spec, state.right
@@ -151,4 +169,4 @@ def _evict(
     if not spec.keeps_right:
         return NONE, buffer.at(crowded)[0]
     rows, _, matched = buffer.at(np.concatenate([evicted, crowded]))
-    return np.concatenate([rows[~matched], void]), rows[len(evicted) :]
+    return rows[~matched], rows[len(evicted) :]

@@ -16,6 +16,7 @@ from dovetail.joins.rows.gather import Rows
 from dovetail.joins.step_input import LiveState, StepInput, Totals
 from dovetail.joins.streams import Int64s
 from dovetail.joins.theta.condition import comparable
+from dovetail.joins.theta.runs import SortedRun
 from dovetail.joins.theta.step import Means, Turn, step
 from dovetail.joins.worth import worth_in
 from dovetail.log.category import Category
@@ -26,25 +27,23 @@ from dovetail.model.share import SIDES, Side
 def advance(at: LiveState, given: StepInput) -> tuple[Emitted, Totals]:
     kind, share = given.config.join_kind, given.share
     assert isinstance(kind, ThetaJoin)
-    theta = kind.theta
     looks = share.every_row if share.dealt == SIDES else share
+    new = given.new("left", looks), given.new("right", looks)
+    emitted = step(at.state, *new, given.until, _turns(given), means_of(kind, given, at.runs))
+    # Where both sides are shared out, each task sees only some of a left row's partners.
+    return emitted, counted_totals(at, emitted, left_matched=share.dealt != SIDES)
+
+
+def means_of(kind: ThetaJoin, given: StepInput, runs: dict[Side, list[SortedRun]]) -> Means:
     rows: dict[Side, Rows] = {"left": given.left, "right": given.right}
 
     def operands(side: Side, numbers: Int64s) -> dict[str, pa.Array]:
         of, places = rows[side], rows[side].places(numbers)
-        return {name: comparable(of.take(name, places)) for name in theta.columns(side)}
+        return {name: comparable(of.take(name, places)) for name in kind.theta.columns(side)}
 
     first: dict[Side, int] = {side: rows[side].first for side in SIDES}
-    emitted = step(
-        at.state,
-        given.new("left", looks),
-        given.new("right", looks),
-        given.until,
-        _turns(given),
-        Means(theta, operands, share, at.runs, first, worth_in(kind.spec, given.left, given.right)),
-    )
-    # Where both sides are shared out, each task sees only some of a left row's partners.
-    return emitted, counted_totals(at, emitted, left_matched=share.dealt != SIDES)
+    worth = worth_in(kind.spec, given.left, given.right)
+    return Means(kind.theta, operands, given.share, runs, first, worth)
 
 
 def _turns(given: StepInput) -> list[Turn]:

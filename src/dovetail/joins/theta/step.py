@@ -109,7 +109,7 @@ def step(
         emitted = _timed_step(state, left, right, until, means)
     else:
         emitted = _counted_step(state, left, right, until, turns, means, means.theta.rows)
-    return emitted if means.theta.order == "none" else _in_order(emitted, turns)
+    return emitted if means.theta.order == "none" else in_order_of(emitted, turns)
 
 
 def _timed_step(state: JoinState, left: Arrivals, right: Arrivals, until: Times, means: Means) -> Emitted:
@@ -124,13 +124,13 @@ def _timed_step(state: JoinState, left: Arrivals, right: Arrivals, until: Times,
     # meets once.
     reach = spec.before_us, spec.after_us
     seen_left, seen_right = means.looked("left", new_left), means.looked("right", new_right)
-    left_index, right_index = (_index(means, reach, side, state) for side in SIDES)
+    left_index, right_index = _indexes(means, reach, state)
     slots = state.right.insert(new_right.where(share.holds("right", new_right.row)))
     _file(means, right_index, new_right, seen_right, state.right)
     sides = Sides(state.left, state.right, new_left, new_right, slots, means.worth)
     peak_rows = state.left_rows + state.right_rows
-    new, found = _met(means, right_index, new_left, seen_left, state.right)
-    came, waiting = _met(means, left_index, new_right, seen_right, state.left)
+    new, found = met_in(means, right_index, new_left, seen_left, state.right)
+    came, waiting = met_in(means, left_index, new_right, seen_right, state.left)
     decision = tactic_for(spec)(spec, sides, _pairs(sides, new, found, waiting, came))
 
     # 2. Time passes: left rows close, those that are new and still open stay, right rows are evicted.
@@ -151,7 +151,7 @@ def _timed_step(state: JoinState, left: Arrivals, right: Arrivals, until: Times,
         left_invalid=len(void_left),
         right_invalid=int(np.count_nonzero(share.counts(void_right))),
     )
-    return _emitted(state, means, [decision], [closing], void_left, counts, peak_rows)
+    return emitted_of(state, means, [decision], [closing], void_left, counts, peak_rows)
 
 
 def _counted_step(
@@ -174,21 +174,21 @@ def _counted_step(
     closings: list[Held] = []
     nobody = held["left"].where(np.zeros(len(held["left"].row), np.bool_))
     peak_rows = 0
-    left_index, right_index = (_index(means, None, side, state) for side in SIDES)
+    left_index, right_index = _indexes(means, None, state)
     for turn in turns:
         rows = held[turn.side].row
         new = Held._make(column[slice(*np.searchsorted(rows, turn[1:]))] for column in held[turn.side])
         bound = turn.stop - window.of(turn.side)
         kept, seen = share.holds(turn.side, new.row), means.looked(turn.side, new)
         if turn.side == "left":
-            mine, found = _met(means, right_index, new, seen, state.right)
+            mine, found = met_in(means, right_index, new, seen, state.right)
             sides = Sides(state.left, state.right, new, nobody, NONE)
             decisions.append(_decided(state, sides, mine, found, NONE, NONE))
             peak_rows = max(peak_rows, state.left_rows + int(np.count_nonzero(kept)) + state.right_rows)
             closings.append(close(state, new.where(kept), bound)[0])
             _file(means, left_index, new, seen, state.left)
         else:
-            came, waiting = _met(means, left_index, new, seen, state.left)
+            came, waiting = met_in(means, left_index, new, seen, state.left)
             sides = Sides(state.left, state.right, nobody, new, NONE)
             decisions.append(_decided(state, sides, NONE, NONE, waiting, came))
             state.right.insert(new.where(kept))
@@ -203,7 +203,7 @@ def _counted_step(
         left_in=int(np.count_nonzero(share.counts(left.row))),
         right_in=int(np.count_nonzero(share.counts(right.row))),
     )
-    return _emitted(state, means, decisions, closings, NONE, counts, peak_rows)
+    return emitted_of(state, means, decisions, closings, NONE, counts, peak_rows)
 
 
 def _decided(
@@ -212,13 +212,16 @@ def _decided(
     return tactic_for(state.spec)(state.spec, sides, _pairs(sides, new, found, waiting, came))
 
 
-def _index(means: Means, reach: tuple[int, int] | None, side: Side, state: JoinState) -> Runs:
+def _indexes(means: Means, reach: tuple[int, int] | None, state: JoinState) -> tuple[Runs, Runs]:
+    return index_of(means, reach, "left", state.left), index_of(means, reach, "right", state.right)
+
+
+def index_of(means: Means, reach: tuple[int, int] | None, side: Side, buffer: Buffer) -> Runs:
     """The index of a side's buffered rows: as it was, or made again from the ring and the log."""
     types = {of: {name: column.type for name, column in means.operands(of, NONE).items()} for of in SIDES}
     layout = IndexLayout(means.theta, reach, side, types)
     if side not in means.indexed or not all(run.fits(layout) for run in means.indexed[side]):
         means.indexed[side] = []
-        buffer = state.left if side == "left" else state.right
         rows, times, _ = buffer.at(buffer.slots())
         if len(rows):
             seen = Looked(times, means.operands(side, rows))
@@ -235,7 +238,7 @@ def _file(means: Means, index: Runs, new: Held, seen: Looked, buffer: Buffer) ->
     index.add(new.row, seen, buffer)
 
 
-def _met(means: Means, index: Runs, probes: Held, seen: Looked, buffer: Buffer) -> tuple[Int64s, Int64s]:
+def met_in(means: Means, index: Runs, probes: Held, seen: Looked, buffer: Buffer) -> tuple[Int64s, Int64s]:
     """Pairs (new row, slot) of new rows of a side and the buffered ones of the other."""
     if not len(probes.row) or not buffer.rows:
         return NONE, NONE
@@ -261,7 +264,7 @@ def _pairs(sides: Sides, new: Int64s, found: Int64s, waiting: Int64s, came: Int6
     return Pairs(new, found, found_rows, found_times, waiting, waiting_rows, waiting_times, came)
 
 
-def _emitted(
+def emitted_of(
     state: JoinState,
     means: Means,
     decisions: list[Decision],
@@ -285,7 +288,7 @@ def _emitted(
     return Emitted(left, right, alone, NONE, counts, peak_rows, (NONE, NONE))
 
 
-def _in_order(emitted: Emitted, turns: Sequence[Turn]) -> Emitted:
+def in_order_of(emitted: Emitted, turns: Sequence[Turn]) -> Emitted:
     """Sort pairs by the arrival of the later row, then of the other. Lone rows follow, by their own
     arrival."""
     left, right = _turn_of("left", emitted.left, turns), _turn_of("right", emitted.right, turns)

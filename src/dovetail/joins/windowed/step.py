@@ -44,7 +44,7 @@ from dovetail.joins.streams import Arrivals, Times, usable
 from dovetail.joins.windowed.kernels.copies import InWindows, in_windows, labels, mark
 from dovetail.joins.windowed.kernels.sessions import sessions
 from dovetail.model.time_codes import NULL_KEY
-from dovetail.model.window_join import NEVER, WindowJoin
+from dovetail.model.window_join import ENDED, NEVER, WindowJoin
 
 Int64s = NDArray[np.int64]
 KeyNumbers = Callable[[Int64s, Int64s], Int64s]
@@ -58,13 +58,16 @@ Otherwise they are sorted."""
 
 
 class Means(NamedTuple):
-    """What a step is done with: the window, how keys are compared, and how many threads it may use."""
+    """What a step is done with: the window, how keys are compared, and how many threads it may use.
+    `paired`: left and right rows with smaller numbers have come out with each other, when the join was
+    eager."""
 
     window: WindowJoin
     same_key: SameKey | None = None
     key_numbers: KeyNumbers | None = None
     copies: Copies = NO_COPIES
     threads: int = 1
+    paired: tuple[int, int] = (0, 0)
 
 
 class Copied(NamedTuple):
@@ -175,6 +178,21 @@ def step(state: JoinState, left: Arrivals, right: Arrivals, until: Times, means:
     return Closing(emitted, closed.windows, closed.algorithm)
 
 
+def found_so_far(state: JoinState, means: Means) -> Emitted:
+    """The pairs of all rows that are held, in windows that are open."""
+    first, last = means.window.last_over(min(state.times)) + 1, means.window.last_over(ENDED)
+    found = _joined_windows(state, state.left.held(), state.right.held(), first, last, means)
+    counts = Counts(pairs=len(found.left), collisions=found.collisions)
+    return nothing_emitted(state)._replace(
+        left=found.left, right=found.right, counts=counts, bounds=found.pair_bounds
+    )
+
+
+def nothing_emitted(state: JoinState) -> Emitted:
+    rows = state.left_rows + state.right_rows
+    return Emitted(NONE, NONE, NONE, NONE, Counts(), rows, (NONE, NONE), NOWHERE)
+
+
 def _late(window: WindowJoin, held: Held, time_us: int) -> NDArray[np.bool_]:
     """Which rows come when one of their windows is over. For sessions: when one of the row alone would be."""
     if time_us == NEVER:
@@ -240,6 +258,7 @@ def _joined_windows(state: JoinState, left: Held, right: Held, first: int, last:
         lambda numbers: _bounds(window, numbers),
         _matching(left_labels, right_labels, in_left.row, in_right.row, means),
         windows,
+        means.paired,
     )
 
 
@@ -287,17 +306,25 @@ def _closed(
     bounds_of: Callable[[Int64s], Bounds],
     met: _Met,
     windows: int,
+    paired: tuple[int, int],
 ) -> Closed:
     """What comes out of rows in windows that are over, by join type."""
     spec = state.spec
     partnered = np.zeros(len(left.row), np.bool_)
     partnered[met.left] = True
+    alone = ~partnered
+    lone = np.ones(len(right.row), np.bool_)
+    lone[met.right] = False
     out = NOTHING._replace(
         matched=int(np.count_nonzero(partnered)),
         windows=windows,
         algorithm=met.algorithm,
         collisions=met.collisions,
     )
+    if paired != (0, 0):
+        before = (left.row[met.left] < paired[0]) & (right.row[met.right] < paired[1])
+        partnered[met.left[before]] = False  # a semi join would let them out once more
+        met = met._replace(left=met.left[~before], right=met.right[~before])
     if spec.emits_pairs:
         out = out._replace(
             left=left.row[met.left],
@@ -305,11 +332,9 @@ def _closed(
             pair_bounds=bounds_of(left.window[met.left]),
         )
     if spec.keeps_left or spec.how == "semi":
-        chosen = partnered if spec.how == "semi" else ~partnered
+        chosen = partnered if spec.how == "semi" else alone
         out = out._replace(left_alone=left.row[chosen], left_bounds=bounds_of(left.window[chosen]))
     if spec.keeps_right:
-        lone = np.ones(len(right.row), np.bool_)
-        lone[met.right] = False
         out = out._replace(right_alone=right.row[lone], right_bounds=bounds_of(right.window[lone]))
     return out
 
@@ -403,6 +428,7 @@ def _sessions(
         lambda numbers: Bounds(first[numbers], last[numbers] + gap),
         met,
         int(np.count_nonzero(over)),
+        means.paired,
     )
     return closed, max(before, state.left_rows + state.right_rows)
 

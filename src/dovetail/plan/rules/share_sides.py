@@ -47,7 +47,8 @@ class _Side:
     payload: dict[str, exp.Expr]
 
 
-def share_sides(program: Program) -> Program:
+def share_sides(program: Program, group_of: Callable[[str], str] = lambda category: "") -> Program:
+    """`group_of`: only sides whose own categories are of one group are shared."""
     kept: dict[tuple[object, ...], _Side] = {}
     made: dict[str, Statement | None] = {}
     for join in filter(is_join, program):
@@ -56,10 +57,12 @@ def share_sides(program: Program) -> Program:
             side = _side(program, join, table.name)
             if side is None:
                 continue
-            first = kept.setdefault(side.slicing, side)
+            assert isinstance(side.input.origin, ScribeSource)
+            way = (group_of(side.input.origin.category), *side.slicing)
+            first = kept.setdefault(way, side)
             if first is not side:
                 made |= _merged(program, first, side, made)
-                first = kept[side.slicing] = _as_made(first, made)
+                first = kept[way] = _as_made(first, made)
     found = [made.get(statement.name, statement) for statement in program]
     return program.with_statements([statement for statement in found if statement is not None])
 

@@ -178,6 +178,8 @@ def tail(
             sys.stdout.flush()
             sleep(poll_s)
             end = category.next_commit(position)
+            if end > position and (newest := Category.open(category.home, name)).schema != category.schema:
+                category, printer = newest, row_printer(form, newest.schema)
             for batch in batches(category, position, end):
                 printer.rows(batch)
             position = end

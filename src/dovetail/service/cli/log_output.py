@@ -74,6 +74,7 @@ def category_facts(category: Category) -> dict[str, Any]:
         "time_column": category.time_column,
         "first_event_time": iso_time(times.min_us) if times.count else None,
         "last_event_time": iso_time(times.max_us) if times.count else None,
+        "generation": category.generation,
         "columns": {field.name: str(field.type) for field in category.schema},
     }
 

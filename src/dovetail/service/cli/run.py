@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -21,10 +21,15 @@ from dovetail.service.settings import DRIVER_MEMORY, INDEX_DIR, MASTER
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from dovetail.changes.verdict import Change
     from dovetail.plan.physical import Plan
+    from dovetail.plan.statements import Program
     from dovetail.service.follower import Follower
 
 Mode = Literal["stream", "available-now", "drain"]
+Query = Path | tuple[str, str]
+"""A PQL file, or a text and its name in errors."""
+Announce = Callable[[int, "Sequence[Change]"], None]
 
 
 def run(
@@ -53,29 +58,65 @@ def run(
     metrics_port: Annotated[
         int | None, typer.Option(min=0, max=65535, help="Serve Prometheus metrics on this port of 127.0.0.1.")
     ] = None,
+    parent: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="The version that this query was made from. If the application has another one by now, "
+            "nothing is done.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run a PQL application: until you stop it, or until its input is processed."""
+    """Run a PQL application: until you stop it, or until its input is processed. Another query than before
+    takes over what the application has seen, where that is possible; `dovetail diff` says so beforehand."""
     if available_now and drain:
         raise SettingError(
             "--available-now and --drain cannot be combined",
             hint="--available-now keeps open rows for the next start, --drain closes them",
         )
-    mode: Mode = "drain" if drain else "available-now" if available_now else "stream"
+    run_and_watch(
+        file,
+        home=home_at(home),
+        master=MASTER.read(master),
+        mode="drain" if drain else "available-now" if available_now else "stream",
+        settings=_settings(setting or []),
+        metrics_port=metrics_port,
+        index_dir=index_dir,
+        parent=parent,
+        as_json=as_json,
+    )
+
+
+def run_and_watch(
+    query: Query,
+    *,
+    home: str,
+    master: str,
+    mode: Mode,
+    settings: dict[str, str] | None = None,
+    metrics_port: int | None = None,
+    index_dir: str | None = None,
+    parent: int | None = None,
+    as_json: bool = False,
+) -> None:
+    """Run an application in the foreground, with a live view and a summary at the end."""
     from dovetail.service.cli.live_view import LiveView
     from dovetail.service.follower import Follower
 
     with LiveView() as view, stopped_by_signals() as stop:
         summary = run_application(
-            file,
-            home=home_at(home),
-            master=MASTER.read(master),
+            query,
+            home=home,
+            master=master,
             mode=mode,
-            settings=_settings(setting or []),
+            settings=settings or {},
             follower=Follower(view.update),
             stop=stop,
             metrics_port=metrics_port,
             index_dir=index_dir,
+            parent=parent,
+            announce=_announced,
         )
     if as_json:
         print(json.dumps(summary.to_json()))
@@ -85,8 +126,16 @@ def run(
         print_summary(summary)
 
 
+def _announced(version: int, changes: Sequence[Change]) -> None:
+    from dovetail.changes.words import change_lines, verdict_words
+
+    typer.echo(f"version {version} takes over: {verdict_words(changes)}", err=True)
+    for line in change_lines(changes, places=False):
+        typer.echo(f"  {line}", err=True)
+
+
 def run_application(
-    pql_path: Path,
+    query: Query,
     *,
     home: str,
     master: str,
@@ -98,35 +147,61 @@ def run_application(
     spark: SparkSession | None = None,
     metrics_port: int | None = None,
     index_dir: str | None = None,
+    parent: int | None = None,
+    announce: Announce = lambda version, changes: None,
 ) -> RunSummary:
-    """Compile, run, and summarise. Uses the given session, or opens one and closes it again. `on_figures` is
-    called while it runs; a `follower` does the same over several runs."""
-    from dovetail.plan.claim import claimed
+    """Compile, run, and summarise. Uses the given session, or opens one and closes it again. `on_figures`
+    is called while it runs; a `follower` does the same over several runs. `announce` hears when another
+    query than before takes over. `parent`: see `consider`."""
+    from dovetail.changes.leftovers import remove_leftovers
+    from dovetail.changes.takeover import consider, require, take_over
+    from dovetail.engine.handover import WAITED_S, Requests, answered
+    from dovetail.engine.hold import running
     from dovetail.service.follower import Follower
     from dovetail.service.metrics_reporter import Reporter
     from dovetail.spark.hang_up import jvm_ended, loss_named
     from dovetail.spark.runner import Run
     from dovetail.spark.s3 import s3_settings
     from dovetail.spark.session import open_session
+    from dovetail.spark.settling import settle
 
     home = home_at(home)
     follower = follower or Follower(on_figures)
-    follower.starting("standard input" if str(pql_path) == "-" else pql_path.stem)
+    follower.starting(_name(query))
     began = time.monotonic()
-    plan = compile_file(pql_path, home)
-    with claimed(home, plan) as held:  # before Spark: an error about the home is reported at once
+    program, plans = compile_query(query, home)
+    wait_s = WAITED_S if asked_for_change(home, plans, program, parent) else 0.0
+    with running(home, program.application, wait_s=wait_s) as held:
+        # Before Spark: an error about the home, or about the change, is reported at once.
+        answered(home, program.application)
+        takeover = consider(home, plans, program, parent=parent)
+        require(takeover)
+        plan = takeover.plan
         log = _spark_log(home, plan.application)
         given = {**settings, **s3_settings(home, plan, settings)}
         session = spark or open_session(plan.application, master, DRIVER_MEMORY.read(), given, log)
         reporter = Reporter(home, plan, metrics_port)
 
+        requests = Requests(home, plan.application)
+
         def watch(run: Run) -> None:
             follower.take(run, reporter.last)
+            if requests.wanted():
+                run.stop.set()  # another run goes on from here, with a changed query
 
-        index = index_dir_for(index_dir, master)
-        stopped = stop or threading.Event()
-        run = Run(session, plan, home, mode, index, stopped, watch, held, started_s=began)
         try:
+            index = index_dir_for(index_dir, master)
+            with loss_named(log):
+                steps = settle(session, takeover, index) if takeover.cuts else {}
+                version = take_over(takeover, steps)
+                if version > 1:
+                    remove_leftovers(home, plan.application)  # also those of a run that was killed at it
+            if takeover.changes:
+                announce(version, takeover.changes)
+            run = Run(
+                session, plan, home, mode, index, stop or threading.Event(), watch, held, started_s=began
+            )
+            run.follows = version > 1
             with loss_named(log), reporter:
                 run.execute()
             return follower.summary(run, reporter.last)
@@ -154,16 +229,41 @@ def _spark_log(home: str, application: str) -> Path:
     return hosts_folder() / f"spark-{application}.log"
 
 
-def compile_file(path: Path, home: str) -> Plan:
-    """The physical plan of a PQL file, with the column types its sources know. An application that an earlier
-    release started keeps the shape of its plan."""
-    from dovetail.plan.claim import kept
+def asked_for_change(home: str, plans: list[Plan], program: Program, parent: int | None) -> bool:
+    """Ask a run of the application to end, if there is one and this query can go on in its place."""
+    from dovetail.changes.takeover import consider, require
+    from dovetail.engine.handover import ask
+    from dovetail.service.applications import is_running
+
+    if is_running(home, program.application) is False:
+        return False
+    takeover = consider(home, plans, program, parent=parent)
+    require(takeover)
+    if not takeover.changes:
+        return False
+    ask(home, program.application)
+    return True
+
+
+def _name(query: Query) -> str:
+    if isinstance(query, tuple):
+        return query[1]
+    return "standard input" if str(query) == "-" else query.stem
+
+
+def compile_query(query: Query, home: str) -> tuple[Program, list[Plan]]:
+    """A query, and the physical plans for it, with the column types its sources know: the best first, then
+    those that earlier releases would have made."""
+    from dovetail.changes.takeover import bound
     from dovetail.pql.compile import plans_of, trace_program
     from dovetail.pql.parser import parse
     from dovetail.spark.inputs import known_types
 
-    program = parse(read_pql(path), name=str(path))
-    return kept(home, plans_of(trace_program(program, known_types(program, home))))
+    text, name = query if isinstance(query, tuple) else (read_pql(query), str(query))
+    program = parse(text, name=name)
+    before = bound(home, program.application)
+    steps = trace_program(program, known_types(program, home))
+    return program, plans_of(steps, before.plan if before is not None else None)
 
 
 def _settings(pairs: list[str]) -> dict[str, str]:

@@ -18,6 +18,7 @@ QUICK = {
     "snapshot": (*_FILE, "deleted"),
     "local_snapshot": ("whole", "named"),
     "record": _FILE,
+    "query": _FILE,
     "index": ("whole", "named", "deleted"),
     "other": _FILE,  # the offset log and the sink
 }
@@ -43,7 +44,7 @@ def on_spark(dataframes: bool) -> dict[str, tuple[str, ...]]:
     return {kind: steps for kind, steps in SPARK.items() if not (dataframes and kind == "metrics")}
 
 
-_SELDOM = ("category", "dictionary", "first", "bundle", "pack", "table")
+_SELDOM = ("category", "dictionary", "first", "bundle", "pack", "table", "query")
 
 
 def seldom(point: str) -> bool:

@@ -38,6 +38,8 @@ _WHICH = {
 
 def fate_lines(fate: AnyFate, known: Known) -> list[str]:
     """What became of the row, a sentence a line."""
+    if isinstance(fate, Fate):
+        known = known.as_of(fate.closed)
     if fate.taken is None:
         written = f"it is in the log since {instant(fate.left.written_at_us)}"
         lines = [f"{written}; {_TAKEN_NOT[bool(known.records)]}"]
@@ -326,7 +328,8 @@ def fate_json(fate: AnyFate, known: Known) -> dict[str, Any]:
     if fate.comparison is not None:
         said["pick"] = _comparison_json(fate.comparison)
     if isinstance(fate, Fate):
-        return {"window": None if fate.invalid else _bounds_json(known.window(fate.left)), **said}
+        window = known.as_of(fate.closed).window(fate.left)
+        return {"window": None if fate.invalid else _bounds_json(window), **said}
     return said | {
         "window": _bounds_json(fate.window) if fate.window else None,
         "failing": [{"condition": text, "rows": count} for text, count in fate.failing],

@@ -1,0 +1,70 @@
+"""Two plans of one application -> what changes, each with its verdict; the strictest decides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dovetail.changes.between import Between, part_of, view_of
+from dovetail.changes.names import with_old_names
+from dovetail.changes.rules import RULES
+from dovetail.changes.rules.tables import tables
+from dovetail.changes.verdict import ORDER, Change, strictest
+from dovetail.plan.application_file import difference, stable
+from dovetail.plan.physical import Plan, Stage
+from dovetail.plan.statements import Program
+
+
+def compare(
+    old: Plan, new: Plan, old_text: Program | None = None, new_text: Program | None = None
+) -> list[Change]:
+    """What differs between two versions, in the order of the stages. Nothing, if they mean the same."""
+    between = Between(old, new, old_text, new_text)
+    if old.application != new.application:
+        between.say(
+            "name",
+            "application",
+            "refused",
+            f"application {new.application} is not {old.application}",
+            flight="state belongs to its application",
+            instead=f"keep CREATE APPLICATION {old.application}, or run the new one beside it: it starts "
+            "afresh",
+        )
+    tables(between)
+    before = {stage.name: stage for stage in old.stages}
+    for stage in new.stages:
+        known = before.get(stage.name)
+        if known is not None and type(known) is type(stage):
+            _compare_stages(between, known, stage)
+        elif known is not None:
+            _unknown(between, stage, f"was a {type(known).__name__}, is now a {type(stage).__name__}")
+    return between.found
+
+
+def closest(
+    old: Plan, plans: Sequence[Plan], old_text: Program | None = None, new_text: Program | None = None
+) -> tuple[Plan, list[Change]]:
+    """Of several plans for one query, the one that changes least: a release that plans otherwise, or a view
+    that could be shared now, is no reason to give up state."""
+    named = [with_old_names(old, plan) for plan in plans]
+    compared = [(plan, compare(old, plan, old_text, new_text)) for plan in named]
+    return min(compared, key=lambda one: (ORDER.index(strictest(one[1]) or ORDER[0]), len(one[1])))
+
+
+def _compare_stages(between: Between, old: Stage, new: Stage) -> None:
+    at = old
+    for rule in RULES:
+        at = rule(between, at, new)
+    was, now = (stable(Plan("", (stage,))) for stage in (at, new))
+    if was != now:
+        _unknown(between, new, difference(was, now))
+
+
+def _unknown(between: Between, stage: Stage, what: str) -> None:
+    between.say(
+        "unknown",
+        part_of(stage),
+        "refused",
+        what,
+        instead="give the changed view or table a new name, or start the application under another name",
+        place=between.place_of(view_of(stage)),
+    )

@@ -1,0 +1,68 @@
+"""Columns of a side keep the names that they have in the log.
+
+The planner names a column by where it is evaluated: `cost` of a left join is `_l_cost` of a full join,
+which computes with it later. Rows in flight are read by name, so a new plan calls a column of the same
+value what the old one did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import sqlglot
+from sqlglot import exp
+
+from dovetail.changes.flat import flat
+from dovetail.plan.dialect import PqlSpark, spark_sql
+from dovetail.plan.physical import CategoryOutput, JoinStage, Plan, SlicerStage, Stage, WindowStage
+from dovetail.plan.promises import with_promises
+
+Names = Mapping[str, str]
+"""New name -> the name that it has in the log."""
+
+
+def with_old_names(old: Plan, new: Plan) -> Plan:
+    before = {stage.name: stage for stage in old.stages}
+    names: dict[str, Names] = {}
+    for stage in new.stages:
+        known, output = before.get(stage.name), stage.output
+        if isinstance(output, CategoryOutput) and output.time and known is not None:
+            names[output.category] = _names(known, stage)
+    if not any(names.values()):
+        return new
+    return with_promises(replace(new, stages=tuple(_renamed(stage, names) for stage in new.stages)))
+
+
+def _names(old: Stage, new: Stage) -> Names:
+    if isinstance(old, WindowStage) or isinstance(new, WindowStage):
+        return {}
+    before, after = flat(old).columns, flat(new).columns
+    gone = {sql: name for name, sql in before.items() if name not in after}
+    return {name: gone[sql] for name, sql in after.items() if name not in before and sql in gone}
+
+
+def _renamed(stage: Stage, names: Mapping[str, Names]) -> Stage:
+    if isinstance(stage, WindowStage):
+        return stage
+    own = names.get(stage.output.category, {}) if isinstance(stage.output, CategoryOutput) else {}
+    select = _aliased(stage.select, own) if own else stage.select
+    if isinstance(stage, SlicerStage):
+        return replace(stage, select=select)
+    sides = {"left": names.get(stage.left, {}), "right": names.get(stage.right, {})}
+    columns = tuple(
+        replace(column, source=sides.get(column.side, {}).get(column.source, column.source))
+        for column in stage.columns
+    )
+    assert isinstance(stage, JoinStage)
+    return replace(stage, select=select, columns=columns)
+
+
+def _aliased(select: str, names: Names) -> str:
+    query = sqlglot.parse_one(select, dialect=PqlSpark)
+    assert isinstance(query, exp.Select)
+    for item in query.expressions:
+        if item.alias_or_name in names:
+            value = item.this if isinstance(item, exp.Alias) else item.copy()
+            alias = exp.to_identifier(names[item.alias_or_name], quoted=True)
+            item.replace(exp.Alias(this=value.copy(), alias=alias))
+    return spark_sql(query)

@@ -1,0 +1,53 @@
+"""Aggregates: a window is aggregated when it closes, from its rows in the log, so there is no state to
+keep."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dovetail.changes.between import Between, part_of, view_of
+from dovetail.plan.interval_literal import words
+from dovetail.plan.physical import Stage, WindowStage
+
+
+def aggregates(between: Between, old: Stage, new: Stage) -> Stage:
+    if not isinstance(old, WindowStage) or not isinstance(new, WindowStage):
+        return old
+    part, place = part_of(new), between.place_of(view_of(new))
+    if old.window != new.window or old.keys != new.keys:
+        between.say(
+            "aggregates",
+            part,
+            "refused",
+            f"windows: {_window(old)}, now {_window(new)}",
+            flight="an open window of the old kind would be cut by one of the new kind",
+            instead="write the new windows as a table of another name beside this one, and remove this "
+            "one when "
+            "they have caught up",
+            place=place,
+        )
+    elif (old.select, old.window_name) != (new.select, new.window_name):
+        between.say(
+            "aggregates",
+            part,
+            "kept",
+            "what is aggregated",
+            flight="windows that are open are aggregated by the new query; of rows that are there "
+            "already, columns "
+            "that it has only now are null",
+            place=place,
+        )
+    return replace(
+        old,
+        window=new.window,
+        keys=new.keys,
+        select=new.select,
+        columns=new.columns,
+        source_name=new.source_name,
+        window_name=new.window_name,
+    )
+
+
+def _window(stage: WindowStage) -> str:
+    window = stage.window
+    return f"{window.shape} of {words(window.length_us)}"

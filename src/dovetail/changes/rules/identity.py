@@ -1,0 +1,95 @@
+"""What makes a join this join: its keys, its event times, its buckets, its kind. State by one is nothing to
+the other, so they stay (paper, section 4.2). The paper's way out is a view of another name beside the old
+one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dovetail.changes.between import Between, part_of, view_of
+from dovetail.changes.flat import flat
+from dovetail.model.join_kind import IntervalJoin, ThetaJoin, WindowedJoin
+from dovetail.plan.dialect import readable
+from dovetail.plan.interval_literal import words
+from dovetail.plan.physical import CategoryOutput, JoinStage, SlicerStage, Stage, WindowStage
+
+BESIDE = (
+    "give the changed view a new name, and let the tables read that: it is filled from the inputs' log, "
+    "as far as "
+    "that reaches, while the old view is removed"
+)
+_KINDS = {
+    IntervalJoin: "equal keys and bounds of time",
+    WindowedJoin: "equal keys within windows",
+    ThetaJoin: "a condition without an equality",
+}
+
+
+def identity(between: Between, old: Stage, new: Stage) -> Stage:
+    if isinstance(old, WindowStage) or isinstance(new, WindowStage):
+        return old
+    was, now = old.output, new.output
+    if not isinstance(was, CategoryOutput) or not isinstance(now, CategoryOutput):
+        return _kinds(between, old, new)
+    if was.time is not None and now.time is not None:
+        before, after = flat(old), flat(new)
+        for column in dict.fromkeys([*was.keys, *now.keys, was.time]):
+            one, other = before.columns.get(column), after.columns.get(column)
+            if one != other:
+                _refuse(between, new, _name(column), one, other)
+        if was.buckets != now.buckets:
+            _refuse(between, new, "the number of buckets", str(was.buckets), str(now.buckets))
+    return _kinds(between, replace(old, output=replace(was, keys=now.keys, buckets=now.buckets)), new)
+
+
+def _kinds(between: Between, old: SlicerStage | JoinStage, new: SlicerStage | JoinStage) -> Stage:
+    if not isinstance(old, JoinStage) or not isinstance(new, JoinStage):
+        return old
+    for side, one, other in (("left", old.left, new.left), ("right", old.right, new.right)):
+        if one != other:
+            between.say(
+                "identity",
+                part_of(new),
+                "refused",
+                f"{new.name} no longer has its {side} side in common with another join",
+                flight=f"what it holds is in category {one}",
+                instead="change a copy of that other view under a new name, and let its tables read the copy",
+                place=between.place_of(view_of(new)),
+            )
+    old = replace(old, left=new.left, right=new.right)
+    was, now = old.join_kind, new.join_kind
+    if type(was) is not type(now):
+        _refuse(between, new, "the kind of join", _KINDS[type(was)], _KINDS[type(now)])
+        return replace(old, join_kind=now)
+    if isinstance(was, WindowedJoin) and isinstance(now, WindowedJoin):
+        same = replace(was.window, emit=now.window.emit)
+        if same != now.window:
+            _refuse(between, new, "the windows of the join", _window(was), _window(now))
+            return replace(old, join_kind=now)
+    if isinstance(was, ThetaJoin) and isinstance(now, ThetaJoin):
+        counted = was.theta.rows is not None, now.theta.rows is not None
+        if counted[0] != counted[1]:
+            _refuse(between, new, "the window of the join", *("rows" if c else "event time" for c in counted))
+            return replace(old, join_kind=now)
+    return old
+
+
+def _refuse(between: Between, stage: Stage, what: str, was: str | None, now: str | None) -> None:
+    shown = [readable(text) if text is not None else "none" for text in (was, now)]
+    between.say(
+        "identity",
+        part_of(stage),
+        "refused",
+        f"{what}: {shown[0]}, now {shown[1]}",
+        flight="what the join has seen is stored by the old one",
+        instead=BESIDE,
+        place=between.place_of_join(view_of(stage)),
+    )
+
+
+def _name(column: str) -> str:
+    return "the event time" if column == "_time" else "the key"
+
+
+def _window(kind: WindowedJoin) -> str:
+    return f"{kind.window.shape} of {words(kind.window.length_us)}"

@@ -1,0 +1,95 @@
+"""What is computed after the join, and the columns and rows that a table gets: from the next batch on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dovetail.changes.between import Between, named, part_of, view_of
+from dovetail.changes.flat import Flat, flat
+from dovetail.plan.dialect import readable
+from dovetail.plan.physical import CategoryOutput, ConsoleSink, JoinStage, NoopSink, SlicerStage, Stage
+
+
+def output_columns(between: Between, old: Stage, new: Stage) -> Stage:
+    """Of a stage whose rows nobody joins: a table, or a view that several tables read."""
+    if not isinstance(old, SlicerStage | JoinStage) or not isinstance(new, SlicerStage | JoinStage):
+        return old
+    if any(isinstance(output, CategoryOutput) and output.time for output in (old.output, new.output)):
+        return old  # a side: `side_columns`
+    before, after = flat(old), flat(new)
+    if before.whole or after.whole:
+        if before.whole != after.whole:
+            between.say(
+                "output_columns", part_of(new), "kept", "the query", place=between.place_of(view_of(new))
+            )
+    else:
+        _columns(between, old, new, before, after)
+        _filters(between, new, before, after)
+    kept = replace(old, views=new.views, select=new.select)
+    if isinstance(kept, JoinStage) and isinstance(new, JoinStage):
+        return replace(kept, columns=new.columns, source_name=new.source_name)
+    return kept
+
+
+def _columns(between: Between, old: Stage, new: Stage, before: Flat, after: Flat) -> None:
+    gone = [column for column in before.columns if column not in after.columns]
+    come = [column for column in after.columns if column not in before.columns]
+    view, part = view_of(new), part_of(new)
+    renamed = {one: other for one in gone for other in come if before.columns[one] == after.columns[other]}
+    for column in dict.fromkeys([*before.columns, *after.columns]):
+        was, now = before.columns.get(column), after.columns.get(column)
+        place = between.place_of_column(column, view)
+        if column in renamed:
+            new_place = between.place_of_column(renamed[column], view)
+            between.say(
+                "output_columns",
+                part,
+                "kept",
+                f"column {column} is called {renamed[column]} now",
+                place=new_place,
+            )
+        elif column in renamed.values() or was == now:
+            continue
+        elif was is None:
+            between.say(
+                "output_columns",
+                part,
+                "kept",
+                f"new column {column}: {_sql(now)}",
+                flight=_earlier(new),
+                place=place,
+            )
+        elif now is None:
+            between.say("output_columns", part, "kept", f"column {column} is no longer written", place=place)
+        else:
+            between.say(
+                "output_columns", part, "kept", f"column {column}: {_sql(was)}, now {_sql(now)}", place=place
+            )
+    shared = [column for column in before.columns if column in after.columns]
+    if not gone and not come and shared != [column for column in after.columns if column in before.columns]:
+        between.say("output_columns", part, "kept", "the order of the columns", place=between.place_of(view))
+
+
+def _earlier(stage: Stage) -> str | None:
+    """Rows that were written before the change."""
+    if isinstance(stage.output, ConsoleSink | NoopSink):
+        return None
+    return "rows that were written before the change have no such column"
+
+
+def _filters(between: Between, stage: Stage, before: Flat, after: Flat) -> None:
+    gone = [one for one in before.conditions if one not in after.conditions]
+    come = [one for one in after.conditions if one not in before.conditions]
+    if gone or come:
+        said = [*(f"no longer {_sql(one)}" for one in gone), *(f"now also {_sql(one)}" for one in come)]
+        between.say(
+            "output_columns",
+            part_of(stage),
+            "kept",
+            f"filter: {'; '.join(said)}",
+            place=between.place_of_filter(view_of(stage)),
+        )
+
+
+def _sql(text: str | None) -> str:
+    return "none" if text is None else named(readable(text))

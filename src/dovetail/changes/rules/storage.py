@@ -1,0 +1,87 @@
+"""Where a table goes, and how it is stored."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dovetail.changes.between import Between, part_of, view_of
+from dovetail.plan.physical import (
+    CategoryOutput,
+    ConsoleSink,
+    FileSink,
+    JoinStage,
+    NoopSink,
+    Output,
+    ScribeSink,
+    Stage,
+)
+
+
+def storage(between: Between, old: Stage, new: Stage) -> Stage:
+    was, now = old.output, new.output
+    if isinstance(was, CategoryOutput) and isinstance(now, CategoryOutput):
+        if was.compression != now.compression:
+            _say(between, new, "next step", f"compression: {was.compression}, now {now.compression}")
+        return replace(old, output=replace(was, compression=now.compression, promises=now.promises))
+    if isinstance(was, ScribeSink) and isinstance(now, ScribeSink) and was.category == now.category:
+        return replace(old, output=_log(between, new, was, now))
+    if isinstance(new, JoinStage) and CategoryOutput in (type(was), type(now)):
+        return replace(old, output=now)  # how tables share a join: `tables` says which came and went
+    if was != now:
+        _say(
+            between,
+            new,
+            "kept",
+            f"rows go to {said(now)}, they went to {said(was)}",
+            flight="what was written stays where it is; from the change on rows go to the new place",
+        )
+    return replace(old, output=now)
+
+
+def _log(between: Between, stage: Stage, was: ScribeSink, now: ScribeSink) -> ScribeSink:
+    if was.buckets != now.buckets or was.shard != now.shard:
+        _say(
+            between,
+            stage,
+            "refused",
+            f"category {now.category} is sharded otherwise",
+            flight="its rows are stored by bucket",
+            instead="write to a category of another name",
+        )
+    if was.compression != now.compression:
+        _say(between, stage, "next step", f"compression: {was.compression}, now {now.compression}")
+    if (was.keep_us, was.keep_bytes) != (now.keep_us, now.keep_bytes):
+        _say(between, stage, "next step", f"how long category {now.category} keeps rows")
+    return now
+
+
+def _say(
+    between: Between,
+    stage: Stage,
+    verdict: str,
+    what: str,
+    *,
+    flight: str | None = None,
+    instead: str | None = None,
+) -> None:
+    between.say(
+        "storage",
+        part_of(stage),
+        verdict,  # type: ignore[arg-type]
+        what,
+        flight=flight,
+        instead=instead,
+        place=between.place_of(view_of(stage)),
+    )
+
+
+def said(output: Output) -> str:
+    match output:
+        case ScribeSink(category=category) | CategoryOutput(category=category):
+            return f"category {category}"
+        case FileSink(format=form, path=path):
+            return f"{form} files in {path}"
+        case ConsoleSink():
+            return "the console"
+        case NoopSink():
+            return "nowhere"

@@ -1,0 +1,185 @@
+"""Law: what an application has seen belongs to one application, and its query changes only by the rules.
+
+`<home>/apps/<application>/` holds the plan it was started with, Spark's checkpoints and the join state. A
+start with another query is a change: the rules say what becomes of the state, and refuse what would read it
+wrongly.
+
+    consider    what a start with this query would mean; nothing is touched
+    take_over   the query counts from now on: a version is written, then `application.json` names it
+"""
+
+from __future__ import annotations
+
+import getpass
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from dovetail.changes.compare import closest
+from dovetail.changes.verdict import Change, Verdict, strictest
+from dovetail.changes.versions import Version, read_version, version_numbers, version_path, write_version
+from dovetail.engine.queries import remember
+from dovetail.errors import DovetailError, StateError
+from dovetail.log.category import Category, list_categories
+from dovetail.log.homes.filesystem import Store, open_store
+from dovetail.plan.application_file import Current, application_path, decode, encode
+from dovetail.plan.configure import join_config
+from dovetail.plan.physical import JoinStage, Plan, Stage
+from dovetail.plan.statements import Program
+from dovetail.pql.parser import parse
+
+
+@dataclass(frozen=True)
+class Takeover:
+    """A start of a query. `before`: what the application runs by now, None if nothing binds it. `plan`:
+    what it would run by, with what it takes over from the plan before."""
+
+    home: str
+    plan: Plan
+    text: str | None
+    before: Current | None
+    changes: tuple[Change, ...]
+
+    @property
+    def verdict(self) -> Verdict | None:
+        return strictest(self.changes)
+
+    @property
+    def cuts(self) -> bool:
+        """Something that was seen, or written, is affected: the old query has to come to rest first."""
+        return self.verdict not in (None, "next step")
+
+
+def consider(
+    home: str, plans: Sequence[Plan], program: Program | None = None, *, parent: int | None = None
+) -> Takeover:
+    """What a start with one of several plans for the same query would mean. `parent`: the version that the
+    query was made from; if the application has changed since, that is an error."""
+    first, text = plans[0], program.source.text if program is not None else None
+    before = bound(home, first.application)
+    if parent is not None and parent != (found := before.version if before else 0):
+        raise StateError(
+            f"application {first.application} is at version {found}, not at version {parent}",
+            where=open_store(home).root,
+            expected="that nobody has changed it since",
+            hint=f"see what changed with `dovetail versions {first.application}`, put that into your "
+            "query, and "
+            f"start it with --parent {found}",
+        )
+    if before is None:
+        return Takeover(home, first, text, None, ())
+    old_text = program_of(home, first.application, before.version)
+    plan, changes = closest(before.plan, plans, old_text, program)
+    return Takeover(home, carried(before.plan, plan), text, before, tuple(changes))
+
+
+def require(takeover: Takeover) -> None:
+    """Raise an error that explains every change that is refused."""
+    refused = [change for change in takeover.changes if change.verdict == "refused"]
+    if not refused:
+        return
+    said = "\n            ".join(f"{change.part}: {change.what}" for change in refused)
+    why = "; ".join(dict.fromkeys(change.flight for change in refused if change.flight))
+    raise StateError(
+        f"application {takeover.plan.application} cannot go on with this query: {said}",
+        where=next((change.place for change in refused if change.place), open_store(takeover.home).root),
+        expected=f"a query that can read what the old one has seen{f': {why}' if why else ''}",
+        hint="; or ".join(dict.fromkeys(change.instead for change in refused if change.instead)),
+    )
+
+
+def take_over(takeover: Takeover, took_over: Mapping[str, int] | None = None) -> int:
+    """Let the query count; gives its version. The application must be held, and at rest where the takeover
+    cuts."""
+    require(takeover)
+    home, plan, before = takeover.home, takeover.plan, takeover.before
+    store, path = open_store(home), application_path(plan.application)
+    store.make_folder(f"apps/{plan.application}")
+    if before is None:
+        _forget_categories(home, plan.application)
+        first = _version(takeover, 1, None, {})
+        if not write_version(home, first):  # of a plan that never ran: it bound nobody
+            store.replace(first.path, first.encode())
+        store.replace(path, encode(plan, 1))
+        return 1
+    if not takeover.changes:
+        if (
+            store.size(version_path(plan.application, before.version)) is None
+        ):  # started before versions were kept
+            write_version(home, _version(takeover, before.version, None, {}))
+        if plan != before.plan:
+            store.replace(path, encode(plan, before.version))
+        return before.version
+    for stage in before.plan.joins:  # a release before this one may not have written down what it ran
+        remember(join_config(before.plan, stage, home, tasks=1))
+    number = max(before.version, *version_numbers(home, plan.application), 0) + 1
+    while not write_version(home, _version(takeover, number, before.version, took_over or {})):
+        number += 1
+    store.replace(path, encode(plan, number))
+    return number
+
+
+def carried(old: Plan, new: Plan) -> Plan:
+    """The new plan with what its stages take over from those before: a join whose meaning changes has one
+    more meaning behind it."""
+    before = {stage.name: stage for stage in old.joins}
+
+    def follow(stage: Stage) -> Stage:
+        known = before.get(stage.name)
+        if not isinstance(stage, JoinStage) or known is None:
+            return stage
+        return replace(stage, query=known.query + (known.join_kind != stage.join_kind))
+
+    return replace(new, stages=tuple(follow(stage) for stage in new.stages))
+
+
+def _version(takeover: Takeover, number: int, parent: int | None, took_over: Mapping[str, int]) -> Version:
+    return Version(
+        application=takeover.plan.application,
+        number=number,
+        parent=parent,
+        plan=takeover.plan,
+        text=takeover.text,
+        author=_author(),
+        made_at_us=time.time_ns() // 1000,
+        changes=takeover.changes,
+        took_over=took_over,
+    )
+
+
+def _author() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return "unknown"
+
+
+def bound(home: str, application: str) -> Current | None:
+    """What the application runs by, if it has ever run. Before that a plan binds nobody."""
+    store, path = open_store(home), application_path(application)
+    if not store.size(path) or not has_run(store, application):
+        return None
+    return decode(store.read(path), where=f"{store.root}/{path}")
+
+
+def has_run(store: Store, application: str) -> bool:
+    """A query or a slicer of the application was started: there may be state."""
+    folder = f"apps/{application}"
+    return bool(store.folders(f"{folder}/checkpoints") or store.files(f"{folder}/slicers"))
+
+
+def program_of(home: str, application: str, version: int) -> Program | None:
+    """The query of a version as it was written, to point into. Without it changes are found all the same."""
+    try:
+        text = read_version(home, application, version).text
+        return None if text is None else parse(text, name=f"version {version}")
+    except DovetailError:
+        return None
+
+
+def _forget_categories(home: str, application: str) -> None:
+    """Let the intermediate categories of a plan that never ran be made again, with other columns."""
+    for name in list_categories(home):
+        category = Category.open(home, name)
+        if name.startswith(f"{application}.") and category.next_commit() == 0:
+            category.forget()

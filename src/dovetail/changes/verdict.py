@@ -1,0 +1,38 @@
+"""What a change of an application means for what it has seen, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, get_args
+
+Verdict = Literal["next step", "kept", "replayed", "refused"]
+"""From harmless to strict. `next step`: nothing that was seen is affected. `kept`: the state stays as it
+is, and rows in flight are explained. `replayed`: the state is read from the log again, in the step of the
+change. `refused`: there is no way from the old state to the new query."""
+
+ORDER = get_args(Verdict)
+
+
+@dataclass(frozen=True)
+class Change:
+    """One difference, in the terms of the query. `part` is the part of the plan it is in. `flight` says
+    what becomes of rows that have come but not gone yet; `instead` names a way that works. `place` shows
+    where in the text it is."""
+
+    rule: str
+    part: str
+    verdict: Verdict
+    what: str
+    flight: str | None = None
+    cost: str | None = None
+    instead: str | None = None
+    place: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def strictest(changes: Iterable[Change]) -> Verdict | None:
+    """The verdict on all of them; None if nothing changes."""
+    return max((change.verdict for change in changes), key=ORDER.index, default=None)

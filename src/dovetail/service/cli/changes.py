@@ -1,0 +1,168 @@
+"""`dovetail diff`, `versions` and `rollback`: what a change of an application would do, and what changes
+did."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dovetail.service.cli.arguments import Application, AsJson, Home, home_at
+from dovetail.service.cli.pql_file import PqlFile, read_pql
+
+if TYPE_CHECKING:
+    from dovetail.changes.versions import Version
+
+
+def diff(application: Application, file: PqlFile, home: Home = None, as_json: AsJson = False) -> None:
+    """Show what would change if an application went on with another query, and what becomes of what it has
+    seen. Nothing is touched. Exits with 1 if the change would be refused."""
+    from dovetail.changes.compare import closest
+    from dovetail.changes.takeover import program_of
+    from dovetail.changes.verdict import strictest
+    from dovetail.changes.words import change_lines, verdict_words
+    from dovetail.plan.application_file import read_current
+    from dovetail.pql.compile import plans_of, trace_program
+    from dovetail.pql.parser import parse
+    from dovetail.spark.inputs import known_types
+
+    place = home_at(home)
+    current = read_current(place, application)
+    program = parse(read_pql(file), name=str(file))
+    plans = plans_of(trace_program(program, known_types(program, place)), current.plan)
+    _, changes = closest(current.plan, plans, program_of(place, application, current.version), program)
+    if as_json:
+        said = {
+            "application": application,
+            "version": current.version,
+            "verdict": strictest(changes),
+            "changes": [change.to_json() for change in changes],
+        }
+        typer.echo(json.dumps(said, indent=2))
+    else:
+        typer.echo(f"{application}, version {current.version}, with {file}: {verdict_words(changes)}")
+        for line in change_lines(changes):
+            typer.echo(f"  {line}")
+    if strictest(changes) == "refused":
+        raise typer.Exit(1)
+
+
+def versions(
+    application: Application,
+    number: Annotated[
+        int | None, typer.Argument(metavar="[N]", min=1, help="Show this version with its query.")
+    ] = None,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the versions of an application: who changed it when, and what became of its state."""
+    from dovetail.changes.versions import read_version, version_numbers
+    from dovetail.errors import DovetailError
+    from dovetail.plan.application_file import read_current
+
+    place = home_at(home)
+    current = read_current(place, application)
+    if number is not None:
+        _show(read_version(place, application, number), number == current.version, as_json)
+        return
+    found: list[Version] = []
+    damaged: list[DovetailError] = []
+    for each in version_numbers(place, application):
+        try:
+            found.append(read_version(place, application, each))
+        except DovetailError as error:
+            damaged.append(error)
+    if as_json:
+        typer.echo(json.dumps([_as_data(one, one.number == current.version) for one in found], indent=2))
+    else:
+        for one in found:
+            typer.echo(_line(one, current.version))
+    for trouble in damaged:
+        typer.echo(f"warning: {trouble}", err=True)
+
+
+def rollback(
+    application: Application,
+    number: Annotated[
+        int | None,
+        typer.Argument(metavar="[N]", min=1, help="The version to go back to; the one before by default."),
+    ] = None,
+    *,
+    available_now: Annotated[
+        bool, typer.Option("--available-now", help="Process the input that is there, then stop.")
+    ] = False,
+    home: Home = None,
+    master: Annotated[str | None, typer.Option(help="Where Spark runs.")] = None,
+) -> None:
+    """Run an application by the query of an earlier version. That is a change like any other: it becomes
+    the next version, and keeps what has been seen meanwhile."""
+    from dovetail.changes.versions import read_version
+    from dovetail.errors import StateError
+    from dovetail.plan.application_file import read_current
+    from dovetail.service.cli.run import run_and_watch
+    from dovetail.service.settings import MASTER
+
+    place = home_at(home)
+    current = read_current(place, application)
+    wanted = number or read_version(place, application, current.version).parent
+    if wanted is None:
+        raise StateError(
+            f"application {application} has had one query only",
+            where=place,
+            expected="a version before the present one",
+            hint=f"`dovetail versions {application}` lists them",
+        )
+    version = read_version(place, application, wanted)
+    if version.text is None:
+        raise StateError(
+            f"version {wanted} of {application} is no PQL text",
+            where=place,
+            expected="a version that was started with `dovetail run`",
+            hint="call dovetail.join with the arguments of that version, or run its PQL file",
+        )
+    run_and_watch(
+        (version.text, f"version {wanted}"),
+        home=place,
+        master=MASTER.read(master),
+        mode="available-now" if available_now else "stream",
+        parent=current.version,
+    )
+
+
+def _line(version: Version, current: int) -> str:
+    from dovetail.changes.words import verdict_words
+    from dovetail.service.units import instant
+
+    what = "first query" if version.parent is None else verdict_words(version.changes)
+    mark = "*" if version.number == current else " "
+    took = ", ".join(f"{join} after step {step}" for join, step in version.took_over.items())
+    if version.number > current:
+        took = "never took over"
+    line = f"{mark} {version.number:>3}  {instant(version.made_at_us)}  {version.author}  {what}"
+    return f"{line} ({took})" if took else line
+
+
+def _show(version: Version, current: bool, as_json: bool) -> None:
+    from dovetail.changes.words import change_lines
+
+    if as_json:
+        typer.echo(json.dumps(_as_data(version, current), indent=2))
+        return
+    typer.echo(_line(version, version.number if current else version.number + 1).rstrip())
+    for line in change_lines(version.changes, places=False):
+        typer.echo(f"  {line}")
+    typer.echo(f"\n{version.text.strip() if version.text else '(no PQL text)'}")
+
+
+def _as_data(version: Version, current: bool) -> dict[str, object]:
+    return {
+        "number": version.number,
+        "current": current,
+        "parent": version.parent,
+        "author": version.author,
+        "made_at_us": version.made_at_us,
+        "took_over": dict(version.took_over),
+        "changes": [change.to_json() for change in version.changes],
+        "text": version.text,
+    }

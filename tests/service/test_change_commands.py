@@ -1,0 +1,105 @@
+"""`dovetail diff`, `versions` and `rollback`, as people and programs see them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from commands import imported_by, run_command
+from dovetail.changes.takeover import consider, take_over
+from dovetail.changes.versions import version_path
+from dovetail.log.category import Category
+from dovetail.log.homes.filesystem import open_store
+from dovetail.pql.parser import parse
+from dovetail.service.cli.run import compile_query
+
+QUERY = """CREATE APPLICATION app;
+CREATE INPUT TABLE a (t TIMESTAMP, k BIGINT, x INT) FROM SCRIBE("a");
+CREATE INPUT TABLE b (t TIMESTAMP, k BIGINT, y INT) FROM SCRIBE("b");
+CREATE VIEW v AS SELECT a.x AS x, b.y AS y FROM a LEFT JOIN b ON a.k = b.k
+  AND b.t BETWEEN a.t - INTERVAL '1 minute' AND a.t + INTERVAL '1 minute';
+CREATE TABLE o AS SELECT x, y FROM v STORAGE NOOP;
+"""
+NARROWER = QUERY.replace("- INTERVAL '1 minute'", "- INTERVAL '30 seconds'")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> str:
+    home = str(tmp_path / "home")
+    types = {"t": pa.timestamp("us", "UTC"), "k": pa.int64(), "x": pa.int32(), "y": pa.int32()}
+    for name in ("a", "b"):
+        Category.create(home, name, pa.schema(types), buckets=1)
+    change(home, QUERY)
+    open_store(home).make_folder("apps/app/checkpoints/v")  # as a run would
+    return home
+
+
+def change(home: str, text: str) -> int:
+    _, plans = compile_query((text, "app.pql"), home)
+    return take_over(consider(home, plans, parse(text, name="app.pql")), {"v": 41})
+
+
+def written(home: str, text: str) -> str:
+    file = Path(home).parent / "new.pql"
+    file.write_text(text)
+    return str(file)
+
+
+def test_diff_says_what_would_happen(home: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command("diff", "app", written(home, NARROWER), "--home", home) == 0
+    out = capsys.readouterr().out
+    assert "new.pql: state kept\n" in out
+    assert "window narrower: before was 1 minute, is now 30 seconds (state kept)" in out
+    assert "new.pql:4:" in out
+    assert run_command("diff", "app", written(home, QUERY + "-- the same"), "--home", home) == 0
+    assert "no change in meaning" in capsys.readouterr().out
+
+
+def test_diff_of_a_change_that_is_refused(home: str, capsys: pytest.CaptureFixture[str]) -> None:
+    file = written(home, QUERY.replace("a.k = b.k", "a.x = b.y"))
+    assert run_command("diff", "app", file, "--home", home, "--json") == 1
+    said = json.loads(capsys.readouterr().out)
+    assert (said["version"], said["verdict"]) == (1, "refused")
+    assert {change["rule"] for change in said["changes"]} == {"identity"}
+    assert all(change["instead"] for change in said["changes"])
+
+
+def test_versions_are_listed_and_shown(home: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert change(home, NARROWER) == 2
+    assert run_command("versions", "app", "--home", home) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.startswith("    1  ")
+    assert first.endswith("first query")
+    assert second.startswith("*   2  ")
+    assert second.endswith("state kept (v after step 41)")
+    assert run_command("versions", "app", "2", "--home", home) == 0
+    out = capsys.readouterr().out
+    assert "window narrower" in out
+    assert "INTERVAL '30 seconds'" in out
+    assert run_command("versions", "app", "--home", home, "--json") == 0
+    assert [one["current"] for one in json.loads(capsys.readouterr().out)] == [False, True]
+
+
+def test_a_damaged_version_is_named_and_the_others_are_listed(
+    home: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    change(home, NARROWER)
+    (Path(home) / version_path("app", 1)).write_text("{")
+    assert run_command("versions", "app", "--home", home) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith("*   2")
+    assert "versions/1.json" in said.err
+
+
+def test_there_is_nothing_to_roll_back_to(home: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command("rollback", "app", "--home", home) == 1
+    assert "has had one query only" in capsys.readouterr().err
+    assert run_command("rollback", "app", "7", "--home", home) == 1
+    assert "has no version 7" in capsys.readouterr().err
+
+
+def test_diff_needs_no_kernels(home: str) -> None:
+    assert imported_by(["diff", "app", written(home, NARROWER), "--home", home], ["numba"]) == []

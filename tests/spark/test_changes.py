@@ -1,0 +1,122 @@
+"""Law: through any change that keeps state, each row comes out once: by the old query before it, by the new
+one after it."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+from dovetail.changes.versions import read_version, version_numbers
+from dovetail.errors import StateError
+from dovetail.plan.application_file import read_current
+from spark.application import Application
+from spark.batch import ON, database, differences, join_sql
+from spark.events import events, write_files
+
+ROWS = 8_000
+QUERY = """
+    CREATE APPLICATION changing;
+    CREATE INPUT TABLE l (eventtime, k, id, v) FROM FILES("{here}/l", format = "parquet");
+    CREATE INPUT TABLE r (eventtime, k, id, v) FROM FILES("{here}/r", format = "parquet");
+    CREATE VIEW pairs AS SELECT l.id AS l, r.id AS r, COALESCE(r.v, 0) AS v FROM l LEFT JOIN r ON l.k = r.k
+        AND r.eventtime BETWEEN l.eventtime - INTERVAL '2 minutes' AND l.eventtime + INTERVAL '3 minutes';
+"""
+ONE = QUERY + 'CREATE TABLE rows AS SELECT l, r, v FROM pairs STORAGE PARQUET(path = "{here}/out");'
+
+
+class Stream:
+    """Two streams that come in parts; what each run has put out, by path."""
+
+    def __init__(self, application: Application, parts: int) -> None:
+        self.application, self.parts, self.fed = application, parts, 0
+        self.sides = {"l": events(ROWS, 800, seed=11), "r": events(ROWS, 800, seed=12)}
+        self.seen: set[str] = set()
+
+    def run(self, query: str, *outputs: str) -> list[pa.Table]:
+        """The next part of both streams, through this query: the rows that this run has put out."""
+        for name, table in self.sides.items():
+            low = self.fed * ROWS // self.parts
+            part = table.slice(low, (self.fed + 1) * ROWS // self.parts - low)
+            write_files(part, self.application.folder / name, 1, first=self.fed)
+        self.fed += 1
+        self.application.run(query, "drain" if self.fed == self.parts else "available-now")
+        return [self._new(output) for output in outputs]
+
+    def _new(self, output: str) -> pa.Table:
+        files = [file for file in self.application.files(output) if file not in self.seen]
+        self.seen.update(files)
+        return pa.concat_tables([pq.ParquetFile(file).read() for file in files])
+
+
+def test_expressions_columns_and_tables_change_and_no_row_is_lost_or_doubled(
+    application: Application,
+) -> None:
+    stream = Stream(application, 5)
+    (first,) = stream.run(ONE, "out")
+
+    wider = ONE.replace("l, r, v FROM", "l, r, v + 1 AS v, l % 10 AS digit FROM")
+    (second,) = stream.run(wider, "out")
+    assert second.column_names == ["l", "r", "v", "digit"]
+
+    more = (
+        'CREATE TABLE big AS SELECT l, r, v FROM pairs WHERE v >= 500 STORAGE PARQUET(path = "{here}/big");'
+    )
+    third, third_big = stream.run(ONE + more, "out", "big")
+    assert third.filter(pc.field("v") >= 500).num_rows == third_big.num_rows > 0
+
+    (fourth,) = stream.run(ONE, "out")
+    (fifth,) = stream.run(ONE.replace("{here}/out", "{here}/elsewhere"), "elsewhere")
+
+    second = second.set_column(2, "v", pc.subtract(second["v"], 1)).drop_columns(["digit"])
+    parts = [part.cast(first.schema) for part in (first, second, third, fourth, fifth)]
+    assert all(part.num_rows for part in parts)
+    together = pa.concat_tables(parts)
+    db = database(l=stream.sides["l"], r=stream.sides["r"], found=together)
+    assert differences(db, "FROM found", join_sql("left", "l.id, r.id, COALESCE(r.v, 0)", ON)) == {}
+
+    home = application.home
+    assert version_numbers(home, "changing") == [1, 2, 3, 4, 5]
+    last = read_version(home, "changing", 5)
+    assert (last.parent, read_current(home, "changing").version) == (4, 5)
+    assert last.took_over["pairs"] > read_version(home, "changing", 2).took_over["pairs"]
+
+
+def test_a_refused_change_names_a_way_that_works_and_touches_nothing(application: Application) -> None:
+    stream = Stream(application, 2)
+    stream.run(ONE, "out")
+    with pytest.raises(StateError) as refused:
+        application.run(ONE.replace("l.k = r.k", "l.id = r.k"), "available-now")
+    assert "the key: k, now id" in refused.value.what
+    assert "app.pql:5" in (refused.value.where or "")
+    assert "give the changed view a new name" in (refused.value.hint or "")
+    assert version_numbers(application.home, "changing") == [1]
+    stream.run(ONE.replace("COALESCE(r.v, 0)", "coalesce( r.v , 0)"), "out")
+    assert version_numbers(application.home, "changing") == [1], "the same meaning, spelled otherwise"
+
+
+def test_windows_types_and_columns_change_while_rows_are_in_flight(application: Application) -> None:
+    """The oracle knows when each pair could first come out: with the later of its rows, or with the change
+    that widens the window. So it is compared run by run."""
+    stream = Stream(application, 4)
+    runs = [
+        ONE,
+        ONE.replace("- INTERVAL '2 minutes'", "- INTERVAL '10 minutes'"),
+        ONE.replace("LEFT JOIN", "FULL JOIN"),
+        ONE.replace("l.id AS l,", "l.id AS l, l.v AS lv,").replace(
+            "SELECT l, r, v FROM", "SELECT l, lv, r, v FROM"
+        ),
+    ]
+    found = [stream.run(query, "out")[0] for query in runs]
+    assert [table.column_names for table in found] == [["l", "r", "v"]] * 3 + [["l", "lv", "r", "v"]]
+    assert all(table.num_rows for table in found)
+    pairs = pa.concat_tables([table.select(["l", "r"]) for table in found])
+    assert pairs.group_by(["l", "r"]).aggregate([([], "count_all")])["count_all"].to_pylist() == [1] * len(
+        pairs.group_by(["l", "r"]).aggregate([])
+    ), "no row twice"
+    db = database(l=stream.sides["l"], r=stream.sides["r"], found=pairs)
+    narrow = f"SELECT l.id, r.id FROM l JOIN r ON {ON}"
+    assert db.execute(f"SELECT count(*) FROM ({narrow} EXCEPT SELECT l, r FROM found)").fetchone() == (0,)
+    known = found[3].filter(pc.is_valid(found[3]["lv"]))
+    assert 0 < known.num_rows < found[3].num_rows
