@@ -33,6 +33,20 @@ class Command(argparse.ArgumentParser):
         """A whole number; 0 leaves something out."""
         self.add_argument(option, type=int, default=default, help=_with_default(what, default))
 
+    def numbers(self, option: str, default: list[int], what: str) -> None:
+        """Two whole numbers above zero, or more, with commas between them."""
+        shown = ",".join(map(str, default))
+
+        def read(text: str) -> list[int]:
+            found = [int(number) for number in text.split(",")]
+            if len(found) < 2 or min(found) <= 0:
+                raise argparse.ArgumentTypeError(f"{text} is not two or more numbers above zero")
+            return found
+
+        self.add_argument(
+            option, type=read, default=default, metavar="N,N", help=f"{what} (default: {shown})"
+        )
+
     def parts(self, parts: tuple[str, ...]) -> None:
         self.add_argument("--only", choices=parts, action="append", help="one part alone; can be repeated")
 

@@ -1,4 +1,5 @@
-"""Copies files to a home in the background: one thread of this process, one file after another.
+"""Work in the background: a thread of this process copies files to a home, one after another, and a second
+one does what takes longer and is waited for by nobody (`piece_merging.py`).
 
 A copy that fails is not tried again, and the failure is not reported. That is safe only for files that their
 reader can replace. Snapshots are such files: before each step the coordinator lists what the home really has
@@ -11,7 +12,7 @@ from __future__ import annotations
 import functools
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from queue import Queue
 from typing import NamedTuple
@@ -30,40 +31,58 @@ class Needed(NamedTuple):
     here: Path
 
 
-class _Copier:
-    def __init__(self) -> None:
-        self.queue: Queue[tuple[Store, str, bytes, Sequence[Needed]]] = Queue(_MOST_WAITING)
-        threading.Thread(target=self._copy, name="dovetail-copying", daemon=True).start()
+Job = Callable[[], None]
 
-    def _copy(self) -> None:
+
+class _Worker:
+    """A thread that does one job after another. Trouble with a file ends its job and no other."""
+
+    def __init__(self, name: str) -> None:
+        self.jobs: Queue[Job] = Queue(_MOST_WAITING)
+        threading.Thread(target=self._work, name=f"dovetail-{name}", daemon=True).start()
+
+    def _work(self) -> None:
         while True:
-            store, path, data, needs = self.queue.get()
+            job = self.jobs.get()
             try:
-                if bring(store, needs):
-                    store.replace(path, data)
+                job()
             except (DovetailError, OSError):
                 # The home may be deleted by now. A home that is full reports it to a step that waits for its
                 # copy, and steps begin to wait when the recovery path gets long (`LONG_WAY`).
                 pass
             finally:
-                self.queue.task_done()
+                self.jobs.task_done()
 
 
 @functools.cache
-def _copier(process: int) -> _Copier:
+def _worker(process: int, name: str) -> _Worker:
     """One per process: threads do not survive a fork."""
-    return _Copier()
+    return _Worker(name)
 
 
 def send(store: Store, path: str, data: bytes, needs: Sequence[Needed] = ()) -> None:
     """Write a file in the background, after those that it names: without them it is not written."""
-    _copier(os.getpid()).queue.put((store, path, data, needs))
+
+    def copy() -> None:
+        if bring(store, needs):
+            store.replace(path, data)
+
+    _worker(os.getpid(), "copying").jobs.put(copy)
+
+
+def aside(job: Job) -> None:
+    """Do something in the background that nobody waits for, beside the copies and not before them."""
+    _worker(os.getpid(), "merging").jobs.put(job)
 
 
 def bring(store: Store, needs: Sequence[Needed]) -> bool:
-    """Copy the files that a store lacks, each from its copy on this host; False if one is nowhere."""
+    """Copy the files that a store lacks, each from its copy on this host; False if one is nowhere. They are
+    all in one folder of the store, which is listed once: there may be very many."""
+    if not needs:
+        return True
+    there = {entry.name for entry in store.files(os.path.dirname(needs[0].path))}
     for needed in needs:
-        if store.size(needed.path) is None:
+        if os.path.basename(needed.path) not in there:
             try:
                 data = needed.here.read_bytes()
             except FileNotFoundError:
@@ -73,5 +92,6 @@ def bring(store: Store, needs: Sequence[Needed]) -> bool:
 
 
 def settle() -> None:
-    """Wait until every file that was sent is written, or has failed."""
-    _copier(os.getpid()).queue.join()
+    """Wait until every file that was sent is written, or has failed, and all that was put aside is done."""
+    for name in ("merging", "copying"):
+        _worker(os.getpid(), name).jobs.join()

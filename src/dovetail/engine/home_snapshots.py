@@ -20,6 +20,8 @@ NAME = re.compile(r"((\d{12})-[0-9a-f]+)\.(\d+)-of-(\d+)\.snapshot")
 PIECE = re.compile(r"((\d{12})-[0-9a-f]+\.\d+-of-\d+\.\d+\.piece)(\.twin)?")
 TWIN = ".twin"
 """Of a piece the home has two copies: many snapshots need it, and one damaged file must not cost them all."""
+NAMED_WITHIN = 16
+"""A piece that is written beside the steps (`piece_merging.py`) is named within these steps, or never."""
 PIECES_LOOKED_AT = 16
 """Steps between two searches for pieces that no snapshot names any more."""
 
@@ -58,7 +60,7 @@ class HomeSnapshots:
             return
         with suppress(ValueError, FileNotFoundError):
             contents = [self._home.buffer(f"{self._folder}/{name}") for name in kept]
-            for name in unnamed_pieces(names, contents, before):
+            for name in unnamed_pieces(names, contents, before - NAMED_WITHIN):
                 self._home.delete(f"{self._folder}/{name}")
 
 
@@ -66,9 +68,9 @@ def unnamed_pieces(names: Iterable[str], snapshots: Sequence[Any], before: int) 
     """Pieces that were written before a step and that none of these snapshots, those from that step on,
     names. ValueError if one of the snapshots cannot be read.
 
-    A piece is named by every snapshot from the step that wrote it until the last that needs it. So one that
-    is older than the first of these snapshots, and that none of them names, is needed by none that is still
-    on its way here.
+    A piece is named by every snapshot from soon after the step that wrote it until the last that needs it. So
+    one that is older than the first of these snapshots, and not young either (NAMED_WITHIN), and that none of
+    them names, is needed by none that is still on its way here.
     """
     if not snapshots:
         return []

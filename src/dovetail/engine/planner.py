@@ -27,6 +27,7 @@ from dovetail.engine.floors import with_changed_floors, with_floors
 from dovetail.engine.home_snapshots import HomeSnapshots
 from dovetail.engine.idle import SourceWatch, Standing, is_idle
 from dovetail.engine.queries import config_at, remember
+from dovetail.engine.reader_marks import ReaderMarks
 from dovetail.engine.step_log import StepLog
 from dovetail.log.category import Category
 from dovetail.log.commit import Commit
@@ -76,6 +77,7 @@ class JoinPlanner:
         self._step_log: StepLog | None = None
         self._writing_us = 0
         self._remembered = False
+        self._marks = ReaderMarks(config.reader, config.application, clock.steady_us)
         self._in_vain: tuple[int, int] | None = None  # what was there when there was nothing to do
 
     @property
@@ -198,10 +200,8 @@ class JoinPlanner:
             # Both sides of a self join may be one category. The mark is that of the side that is behind.
             needed[category.name] = min(needed.get(category.name, kept), kept)
         for category in {category.name: category for category in self.categories}.values():
-            category.set_reader(
-                self.config.reader, needed[category.name], application=self.config.application
-            )
-            category.retain()
+            if self._marks.move(category, needed[category.name]):
+                category.retain()
         HomeSnapshots(self.config).drop(before=end.way[0].step)
 
     def _pace(self, tasks: int) -> Pace:

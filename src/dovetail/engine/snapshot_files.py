@@ -13,11 +13,11 @@ each step's offset is part of the path. When the path has become long, the step 
 the number of steps to repeat stays bounded.
 
 Law: a snapshot costs as much as its step changed, however many rows are open. Where these are many, it holds
-what changed since its pieces (`joins/snapshot.py`), up to INLINE_ROWS; then that becomes a piece itself. A
-new piece takes in the ones before it that are not much larger, up to MAX_PIECE_ROWS: so a row is written a
-few times in its life and there are few pieces. A piece whose rows are all below the commits that the join may
-still need goes, as these commits do. In the home a snapshot is there only after its pieces, and of each of
-these are two copies.
+what changed since its pieces (`joins/snapshot.py`), up to INLINE_ROWS; then that becomes a piece itself.
+Pieces of like size are put together in the background (`piece_merging.py`): so a row is written a few times
+in its life and there are few pieces. One that has to be written whole is written as pieces at once. A piece
+whose rows are all below the commits that the join may still need goes, as these commits do. In the home a
+snapshot is there only after its pieces, and of each of these are two copies.
 """
 
 from __future__ import annotations
@@ -25,17 +25,29 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from dovetail.crash_points import crash_point
 from dovetail.engine.copying import Needed, bring, send
-from dovetail.engine.home_snapshots import NAME, PIECES_LOOKED_AT, TWIN, HomeSnapshots, unnamed_pieces
+from dovetail.engine.home_snapshots import (
+    NAME,
+    NAMED_WITHIN,
+    PIECES_LOOKED_AT,
+    TWIN,
+    HomeSnapshots,
+    unnamed_pieces,
+)
 from dovetail.engine.live_index import index_root, join_directory
+from dovetail.engine.piece_merging import begin, due, with_merged
 from dovetail.errors import CorruptFile, DovetailError, StateError
-from dovetail.joins.buffer import Held
+from dovetail.joins.buffer import Buffer, Held
 from dovetail.joins.changes import Changes, joined
+from dovetail.joins.kind import Saves
 from dovetail.joins.snapshot import (
     Piece,
     Snapshot,
@@ -46,11 +58,14 @@ from dovetail.joins.snapshot import (
     put_together,
     snapshot_totals,
 )
+from dovetail.joins.state import JoinState
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import JoinOffset
 
 INLINE_ROWS = 1 << 14
 MAX_PIECE_ROWS = 1 << 20
+_LAST: dict[tuple[str, int], tuple[tuple[str, int, int] | None, SnapshotPart]] = {}
+"""By folder and task: the snapshot in parts that this process wrote last. The next step begins with it."""
 LONG_WAY = 8
 """Once a rebuild would have to repeat this many steps, the next step waits until its snapshot is in the
 home."""
@@ -81,26 +96,51 @@ class SnapshotFiles(HomeSnapshots):
     ) -> bool:
         """Write what changed since `parent`, the snapshot of the step before. `lows`: rows with lower numbers
         are gone; `rows` are saved in all. False, and nothing is written, if all of it must be."""
-        pieces = [one for one in parent.pieces if one.left_high >= lows[0] or one.right_high >= lows[1]]
+        doer = str(self._here), task, offset.tasks
+        pieces = with_merged(doer, offset.step, list(parent.pieces))
+        pieces = [one for one in pieces if one.left_high >= lows[0] or one.right_high >= lows[1]]
         if sum(one.rows for one in pieces) > 2 * rows + INLINE_ROWS:
             return False  # mostly of rows that are gone
         since = _joined([parent, changed], lows, changed.totals)
         if since.size > INLINE_ROWS:
-            parts, size = [since], since.size
-            while pieces and pieces[-1].rows <= 2 * size and size + pieces[-1].rows <= MAX_PIECE_ROWS:
-                try:
-                    parts.insert(0, self._part(pieces[-1].name))
-                except (StateError, CorruptFile):
-                    return False
-                size += pieces.pop().rows
-            for number, piece in enumerate(_cut(_joined(parts, lows, {}))):
-                name = f"{offset.version}.{task}-of-{offset.tasks}.{number}.piece"
-                self._write_here(name, encode_part(piece, name))
-                pieces.append(Piece(name, piece.size, piece.left.high, piece.right.high))
+            for piece in _cut(since):
+                pieces.append(self._piece_here(offset, task, piece))
             since = replace(since, left=Changes.nothing(), right=Changes.nothing())
-        name = _name(offset, task)
-        data = encode_part(replace(since, pieces=tuple(pieces)), name)
-        return self._write(offset, name, data, pieces)
+        if many := due(pieces, INLINE_ROWS, MAX_PIECE_ROWS):
+            begin(doer, offset.step, many, lambda: self._merged(offset, task, many, lows))
+        return self._write_last(offset, task, since, pieces)
+
+    def write_in_pieces(
+        self, offset: JoinOffset, task: int, parts: Iterable[SnapshotPart], last: SnapshotPart
+    ) -> None:
+        """Write all of it as pieces, and `last`, which names them: so that the next step need not cut it."""
+        pieces = [self._piece_here(offset, task, part) for part in parts]
+        if not self._write_last(offset, task, last, pieces):
+            raise StateError(
+                "a piece of a snapshot was deleted while it was copied to the home",
+                where=str(self._here),
+                expected="the files that this step has just written",
+                hint="let nobody else delete files there; the step runs again",
+            )
+
+    def _write_last(self, offset: JoinOffset, task: int, last: SnapshotPart, pieces: Sequence[Piece]) -> bool:
+        name, part = _name(offset, task), replace(last, pieces=tuple(pieces))
+        written = self._write(offset, name, encode_part(part, name), pieces)
+        if written:
+            _LAST[str(self._here), task] = self._stamp(name), part
+        return written
+
+    def _piece_here(self, offset: JoinOffset, task: int, part: SnapshotPart) -> Piece:
+        # No name is used twice: a step that runs again may find other pieces merged, and cut differently. A
+        # piece that the home has under a name would be taken for the other one.
+        name = f"{offset.version}.{task}-of-{offset.tasks}.{uuid.uuid4().int}.piece"
+        self._write_here(name, encode_part(part, name))
+        return Piece(name, part.size, part.left.high, part.right.high)
+
+    def _merged(self, offset: JoinOffset, task: int, pieces: Sequence[Piece], lows: tuple[int, int]) -> Piece:
+        """Pieces that follow each other as one, in a file that no snapshot names yet."""
+        part = _joined([self._part(piece.name) for piece in pieces], lows, {})
+        return self._piece_here(offset, task, part)
 
     def _write(self, offset: JoinOffset, name: str, data: bytes, pieces: Sequence[Piece]) -> bool:
         needs = self._needed(pieces)
@@ -132,8 +172,20 @@ class SnapshotFiles(HomeSnapshots):
         return put_together([*(self._part(piece.name) for piece in last.pieces), last])
 
     def last_part(self, offset: JoinOffset, task: int) -> SnapshotPart:
-        """What changed since its pieces, and their names."""
-        return self._part(_name(offset, task))
+        """What changed since its pieces, and their names: as this process wrote it a step ago, or read."""
+        name = _name(offset, task)
+        stamp, part = _LAST.get((str(self._here), task), (None, None))
+        if part is not None and stamp is not None and stamp == self._stamp(name):
+            return part
+        return self._part(name)
+
+    def _stamp(self, name: str) -> tuple[str, int, int] | None:
+        """Which file that is: one that was written again is another."""
+        try:
+            found = (self._here / name).stat()
+        except OSError:
+            return None
+        return name, found.st_ino, found.st_mtime_ns
 
     def _part(self, name: str) -> SnapshotPart:
         # Any trouble with the local copy is only a reason to read the other one. A torn or foreign file is
@@ -198,7 +250,7 @@ class SnapshotFiles(HomeSnapshots):
         names = [file.name for file in self._here.glob("*.piece")]
         with contextlib.suppress(OSError, ValueError):
             contents = [file.read_bytes() for file, _ in self._all_here()]
-            for name in unnamed_pieces(names, contents, before):
+            for name in unnamed_pieces(names, contents, before - NAMED_WITHIN):
                 (self._here / name).unlink(missing_ok=True)
 
     def _all_here(self) -> Iterator[tuple[Path, int]]:
@@ -207,8 +259,27 @@ class SnapshotFiles(HomeSnapshots):
                 yield file, int(match[2])
 
 
+def in_pieces(state: JoinState, saves: Saves) -> Iterator[SnapshotPart]:
+    """All that is saved of a state, in parts of limited size, oldest rows first: so that old ones can go
+    before the others."""
+    nothing = Changes.nothing()
+    if saves.left:
+        for held in _by_rows(state.left):
+            yield SnapshotPart(Changes(held), nothing, {}, (), saves.right)
+    if saves.right or saves.right_matched:
+        for held in _by_rows(state.right):
+            matched = nothing._replace(marked=np.sort(held.row[held.matched]))
+            yield SnapshotPart(nothing, Changes(held) if saves.right else matched, {}, (), saves.right)
+
+
+def _by_rows(buffer: Buffer) -> Iterator[Held]:
+    slots = buffer.slots()
+    for start in range(0, len(slots), MAX_PIECE_ROWS):
+        yield buffer.held_at(slots[start : start + MAX_PIECE_ROWS])
+
+
 def _cut(part: SnapshotPart) -> Iterator[SnapshotPart]:
-    """Into pieces of limited size, oldest rows first: so that old ones can go before the others."""
+    """The same for a part; that may be one of a snapshot that an older release wrote in one file."""
     most = max(len(part.left.new.row), len(part.right.new.row))
     for start in range(0, max(1, most), MAX_PIECE_ROWS):
         stop = start + MAX_PIECE_ROWS

@@ -29,12 +29,12 @@ from dovetail.engine.live_index import (
 )
 from dovetail.engine.queries import config_at
 from dovetail.engine.regrouping import dealt_totals
-from dovetail.engine.snapshot_files import INLINE_ROWS, SnapshotFiles
+from dovetail.engine.snapshot_files import INLINE_ROWS, SnapshotFiles, in_pieces
 from dovetail.errors import CorruptFile, StateError, UnknownVersion
 from dovetail.joins.buffer import Held
-from dovetail.joins.changes import of_journal
+from dovetail.joins.changes import Changes, of_journal
 from dovetail.joins.emitted import Emitted
-from dovetail.joins.kind import Saved, add_totals, buckets_at, buffers
+from dovetail.joins.kind import Saved, Saves, add_totals, buckets_at, buffers
 from dovetail.joins.kinds import verbs_of
 from dovetail.joins.snapshot import SnapshotPart
 from dovetail.joins.step_input import LiveState, StepInput, Totals
@@ -106,16 +106,23 @@ class StateStore:
         """Make this the state at an offset."""
         # Snapshot before index. A crash between the two leaves a dirty index, which the snapshot replaces.
         # The other way round this task could go on from an index whose snapshot other tasks look for in vain.
-        if not self._changes_saved(offset, at, totals):
+        saves = self._verbs.saves(self.config, self.share)
+        rows = saves.left * at.state.left.rows + (saves.right or saves.right_matched) * at.state.right.rows
+        if rows <= INLINE_ROWS:
             kept = self._verbs.snapshot(self.config, self.share, at.state, totals)
             self.snapshots.write(offset, self.share.task, kept)
+        elif not self._changes_saved(offset, at, totals, saves, rows):
+            nothing = Changes.nothing()
+            last = SnapshotPart(nothing, nothing, totals, (), saves.right)
+            self.snapshots.write_in_pieces(offset, self.share.task, in_pieces(at.state, saves), last)
         self.index.save(offset.version, totals, at.sample)
 
-    def _changes_saved(self, offset: JoinOffset, at: LiveState, totals: Totals) -> bool:
-        """Save what the step changed, where that is little and all that is saved is much."""
-        saves, (left, right) = self._verbs.saves(self.config, self.share), (at.state.left, at.state.right)
-        rows = saves.left * left.rows + (saves.right or saves.right_matched) * right.rows
-        if self._since is None or rows <= INLINE_ROWS or left.journal is None or right.journal is None:
+    def _changes_saved(
+        self, offset: JoinOffset, at: LiveState, totals: Totals, saves: Saves, rows: int
+    ) -> bool:
+        """Save what the step changed, where that is little of the `rows` that are saved in all."""
+        left, right = at.state.left, at.state.right
+        if self._since is None or left.journal is None or right.journal is None:
             return False
         changed = SnapshotPart(
             of_journal(left.journal, rows=saves.left, matches=False),

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 from dovetail.crash_points import crash_point
 from dovetail.engine.awaiting import await_commit
 from dovetail.engine.planner import HOST_CLOCK, HostClock, summary
+from dovetail.engine.reader_marks import ReaderMarks
 from dovetail.engine.window_record import WindowRecord, write_record
 from dovetail.log.category import Category
 from dovetail.log.commit import Commit
@@ -74,6 +75,7 @@ class WindowPlanner:
         self._clocks: list[Clock] = []  # before each commit, and after the last
         self._seen: list[_Seen] = []
         self._look_at = FIRST_LOOK
+        self._marks = ReaderMarks(config.reader, config.application, clock.steady_us)
 
     @property
     def category(self) -> Category:
@@ -151,8 +153,8 @@ class WindowPlanner:
         """The step that ends here is done for good."""
         crash_point("coordinator", "done")
         category = self.category
-        category.set_reader(self.config.reader, end.floor, application=self.config.application)
-        category.retain()
+        if self._marks.move(category, end.floor):
+            category.retain()
 
     def _before(self, commit: int) -> int:
         return self._clocks[commit - self._base].time_us

@@ -1,8 +1,9 @@
 """Law: a buffer is a ring that never fills up: it makes room before rows are inserted.
 
-Growth keeps a buffered row below 64 bytes in all but small buffers: a full ring is first rebuilt in its own
-size if a quarter of it would come free, else it grows to one and a half times what is needed (large ones, of
-which two must fit into memory meanwhile, to one and a quarter); one that is less than 7/16 full shrinks.
+A ring that grows gets room for a tenth more rows than it had, or for those that come if they are more. So a
+buffered row takes at most 32 bytes, in all but small buffers. Most growth only moves entries (`rings.shift`);
+they are linked again when the number of heads doubles. A ring full of dead entries is rebuilt in its own size
+if that gives as much room, and one that is less than 7/16 full shrinks.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ Allocate = Callable[[str, int, bool], Ring]
 files."""
 
 SMALLEST_ROWS = 4 * BLOCK_ROWS
-LARGE_ROWS = 4 << 20
+SPARE, FEW = 10, 64
+"""Rows for which a ring that grows has one slot more; and for which it has one more in any case."""
 
 
 def in_memory(side: str, capacity: int, with_best: bool) -> Ring:
@@ -110,7 +112,7 @@ class Buffer:
     def load(self, pieces: Iterable[Held], rows: int) -> None:
         """Buffer many rows that come in pieces, about `rows` in all. It makes room once: a ring that grows
         piece by piece would insert most rows several times. If `rows` is too low, the ring grows as usual."""
-        self._make_room(rows)
+        self._make_room(rows + rows // SPARE)
         for held in pieces:
             if not self._fits(len(held.row)):
                 self._make_room(len(held.row))
@@ -211,17 +213,20 @@ class Buffer:
             self.journal.chose.append((self.tags_at(slots), self.at(slots)[0]))
 
     def _make_room(self, count: int) -> None:
-        capacity = len(self.ring.entries)
+        capacity, used = len(self.ring.entries), int(self.ring.meta[rings.USED])
         wanted = self.rows + count
-        fits = self._fits(count)
         roomy = capacity > SMALLEST_ROWS and wanted < capacity * 7 // 16
-        if fits and not roomy:
+        if self._fits(count) and not roomy:
             return
-        if roomy or wanted > capacity * 3 // 4:
-            spare = wanted // 2 if wanted < LARGE_ROWS else wanted // 4
-            capacity = max(SMALLEST_ROWS, rings.capacity_for(wanted + spare))
+        most = max(wanted, self.rows + self.rows // SPARE) + wanted // FEW
+        enough = max(SMALLEST_ROWS, rings.capacity_for(most))
+        if roomy or enough > capacity:
+            capacity = enough
         old = self.ring
+        self.ring = self._allocate(self.side, capacity, len(old.best_row) > 0)
+        if len(self.ring.heads) == len(old.heads) and used + count + (most - wanted) // 2 <= capacity:
+            rings.shift(self.ring, old)
+            return
         if self.journal is not None:  # the new ring has the live ones of them, still as the last
             self.journal.came = len(rings.newest_slots(old, self.journal.came))
-        self.ring = self._allocate(self.side, capacity, len(old.best_row) > 0)
         rings.refill(self.ring, old)

@@ -402,36 +402,93 @@ def live_slots(ring: Ring) -> Int64s:
 
 
 @kernel
-def refill(ring: Ring, old: Ring) -> None:
-    """Insert the live entries of an old ring, oldest arrival first, without a copy of them in between."""
+def refill(ring: Ring, old: Ring) -> np.uint32:
+    """Insert the live entries of an old ring, oldest arrival first, without a copy of them in between. Heads
+    are read some entries ahead, and what was read is returned, as in `insert`."""
     capacity = len(old.entries)
     mask = np.uint32(len(ring.heads) - 1)
     slot = old.meta[TAIL]
+    ahead = slot
     filled = 0
     more = np.uint64(0)
-    for _ in range(old.meta[USED]):
-        entry = old.entries[slot]
-        if entry["time"] != DEAD:
-            new = ring.entries[filled]
-            new["time"] = entry["time"]
-            new["row"] = entry["row"]
-            new["tag"] = entry["tag"]
-            new["next"] = ring.heads[entry["tag"] & mask]
-            ring.heads[entry["tag"] & mask] = np.uint32(filled)
-            block = filled // BLOCK_ROWS
-            ring.block_min[block] = min(ring.block_min[block], entry["time"])
-            if len(ring.best_row) > 0:
-                ring.best_time[filled] = old.best_time[slot]
-                ring.best_row[filled] = old.best_row[slot]
-                more += pick_print(filled, old.best_time[slot], old.best_row[slot])
-            more += entry_print(filled, entry["time"], entry["row"], entry["tag"])
-            filled += 1
-        slot += 1
-        if slot == capacity:
-            slot = 0
+    fetched = np.uint32(0)
+    used = old.meta[USED]
+    for start in range(0, used, PROBE_GROUP):
+        stop = min(start + PROBE_GROUP, used)
+        for _ in range(start, stop):
+            fetched ^= ring.heads[old.entries[ahead]["tag"] & mask]
+            ahead += 1
+            if ahead == capacity:
+                ahead = 0
+        for _ in range(start, stop):
+            entry = old.entries[slot]
+            if entry["time"] != DEAD:
+                new = ring.entries[filled]
+                new["time"] = entry["time"]
+                new["row"] = entry["row"]
+                new["tag"] = entry["tag"]
+                new["next"] = ring.heads[entry["tag"] & mask]
+                ring.heads[entry["tag"] & mask] = np.uint32(filled)
+                block = filled // BLOCK_ROWS
+                ring.block_min[block] = min(ring.block_min[block], entry["time"])
+                if len(ring.best_row) > 0:
+                    ring.best_time[filled] = old.best_time[slot]
+                    ring.best_row[filled] = old.best_row[slot]
+                    more += pick_print(filled, old.best_time[slot], old.best_row[slot])
+                more += entry_print(filled, entry["time"], entry["row"], entry["tag"])
+                filled += 1
+            slot += 1
+            if slot == capacity:
+                slot = 0
     ring.meta[HEAD] = filled % len(ring.entries)
     ring.meta[USED] = filled
     ring.meta[LIVE] = filled
+    stamp(ring, more)
+    return fetched
+
+
+@kernel
+def shift(ring: Ring, old: Ring) -> None:
+    """Move an old ring into one with more slots and as many heads: all its entries, dead ones too.
+
+    The oldest slot becomes slot 0, so an entry's new slot is its age, and so are the new links and heads.
+    Nothing has to be looked up in the heads: this goes through memory in order, where `refill` misses the
+    cache with every row. Leftovers become NO_SLOT. The tail is at the start of a block, so blocks keep their
+    rows."""
+    capacity = np.int64(len(old.entries))
+    tail, used = old.meta[TAIL], old.meta[USED]
+    picks = len(ring.best_row) > 0
+    more = np.uint64(0)
+    slot = tail
+    for age in range(used):
+        entry, new = old.entries[slot], ring.entries[age]
+        new["time"] = entry["time"]
+        new["row"] = entry["row"]
+        new["tag"] = entry["tag"]
+        link = np.int64(entry["next"]) - tail
+        link += capacity if link < 0 else 0
+        new["next"] = np.uint32(link) if entry["next"] != NO_SLOT and link < age else NO_SLOT
+        if picks:
+            ring.best_time[age] = old.best_time[slot]
+            ring.best_row[age] = old.best_row[slot]
+        if entry["time"] != DEAD:
+            more += entry_print(age, entry["time"], entry["row"], entry["tag"])
+            if picks:
+                more += pick_print(age, old.best_time[slot], old.best_row[slot])
+        slot += 1
+        if slot == capacity:
+            slot = 0
+    for chain in range(len(old.heads)):
+        head = np.int64(old.heads[chain]) - tail
+        head += capacity if head < 0 else 0
+        if old.heads[chain] != NO_SLOT and head < used:
+            ring.heads[chain] = np.uint32(head)
+    blocks = capacity // BLOCK_ROWS
+    for block in range((used + BLOCK_ROWS - 1) // BLOCK_ROWS):
+        ring.block_min[block] = old.block_min[(tail // BLOCK_ROWS + block) % blocks]
+    ring.meta[HEAD] = used % len(ring.entries)
+    ring.meta[USED] = used
+    ring.meta[LIVE] = old.meta[LIVE]
     stamp(ring, more)
 
 

@@ -75,7 +75,7 @@ def drop_reader(category: Category, reader: str) -> None:
 def readers(category: Category, now_s: float | None = None) -> list[Reader]:
     """All readers that left a mark, by name."""
     store, folder = category.store, f"{category.folder}/readers"
-    remedy = "delete the file if its reader is gone; otherwise the reader writes it again at its next step"
+    remedy = "delete the file if its reader is gone; otherwise the reader writes it again soon"
     now_s = time.time() if now_s is None else now_s
     age_us = limits_of(category).age_us
     applications: list[str] | None = None

@@ -121,7 +121,7 @@ class Encoding:
             np.uint32 if all(dimension.bits == 32 for dimension in self.dimensions) else np.uint64
         )
         self.access = self._access(access)
-        values = max(len(self.values("left")), len(self.values("right")))
+        values = max(map(len, self.values.values()))
         self.layout = words.layout(max(len(self.dimensions), 1), len(self.grid), values)
 
     def _dtype(self, side: str, name: str) -> np.dtype[Any]:
@@ -200,18 +200,26 @@ class Encoding:
             return CELLS
         return RUNS if self.dimensions else SCAN
 
-    def values(self, side: str) -> list[tuple[str, str]]:
-        """The columns that travel as values, and as what."""
-        return [
-            (operand.column, "f8" if kind == "double" else "i8")
-            for operand, kind in self.operands
-            if operand.side == side
-        ]
+    @cached_property
+    def values(self) -> dict[str, list[tuple[str, str]]]:
+        """Of each side: the columns that travel as values, and as what. Every push asks, so it is worked out
+        once."""
+        return {
+            side: [
+                (operand.column, "f8" if kind == "double" else "i8")
+                for operand, kind in self.operands
+                if operand.side == side
+            ]
+            for side in ("left", "right")
+        }
 
-    def columns(self, side: str) -> list[str]:
-        """The columns of that side that the predicate reads."""
-        ranged = [one.column(side) for one in self.dimensions]
-        return list(dict.fromkeys([*ranged, *(name for name, _ in self.values(side))]))
+    @cached_property
+    def columns(self) -> dict[str, list[str]]:
+        """Of each side: the columns that the predicate reads."""
+        return {
+            side: list(dict.fromkeys([*(one.column(side) for one in self.dimensions), *dict(values)]))
+            for side, values in self.values.items()
+        }
 
     @cached_property
     def residual(self) -> Any:
@@ -228,7 +236,7 @@ class Encoding:
         """Messages with all but row number, time and what was seen before: that is the driver's to say."""
         made = np.zeros((rows, self.layout.words), np.int64)
         made[:, words.KIND] = words.R if side == "left" else words.S
-        for name in self.columns(side):
+        for name in self.columns[side]:
             _check_bits(columns[name], side, name)
         if nulls is not None:
             made[nulls, words.FLAGS] = words.BLANK
@@ -236,7 +244,7 @@ class Encoding:
             self._put_dimension(made, side, number, dimension, columns)
         if not self.dimensions:
             made[:, self.layout.widths_at] = np.iinfo(np.int64).max
-        for number, (name, kind) in enumerate(self.values(side)):
+        for number, (name, kind) in enumerate(self.values[side]):
             value = np.ascontiguousarray(columns[name], kind)
             if kind == "f8":
                 made[np.isnan(value), words.FLAGS] |= words.BLANK

@@ -206,7 +206,7 @@ class SlidingJoin:
     ) -> tuple[Messages, npt.NDArray[np.int64]]:
         columns: dict[str, npt.NDArray[np.generic]] = {}
         nulls: npt.NDArray[np.bool_] | None = None
-        for name in self.encoding.columns(side):
+        for name in self.encoding.columns[side]:
             columns[name], of_column = as_numbers(given[name])
             if of_column is not None:
                 nulls = of_column if nulls is None else nulls | of_column

@@ -11,7 +11,7 @@ from dovetail.errors import DovetailError
 from dovetail.joins.kinds import verbs_of
 from dovetail.joins.question import Answer, Question
 from dovetail.model.join_config import JoinConfig
-from dovetail.model.join_kind import IntervalJoin, JoinKind
+from dovetail.model.join_kind import JoinKind, ThetaJoin
 from dovetail.model.step_record import StepRecord
 from dovetail.model.theta import Operand
 
@@ -35,11 +35,10 @@ def _of_known_queries(
     config: JoinConfig, records: Sequence[StepRecord]
 ) -> tuple[list[StepRecord], dict[int, JoinKind]]:
     """The newest records whose rules are known, and the rules: what the join was, by the number of its query.
-    Of joins in windows and of theta joins it is the query of now, and what others did counts as not on
-    record."""
+    Of theta joins it is the query of now, and what others did counts as not on record."""
     kinds = {config.query: config.join_kind}
     for number in sorted({record.query for record in records} - {config.query}, reverse=True):
-        if not isinstance(config.join_kind, IntervalJoin):
+        if isinstance(config.join_kind, ThetaJoin):
             break
         with suppress(DovetailError):
             kinds[number] = config_at(config, number).join_kind

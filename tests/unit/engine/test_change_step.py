@@ -14,13 +14,15 @@ from dovetail.engine.driver import JoinDriver
 from dovetail.engine.live_index import unmap_all
 from dovetail.engine.queries import config_at, remember
 from dovetail.engine.step_log import read_records
+from dovetail.engine.store import read_totals
 from dovetail.errors import CorruptFile, PlanError, StateError
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_config import JoinConfig
-from dovetail.model.join_kind import IntervalJoin, WindowedJoin
+from dovetail.model.join_kind import IntervalJoin, JoinKind, WindowedJoin
+from dovetail.model.match_offsets import histogram
 from dovetail.model.offset import JoinOffset
 from dovetail.model.sealed_offset import sealed
-from dovetail.model.window_join import tumbling
+from dovetail.model.window_join import session, tumbling
 from dovetail.why.why import why
 from unit.engine.workload import config, joined, random_rows, write_commits
 
@@ -162,6 +164,25 @@ def test_a_step_that_was_planned_before_the_change_runs_as_planned(join: JoinCon
     assert sorted(joined(became(join), start, end), key=repr) == sorted(expected, key=repr)
 
 
+KEYS = sorted({key for key, _, _ in random_rows(random.Random(3), 150, 10) if key is not None})
+
+
+def changed_after_four(join: JoinConfig, old: JoinKind, new: JoinKind) -> tuple[JoinConfig, set]:
+    """A join to its end, changed after its fourth step: what it is then, and each row with its step."""
+    settings = replace(join.settings, history_us=10**15)
+    join = replace(join, join_kind=old, settings=settings)
+    driver, at, found = JoinDriver(join), JoinDriver(join).first(), set()
+    while True:
+        if at.step == 4:
+            driver = JoinDriver(replace(join, join_kind=new, query=2))
+        end = driver.plan(at, until=driver.there_now(), final=True, tasks=2)
+        if end is at:
+            settle()
+            return driver.config, found
+        found |= {(end.step, *row) for row in joined(driver.config, at, end)}
+        at = end
+
+
 @pytest.mark.parametrize(
     "spec",
     [
@@ -176,23 +197,12 @@ def test_a_step_that_was_planned_before_the_change_runs_as_planned(join: JoinCon
 def test_why_runs_each_step_as_the_join_was_then(
     join: JoinConfig, before: IntervalSpec, spec: IntervalSpec
 ) -> None:
-    settings = replace(join.settings, history_us=10**15)
-    join = replace(join, join_kind=IntervalJoin(before), settings=settings)
-    driver, at, found = JoinDriver(join), JoinDriver(join).first(), set()
-    while True:
-        if at.step == 4:
-            driver = JoinDriver(became(join, spec))
-        end = driver.plan(at, until=driver.there_now(), final=True, tasks=2)
-        if end is at:
-            break
-        found |= {(end.step, *row) for row in joined(driver.config, at, end)}
-        at = end
-    settle()
+    now, found = changed_after_four(join, IntervalJoin(before), IntervalJoin(spec))
     pairs = {row for row in found if row[1] is not None and row[2] is not None}
     changed = [row for row in pairs if row[0] == 5]
     said = set()
-    for key in sorted({key for key, _, _ in random_rows(random.Random(3), 150, 10) if key is not None}):
-        for fate in why(driver.config, [key]).fates:
+    for key in KEYS:
+        for fate in why(now, [key]).fates:
             steps = {
                 (match.at.step, fate.left.values["id"], match.right.values["id"]) for match in fate.matches
             }
@@ -204,16 +214,44 @@ def test_why_runs_each_step_as_the_join_was_then(
     assert changed or spec.how != "full", "the change itself yields pairs"
 
 
-def test_why_of_other_kinds_knows_the_steps_since_the_change(join: JoinConfig) -> None:
-    old, new = (
-        replace(join, join_kind=WindowedJoin(how, tumbling(10)), query=query)
-        for query, how in enumerate(("left", "full"), 1)
-    )
-    start = after_steps(old, 3)
-    end = JoinDriver(new).plan(start)
-    joined(new, start, end)
-    after_steps(new, 2, end)
-    assert [record.step for record in why(new, ["a"]).known.records] == [4, 5, 6]
+EAGER = WindowedJoin("inner", tumbling(200, "eager"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (EAGER, WindowedJoin("left", tumbling(200))),
+        (WindowedJoin("full", tumbling(200)), EAGER),
+        (WindowedJoin("left", session(60)), WindowedJoin("inner", session(60))),
+    ],
+    ids=str,
+)
+def test_why_within_windows(join: JoinConfig, old: WindowedJoin, new: WindowedJoin) -> None:
+    """A pair comes out once, in the step that is named; a lone row as the join was when its window ended."""
+    now, found = changed_after_four(join, old, new)
+    pairs = {row for row in found if row[1] is not None and row[2] is not None}
+    assert {row[0] > 5 for row in pairs} == {False, True}
+    said = set()
+    for fate in (fate for key in KEYS for fate in why(now, [key]).fates):
+        left = fate.left.values["id"]
+        for window in fate.windows:
+            said |= {(match.at.step, left, match.right.values["id"]) for match in window.matches}
+            alone = (window.over.step, left, None)
+            keeps = (new if alone[0] >= 5 else old).spec.keeps_left
+            assert (alone in found) == (keeps and not window.matches)
+    assert said == pairs
+
+
+def test_a_histogram_of_other_bounds_starts_over(join: JoinConfig) -> None:
+    start = after_steps(join, 4)
+    before = read_totals(join, start)
+    end = JoinDriver(became(join)).plan(start)
+    joined(became(join), start, end)
+    totals = read_totals(became(join), end)
+    assert any(histogram(before))
+    assert not any(histogram(totals)), "its bins are of another width"
+    assert (totals["left_in"], totals["right_in"]) == (before["left_in"], before["right_in"])
+    assert totals["pairs"] >= before["pairs"]
 
 
 def test_a_home_of_an_older_build_goes_on(join: JoinConfig) -> None:

@@ -21,6 +21,7 @@ from dovetail.joins.interval.replay import steps_taken
 from dovetail.joins.known import At, Came, Doubt, Known, Match, Status, gone_us
 from dovetail.joins.rows.key_rows import KeyRow
 from dovetail.joins.windowed.replay import Stay, WindowOutcome, window_replay
+from dovetail.model.join_kind import WindowedJoin
 from dovetail.model.offset import NEVER
 from dovetail.model.time_codes import unusable
 from dovetail.model.window_join import WindowJoin
@@ -91,7 +92,9 @@ class WindowFate:
 def window_fates(known: Known, wanted: Sequence[KeyRow]) -> list[WindowFate]:
     """The fate of some of the left rows of the key."""
     window = known.window_join
-    outcomes = window_replay(known.spec, window, known.records, known.left.rows, known.right.rows)
+    kinds = [known.kind_at(at) for at in range(len(known.records))]
+    emits = [kind.window.emit for kind in kinds if isinstance(kind, WindowedJoin)]
+    outcomes = window_replay(known.spec, window, known.records, known.left.rows, known.right.rows, emits)
     stops = [record.right.stop for record in known.records]
     came = list(zip(known.right.rows, steps_taken(known.right.rows, stops), strict=True))
     explaining = _Explaining(known, window, came)

@@ -3,7 +3,8 @@ steps run again for the rows of one key, as `interval/replay.py` does it for int
 
 When a window of a full join is over, its left rows come out, in pairs or alone. So one lazy replay as a full
 join shows when each window of a row was over, and which rows it met there. An eager join gives the same pairs
-sooner; a second replay finds out when.
+sooner; a second replay finds out when. Where the join was changed from the one to the other, a pair came out
+in the first step from its second row on in which it was eager, or else when its window was over.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from dovetail.joins.windowed.kernels.sessions import sessions
 from dovetail.joins.windowed.step import Means, step
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.step_record import StepRecord
-from dovetail.model.window_join import NEVER, WindowJoin
+from dovetail.model.window_join import NEVER, Emit, WindowJoin
 
 
 @dataclass
@@ -54,8 +55,10 @@ def window_replay(
     records: Sequence[StepRecord],
     left: Sequence[KeyRow],
     right: Sequence[KeyRow],
+    emits: Sequence[Emit],
 ) -> dict[int, WindowOutcome]:
-    """The outcome of each left row, by its number. All rows are of one key, in log order."""
+    """The outcome of each left row, by its number. All rows are of one key, in log order. `emits`: what the
+    join was in each step."""
     taken = steps_taken(left, [record.left.stop for record in records])
     outcomes = {row.row: WindowOutcome(at) for row, at in zip(left, taken, strict=True)}
     state = JoinState.empty(replace(spec, how="full"))
@@ -63,15 +66,18 @@ def window_replay(
         for row, partner, start, end in _let_out(emitted):
             stay = outcomes[row].stay(start, end)
             stay.closed = at
-            if partner is not None and window.emit == "lazy":
+            if partner is not None and "eager" not in emits:
                 stay.partners.append((partner, at))
     _still_open(window, state, outcomes, left)
-    if window.emit == "eager":
+    if "eager" in emits:
         state = JoinState.empty(replace(spec, how="inner"))
-        for at, emitted in _steps(state, window, records, left, right):
+        for at, emitted in _steps(state, replace(window, emit="eager"), records, left, right):
             for row, partner, start, end in _let_out(emitted):
-                if partner is not None:
-                    outcomes[row].stay(start, end).partners.append((partner, at))
+                stay = outcomes[row].stay(start, end)
+                over = len(records) if stay.closed is None else stay.closed
+                out = next((step for step in range(at, over) if emits[step] == "eager"), stay.closed)
+                if partner is not None and out is not None:
+                    stay.partners.append((partner, out))
     return outcomes
 
 

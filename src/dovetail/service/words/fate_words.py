@@ -76,6 +76,7 @@ def _in_windows(fate: WindowFate, taken: At, known: Known) -> Iterator[str]:
         yield f"it can match nothing, and is in no window: {fate.invalid}"
         yield f"it came in {at_words(taken)}, and {_leaving(known)}"
     for window in fate.windows:
+        known = known.as_of(window.over)
         bounds = f"{iso_time(window.start_us)} to {iso_time(window.end_us)}"
         yield f"{_window_name(known)} {bounds}: {_window_state(window, known)}"
         yield from _matches(window.matches, len(window.matches))
