@@ -122,6 +122,8 @@ class Category:
 
     def at(self, generation: int) -> Category:
         """The same category in another generation."""
+        if generation == self.generation:
+            return self
         schema = generations.schema_of(self, generation)
         return Category(self.home, replace(self.definition, schema=schema, generation=generation))
 

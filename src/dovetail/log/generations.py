@@ -47,16 +47,17 @@ def path_of(name: str, number: int) -> str:
 def generations_of(home: str, name: str) -> tuple[Definition, ...]:
     """The category in each generation, the newest last. A process that has looked before looks whether
     `category.json` is the same file, and for new generations. FileNotFoundError: no category."""
-    store, path = open_store(home), f"{folder_of(name)}/category.json"
+    store, folder = open_store(home), folder_of(name)
+    path = f"{folder}/category.json"
     stamp, before = store.stamp(path), DEFINITIONS.get((home, name))
     if before is not None and stamp is not None and before[0] == stamp:
         known = before[1]
     else:
         first = definition.decode(store.read(path), name, where=f"{store.root}/{path}")
         known = before[1] if before is not None and before[1][0] == first else (first,)
-    while store.size(path_of(name, len(known))) is not None:
+    while store.size(f"{folder}/{FOLDER}/{len(known)}.json") is not None:
         known = (*known, _read(store, known))
-    if before is None or before != (stamp, known):
+    if before is None or before[0] != stamp or before[1] is not known:
         DEFINITIONS.put((home, name), (stamp, known))
     return known
 

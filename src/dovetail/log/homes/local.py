@@ -63,10 +63,12 @@ class LocalStore:
 
     def size(self, path: str) -> int | None:
         try:
-            with self._trouble("read", path):
-                return os.path.getsize(self._path(path))
-        except FileNotFoundError:
+            return os.path.getsize(self._path(path))
+        except FileNotFoundError:  # the usual answer of those who look for what is new, so it comes quickly
             return None
+        except OSError:
+            with self._trouble("read", path):
+                raise
 
     def stamp(self, path: str) -> Hashable:
         try:
