@@ -1,7 +1,7 @@
 """Puts the pieces of a join's snapshots together, in the background: so that there are few, however long the
 join runs, and no step waits for it.
 
-    16 K  16 K  ... 8 of them  ──►  128 K  128 K  ... 8 of them  ──►  1 M  1 M  1 M
+    8 K  8 K  ... 8 of them  ──►  64 K  64 K  ... 8 of them  ──►  512 K  512 K  512 K
 
 Law: a merged piece says what those it replaces say, one after the other (`joins/changes.py`). So a snapshot
 may name it in their place, or name them: the state is the same.

@@ -62,7 +62,7 @@ from dovetail.joins.state import JoinState
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import JoinOffset
 
-INLINE_ROWS = 1 << 14
+INLINE_ROWS = 1 << 13
 MAX_PIECE_ROWS = 1 << 20
 _LAST: dict[tuple[str, int], tuple[tuple[str, int, int] | None, SnapshotPart]] = {}
 """By folder and task: the snapshot in parts that this process wrote last. The next step begins with it."""
