@@ -124,6 +124,9 @@ class StateStore:
         left, right = at.state.left, at.state.right
         if self._since is None or left.journal is None or right.journal is None:
             return False
+        came = saves.left * left.journal.staying + saves.right * right.journal.staying
+        if came * MANY > rows:  # before the rest is put in order
+            return False
         changed = SnapshotPart(
             of_journal(left.journal, rows=saves.left, matches=False),
             of_journal(right.journal, rows=saves.right, matches=saves.right_matched),

@@ -53,7 +53,7 @@ def of_journal(journal: Journal, *, rows: bool, matches: bool) -> Changes:
     marked = journal.marked_rows()
     if not rows:
         marked = np.concatenate([marked, new.row[new.matched]]) if matches else _NONE
-        return Changes.nothing()._replace(marked=np.unique(marked))
+        return Changes.nothing()._replace(marked=_once(marked))
     return joined([Changes(new, journal.gone_rows(), marked, *picks)])
 
 

@@ -31,6 +31,11 @@ class Journal:
         """The rows that came and are still there, oldest arrival first."""
         return self._buffer.held_at(rings.newest_slots(self._buffer.ring, self.came))
 
+    @property
+    def staying(self) -> int:
+        """How many rows came and are still there."""
+        return len(rings.newest_slots(self._buffer.ring, self.came))
+
     def gone_rows(self) -> Int64s:
         return _laid_out(self.gone)
 

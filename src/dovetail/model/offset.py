@@ -90,7 +90,8 @@ class JoinOffset:
 
     def bare(self) -> dict[str, Any]:
         """What the state at this offset depends on."""
-        said = {name: value for name, value in asdict(self).items() if name not in _OF_THE_COORDINATOR}
+        # Not `asdict`: it copies all that the coordinator remembers, only for it to be left out.
+        said = {name: value for name, value in vars(self).items() if name not in _OF_THE_COORDINATOR}
         # Left out where they say nothing: the digests of older homes stay as they are.
         if not self.turns:
             del said["turns"]
