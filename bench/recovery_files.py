@@ -59,3 +59,11 @@ class RestartFiles:
         pq.write_table(pa.table(columns, schema=schema), hidden)
         hidden.rename(folder / hidden.name[1:])
         self._written += 1
+
+
+def has_rows(path: Path) -> bool:
+    """Whether a file of results is complete and has rows in it."""
+    try:
+        return bool(pq.read_metadata(path).num_rows)
+    except (OSError, pa.ArrowInvalid):
+        return False

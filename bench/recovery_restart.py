@@ -6,18 +6,14 @@ planning, state, and the step. A small file a side is there for that step.
 
 from __future__ import annotations
 
-import os
 import shutil
-import signal
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from bench import dovetail_run
+from bench.killed_runs import APPLICATION, commits, join_commits, running, wait, wait_until_quiet
 from bench.recovery_files import WINDOW_US, RestartFiles
 from bench.recovery_window import WindowSize
 from dovetail.engine.measure import latest_totals
@@ -25,9 +21,6 @@ from dovetail.model.join_config import JoinConfig
 from dovetail.plan.application_file import read_application
 from dovetail.plan.configure import join_config
 
-APPLICATION = "bench_interval"
-PATIENCE_S = 900.0
-QUIET_S = 5.0
 SPARK_STATES = ("rocksdb", "default")
 
 
@@ -68,21 +61,21 @@ def _dovetail(size: WindowSize, work: Path, tell: Callable[[str], None]) -> list
         "local[2]",
     ]
     more = {"DOVETAIL_INDEX_DIR": str(index)}
-    with _running(command, more, work) as process:
-        _wait(process, lambda: _all_taken(home, size.rows))
-        _wait_until_quiet(process, lambda: _join_commits(home))
+    with running(command, more, work) as process:
+        wait(process, lambda: _all_taken(home, size.rows))
+        wait_until_quiet(process, lambda: join_commits(home))
     found = []
     for what in ("index kept", "index lost"):
         tell(f"dovetail: {what}")
         if what == "index lost":
             shutil.rmtree(index)
         files.write_next()
-        before, spent_us = _join_commits(home), _totals(home).get("step_us", 0)
+        before, spent_us = join_commits(home), _totals(home).get("step_us", 0)
         began = time.monotonic()
-        with _running(command, more, work) as process:
-            _wait(process, lambda: _join_commits(home) > before)  # noqa: B023
+        with running(command, more, work) as process:
+            wait(process, lambda: join_commits(home) > before)  # noqa: B023
             took = time.monotonic() - began
-            _wait_until_quiet(process, lambda: _join_commits(home))
+            wait_until_quiet(process, lambda: join_commits(home))
         tasks = 2
         state_s = (_totals(home).get("step_us", 0) - spent_us) / 1e6 / tasks
         found.append(Restart(f"dovetail run, {what}", size.rows, took, state_s))
@@ -94,74 +87,16 @@ def _spark(rows: int, seed: int, state: str, work: Path, tell: Callable[[str], N
     tell(f"Spark, {state} state store: writing and taking {rows:,} right rows")
     files.write_window()
     command = ["-m", "bench.recovery_spark", str(work / "files"), str(checkpoint), state]
-    with _running(command, {}, work) as process:
-        _wait(process, lambda: _commits(checkpoint))
-        _wait_until_quiet(process, lambda: _commits(checkpoint))
+    with running(command, {}, work) as process:
+        wait(process, lambda: commits(checkpoint))
+        wait_until_quiet(process, lambda: commits(checkpoint))
     tell(f"Spark, {state} state store: restart")
     files.write_next()
-    before, began = _commits(checkpoint), time.monotonic()
-    with _running(command, {}, work) as process:
-        _wait(process, lambda: _commits(checkpoint) > before)
+    before, began = commits(checkpoint), time.monotonic()
+    with running(command, {}, work) as process:
+        wait(process, lambda: commits(checkpoint) > before)
         took = time.monotonic() - began
     return Restart(f"Spark's join, {state} state store", rows, took)
-
-
-@contextmanager
-def _running(command: list[str], more: dict[str, str], work: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """In a session of its own, which is killed at the end."""
-    root = Path(__file__).resolve().parent.parent
-    path = os.pathsep.join([str(root), str(root / "src"), os.environ.get("PYTHONPATH", "")])
-    with open(work / "said.txt", "ab") as said:
-        process = subprocess.Popen(
-            [sys.executable, *command],
-            start_new_session=True,
-            stdout=said,
-            stderr=said,
-            env={**os.environ, "PYTHONPATH": path, **more},
-        )
-    try:
-        yield process
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-
-
-def _wait(process: subprocess.Popen[bytes], true: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not true():
-        if process.poll() is not None or time.monotonic() > deadline:
-            raise RuntimeError(f"waited in vain; the process's exit status is {process.poll()}")
-        time.sleep(0.05)
-
-
-def _wait_until_quiet(process: subprocess.Popen[bytes], count: Callable[[], int]) -> None:
-    """Until no further step has been done for a while."""
-    seen, since = count(), time.monotonic()
-
-    def quiet() -> bool:
-        nonlocal seen, since
-        if count() != seen:
-            seen, since = count(), time.monotonic()
-        return time.monotonic() - since > QUIET_S
-
-    _wait(process, quiet)
-
-
-def _commits(checkpoint: Path) -> int:
-    """How many batches a query has noted as done."""
-    return sum(path.name.isdigit() for path in checkpoint.glob("commits/*"))
-
-
-def _join_commits(home: Path) -> int:
-    folders = (home / "apps" / APPLICATION / "checkpoints").glob("*")
-    joins = [folder for folder in folders if _plans_joins(folder)]
-    return sum(_commits(folder) for folder in joins)
-
-
-def _plans_joins(checkpoint: Path) -> bool:
-    first = next(iter(sorted(path for path in checkpoint.glob("offsets/*") if path.name.isdigit())), None)
-    return first is not None and "left_floor" in first.read_text()
 
 
 def _config(home: Path) -> JoinConfig:
@@ -175,4 +110,4 @@ def _totals(home: Path) -> dict[str, int]:
 
 
 def _all_taken(home: Path, rows: int) -> bool:
-    return _join_commits(home) > 0 and _totals(home).get("right_in", 0) >= rows
+    return join_commits(home) > 0 and _totals(home).get("right_in", 0) >= rows

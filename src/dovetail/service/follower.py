@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from dovetail.service.figures import (
     EstimateSummary,
@@ -18,11 +20,11 @@ from dovetail.service.figures import (
     recent,
 )
 from dovetail.service.memory import MemoryMeter
-from dovetail.service.metrics import Measured, MeasuredJoin
-from dovetail.service.words.status_words import waiting_words
-from dovetail.spark.monitor import JoinProgress, Monitor, StreamProgress, first_result_s
-from dovetail.spark.runner import Run
-from dovetail.spark.starting import describe_output
+
+if TYPE_CHECKING:  # Spark's start need not wait for what follows it
+    from dovetail.service.metrics import Measured, MeasuredJoin
+    from dovetail.spark.monitor import JoinProgress, Monitor, StreamProgress
+    from dovetail.spark.runner import Run
 
 EVERY_S = 0.5
 """Figures are reported at most this often, in seconds."""
@@ -42,10 +44,15 @@ class Follower:
         self._on_figures = on_figures
         self._clock = clock
         self.began_s = clock()
-        self._monitor = Monitor()
         self._memory = MemoryMeter()
         self._last_s = self.began_s
         self.previous: RunFigures | None = None
+
+    @cached_property
+    def _monitor(self) -> Monitor:
+        from dovetail.spark.monitor import Monitor
+
+        return Monitor()
 
     def starting(self, application: str) -> None:
         """Before anything is there to be counted."""
@@ -66,6 +73,8 @@ class Follower:
         self._on_figures(self.previous)
 
     def summary(self, run: Run, measured: Measured | None) -> RunSummary:
+        from dovetail.spark.monitor import first_result_s
+
         known = _by_name(measured)
         return RunSummary(
             application=run.plan.application,
@@ -74,10 +83,12 @@ class Follower:
             phases_s=run.phases_s,
             first_result_s=first_result_s(run),
             joins=tuple(_join(join, known.get(join.name)) for join in self._monitor.joins(run)),
-            outputs={stage.name: describe_output(stage, run.home) for stage in run.stages if stage.sinks},
+            outputs=_outputs(run),
         )
 
     def _figures(self, run: Run, elapsed_s: float, measured: Measured | None) -> RunFigures:
+        from dovetail.service.words.status_words import waiting_words
+
         previous, known = self.previous, _by_name(measured)
         progress = self._monitor.joins(run)
         joins = tuple(_join(join, known.get(join.name)) for join in progress)
@@ -100,9 +111,15 @@ class Follower:
             out_rows_per_s=recent(out_history),
             out_rate_history=out_history,
             memory=self._memory.read() if elapsed_s >= LOOK_AFTER_S else Memory(),
-            output=", ".join(describe_output(stage, run.home) for stage in run.stages if stage.sinks),
+            output=", ".join(_outputs(run).values()),
             waiting="; ".join(waiting_words(join) for join in known.values() if waiting_words(join)),
         )
+
+
+def _outputs(run: Run) -> dict[str, str]:
+    from dovetail.spark.starting import describe_output
+
+    return {stage.name: describe_output(stage, run.home) for stage in run.stages if stage.sinks}
 
 
 def _by_name(measured: Measured | None) -> dict[str, MeasuredJoin]:

@@ -19,6 +19,9 @@ import xxhash
 WRITING = "DOVETAIL_CLASS_ARCHIVE"
 """The variable that tells a process to let its JVM write the archive, and where."""
 
+_IN_PLACE = ("-XX:+UnlockDiagnosticVMOptions", "-XX:ArchiveRelocationMode=0")
+"""Map the archive where it was written for. Elsewhere, which is Java's default, every pointer in it has to be
+changed, and its pages become memory of that one JVM instead of pages of the file, which all share."""
 _QUIET = ("-Xlog:disable", "-Xlog:all=warning:stderr")
 
 
@@ -30,7 +33,7 @@ def java_options() -> tuple[str, ...]:
     archive = find_archive()
     if archive is None:
         return ()
-    return (f"-XX:SharedArchiveFile={archive}", "-XX:+VerifySharedSpaces", *_QUIET)
+    return (f"-XX:SharedArchiveFile={archive}", "-XX:+VerifySharedSpaces", *_IN_PLACE, *_QUIET)
 
 
 def find_archive() -> Path | None:

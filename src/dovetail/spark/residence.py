@@ -44,7 +44,7 @@ from dovetail.slicing.resident import ResidentSlicer
 from dovetail.spark.batch_files import files_done, files_of_batch, last_done, offsets_at
 from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.file_frames import FilesRead, files_read
-from dovetail.spark.session import is_cluster
+from dovetail.spark.masters import is_cluster
 from dovetail.spark.short_way import short_way
 
 VARIABLE = "DOVETAIL_SLICING"

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import atexit
 import os
-import re
 import shutil
 import signal
-import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
@@ -21,14 +19,13 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-import dovetail
 from dovetail.engine.hold import held_locks
 from dovetail.errors import RunError
 from dovetail.spark.class_archive import java_options
 from dovetail.spark.hang_up import quiet_accumulators
-from dovetail.spark.nursery import open_nursery
+from dovetail.spark.masters import is_cluster, local_cores, retrying
 from dovetail.spark.shipped_code import packed
-from dovetail.spark.worker_python import worker_python
+from dovetail.spark.worker_python import DRIVER_PYTHON, WORKERS_ENVIRONMENT, choose_python
 
 FIXED = {
     "spark.sql.session.timeZone": "UTC",
@@ -62,26 +59,24 @@ LOCAL_JVM = (
     "-XX:Tier4MinInvocationThreshold=6000",
     "-XX:Tier4CompileThreshold=150000",
     "-XX:Tier4BackEdgeThreshold=400000",
-    "-XX:+UseParallelGC",
+    "-Xms64m",
 )
 """On a local master the JVM shares the cores with the join. In the first minute its optimizing compiler takes
 seconds of them, for code that mostly plans and passes batches on. So it waits until code is ten times
-hotter."""
+hotter. Java begins with a heap of a 64th of the machine's memory and would fill that before it collects;
+ours begins small, and grows to `spark.driver.memory` where rows pass through it."""
+FEW_CORES = 4
+"""On so few, collecting with one thread takes no longer than with as many as there are cores, and less memory
+and fewer cores are taken from the join."""
 
-_DRIVER_PYTHON = "PYSPARK_DRIVER_PYTHON"
 _NO_PYTHON = "/no/python"
 """When a session registers its first Python source, Spark starts two processes of the driver's Python that
 import every installed package called `pyspark_...`, to find the data sources that they have. Inputs and
 outputs of ours are none of them. Spark skips this where the command does not exist, and uses the variable for
 nothing else in a JVM that Python has started."""
 
-_WORKERS_ENVIRONMENT = "spark.executorEnv."
-"""Libraries read their variables when they are imported. Where workers get some of their own, they import by
-themselves."""
-_PATH = f"{_WORKERS_ENVIRONMENT}PYTHONPATH"
+_PATH = f"{WORKERS_ENVIRONMENT}PYTHONPATH"
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
-LOCAL_ATTEMPTS = 4
-"""How often a task is tried on a local master, as on others by Spark's own default."""
 MAX_SOCKET_FOLDER = 60
 """A socket's path may have about a hundred characters; Spark adds forty."""
 
@@ -92,13 +87,7 @@ def open_session(
     """A session for one application. `settings` are the user's and win over our defaults; what the JVM has to
     say on stderr goes to the file `log`, if there is one."""
     cluster = is_cluster(master)
-    ours = sys.executable if cluster else worker_python()
-    chosen = os.environ.setdefault("PYSPARK_PYTHON", settings.get("spark.pyspark.python") or ours)
-    os.environ.setdefault(_DRIVER_PYTHON, sys.executable)
-    _export_package()
-    its_own = any(name.startswith(_WORKERS_ENVIRONMENT) for name in settings)
-    if chosen == ours != sys.executable and not its_own:
-        open_nursery()
+    choose_python(master, settings)
     wanted = {"spark.master": retrying(master), "spark.app.name": f"dovetail {application}"}
     wanted |= {
         name: value
@@ -106,12 +95,13 @@ def open_session(
         if not (cluster and name in ("spark.driver.host", "spark.driver.bindAddress"))
     }
     wanted["spark.driver.memory"] = driver_memory
-    wanted["spark.driver.extraJavaOptions"] = " ".join([*(() if cluster else LOCAL_JVM), *java_options()])
+    ours = () if cluster else local_jvm(local_cores(master))
+    wanted["spark.driver.extraJavaOptions"] = " ".join([*ours, *java_options()])
     code = None
     if cluster:
         settings, code = cluster_settings(master, settings)
     else:
-        wanted["spark.sql.shuffle.partitions"] = str(_local_cores(master))
+        wanted["spark.sql.shuffle.partitions"] = str(local_cores(master))
         wanted |= _unix_sockets()
     wanted |= {**settings, **FIXED}
     conf = SparkConf().setAll(list(wanted.items()))
@@ -127,8 +117,9 @@ def open_session(
     return session
 
 
-def is_cluster(master: str) -> bool:
-    return not master.startswith("local")
+def local_jvm(cores: int) -> tuple[str, ...]:
+    """Options of a JVM that shares this machine with the join."""
+    return (*LOCAL_JVM, "-XX:+UseSerialGC" if cores <= FEW_CORES else "-XX:+UseParallelGC")
 
 
 def driver_address(spark: SparkSession) -> tuple[str, str] | None:
@@ -195,8 +186,8 @@ def start_jvm(conf: SparkConf, log: Path | None) -> Any:
         if log is not None:
             log.parent.mkdir(parents=True, exist_ok=True)
             shared["stderr"] = until_started.enter_context(open(log, "ab"))
-        drivers = os.environ.get(_DRIVER_PYTHON)
-        os.environ[_DRIVER_PYTHON] = _NO_PYTHON
+        drivers = os.environ.get(DRIVER_PYTHON)
+        os.environ[DRIVER_PYTHON] = _NO_PYTHON
         try:
             return launch_gateway(conf, popen_kwargs=shared)  # type: ignore[no-untyped-call]
         except PySparkRuntimeError as error:
@@ -208,9 +199,9 @@ def start_jvm(conf: SparkConf, log: Path | None) -> Any:
             ) from error
         finally:
             if drivers is None:
-                del os.environ[_DRIVER_PYTHON]
+                del os.environ[DRIVER_PYTHON]
             else:
-                os.environ[_DRIVER_PYTHON] = drivers
+                os.environ[DRIVER_PYTHON] = drivers
 
 
 def _import_meanwhile() -> None:
@@ -218,22 +209,3 @@ def _import_meanwhile() -> None:
     with suppress(Exception):  # whoever needs it imports it again, and reports
         import dovetail.pql.compile
         import dovetail.spark.runner  # noqa: F401
-
-
-def retrying(master: str) -> str:
-    """A master that runs a failed task again: `local[2]` would give up at the first worker that dies."""
-    plain = re.fullmatch(r"local(?:\[([^,\]]+)\])?", master)
-    return f"local[{plain[1] or 1},{LOCAL_ATTEMPTS}]" if plain else master
-
-
-def _local_cores(master: str) -> int:
-    inside = master.removeprefix("local").strip("[]").split(",")[0]
-    return (os.cpu_count() or 1) if inside == "*" else int(inside or 1)
-
-
-def _export_package() -> None:
-    """Python workers must find this package even where it runs from a source tree."""
-    source = str(Path(dovetail.__file__).resolve().parent.parent)
-    paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
-    if source not in paths:
-        os.environ["PYTHONPATH"] = os.pathsep.join([source, *paths])

@@ -10,11 +10,20 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import xxhash
 
+import dovetail
+from dovetail.spark.masters import is_cluster
+from dovetail.spark.nursery import open_nursery
 from dovetail.spark.shipped_code import hosts_folder
+
+DRIVER_PYTHON = "PYSPARK_DRIVER_PYTHON"
+WORKERS_ENVIRONMENT = "spark.executorEnv."
+"""Libraries read their variables when they are imported. Where workers get some of their own, they import by
+themselves."""
 
 _SCRIPT = """\
 #!/bin/sh
@@ -27,6 +36,26 @@ export PYTHONPATH="$kept"
 if [ -S "$DOVETAIL_NURSERY" ]; then exec '{python}' -I -S '{client}' "$@"; fi
 exec '{python}' "$@"
 """
+
+
+def choose_python(master: str, settings: Mapping[str, str]) -> None:
+    """Let the JVM that this process starts use our Python, unless somebody has chosen another. The nursery
+    opens with it: the sooner the better, since its imports take as long as a JVM takes to start."""
+    ours = sys.executable if is_cluster(master) else worker_python()
+    chosen = os.environ.setdefault("PYSPARK_PYTHON", settings.get("spark.pyspark.python") or ours)
+    os.environ.setdefault(DRIVER_PYTHON, sys.executable)
+    _export_package()
+    its_own = any(name.startswith(WORKERS_ENVIRONMENT) for name in settings)
+    if chosen == ours != sys.executable and not its_own:
+        open_nursery()
+
+
+def _export_package() -> None:
+    """Python workers must find this package even where it runs from a source tree."""
+    source = str(Path(dovetail.__file__).resolve().parent.parent)
+    paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    if source not in paths:
+        os.environ["PYTHONPATH"] = os.pathsep.join([source, *paths])
 
 
 def worker_python() -> str:

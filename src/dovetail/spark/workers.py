@@ -23,7 +23,7 @@ from pyspark.errors import PySparkException
 import dovetail
 from dovetail.errors import RunError
 from dovetail.spark.failures import failure_of
-from dovetail.spark.session import is_cluster
+from dovetail.spark.masters import is_cluster
 from dovetail.spark.shipped_code import packed
 
 NEEDED = ("numba", "numpy", "pyarrow", "xxhash")

@@ -3,7 +3,7 @@
 There, a new attribute must be projected at the end of the list, because the schema of a Scribe category
 goes by order; a constant is projected by the left slicer, so that it can be changed later; and the equality
 must stay as it is. The developer is shown alternatives, such as a view of a new name. Here columns go by
-name, so an attribute may come anywhere. """
+name, so an attribute may come anywhere."""
 
 from __future__ import annotations
 

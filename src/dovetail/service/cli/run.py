@@ -153,17 +153,17 @@ def run_application(
     """Compile, run, and summarise. Uses the given session, or opens one and closes it again. `on_figures`
     is called while it runs; a `follower` does the same over several runs. `announce` hears when another
     query than before takes over. `parent`: see `consider`."""
+    from dovetail.spark.worker_python import choose_python
+
+    if spark is None:
+        choose_python(master, settings)  # first of all: its imports go on while we do ours
     from dovetail.changes.leftovers import remove_leftovers
     from dovetail.changes.takeover import consider, require, take_over
     from dovetail.engine.handover import WAITED_S, Requests, answered
     from dovetail.engine.hold import running
     from dovetail.service.follower import Follower
-    from dovetail.service.metrics_reporter import Reporter
-    from dovetail.spark.hang_up import jvm_ended, loss_named
-    from dovetail.spark.runner import Run
     from dovetail.spark.s3 import s3_settings
     from dovetail.spark.session import open_session
-    from dovetail.spark.settling import settle
 
     home = home_at(home)
     follower = follower or Follower(on_figures)
@@ -180,8 +180,12 @@ def run_application(
         log = _spark_log(home, plan.application)
         given = {**settings, **s3_settings(home, plan, settings)}
         session = spark or open_session(plan.application, master, DRIVER_MEMORY.read(), given, log)
-        reporter = Reporter(home, plan, metrics_port)
+        from dovetail.service.metrics_reporter import Reporter  # what Spark need not wait for
+        from dovetail.spark.hang_up import jvm_ended, loss_named
+        from dovetail.spark.runner import Run
+        from dovetail.spark.settling import settle
 
+        reporter = Reporter(home, plan, metrics_port)
         requests = Requests(home, plan.application)
 
         def watch(run: Run) -> None:
@@ -213,7 +217,7 @@ def run_application(
 def index_dir_for(given: str | None, master: str) -> str | None:
     """Where every task keeps its index; None: each host decides. This machine's environment variable is
     meant for this machine, so it does not apply to a cluster."""
-    from dovetail.spark.session import is_cluster
+    from dovetail.spark.masters import is_cluster
 
     chosen = INDEX_DIR.read(given) if given or not is_cluster(master) else ""
     return str(Path(chosen).absolute()) if chosen else None
