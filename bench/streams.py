@@ -171,7 +171,7 @@ def table(found: Sequence[Joined]) -> Table:
         "ratio",
         "rows out",
         "equal",
-        "between joins: at most",
+        "between joins",
     )
     for number, head in enumerate(heads):
         made.add_column(head, justify="right" if number > 1 else "left")

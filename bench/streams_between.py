@@ -1,4 +1,4 @@
-"""What the rows between joins take: at most this much could one operator for all streams save.
+"""What the rows between joins take: one operator for all streams would save this much for certain.
 
 Such an operator would slice the inputs, look for partners and write the result as the chain does. It would
 not gather the rows between two joins, write them, commit them and gather them again, and it would take the
