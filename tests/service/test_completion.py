@@ -66,6 +66,9 @@ OPTIONS = {
     "run": "--drain",
     "plan": "--rules",
     "check": "--home",
+    "diff": "--json",
+    "versions": "--json",
+    "rollback": "--available-now",
     "scale": "--tasks",
     "show": "--table",
     "status": "--home",
@@ -100,7 +103,7 @@ def test_names_of_a_home_are_offered(
     (tmp_path / "apps" / "search" / "application.json").write_text("{}")
     monkeypatch.setenv("DOVETAIL_HOME", home)
     assert complete("bash", "log cat cl", monkeypatch, capsys).split() == ["clicks"]
-    for command in ("status", "why", "scale", "show"):
+    for command in ("status", "why", "scale", "show", "diff", "versions", "rollback"):
         assert complete("bash", f"{command} ", monkeypatch, capsys).split() == ["search"]
     monkeypatch.setenv("DOVETAIL_HOME", str(tmp_path / "nowhere"))
     assert complete("bash", "status ", monkeypatch, capsys).split() == []
