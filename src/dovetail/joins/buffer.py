@@ -77,6 +77,7 @@ class Buffer:
         self.side = side
         self.ring = ring
         self.journal: Journal | None = None
+        self.most_bytes = self.bytes  # since somebody began to look
         self._allocate = allocate
 
     def keep_journal(self) -> None:
@@ -224,6 +225,7 @@ class Buffer:
             capacity = enough
         old = self.ring
         self.ring = self._allocate(self.side, capacity, len(old.best_row) > 0)
+        self.most_bytes = max(self.most_bytes, self.bytes)
         if len(self.ring.heads) == len(old.heads) and used + count + (most - wanted) // 2 <= capacity:
             rings.shift(self.ring, old)
             return
