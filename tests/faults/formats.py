@@ -275,6 +275,8 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "spark/shipped_code.py": "our own sources, to be sent to executors",
     "spark/batch_promises.py": ("checkpoint",),
     "spark/frame_times.py": "metadata of a DataFrame's columns, in no file",
+    "spark/claiming.py": "what tasks and their driver say to each other, in no file",
+    "spark/join_source.py": "an option that the driver hands to its own tasks, in no file",
     "spark/failures.py": "an error that crosses the JVM, in no file, and what the system says of memory",
     "engine/gates.py": "one word, for the time of one run; whatever is not `open` ends it",
     "slicing/covered_files.py": ("slicer",),
