@@ -6,7 +6,7 @@ the step runs for the first time, runs again, or is repeated by a rebuild.
 
 from __future__ import annotations
 
-from dovetail.joins.buffer import Buffer
+from dovetail.engine.index_size import most_index_bytes
 from dovetail.joins.emitted import Emitted
 from dovetail.joins.kind import counted_once
 from dovetail.joins.kinds import verbs_of
@@ -17,21 +17,9 @@ def advance(at: LiveState, given: StepInput) -> tuple[Emitted, Totals]:
     """Takes the state over the step; returns what came out, and the running totals after it: with what is
     held now, and the most that was."""
     verbs = verbs_of(given.config.join_kind)
-    for buffer in _buffers(at):
-        buffer.most_bytes = buffer.bytes
     emitted, totals = verbs.advance(at, given) if given.was is None else verbs.change(at, given)
     open_rows, retained_rows = counted_once(given, at.state)
     totals = totals | {"open_rows": open_rows, "retained_rows": retained_rows}
     totals["peak_rows"] = max(totals.get("peak_rows", 0), emitted.peak_rows)
-    # Not what it takes now: a ring that was nearly empty at the end of the step has shrunk by then.
-    most_bytes = sum(buffer.most_bytes for buffer in _buffers(at))
-    totals["peak_index_bytes"] = max(totals.get("peak_index_bytes", 0), most_bytes)
+    totals["peak_index_bytes"] = max(totals.get("peak_index_bytes", 0), most_index_bytes(at))
     return emitted, totals
-
-
-def index_bytes(at: LiveState) -> int:
-    return sum(buffer.bytes for buffer in _buffers(at))
-
-
-def _buffers(at: LiveState) -> tuple[Buffer, Buffer, Buffer, Buffer]:
-    return at.state.left, at.state.right, at.sample.left, at.sample.right

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from dovetail.engine.advance import index_bytes
+from dovetail.engine.index_size import index_bytes
 from dovetail.engine.index_trouble import index_trouble
 from dovetail.engine.live_index import index_root
 from dovetail.engine.queries import config_at

@@ -77,7 +77,7 @@ class Buffer:
         self.side = side
         self.ring = ring
         self.journal: Journal | None = None
-        self.most_bytes = self.bytes  # since somebody began to look
+        self.most_bytes = self.bytes
         self._allocate = allocate
 
     def keep_journal(self) -> None:
