@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dovetail.changes.between import Between, part_of, view_of
+from dovetail.changes.verdict import Verdict
 from dovetail.plan.physical import (
     CategoryOutput,
     ConsoleSink,
@@ -58,7 +59,7 @@ def _log(between: Between, stage: Stage, was: ScribeSink, now: ScribeSink) -> Sc
 def _say(
     between: Between,
     stage: Stage,
-    verdict: str,
+    verdict: Verdict,
     what: str,
     *,
     flight: str | None = None,
@@ -67,7 +68,7 @@ def _say(
     between.say(
         "storage",
         part_of(stage),
-        verdict,  # type: ignore[arg-type]
+        verdict,
         what,
         flight=flight,
         instead=instead,
