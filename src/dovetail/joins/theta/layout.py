@@ -6,9 +6,9 @@ steps have the same.
 
 Whole numbers are exact. Of other numbers the index only finds candidates, by bounds that are a little too
 wide for what rounding may do; the condition as it was written decides. A row whose value in a band is null
-has no place on the number line and matches nothing. NaN is at the end of the line, behind all numbers. Whom it
-meets depends on how a band is spelled (`x - y >= 1` holds, `y - x <= -1` does not), but not on the numbers, so
-it is found out once by evaluating the band for it.
+has no place on the number line and matches nothing. NaN is at the end of the line, behind all numbers. Whom
+it meets depends on how a band is spelled (`x - y >= 1` holds, `y - x <= -1` does not), but not on the
+numbers, so it is found out once by evaluating the band for it.
 
 Whole numbers near the ends of 64 bits may leave them when a condition adds to them. An index cannot know in
 which order it does. A run with such a row, and probes among which there is one, are *loose*: they meet all

@@ -274,9 +274,7 @@ def _checked_times(program: Program, window: WindowClause, names: tuple[str, str
     return window
 
 
-def _bounds(
-    program: Program, node: exp.Expr, names: tuple[str, str], *, equal: bool = False
-) -> list[_Bound]:
+def _bounds(program: Program, node: exp.Expr, names: tuple[str, str], *, equal: bool = False) -> list[_Bound]:
     """The bounds in one condition, if all of it is bounds."""
     found = [_bound(program, node, *compared, names) for compared in comparisons(node, equal=equal)]
     return [bound for bound in found if bound is not None] if all(found) else []
