@@ -64,7 +64,7 @@ def test_rows_that_stay_alone(how: str, also: str, tmp_path: Path) -> None:
     items = "l.id AS a" if alone else "l.id AS a, r.id AS b"
     on = f"l.k = r.k AND {also} AND {WINDOW}"
     expected = asked(f"SELECT {items} FROM l {how.removeprefix('LEFT ') if alone else how} JOIN r ON {on}")
-    assert 0 < len(expected)
+    assert expected
     assert joined(tmp_path, how, also, items) == expected
 
 

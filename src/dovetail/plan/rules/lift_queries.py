@@ -1,10 +1,11 @@
 """Subqueries in FROM and JOIN, and common table expressions, become views of their own.
 
     CREATE VIEW v AS WITH c AS (..) SELECT .. FROM (SELECT ..) AS q JOIN c ON ..
-    CREATE VIEW v_c AS ..; CREATE VIEW v_q AS SELECT ..; CREATE VIEW v AS SELECT .. FROM v_q AS q JOIN v_c AS c ON ..
+    CREATE VIEW v_c AS ..; CREATE VIEW v_q AS SELECT ..;
+    CREATE VIEW v AS SELECT .. FROM v_q AS q JOIN v_c AS c ON ..
 
-So whatever can be a view can be written in place, at any depth: a join over a join, an aggregate over a filter.
-A query that a join or an aggregate does not read is left to Spark, which has subqueries itself.
+So whatever can be a view can be written in place, at any depth: a join over a join, an aggregate over a
+filter. A query that a join or an aggregate does not read is left to Spark, which has subqueries itself.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def _needs_names(query: exp.Expr) -> bool:
 
 
 def _selects(query: exp.Expr) -> list[exp.Select]:
-    return [node for node in query.find_all(exp.Select)]
+    return list(query.find_all(exp.Select))
 
 
 def _lifted(select: exp.Select) -> list[exp.Subquery]:
