@@ -43,6 +43,7 @@ from dovetail.pql.mistakes import near_word
 from dovetail.pql.picks import pick_by_value
 from dovetail.pql.select import parse_expression, parse_query
 from dovetail.pql.tokens import DECLARED, Cursor, depths, join_numbers, scan, span, split_statements, word
+from dovetail.pql.using import without_using
 from dovetail.pql.within import cut_within, with_condition
 
 _DECIMAL = re.compile(r"\d{1,9}\.\d{1,9}")
@@ -297,6 +298,7 @@ def _query(
     tokens, within = cut_within(source, tokens)
     query, warned = parse_query(source, tokens, declared, end)
     warnings.extend(warned)
+    without_using(query)
     joins = query.args.get("joins") or [] if isinstance(query, exp.Select) else []
     conditioned = {number for number, join in enumerate(joins) if join.args.get("on") is not None}
     first = next(iter(within.values()), None)

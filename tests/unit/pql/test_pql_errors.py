@@ -162,7 +162,7 @@ VIEWS = {
     join("l.k = r.k AND " + WINDOW, more=" WITH (max_delay = INTERVAL '1 month')"): "no fixed length",
     join("l.k = r.k AND " + WINDOW, more=" WITH (tasks = 1, tasks = 2)"): "given twice",
     join("l.k = r.k AND " + WINDOW, more=" WITH ()"): "name of a join option",
-    "CREATE VIEW v AS SELECT l.t FROM a l JOIN b r USING (k);": "USING is not available",
+    "CREATE VIEW v AS SELECT l.t FROM a l JOIN b r USING (k);": "no time window",
     "CREATE VIEW v AS SELECT a.t FROM a, b;": "no condition joins the two relations",
     "CREATE VIEW v AS SELECT l.t FROM a l JOIN a l ON l.k = l.k;": "both sides of the join are called",
     "CREATE VIEW v AS SELECT r.y FROM a l LEFT SEMI JOIN b r ON l.k = r.k AND "
@@ -184,7 +184,7 @@ VIEWS = {
     two("JOIN a z ON z.k = r.k AND z.t BETWEEN l.t AND l.t", how="SEMI"): "no columns of `r`",
     two("JOIN a z ON z.k = r.k AND z.t > r.t - INTERVAL 1 DAY"): "z.t <= r.t + INTERVAL",
     two("JOIN a z ON z.k = r.k WITHIN TUMBLING '1 day'", how="RIGHT"): "a row may be without `l` here",
-    two("JOIN a z USING (k)"): "USING is not available",
+    two("JOIN a z USING (k)"): "no time window",
     two("JOIN a z WITHIN TUMBLING '1 day'"): "",
     two("JOIN a z ON z.k = r.k AND z.t BETWEEN l.t AND l.t WITH (buckets = 1) WITH (tasks = 1)"): "two WITH",
     two("JOIN a z ON z.k = r.k AND z.t BETWEEN l.t AND l.t WITH (bukets = 1)"): "did you mean `buckets`?",

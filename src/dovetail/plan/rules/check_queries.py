@@ -107,13 +107,11 @@ def _joins(program: Program, statement: CreateView | CreateTable) -> None:
 
 def _join_kind(program: Program, join: exp.Join) -> None:
     kind = " ".join(filter(None, (join.method, join.side, join.kind))).upper()
-    has_on, using = join.args.get("on") is not None, join.args.get("using")
-    if kind in JOIN_TYPES and has_on and not using:
+    has_on = join.args.get("on") is not None
+    if kind in JOIN_TYPES and has_on:
         return
     what = f"a {kind} JOIN is not available" if kind not in JOIN_TYPES else "the join has no ON condition"
-    if using:
-        what = "USING is not available: the window needs an ON condition"
-    elif kind in ("", "CROSS") and not has_on:
+    if kind in ("", "CROSS") and not has_on:
         what = "no condition joins the two relations"
     raise program.plan_error(what, join, expected=f"{JOIN_KINDS} ... ON key = key AND window")
 
