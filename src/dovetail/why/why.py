@@ -9,6 +9,7 @@ from dovetail.engine.queries import config_at
 from dovetail.engine.step_log import read_records
 from dovetail.errors import DovetailError
 from dovetail.joins.kinds import verbs_of
+from dovetail.joins.known import VersionAt
 from dovetail.joins.question import Answer, Question
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.join_kind import JoinKind, ThetaJoin
@@ -23,11 +24,12 @@ def why(
     limit: int | None = None,
     row: int | None = None,
     names: Mapping[Operand, str] | None = None,
+    version_at: VersionAt = lambda step, planned_at_us: None,
 ) -> Answer:
     """What happened to left rows, and why: see `Question`."""
     records, kinds = _of_known_queries(config, _unbroken(read_records(config)))
     return verbs_of(config.join_kind).explain(
-        Question(config, records, key, time_us, limit, row, names or {}, kinds)
+        Question(config, records, key, time_us, limit, row, names or {}, kinds, version_at)
     )
 
 

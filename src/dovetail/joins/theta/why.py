@@ -26,7 +26,9 @@ def explain(question: Question) -> Answer:
         raise _no_keys(config, left)
     numbers = [numbered(left, row).row] if row is not None else _rows_near(left, time_us or 0)
     some = rows_at(left, question.last(numbers))
-    known = Known(kind, question.records, _all(left, some), _all(right, ()))
+    known = Known(
+        kind, question.records, _all(left, some), _all(right, ()), question.kinds, question.version_at
+    )
     found = theta_fates(known, kind.theta, left, right, some, question.names)
     return Answer(config.join, (), known, len(numbers), tuple(found), ())
 

@@ -306,7 +306,9 @@ def row_words(row: KeyRow) -> str:
 def at_words(at: At | None) -> str:
     if at is None:
         return "no step"
-    return f"step {at.step}{' or before' if at.or_before else ''} (planned {instant(at.planned_at_us)})"
+    version = "" if at.version is None else f"version {at.version}, "
+    before = " or before" if at.or_before else ""
+    return f"step {at.step}{before} ({version}planned {instant(at.planned_at_us)})"
 
 
 def _stream_time(time_us: int) -> str:
@@ -395,4 +397,9 @@ def row_json(row: KeyRow) -> dict[str, Any]:
 def at_json(at: At | None) -> dict[str, Any] | None:
     if at is None:
         return None
-    return {"step": at.step, "planned_at": iso_time(at.planned_at_us), "or_before": at.or_before}
+    return {
+        "step": at.step,
+        "planned_at": iso_time(at.planned_at_us),
+        "or_before": at.or_before,
+        "version": at.version,
+    }
