@@ -1,4 +1,4 @@
-"""`dovetail status`, `dovetail why` and metrics say which version put a row out, also before the last change."""
+"""`dovetail status`, `dovetail why` and metrics say which version put a row out."""
 
 from __future__ import annotations
 

@@ -62,11 +62,11 @@ def timeline(home: str, application: str, join: str) -> Timeline:
 
 def recorded_steps(plan: Plan, home: str) -> dict[str, int]:
     """The last step of each join that was planned. Without records the join runs on all the same."""
-    steps = {}
+    steps: dict[str, int] = {}
     for stage in plan.joins:
         with suppress(DovetailError):
-            records = StepLog(home, state_path(plan.application, stage.name)).recent(1)
-            steps |= {stage.name: record.step for record in records[-1:]}
+            if records := StepLog(home, state_path(plan.application, stage.name)).recent(1):
+                steps[stage.name] = records[-1].step
     return steps
 
 

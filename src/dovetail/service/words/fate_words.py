@@ -38,7 +38,7 @@ _WHICH = {
 
 def fate_lines(fate: AnyFate, known: Known) -> list[str]:
     """What became of the row, a sentence a line."""
-    if isinstance(fate, Fate):
+    if not isinstance(fate, WindowFate):
         known = known.as_of(fate.closed)
     if fate.taken is None:
         written = f"it is in the log since {instant(fate.left.written_at_us)}"
