@@ -45,7 +45,7 @@ from dovetail.spark.inputs import read_input, read_rejects
 from dovetail.spark.join_source import DRIVER, JoinSource, Writing
 from dovetail.spark.outside import open_sink
 from dovetail.spark.own_source import own_source
-from dovetail.spark.residence import Residence, may_reside, read_by, require_fresh, residence
+from dovetail.spark.residence import Residence, may_reside, read_by, residence
 from dovetail.spark.session import driver_address
 from dovetail.spark.short_way import is_ansi
 from dovetail.spark.slicer import common_type, make_category, require_time, sliced
@@ -289,17 +289,15 @@ class Builder:
             )
             reserve(self.plan, made, self.plan.application)
             if isinstance(side.stage, SlicerStage):
-                self._settle(side, side.stage, output)
+                self._settle(side, side.stage)
 
-    def _settle(self, side: BuiltStage, stage: SlicerStage, output: CategoryOutput) -> None:
+    def _settle(self, side: BuiltStage, stage: SlicerStage) -> None:
         """Decide who slices a side."""
         assert side.validity is not None
         application = self.plan.application
         if self._resides and side.upstream is None:
             ansi = is_ansi(self.spark)
             side.resident = residence(stage, side.read, side.validity, self.home, application, ansi=ansi)
-        checkpoint = Checkpoint(self.home, application, stage.name)
-        require_fresh(side.resident, checkpoint, self.home, output.category)
 
     def _require_types(self, stage: JoinStage) -> None:
         """What the join evaluates itself must have a meaning for the types of its columns."""
