@@ -132,3 +132,9 @@ class RunError(DovetailError):
     """A stage that failed while running."""
 
     condition = "RUN_FAILED"
+
+
+class PreviewError(DovetailError):
+    """Two versions that cannot be compared over the log that is kept."""
+
+    condition = "PREVIEW_IMPOSSIBLE"
