@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -121,21 +121,20 @@ def _time(time_us: int) -> float:
     return (time_us - START_US) // SECOND
 
 
-def differences(old: Iterable[Any], new: Iterable[Any]) -> tuple[int, int, int, int]:
-    """Equal, gained, lost, changed: by brute force, of result rows whose first value says whose they are."""
+def differences(
+    old: Iterable[Any], new: Iterable[Any], known_by: Callable[[str, int], Any] = lambda side, number: number
+) -> tuple[int, int, int, int]:
+    """Equal, gained, lost, changed: by brute force, of result rows that begin with the numbers of the left
+    and the right row. `known_by`: what tells the row that they belong to from others."""
     before, after = Counter(old), Counter(new)
     lost, gained = before - after, after - before
-    equal = (before & after).total()
     left, more = Counter[Any](), Counter[Any]()
     for counted, rows in ((left, lost), (more, gained)):
         for row, count in rows.items():
-            counted[whose(row)] += count
+            side, number = ("right", row[1]) if row[0] is None else ("left", row[0])
+            counted[side, known_by(side, number)] += count
     changed = (left & more).total()
-    return equal, gained.total() - changed, lost.total() - changed, changed
-
-
-def whose(row: tuple[Any, ...]) -> tuple[str, Any]:
-    return ("right", row[1]) if row[0] is None else ("left", row[0])
+    return (before & after).total(), gained.total() - changed, lost.total() - changed, changed
 
 
 def plan_of(text: str) -> Plan:

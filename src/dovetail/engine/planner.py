@@ -210,10 +210,13 @@ class JoinPlanner:
         return [summary(commit) for commit in category.commits(start, stop)]
 
     def _history(self, category: Category, floor: int) -> int:
-        """The first commit, up to `floor`, that is young enough to be kept for those who ask why."""
-        since_us = self._clock.now_us() - self.config.settings.history_us
-        first = category.first_commit()
-        return category.first_written(first, floor, since_us) if first < floor else first
+        """The first commit, up to `floor`, that is kept for those who ask why or want to see what another
+        query would have done: young enough, and not too much of it."""
+        settings, first = self.config.settings, category.first_commit()
+        if first >= floor:
+            return first
+        first = category.first_written(first, floor, self._clock.now_us() - settings.history_us)
+        return category.first_stored(first, floor, settings.history_bytes) if first < floor else first
 
     def _record(
         self,

@@ -85,17 +85,19 @@ class SlicedAgain(SideRows):
         self._plan, self._stage, self._home, self._work = plan, stage, home, work
         self._old = Category.open(home, old.output.category)
         self._input = _one_input(stage, old)
-        self.first = self._done = self._readable_from(first)
+        self.first = self._readable_from(first)
+        self._stops = [0]  # where each commit of the running application's category ends in the new one
 
     def category(self) -> Category | None:
         assert isinstance(self._stage.output, CategoryOutput)
         return MadeSide(self._work, self._stage.output.category).category()
 
     def stop(self, commit: int) -> int:
-        for number in range(self._done, commit):
+        for number in range(self.first + len(self._stops) - 1, commit):
             self._slice(self._old.commit(number))
-            self._done = number + 1
-        return max(0, min(commit, self._done) - self.first)
+            made = self.category()  # a commit without a row that passes is none
+            self._stops.append(0 if made is None else made.next_commit())
+        return self._stops[max(0, commit - self.first)]
 
     def _readable_from(self, first: int) -> int:
         """A commit of a category says where its input ends; where it begins, the one before says. The input
