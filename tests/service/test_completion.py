@@ -67,6 +67,7 @@ OPTIONS = {
     "plan": "--rules",
     "check": "--home",
     "diff": "--json",
+    "preview": "--since",
     "versions": "--json",
     "rollback": "--available-now",
     "scale": "--tasks",

@@ -56,6 +56,7 @@ def _commands() -> dict[str, Command]:
         Command("show", "Print result rows of an application.", "show:show"),
         Command("why", "Explain what happened to the rows with a key.", "why:why"),
         Command("diff", "Show what another query would do to an application.", "changes:diff"),
+        Command("preview", "Show what another query would have put out.", "preview:preview"),
         Command("versions", "List the versions of an application.", "changes:versions"),
         Command("rollback", "Run an application by an earlier query.", "changes:rollback"),
         Command("scale", "Show or change the number of tasks, even while it runs.", "scale:scale"),
