@@ -69,6 +69,9 @@ OPTIONS = {
     "diff": "--json",
     "versions": "--json",
     "rollback": "--available-now",
+    "serve": "--port",
+    "service": None,  # a group
+    "token": None,  # a group
     "scale": "--tasks",
     "show": "--table",
     "status": "--home",

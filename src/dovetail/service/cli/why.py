@@ -45,7 +45,7 @@ def why(
 
     answer, story = asked(home_at(home), application, key or (), time=time, row=row, limit=limit, join=join)
     if as_json:
-        print_json(told(answer, application, story))
+        print_json(for_programs(answer, application, story))
     else:
         _print(answer, application, story)
 
@@ -77,8 +77,8 @@ def asked(
     return answer, Story(times_from(plan, stage, home), _followed(plan, stage, home, answer))
 
 
-def told(answer: Answer, application: str, story: Story) -> dict[str, Any]:
-    """The same for programs."""
+def for_programs(answer: Answer, application: str, story: Story) -> dict[str, Any]:
+    """The answer as plain values."""
     from dovetail.service.words.chain_why_words import story_json
     from dovetail.service.words.why_words import to_json
 

@@ -106,18 +106,22 @@ def _named(landing: Landing) -> Iterator[DovetailError]:
 
 
 def _continues(landing: Landing) -> Iterator[DovetailError]:
-    from dovetail.changes.takeover import consider, require
+    from dovetail.changes.takeover import bound, consider, require
     from dovetail.changes.words import change_lines
     from dovetail.service.cli.run import compile_query
 
     assert landing.plan is not None
     assert landing.program is not None
+    if bound(landing.home, landing.plan.application) is None:
+        return  # it has seen nothing yet; an input that is missing may come before it starts
     program, plans = compile_query((landing.text, "query"), landing.home)
     takeover = consider(landing.home, plans, program)
     landing.plan = takeover.plan
     landing.changes = tuple(change_lines(takeover.changes))
-    require(takeover)
-    yield from ()
+    try:
+        require(takeover)
+    except DovetailError as error:
+        yield error
 
 
 def _alone(landing: Landing) -> Iterator[DovetailError]:
@@ -174,7 +178,7 @@ def _read(landing: Landing) -> Iterator[DovetailError]:
         yield StateError(
             f"application {reader} reads category {category}, which this query no longer writes",
             expected="a query that goes on writing it",
-            hint=f"change or stop {reader} first, or keep the table with STORAGE SCRIBE('{category}')",
+            hint=f"change or stop {reader} first, or keep a table with this category",
         )
 
 

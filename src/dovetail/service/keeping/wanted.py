@@ -3,7 +3,7 @@
     service/wanted/<application>/00000007.json    the query, running or not, who asked for it, when and how
 
 Law: the newest revision counts. A revision is created only if its number is free, so of two people who
-change the same one the second is told, on a local disk as on an object store.
+change the same one the second gets an error, on a local disk as on an object store.
 """
 
 from __future__ import annotations

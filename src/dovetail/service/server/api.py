@@ -243,13 +243,13 @@ async def append(
 async def live(here: Here, _: Viewer, request: Request) -> StreamingResponse:
     """All applications again and again, as server-sent events."""
 
-    async def told() -> AsyncIterator[str]:
+    async def figures() -> AsyncIterator[str]:
         while not await request.is_disconnected():
             found = await asyncio.to_thread(overviews, here.home, here.keeper)
             yield f"event: applications\ndata: {json.dumps([each.to_json() for each in found])}\n\n"
             await asyncio.sleep(LIVE_S)
 
-    return StreamingResponse(told(), media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+    return StreamingResponse(figures(), media_type="text/event-stream", headers={"Cache-Control": "no-store"})
 
 
 def _found(here: Daemon, name: str) -> Overview:

@@ -7,8 +7,9 @@ import contextlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
+from typing import Annotated
 
-from fastapi import FastAPI, Request, Response
+from fastapi import Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse
 from fastapi.staticfiles import StaticFiles
@@ -16,9 +17,11 @@ from fastapi.staticfiles import StaticFiles
 import dovetail
 from dovetail.errors import DovetailError, InputError
 from dovetail.service.server import api, pages
-from dovetail.service.server.access import NotKnown
+from dovetail.service.server.access import Caller, NotKnown
+from dovetail.service.server.exposition import PROMETHEUS_TYPE, service_metrics
+from dovetail.service.server.overview import overviews
 from dovetail.service.server.problems import MEDIA_TYPE, problem, status_of
-from dovetail.service.server.state import Daemon
+from dovetail.service.server.state import Daemon, caller_of
 
 FOLDER = Path(__file__).parent
 STALE_S = 30.0
@@ -60,6 +63,7 @@ def make_app(daemon: Daemon) -> FastAPI:
     app.mount("/static", StaticFiles(directory=FOLDER / "static"), name="static")
     app.get("/healthz", include_in_schema=False)(_healthy)
     app.get("/readyz", include_in_schema=False)(_ready)
+    app.get("/metrics", include_in_schema=False)(_metrics)
     return app
 
 
@@ -95,6 +99,11 @@ async def _malformed(request: Request, error: Exception) -> Response:
 
 async def _healthy() -> PlainTextResponse:
     return PlainTextResponse("ok\n")
+
+
+def _metrics(request: Request, _: Annotated[Caller, Depends(caller_of)]) -> Response:
+    daemon: Daemon = request.app.state.daemon
+    return Response(service_metrics(overviews(daemon.home, daemon.keeper)), media_type=PROMETHEUS_TYPE)
 
 
 async def _ready(request: Request) -> PlainTextResponse:

@@ -1,5 +1,5 @@
 """What the daemon keeps for itself in SQLite: logins, and the history of figures. It may be deleted at any
-time: people then log in again, and plots begin anew."""
+time: people then log in again, and plots begin again."""
 
 from __future__ import annotations
 

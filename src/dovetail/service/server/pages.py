@@ -60,7 +60,7 @@ FROM clicks AS c LEFT OUTER JOIN impressions AS i
 
 CREATE TABLE result AS
 SELECT eventtime, ad_id, campaign FROM clicked
-STORAGE SCRIBE("clicked");
+STORAGE SCRIBE (category = "clicked");
 """
 """What the editor begins with: a whole application, to be changed."""
 

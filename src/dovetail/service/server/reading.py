@@ -64,10 +64,10 @@ def result_rows(home: str, application: str, table: str | None, limit: int) -> d
 
 
 def why(home: str, application: str, key: list[str], join: str | None, limit: int) -> dict[str, Any]:
-    from dovetail.service.cli.why import asked, told
+    from dovetail.service.cli.why import asked, for_programs
 
     answer, story = asked(home, application, key, join=join, limit=limit)
-    made: dict[str, Any] = plain(told(answer, application, story))
+    made: dict[str, Any] = plain(for_programs(answer, application, story))
     return made
 
 

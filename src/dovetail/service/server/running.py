@@ -16,7 +16,7 @@ from dovetail.service.server.state import Daemon
 
 
 def serve_home(home: str, host: str, port: int, say: Callable[[str], None]) -> None:
-    """One service at a time holds a home; a second one is told."""
+    """One service at a time holds a home; a second one is refused."""
     open_store(home).make_folder("service")
     with holding(home, "service", "the service of this home"), _listening(host, port) as listener:
         place = f"{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"

@@ -38,7 +38,7 @@ class Daemon:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def keep(self) -> None:
-        """Until it is cancelled. Trouble of one look is told, and the next look comes all the same."""
+        """Until it is cancelled. Trouble of one look is kept for `/readyz`, and the next look comes."""
         self._loop = asyncio.get_running_loop()
         remembered_s = 0.0
         while True:
