@@ -37,6 +37,7 @@ def _listening(host: str, port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
+        listener.listen(128)  # before the link is printed: whoever opens it at once waits, and is not refused
     except OSError as error:
         listener.close()
         raise SettingError(
