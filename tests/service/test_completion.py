@@ -70,6 +70,9 @@ OPTIONS = {
     "preview": "--since",
     "versions": "--json",
     "rollback": "--available-now",
+    "serve": "--port",
+    "service": None,  # a group
+    "token": None,  # a group
     "scale": "--tasks",
     "show": "--table",
     "status": "--home",

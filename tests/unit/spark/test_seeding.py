@@ -1,4 +1,4 @@
-"""A query of Spark goes on where a thread has stopped: the checkpoint that is written for it says the same."""
+"""A query of Spark goes on where a thread has stopped: the checkpoint that is written for it says so."""
 
 from __future__ import annotations
 
