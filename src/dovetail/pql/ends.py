@@ -105,7 +105,7 @@ def parse_storage(cursor: Cursor) -> Storage:
     known = [option for option in STORAGES[kind] if option.name in given]
     values = tuple((option.name, _value(cursor, option, given[option.name])) for option in known)
     places = tuple((name, span(tokens[0], tokens[-1])) for name, tokens in given.items())
-    return Storage(kind, values, places)
+    return Storage(kind, values, places, place)
 
 
 def _arguments(cursor: Cursor, kind: str) -> dict[str, list[Token]]:

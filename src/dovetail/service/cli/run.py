@@ -177,6 +177,7 @@ def run_application(
         takeover = consider(home, plans, program, parent=parent)
         require(takeover)
         plan = takeover.plan
+        require_connectors(plan)
         log = _spark_log(home, plan.application)
         given = {**settings, **s3_settings(home, plan, settings)}
         session = spark or open_session(plan.application, master, DRIVER_MEMORY.read(), given, log)
@@ -211,6 +212,17 @@ def run_application(
         finally:
             if spark is None and not jvm_ended():
                 session.stop()
+
+
+def require_connectors(plan: Plan) -> None:
+    """Libraries and secrets that its sinks need, before Spark takes its time to start."""
+    from dovetail.connectors.kinds import open_sink
+    from dovetail.connectors.sink import Writer
+    from dovetail.plan.physical import OutsideSink
+
+    for stage in plan.stages:
+        if isinstance(stage.output, OutsideSink):
+            open_sink(stage.output.storage, stage.output.options, Writer(plan.application, stage.name, ""))
 
 
 def index_dir_for(given: str | None, master: str) -> str | None:
