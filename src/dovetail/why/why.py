@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from dovetail.engine.queries import config_at
-from dovetail.engine.step_log import read_records
+from dovetail.engine.step_log import read_records, unbroken
 from dovetail.errors import DovetailError
 from dovetail.joins.kinds import verbs_of
 from dovetail.joins.known import VersionAt
@@ -27,7 +27,7 @@ def why(
     version_at: VersionAt = lambda step, planned_at_us: None,
 ) -> Answer:
     """What happened to left rows, and why: see `Question`."""
-    records, kinds = _of_known_queries(config, _unbroken(read_records(config)))
+    records, kinds = _of_known_queries(config, unbroken(read_records(config)))
     return verbs_of(config.join_kind).explain(
         Question(config, records, key, time_us, limit, row, names or {}, kinds, version_at)
     )
@@ -46,11 +46,3 @@ def _of_known_queries(
     while start > 0 and records[start - 1].query in kinds:
         start -= 1
     return list(records[start:]), kinds
-
-
-def _unbroken(records: Sequence[StepRecord]) -> list[StepRecord]:
-    """The newest records without a gap in their numbers."""
-    start = len(records) - 1
-    while start > 0 and records[start - 1].step == records[start].step - 1:
-        start -= 1
-    return list(records[max(0, start) :])

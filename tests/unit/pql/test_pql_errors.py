@@ -72,10 +72,10 @@ TEXTS = {
         "keep_bytes is out of range"
     ),
     "CREATE APPLICATION a; CREATE TABLE o AS SELECT x FROM t STORAGE SCRIBE(category='x',keep='7 days')": (
-        "cannot be kept for this time"
+        "keep cannot be this time"
     ),
     "CREATE APPLICATION a; CREATE TABLE o AS SELECT x FROM t "
-    "STORAGE SCRIBE(category='x',keep=INTERVAL 0 DAYS)": ("cannot be kept for this time: it is nothing"),
+    "STORAGE SCRIBE(category='x',keep=INTERVAL 0 DAYS)": ("keep cannot be this time: it is nothing"),
     "CREATE APPLICATION a; CREATE VIEW v AS SELECT x FROM t WITH (match = 'all');": "belongs to a join",
     "CREATE APPLICATION a; CREATE VIEW v AS SELECT x FROM t; CREATE VIEW V AS SELECT x FROM t": "twice",
 }
@@ -115,6 +115,7 @@ VIEWS = {
     join("k = r.k AND " + WINDOW): "`k` is ambiguous: `l` and `r` both have it",
     join(WINDOW): "the join has no equality and no other condition",
     join("l.k = r.k"): "no time window",
+    join("l.k = r.k AND l.x = r.y"): "declare their type, TIMESTAMP",
     join("l.k = r.k AND r.t >= l.t - INTERVAL 1 MINUTE"): "no upper bound",
     join("l.k = r.k AND r.t <= l.t + INTERVAL 1 MINUTE"): "no lower bound",
     join("l.k = r.k AND r.t BETWEEN l.t + INTERVAL 2 MINUTES AND l.t + INTERVAL 1 MINUTE"): "window is empty",

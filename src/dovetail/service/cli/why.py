@@ -3,7 +3,8 @@ records of steps, so it needs no Spark, and the application may be running."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -40,24 +41,45 @@ def why(
 ) -> None:
     """Explain what happened to left rows: which rows they matched and when, how long they stay open, or why
     they have no match. What came out of them is followed through the joins that read it."""
-    from dovetail.joins.rows.literals import instant_us
-    from dovetail.plan.application_file import read_application
     from dovetail.service.cli.log_output import print_json
-    from dovetail.service.following import Trail, times_from
-    from dovetail.service.words.chain_why_words import Story, story_json
-    from dovetail.service.words.why_words import to_json
 
-    place = home_at(home)
-    plan = read_application(place, application)
-    stage = _join(plan, join)
-    time_us = instant_us(time, "--time") if time else None
-    trail = Trail(plan, place)
-    answer = trail.ask(stage, row, key or (), time_us, limit)
-    story = Story(times_from(plan, stage, place), _followed(trail, stage, answer))
+    answer, story = asked(home_at(home), application, key or (), time=time, row=row, limit=limit, join=join)
     if as_json:
-        print_json({**to_json(answer, application), **story_json(story)})
+        print_json(for_programs(answer, application, story))
     else:
         _print(answer, application, story)
+
+
+def asked(
+    home: str,
+    application: str,
+    key: Sequence[str],
+    *,
+    time: str | None = None,
+    row: int | None = None,
+    limit: int = 20,
+    join: str | None = None,
+) -> tuple[Answer, Story]:
+    """What became of left rows, and of what came out of them."""
+    from dovetail.joins.rows.literals import instant_us
+    from dovetail.plan.application_file import read_application
+    from dovetail.service.following import Trail, times_from
+    from dovetail.service.words.chain_why_words import Story
+
+    plan = read_application(home, application)
+    stage = _join(plan, join)
+    time_us = instant_us(time, "--time") if time else None
+    trail = Trail(plan, home)
+    answer = trail.ask(stage, row, key, time_us, limit)
+    return answer, Story(times_from(plan, stage, home), _followed(trail, stage, answer))
+
+
+def for_programs(answer: Answer, application: str, story: Story) -> dict[str, Any]:
+    """The answer as plain values."""
+    from dovetail.service.words.chain_why_words import story_json
+    from dovetail.service.words.why_words import to_json
+
+    return {**to_json(answer, application), **story_json(story)}
 
 
 def _followed(trail: Trail, stage: JoinStage, answer: Answer) -> list[tuple[Chapter, ...]] | None:
