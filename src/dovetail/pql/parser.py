@@ -4,7 +4,7 @@
     input       := CREATE INPUT TABLE name ( column [type], ... ) FROM origin
     origin      := SCRIBE("category") | FILES("path", format = "..", ...)
     view        := CREATE VIEW name AS query
-    table       := CREATE TABLE name AS query STORAGE kind [( argument = value, ... )]
+    table       := CREATE TABLE name AS query STORAGE kind [( argument = value, ... )] [PARTITIONED BY ( .. )]
 
 Each join of a query may end in WITHIN .. and in WITH (option = value, ...). Statements end in `;`. An error
 in one statement does not stop the others from being read, so that all errors are reported.
@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
+from dovetail.connectors.kinds import STORAGES
 from dovetail.errors import DovetailError, PlanError, PqlError
 from dovetail.plan.dialect import call, pql_sql
 from dovetail.plan.interval_literal import SPELLINGS, NotAnInterval, interval_us, text_us
@@ -280,7 +281,7 @@ def _table(cursor: Cursor, declared: Collection[str], warnings: list[str]) -> Cr
             )
         cursor.at = len(cursor.tokens)
         raise cursor.unexpected(
-            'STORAGE SCRIBE(category = "..") | PARQUET(path = "..") | JSON(path = "..") | CONSOLE | NOOP',
+            f"STORAGE {' | '.join(STORAGES)}",
             "a table ends in STORAGE, which says where its rows go",
         )
     query, options = _query(cursor.source, tokens[:at], tokens[at].start, declared, warnings)
@@ -318,7 +319,8 @@ def _query(
 def _is_storage(tokens: list[Token], i: int) -> bool:
     if word(tokens[i]) != "STORAGE":
         return False
-    return i + 1 >= len(tokens) or i + 2 >= len(tokens) or tokens[i + 2].token_type is TokenType.L_PAREN
+    follows = tokens[i + 2].token_type if i + 2 < len(tokens) else None
+    return follows in (None, TokenType.L_PAREN, TokenType.PARTITION_BY)
 
 
 def _cut_options(

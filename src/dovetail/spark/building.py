@@ -27,6 +27,7 @@ from dovetail.plan.physical import (
     FilesSource,
     JoinStage,
     Output,
+    OutsideSink,
     Plan,
     Relation,
     ScribeSource,
@@ -37,13 +38,14 @@ from dovetail.plan.physical import (
 from dovetail.plan.projection import plain_projection
 from dovetail.plan.shared import reserve
 from dovetail.spark.aggregation import Aggregation, source_schema
-from dovetail.spark.arrow_types import spark_schema
+from dovetail.spark.arrow_types import arrow_schema, spark_schema
 from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.file_frames import FilesRead
 from dovetail.spark.inputs import read_input, read_rejects
 from dovetail.spark.join_source import DRIVER, JoinSource, Writing
+from dovetail.spark.outside import sink_of
 from dovetail.spark.own_source import own_source
-from dovetail.spark.residence import Residence, may_reside, read_by, require_fresh, residence
+from dovetail.spark.residence import Residence, may_reside, read_by, residence
 from dovetail.spark.session import driver_address
 from dovetail.spark.short_way import is_ansi
 from dovetail.spark.slicer import common_type, make_category, require_time, sliced
@@ -154,6 +156,9 @@ class Builder:
         sides of a join when both are there: their keys need common types."""
         self._built[built.name] = built
         output = built.output
+        if isinstance(output, OutsideSink):
+            checkpoint = Checkpoint(self.home, self.plan.application, built.name)
+            sink_of(output, checkpoint).check(arrow_schema(built.rows.schema))
         if isinstance(output, CategoryOutput):
             self._writers[output.category] = built.name
             if output.time is None:
@@ -284,17 +289,15 @@ class Builder:
             )
             reserve(self.plan, made, self.plan.application)
             if isinstance(side.stage, SlicerStage):
-                self._settle(side, side.stage, output)
+                self._settle(side, side.stage)
 
-    def _settle(self, side: BuiltStage, stage: SlicerStage, output: CategoryOutput) -> None:
+    def _settle(self, side: BuiltStage, stage: SlicerStage) -> None:
         """Decide who slices a side."""
         assert side.validity is not None
         application = self.plan.application
         if self._resides and side.upstream is None:
             ansi = is_ansi(self.spark)
             side.resident = residence(stage, side.read, side.validity, self.home, application, ansi=ansi)
-        checkpoint = Checkpoint(self.home, application, stage.name)
-        require_fresh(side.resident, checkpoint, self.home, output.category)
 
     def _require_types(self, stage: JoinStage) -> None:
         """What the join evaluates itself must have a meaning for the types of its columns."""
