@@ -1,7 +1,7 @@
 """PQL text -> `Program`.
 
     application := CREATE APPLICATION name
-    input       := CREATE INPUT TABLE name ( column [type], ... ) FROM origin
+    input       := CREATE INPUT TABLE name [( column [type], ... )] FROM origin
     origin      := SCRIBE("category") | FILES("path", format = "..", ...)
     view        := CREATE VIEW name AS query
     table       := CREATE TABLE name AS query STORAGE kind [( argument = value, ... )] [PARTITIONED BY ( .. )]
@@ -186,9 +186,11 @@ def _declared_name(cursor: Cursor, what: str) -> tuple[str, Span]:
 
 def _input(cursor: Cursor) -> CreateInput:
     name, place = _declared_name(cursor, "the input table's name")
-    cursor.expect("(", "an input table names its columns: CREATE INPUT TABLE t (a, b) FROM ...")
     columns: list[ColumnDef] = []
-    while True:
+    named = word(cursor.token) != "FROM"  # without a list, the source says which columns there are
+    if named:
+        cursor.expect("(", "columns are in brackets: CREATE INPUT TABLE t (a, b) FROM ...")
+    while named:
         column = _column(cursor)
         if any(column.name.lower() == other.name.lower() for other in columns):
             raise PqlError(

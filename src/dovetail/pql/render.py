@@ -78,7 +78,8 @@ def _input(statement: CreateInput) -> str:
     else:
         options = "".join(f", {quoted(name)} = {text(value)}" for name, value in origin.options)
         end = f"FILES({text(origin.path)}, format = {text(origin.format)}{options})"
-    return f"CREATE INPUT TABLE {quoted(statement.name)} (\n{body}\n) FROM {end};"
+    declared = f" (\n{body}\n)" if statement.columns else ""
+    return f"CREATE INPUT TABLE {quoted(statement.name)}{declared} FROM {end};"
 
 
 def _storage(storage: Storage) -> str:

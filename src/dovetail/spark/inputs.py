@@ -19,6 +19,7 @@ from dovetail.plan.build import input_table
 from dovetail.plan.dialect import quoted
 from dovetail.plan.physical import Column, FilesSource, InputTable, ScribeSource
 from dovetail.plan.statements import CreateInput, CreateTable, Program
+from dovetail.slicing.inferred_columns import inferred_columns
 from dovetail.slicing.input_files import MissingInput, csv_header, input_files, local_path
 from dovetail.slicing.parquet_files import check_files, parquet_schema
 from dovetail.spark.arrow_types import spark_schema
@@ -47,9 +48,7 @@ def known_types(program: Program, home: str) -> dict[str, Mapping[str, str]]:
         if isinstance(table, CreateInput):
             origin = table.origin
             if isinstance(origin, FilesSource):
-                known[table.name] = source_types(
-                    FilesSource(origin.path, origin.format, origin.options), home
-                )
+                known[table.name] = source_types(origin, home, inferring=not table.columns)
             elif origin.category not in written:
                 known[table.name] = source_types(ScribeSource(origin.category), home)
     return known
@@ -98,19 +97,25 @@ def _seen_types(table: InputTable, home: str) -> Mapping[str, str]:
         files = input_files(table.source.path, table.source.format)
         if table.source.format == "parquet":
             check_files(files, [column.name for column in table.columns])
-        elif files:
+        elif files and table.columns:
             _text_schema(files, table, table.source)
-    return source_types(table.source, home)
+    return source_types(table.source, home, inferring=not table.columns)
 
 
-def source_types(source: ScribeSource | FilesSource, home: str) -> Mapping[str, str]:
-    """Column types that a source knows by itself: Spark SQL names by column; empty where it knows none."""
+def source_types(
+    source: ScribeSource | FilesSource, home: str, *, inferring: bool = False
+) -> Mapping[str, str]:
+    """Column types that a source knows by itself: Spark SQL names by column; empty where it knows none.
+    `inferring`: the table names no columns, so those of a text file are guessed from its beginning."""
     if isinstance(source, ScribeSource):
         schema = spark_schema(Category.open(home, source.category).schema, f"category {source.category}")
         return {field.name: field.dataType.simpleString() for field in schema}
     if source.format == "parquet":
         files = input_files(source.path, source.format)
         return _column_types(files[0], source.path) if files else {}
+    if inferring and (files := input_files(source.path, source.format)):
+        schema = inferred_columns(files[0], source.format, dict(source.options))
+        return {field.name: field.dataType.simpleString() for field in spark_schema(schema, source.path)}
     return {}
 
 

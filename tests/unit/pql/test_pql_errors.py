@@ -51,7 +51,7 @@ TEXTS = {
     "CREATE APPLICATION a; CREATE VIEW v AS SELECT x + FROM t": "expression is missing",
     "CREATE APPLICATION a; CREATE VIEW v AS SELECT 'x FROM t": "never closed",
     "CREATE APPLICATION a; CREATE VIEW v AS SELECT x FROM t /* y": "a comment opens here",
-    "CREATE APPLICATION a; CREATE INPUT TABLE t FROM SCRIBE('x');": "`FROM` is not expected",
+    "CREATE APPLICATION a; CREATE INPUT TABLE t a, b FROM SCRIBE('x');": "columns are in brackets",
     "CREATE APPLICATION a; CREATE INPUT TABLE t (a FOO) FROM SCRIBE('x');": "Spark has no type",
     "CREATE APPLICATION a; CREATE INPUT TABLE t (a, A) FROM SCRIBE('x');": "declared twice",
     "CREATE APPLICATION a; CREATE INPUT TABLE t (a) FROM KAFKA('x');": "`KAFKA` is not expected",

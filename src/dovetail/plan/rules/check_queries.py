@@ -48,6 +48,8 @@ def check_queries(program: Program) -> Program:
         )
     for statement in program:
         if isinstance(statement, CreateInput):
+            if not statement.columns:
+                problems.add(statement.name, _no_columns(program, statement))
             continue
         with problems.of(statement.name):
             _endless(program, statement.query)
@@ -60,6 +62,15 @@ def check_queries(program: Program) -> Program:
                 _storage(program, statement)
     problems.done()
     return program
+
+
+def _no_columns(program: Program, table: CreateInput) -> PlanError:
+    return program.plan_error(
+        f"the columns of `{table.name}` are not known",
+        table.span,
+        expected="a source that is there, or a list of columns",
+        hint=f"name them: CREATE INPUT TABLE {table.name} (a INT, b STRING) FROM ...",
+    )
 
 
 def _endless(program: Program, query: exp.Expr) -> None:
