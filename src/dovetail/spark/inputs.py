@@ -21,7 +21,7 @@ from dovetail.plan.physical import Column, FilesSource, InputTable, ScribeSource
 from dovetail.plan.statements import CreateInput, CreateTable, Program
 from dovetail.slicing.inferred_columns import inferred_columns
 from dovetail.slicing.input_files import MissingInput, csv_header, input_files, local_path
-from dovetail.slicing.parquet_files import check_files, parquet_schema
+from dovetail.slicing.parquet_files import common_schema, parquet_schema
 from dovetail.spark.arrow_types import spark_schema
 from dovetail.spark.category_source import CategorySource
 from dovetail.spark.own_source import own_source
@@ -96,7 +96,7 @@ def _seen_types(table: InputTable, home: str) -> Mapping[str, str]:
     else:
         files = input_files(table.source.path, table.source.format)
         if table.source.format == "parquet":
-            check_files(files, [column.name for column in table.columns])
+            common_schema(files, [column.name for column in table.columns])
         elif files and table.columns:
             _text_schema(files, table, table.source)
     return source_types(table.source, home, inferring=not table.columns)
@@ -211,8 +211,7 @@ def _parquet_schema(files: Sequence[str], table: InputTable, place: str) -> Stru
     if not files:
         declared = ", ".join(f"`{column.name}` {column.type or 'STRING'}" for column in table.columns)
         return cast("StructType", StructType.fromDDL(declared))
-    stored = parquet_schema(files[0])
-    check_files(files, [column.name for column in table.columns], stored)
+    stored = common_schema(files, [column.name for column in table.columns])
     schema = StructType()
     for column in table.columns:
         field = stored.field(column.name)
