@@ -15,6 +15,21 @@ ORDER = get_args(Verdict)
 
 
 @dataclass(frozen=True)
+class Cost:
+    """Rows and bytes that are read for a change, and how many seconds that takes. None: not known."""
+
+    rows: int | None
+    bytes: int | None
+    seconds: float | None = None
+
+    def __add__(self, other: Cost) -> Cost:
+        """What is not known of one is not known of both."""
+        rows = None if self.rows is None or other.rows is None else self.rows + other.rows
+        size = None if self.bytes is None or other.bytes is None else self.bytes + other.bytes
+        return Cost(rows, size)
+
+
+@dataclass(frozen=True)
 class Change:
     """One difference, in the terms of the query. `part` is the part of the plan it is in. `flight` says
     what becomes of rows that have come but not gone yet; `instead` names a way that works. `place` shows
@@ -25,7 +40,7 @@ class Change:
     verdict: Verdict
     what: str
     flight: str | None = None
-    cost: str | None = None
+    cost: Cost | None = None
     instead: str | None = None
     place: str | None = None
 

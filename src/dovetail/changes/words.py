@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from dovetail.changes.verdict import Change, Verdict, strictest
+from dovetail.changes.verdict import Change, Cost, Verdict, strictest
 
 VERDICTS: dict[Verdict, str] = {
     "next step": "holds from the next step on",
@@ -21,6 +21,19 @@ def verdict_words(changes: Sequence[Change]) -> str:
     return SAME if verdict is None else VERDICTS[verdict]
 
 
+def cost_words(cost: Cost | None) -> str | None:
+    """What is read, and how long that takes; None if nothing is known of it."""
+    if cost is None:
+        return None
+    rows = None if cost.rows is None else f"{cost.rows:,} row{'s' if cost.rows != 1 else ''}"
+    size = None if cost.bytes is None else f"{cost.bytes / 1e6:,.1f} MB"
+    read = f"{rows} ({size})" if rows and size else rows or size
+    if read is None:
+        return None
+    took = None if cost.seconds is None else f"about {max(0.1, cost.seconds):,.1f} s at the pace so far"
+    return f"{read} to read{f', {took}' if took else ''}"
+
+
 def change_lines(changes: Sequence[Change], *, places: bool = True) -> Iterator[str]:
     """What changes, what it means for rows in flight, and what else could be written."""
     part = None
@@ -33,7 +46,7 @@ def change_lines(changes: Sequence[Change], *, places: bool = True) -> Iterator[
             yield from (f"    {line}" for line in change.place.split("\n"))
         for name, said in (
             ("rows in flight", change.flight),
-            ("cost", change.cost),
+            ("cost", cost_words(change.cost)),
             ("instead", change.instead),
         ):
             if said:

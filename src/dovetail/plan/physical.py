@@ -22,9 +22,9 @@ from dovetail.model.time_window import TimeWindow
 from dovetail.model.window_config import WindowSettings
 from dovetail.plan.plan_json import decode, encode
 
-PLAN_VERSION = 4
-"""Before version 4 no plan followed another. Before version 3 a category in the log did not say how long it
-keeps rows; aggregates had a watermark."""
+PLAN_VERSION = 5
+"""Before version 5 a stage had one source for ever. Before version 4 no plan followed another. Before version
+3 a category in the log did not say how long it keeps rows; aggregates had a watermark."""
 
 
 @dataclass(frozen=True)
@@ -116,13 +116,15 @@ Output = CategoryOutput | Sink
 
 @dataclass(frozen=True)
 class SlicerStage:
-    """Reads inputs, evaluates, writes. A join's side yields `_key_0`.., `_time` and payload columns."""
+    """Reads inputs, evaluates, writes. A join's side yields `_key_0`.., `_time` and payload columns.
+    `reading`: how many sources it has had, one after the other, since it was first started."""
 
     name: str
     inputs: tuple[InputTable, ...]
     views: tuple[Relation, ...]
     select: str
     output: Output
+    reading: int = 1
 
 
 @dataclass(frozen=True)
@@ -189,6 +191,12 @@ class WindowStage:
 Stage = SlicerStage | JoinStage | WindowStage
 
 
+def filed_under(stage: Stage) -> str:
+    """The name of a stage's progress in the home: each source that it has had has one of its own."""
+    reading = stage.reading if isinstance(stage, SlicerStage) else 1
+    return stage.name if reading == 1 else f"{stage.name}@{reading}"
+
+
 @dataclass(frozen=True)
 class Plan:
     application: str
@@ -217,7 +225,7 @@ class Plan:
             data, version = _from_version_1(data), 2
         if version == 2:
             data, version = _from_version_2(data), 3
-        if version == 3:
+        if version in (3, 4):
             data, version = {**data, "version": PLAN_VERSION}, PLAN_VERSION
         if version != PLAN_VERSION:
             raise UnknownVersion(

@@ -52,11 +52,9 @@ class CategoryIntake:
         tail = category.commit(stop - 1) if stop else None
         self.next_batch = (tail.producers.get(slicer.producer, -1) if tail else -1) + 1
         last = last_of(category, slicer.producer) if self.next_batch else None
-        read_to = (
-            commit_in(last.covers, category, last.number)[1]
-            if last is not None and last.covers is not None
-            else before()
-        )
+        covers = slicer.covered_in(last)
+        known = None if last is None or covers is None else commit_in(covers, category, last.number)[1]
+        read_to = before() if known is None else known
         self._next = self._source.first_commit() if read_to is None else read_to
         self._taken, self._known = self._next, self._next
         self._marked, self._marked_s = -1, -MARK_EVERY_S
@@ -79,7 +77,7 @@ class CategoryIntake:
             segment for commit in self._source.commits(self._next, end) for segment in commit.segments
         ]
         self._taken = end
-        covers = {"category": self._source.name, "commit": end}
+        covers = self._slicer.covering({"category": self._source.name, "commit": end})
         return Part(covers, lambda threads: self._write(segments, threads), self._promise_of(end))
 
     def appended(self, part: Part) -> None:

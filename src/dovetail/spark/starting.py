@@ -48,16 +48,21 @@ def start(
     built: BuiltStage, home: str, application: str, mode: Mode, failures: Failures
 ) -> list[StreamingQuery]:
     """Start a stage's query, and one for each of its inputs that may hold unreadable rows."""
-    checkpoint = Checkpoint(home, application, built.name)
+    checkpoint = Checkpoint(home, application, built.record)
     writer = _writer(built, home, application, checkpoint, failures)
     queries = [_query(writer, checkpoint, built.name, mode, AT_ONCE if built.starts_process else POLL)]
     for table, rows in (built.rejects or {}).items():
         category = make_category(rows, home, rejects_category(application, table), 1, "auto", "rejects")
-        name = f"{built.name}.rejects.{table}"
+        name = rejects_record(built, table)
         append = partial(append_batch, category=category, producer=name, placement=Placement(None, None))
         writer = rows.writeStream.foreachBatch(_reporting(append, built.name, failures))
         queries.append(_query(writer, Checkpoint(home, application, name), name, mode))
     return queries
+
+
+def rejects_record(built: BuiltStage, table: str) -> str:
+    """The name of the progress of the query that puts an input's unreadable rows aside."""
+    return f"{built.record}.rejects.{table}"
 
 
 def describe_output(built: BuiltStage, home: str) -> str:

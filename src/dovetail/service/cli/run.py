@@ -6,13 +6,14 @@ import json
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from dovetail.errors import SettingError
-from dovetail.service.cli.arguments import AsJson, Home, home_at
+from dovetail.service.cli.arguments import AsJson, Begins, Home, home_at
 from dovetail.service.cli.pql_file import PqlFile, read_pql
 from dovetail.service.cli.stop_signals import stopped_by_signals
 from dovetail.service.figures import RunFigures, RunSummary
@@ -21,6 +22,7 @@ from dovetail.service.settings import DRIVER_MEMORY, INDEX_DIR, MASTER
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from dovetail.changes.takeover import Takeover
     from dovetail.changes.verdict import Change
     from dovetail.plan.physical import Plan
     from dovetail.plan.statements import Program
@@ -66,6 +68,7 @@ def run(
             "nothing is done.",
         ),
     ] = None,
+    begins: Begins = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a PQL application: until you stop it, or until its input is processed. Another query than before
@@ -84,6 +87,7 @@ def run(
         metrics_port=metrics_port,
         index_dir=index_dir,
         parent=parent,
+        begins=begins or (),
         as_json=as_json,
     )
 
@@ -98,6 +102,7 @@ def run_and_watch(
     metrics_port: int | None = None,
     index_dir: str | None = None,
     parent: int | None = None,
+    begins: Sequence[str] = (),
     as_json: bool = False,
 ) -> None:
     """Run an application in the foreground, with a live view and a summary at the end."""
@@ -116,6 +121,7 @@ def run_and_watch(
             metrics_port=metrics_port,
             index_dir=index_dir,
             parent=parent,
+            begins=begins,
             announce=_announced,
         )
     if as_json:
@@ -148,16 +154,19 @@ def run_application(
     metrics_port: int | None = None,
     index_dir: str | None = None,
     parent: int | None = None,
+    begins: Sequence[str] = (),
     announce: Announce = lambda version, changes: None,
 ) -> RunSummary:
     """Compile, run, and summarise. Uses the given session, or opens one and closes it again. `on_figures`
     is called while it runs; a `follower` does the same over several runs. `announce` hears when another
-    query than before takes over. `parent`: see `consider`."""
+    query than before takes over. `parent`: see `consider`. `begins`: where new sources begin, as `--from`
+    says it."""
     from dovetail.spark.worker_python import choose_python
 
     if spark is None:
         choose_python(master, settings)  # first of all: its imports go on while we do ours
     from dovetail.changes.leftovers import remove_leftovers
+    from dovetail.changes.positions import positions_in
     from dovetail.changes.takeover import consider, require, take_over
     from dovetail.engine.handover import WAITED_S, Requests, answered
     from dovetail.engine.hold import running
@@ -170,11 +179,12 @@ def run_application(
     follower.starting(_name(query))
     began = time.monotonic()
     program, plans = compile_query(query, home)
-    wait_s = WAITED_S if asked_for_change(home, plans, program, parent) else 0.0
+    change = partial(consider, home, plans, program, parent=parent, positions=positions_in(begins))
+    wait_s = WAITED_S if asked_for_change(home, program.application, change) else 0.0
     with running(home, program.application, wait_s=wait_s) as held:
         # Before Spark: an error about the home, or about the change, is reported at once.
         answered(home, program.application)
-        takeover = consider(home, plans, program, parent=parent)
+        takeover = change()
         require(takeover)
         plan = takeover.plan
         log = _spark_log(home, plan.application)
@@ -233,19 +243,19 @@ def _spark_log(home: str, application: str) -> Path:
     return hosts_folder() / f"spark-{application}.log"
 
 
-def asked_for_change(home: str, plans: list[Plan], program: Program, parent: int | None) -> bool:
+def asked_for_change(home: str, application: str, change: Callable[[], Takeover]) -> bool:
     """Ask a run of the application to end, if there is one and this query can go on in its place."""
-    from dovetail.changes.takeover import consider, require
+    from dovetail.changes.takeover import require
     from dovetail.engine.handover import ask
     from dovetail.service.applications import is_running
 
-    if is_running(home, program.application) is False:
+    if is_running(home, application) is False:
         return False
-    takeover = consider(home, plans, program, parent=parent)
+    takeover = change()
     require(takeover)
     if not takeover.changes:
         return False
-    ask(home, program.application)
+    ask(home, application)
     return True
 
 
