@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from dovetail.changes.closing import Closing, read_closing, write_closing
 from dovetail.changes.compare import compare
 from dovetail.changes.versions import Version, read_version, write_version
 from dovetail.engine import asked_tasks, handover, live_index
@@ -154,6 +155,7 @@ def build(root: Path, seed: int) -> Specimen:
         for standing in (CommitsRead("events", 7 + seed), FilesDone(frozenset(["/in/a", f"/in/{seed}"]))):
             number = 1 + isinstance(standing, FilesDone)
             write_reading(join.home, Reading("app", slicer.stage, number, f"source {number}", standing))
+    write_closing(join.home, Closing(1 + seed, compile_pql(QUERY), ("v",)))
     near.build(made.near, seed)
     return made
 
@@ -406,6 +408,11 @@ def use_slicers(made: Specimen) -> Any:
 def use_readings(made: Specimen) -> Any:
     """Where sources of slicers begin, and where they were left."""
     return [read_reading(made.join.home, "app", slicer.stage, n) for slicer in SLICERS for n in (1, 2)]
+
+
+def use_closing(made: Specimen) -> Any:
+    """Which joins have to let out what they hold."""
+    return read_closing(made.join.home, "app")
 
 
 def use_lease(made: Specimen) -> Any:

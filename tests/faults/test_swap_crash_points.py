@@ -6,20 +6,24 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from dovetail.changes.closing import Closing, read_closing, write_closing
 from dovetail.changes.positions import Position, positions_in
 from dovetail.changes.takeover import consider, take_over
+from dovetail.changes.versions import read_version
 from dovetail.log import history
 from dovetail.log.category import Category
 from dovetail.log.homes.filesystem import open_store
-from dovetail.plan.application_file import read_current
-from dovetail.plan.physical import Plan, filed_under
+from dovetail.plan.application_file import Current, read_current
+from dovetail.plan.physical import CategoryOutput, JoinStage, Plan, Stage, filed_under
 from dovetail.pql.compile import plans_of, trace_program
 from dovetail.pql.parser import parse
 from dovetail.slicing.category_intake import CategoryIntake
 from dovetail.slicing.covered_files import Slicer
+from dovetail.slicing.readings import read_reading
 from dovetail.slicing.resident import ResidentSlicer
+from dovetail.slicing.standing import CommitsRead
 from dovetail.spark.checkpoints import Checkpoint
-from dovetail.spark.settling import note_reading
+from dovetail.spark.new_readings import note_readings
 from dovetail.spark.standings import commits_before
 from dying import crash_everywhere
 from unit.slicing.test_resident import SIDE, STORED, Chain, rows, slice_of
@@ -73,15 +77,20 @@ class Application(Chain):
 
     def change(self, source: str, *positions: str) -> None:
         takeover = consider(self.home, [plan_with(source)], positions=positions_in(positions))
-        [left, *_] = takeover.plan.slicers
         assert takeover.before is not None
-        # This test writes to a category of its own.
-        given = [
-            replace(s, output=replace(s.output, category="app.left")) for s in takeover.before.plan.slicers
-        ]
-        before = takeover.before._replace(plan=replace(takeover.before.plan, stages=tuple(given)))
-        note_reading(replace(takeover, before=before), left)
+        note_readings(replace(takeover, before=self.as_written(takeover.before)))
         take_over(takeover)
+
+    def as_written(self, before: Current) -> Current:
+        """The slicers of this test write to a category of its own."""
+
+        def there(stage: Stage) -> Stage:
+            if isinstance(stage.output, CategoryOutput) and stage.name == "v.left":
+                return replace(stage, output=replace(stage.output, category="app.left"))
+            return replace(stage, left="app.left") if isinstance(stage, JoinStage) else stage
+
+        stages = [there(stage) for stage in before.plan.stages if stage.name != "v.right"]
+        return before._replace(plan=replace(before.plan, stages=tuple(stages)))
 
 
 def prepared(home: str) -> Application:
@@ -133,6 +142,43 @@ def test_a_crash_anywhere_on_the_way_back(tmp_path: Path) -> None:
         application.run()
 
     assert crash_everywhere(tmp_path, changed, back, check) > 20
+
+
+def test_a_crash_anywhere_before_a_join_begins_afresh(tmp_path: Path) -> None:
+    """Either the old query counts, or the new one does, and it is known what the old one still holds and
+    where the new one begins."""
+    other = QUERY.format(source="old").replace("a.id = b.id", "a.id + 1 = b.id")
+    [afresh, *_] = plans_of(trace_program(parse(other)))
+
+    def begin(application: Application) -> None:
+        takeover = consider(application.home, [afresh])
+        assert takeover.verdict == "afresh"
+        assert takeover.before is not None
+        note_readings(replace(takeover, before=application.as_written(takeover.before)))
+        closing = Closing(takeover.before.version, takeover.before.plan, ("v",))
+        write_closing(application.home, closing)
+        take_over(takeover)
+
+    def prepare(home: str) -> Application:
+        Category.create(str(Path(home) / "home"), "right", STORED, buckets=1)
+        return prepared(home)
+
+    def check(home: str) -> None:
+        application = Application(Path(home))
+        if read_current(application.home, "app").version == 1:
+            begin(application)
+        plan, version = read_current(application.home, "app")
+        closing = read_closing(application.home, "app")
+        assert closing is not None
+        assert closing.version == read_version(application.home, "app", version).parent == 1
+        assert [join.name for join in closing.plan.joins] == list(closing.joins)
+        left, right = (read_reading(application.home, "app", stage.name, 2) for stage in plan.slicers)
+        assert left is not None
+        assert right is not None
+        assert left.standing == CommitsRead("old", 1), "the other one was not taken by the old query"
+        assert right.standing == CommitsRead("right", 0)
+
+    assert crash_everywhere(tmp_path, prepare, begin, check) > 15
 
 
 def test_positions() -> None:

@@ -44,6 +44,7 @@ class Application:
         stop: threading.Event | None = None,
         on_figures: Callable[[RunFigures], None] | None = None,
         begins: Sequence[str] = (),
+        reslice: bool = False,
     ) -> RunSummary:
         """Run a query text; `{here}` in it is the application's folder. `begins`: as `--from` says it."""
         path = self.folder / "app.pql"
@@ -58,6 +59,7 @@ class Application:
             stop=stop,
             spark=self.spark,
             begins=begins,
+            reslice=reslice,
         )
 
     def stream(self, pql: str, script: Iterator[Callable[[RunFigures], bool]]) -> RunFigures:

@@ -31,7 +31,8 @@ Begins = Callable[[SlicerStage, InputTable], Beginning | None]
 class Between:
     """`old_text` and `new_text` are the programs as written, where there are any: a join of DataFrames has
     none, and releases before versions did not keep it. `begins`: where a new source begins; None if that is
-    not said. `costs`: what it costs to read something."""
+    not said. `costs`: what it costs to read something. `reslice`: rows in flight are wanted as the new query
+    makes them. `curable`: refusals that do not hold for a join that begins afresh."""
 
     old: Plan
     new: Plan
@@ -39,6 +40,8 @@ class Between:
     new_text: Program | None = None
     begins: Begins = lambda stage, table: None
     costs: Costs = field(default_factory=Unknown)
+    reslice: bool = False
+    curable: list[Change] = field(default_factory=list)
     found: list[Change] = field(default_factory=list)
 
     def say(
@@ -52,8 +55,11 @@ class Between:
         cost: Cost | None = None,
         instead: str | None = None,
         place: str | None = None,
+        curable: bool = False,
     ) -> None:
         self.found.append(Change(rule, part, verdict, what, flight, cost, instead, place))
+        if curable:
+            self.curable.append(self.found[-1])
 
     def place_of_column(self, column: str, *statements: str) -> str | None:
         """Where a column is selected: in the new text, or if it is gone in the old one. The statements are

@@ -11,12 +11,12 @@ from typing import Protocol
 
 from dovetail.changes.positions import Source
 from dovetail.changes.verdict import Cost
-from dovetail.engine.measure import latest_totals
 from dovetail.engine.step_log import StepLog
 from dovetail.errors import DovetailError
 from dovetail.log.category import Category, list_categories
 from dovetail.log.ledger import covering
 from dovetail.log.table import STORED
+from dovetail.model.join_config import JoinConfig
 from dovetail.model.join_kind import IntervalJoin, JoinKind, ThetaJoin
 from dovetail.model.offset import ENDED, NEVER
 from dovetail.plan.configure import join_config
@@ -69,7 +69,7 @@ class InHome:
         if time_us not in (NEVER, ENDED) and isinstance(kind, IntervalJoin | ThetaJoin) and first < stop:
             first = right.first_with_time(first, stop, time_us - kind.spec.before_us)
         read = between(right, first, stop)
-        totals = latest_totals(config)
+        totals = _totals(config)
         rows = totals.get("left_in", 0) + totals.get("right_in", 0)
         pace = totals.get("step_us", 0) / 1e6 / rows if rows else None
         tasks = records[-1].tasks if records else 1
@@ -92,6 +92,12 @@ class InHome:
             return Cost(0, 0)
         done = begins.files if isinstance(begins, FilesDone) else frozenset()
         return Cost(None, sum(os.path.getsize(file) for file in files if file not in done))
+
+
+def _totals(config: JoinConfig) -> dict[str, int]:
+    from dovetail.engine.measure import latest_totals  # it brings kernels, which nothing else here needs
+
+    return latest_totals(config)
 
 
 def between(category: Category, start: int, stop: int) -> Cost:

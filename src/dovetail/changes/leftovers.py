@@ -49,7 +49,7 @@ def remove_leftovers(home: str, application: str) -> None:
         if name.partition(".rejects.")[0] not in records:
             delete_folder(store, f"apps/{application}/checkpoints/{name}")
     for name in store.folders(f"apps/{application}/state"):
-        if name not in stages:
+        if name not in records:
             delete_folder(store, f"apps/{application}/state/{name}")
     for entry in store.files(f"apps/{application}/slicers"):
         if entry.name.removesuffix(".json") not in records:

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import getpass
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
+from dovetail.changes.afresh import begun_afresh, with_new_places
 from dovetail.changes.between import Beginning
 from dovetail.changes.compare import closest
 from dovetail.changes.costs import InHome
@@ -64,10 +65,11 @@ def consider(
     *,
     parent: int | None = None,
     positions: Mapping[str, Position] | None = None,
+    reslice: bool = False,
 ) -> Takeover:
     """What a start with one of several plans for the same query would mean. `parent`: the version that the
     query was made from; if the application has changed since, that is an error. `positions`: see
-    `Takeover`."""
+    `Takeover`. `reslice`: see `Between`."""
     first, text = plans[0], program.source.text if program is not None else None
     before = bound(home, first.application)
     if parent is not None and parent != (found := before.version if before else 0):
@@ -84,8 +86,9 @@ def consider(
         return Takeover(home, first, text, None, ())
     old_text = program_of(home, first.application, before.version)
     given = positions or {}
-    plan, changes = changes_to(home, before, plans, old_text, program, given)
-    return Takeover(home, carried(before.plan, plan), text, before, tuple(changes), given)
+    plan, changes = changes_to(home, before, plans, old_text, program, given, reslice=reslice)
+    afresh = begun_afresh(changes)
+    return Takeover(home, carried(before.plan, plan, afresh), text, before, tuple(changes), given)
 
 
 def changes_to(
@@ -95,6 +98,8 @@ def changes_to(
     old_text: Program | None,
     new_text: Program | None,
     positions: Mapping[str, Position],
+    *,
+    reslice: bool = False,
 ) -> tuple[Plan, list[Change]]:
     """The plan that changes least, and what it changes. A new source begins as said, or where it was left if
     the stage has had it before."""
@@ -110,7 +115,7 @@ def changes_to(
         known = left_before(home, application, stage.name, key, last)
         return None if known is None else Beginning("what has come since it was left", known.standing)
 
-    found = closest(before.plan, plans, old_text, new_text, begins, InHome(home, before.plan))
+    found = closest(before.plan, plans, old_text, new_text, begins, InHome(home, before.plan), reslice)
     _require_asked(positions, asked)
     return found
 
@@ -170,21 +175,23 @@ def take_over(takeover: Takeover, took_over: Mapping[str, int] | None = None) ->
     return number
 
 
-def carried(old: Plan, new: Plan) -> Plan:
+def carried(old: Plan, new: Plan, afresh: Set[str] = frozenset()) -> Plan:
     """The new plan with what its stages take over from those before: a join whose meaning changes has one
-    more meaning behind it, and a slicer with another source one more reading."""
+    more meaning behind it, and a slicer with another source one more reading. `afresh`: the joins that begin
+    afresh."""
     before = {stage.name: stage for stage in old.stages}
 
     def follow(stage: Stage) -> Stage:
         known = before.get(stage.name)
         if isinstance(stage, JoinStage) and isinstance(known, JoinStage):
-            return replace(stage, query=known.query + (known.join_kind != stage.join_kind))
+            meaning = known.query + (known.join_kind != stage.join_kind)
+            return replace(stage, query=meaning, begun=known.begun)
         if isinstance(stage, SlicerStage) and isinstance(known, SlicerStage):
             swaps = any(swapped(new.application, *pair) for pair in same_inputs(known, stage))
             return replace(stage, reading=known.reading + swaps)
         return stage
 
-    return replace(new, stages=tuple(follow(stage) for stage in new.stages))
+    return with_new_places(old, replace(new, stages=tuple(follow(stage) for stage in new.stages)), afresh)
 
 
 def _version(takeover: Takeover, number: int, parent: int | None, took_over: Mapping[str, int]) -> Version:

@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
-Verdict = Literal["next step", "kept", "replayed", "refused"]
+Verdict = Literal["next step", "kept", "replayed", "afresh", "refused"]
 """From harmless to strict. `next step`: nothing that was seen is affected. `kept`: the state stays as it
 is, and rows in flight are explained. `replayed`: the state is read from the log again, in the step of the
-change. `refused`: there is no way from the old state to the new query."""
+change. `afresh`: the join lets go what it holds, and begins again with what its inputs still have.
+`refused`: there is no way from the old state to the new query."""
 
 ORDER = get_args(Verdict)
 

@@ -10,9 +10,15 @@ VERDICTS: dict[Verdict, str] = {
     "next step": "holds from the next step on",
     "kept": "state kept",
     "replayed": "state kept, and read from the log again where the new query needs more of it",
+    "afresh": "a join begins afresh, filled from its inputs",
     "refused": "refused",
 }
-SHORT: dict[Verdict, str] = {**VERDICTS, "next step": "next step", "replayed": "window replayed"}
+SHORT: dict[Verdict, str] = {
+    **VERDICTS,
+    "next step": "next step",
+    "replayed": "window replayed",
+    "afresh": "begins afresh",
+}
 SAME = "no change in meaning"
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from dovetail.errors import CorruptFile, DovetailError, UnknownVersion
 from dovetail.model.compression import Compression
 from dovetail.model.interval import IntervalSpec
+from dovetail.model.join_config import numbered
 from dovetail.model.join_kind import IntervalJoin, JoinKind, ThetaJoin, WindowedJoin
 from dovetail.model.join_settings import JoinSettings
 from dovetail.model.promise import PromisedColumn
@@ -23,8 +24,9 @@ from dovetail.model.window_config import WindowSettings
 from dovetail.plan.plan_json import decode, encode
 
 PLAN_VERSION = 5
-"""Before version 5 a stage had one source for ever. Before version 4 no plan followed another. Before version
-3 a category in the log did not say how long it keeps rows; aggregates had a watermark."""
+"""Before version 5 a stage had one source, and a join one state, for ever. Before version 4 no plan followed
+another. Before version 3 a category in the log did not say how long it keeps rows; aggregates had a
+watermark."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +143,8 @@ class JoinColumn:
 @dataclass(frozen=True)
 class JoinStage:
     """Joins two categories, then evaluates what could not be evaluated before, and writes. `query`: how many
-    meanings the join has had since it was first started, see `JoinConfig`."""
+    meanings the join has had since it was first started, see `JoinConfig`. `begun`: how many times it has
+    begun, with nothing that it has seen before."""
 
     name: str
     left: str
@@ -154,6 +157,7 @@ class JoinStage:
     select: str
     output: Output
     query: int = 1
+    begun: int = 1
 
     @property
     def spec(self) -> IntervalSpec:
@@ -192,9 +196,12 @@ Stage = SlicerStage | JoinStage | WindowStage
 
 
 def filed_under(stage: Stage) -> str:
-    """The name of a stage's progress in the home: each source that it has had has one of its own."""
-    reading = stage.reading if isinstance(stage, SlicerStage) else 1
-    return stage.name if reading == 1 else f"{stage.name}@{reading}"
+    """The name of a stage's progress in the home: each source that it has had has one of its own, and so does
+    a join that has begun afresh."""
+    match stage:
+        case SlicerStage(reading=number) | JoinStage(begun=number):
+            return numbered(stage.name, number)
+    return stage.name
 
 
 @dataclass(frozen=True)

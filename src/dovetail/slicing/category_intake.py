@@ -6,17 +6,15 @@ beside the log. A mark in the source keeps its retention from passing that commi
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Executor
-from typing import Any
 
 import pyarrow as pa
 
-from dovetail.errors import CorruptFile
 from dovetail.log.category import Category
-from dovetail.log.commit import Commit, PlacedSegment
-from dovetail.model import json_values as said
+from dovetail.log.commit import PlacedSegment
 from dovetail.model.promise import Promise
+from dovetail.slicing.covered_commits import commit_in, last_of
 from dovetail.slicing.covered_files import Slicer
 from dovetail.slicing.direct import DirectSlice
 from dovetail.slicing.intake import SHARED_ROWS, Part, Waiting
@@ -113,24 +111,3 @@ class CategoryIntake:
 
     def _table(self, segment: PlacedSegment) -> pa.Table:
         return pa.Table.from_batches([self._source.open_segment(segment).batch])
-
-
-def last_of(category: Category, producer: str) -> Commit | None:
-    """The newest commit of a producer that is there."""
-    for number in range(category.next_commit() - 1, category.first_commit() - 1, -1):
-        if (commit := category.commit(number)).producer == producer:
-            return commit
-    return None
-
-
-def commit_in(covers: Mapping[str, Any], category: Category, number: int) -> tuple[str, int]:
-    """The source that a commit says it has read, and the first commit of it that is not in it."""
-    try:
-        given = said.fields(covers, ["category", "commit"])
-        return said.text(given["category"]), said.whole(given["commit"])
-    except ValueError as error:
-        raise CorruptFile(
-            f"the commit does not say up to which commit of its source it goes: {error}",
-            where=f"{category.where}/commits/{number}",
-            hint="restore it from a copy of the home",
-        ) from error

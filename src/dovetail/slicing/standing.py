@@ -3,11 +3,7 @@ one can go on where the other stopped."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
-from dovetail.log.category import Category
-from dovetail.slicing.category_intake import commit_in, last_of
-from dovetail.slicing.covered_files import CoveredFiles, Slicer, recorded_place
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
@@ -24,21 +20,3 @@ class FilesDone:
 
 
 Standing = CommitsRead | FilesDone
-
-
-def left_by_thread(category: Category, slicer: Slicer) -> Standing | None:
-    """Where a thread stopped to slice into this category; None if it was not the last to do so."""
-    last = last_of(category, slicer.producer)
-    covers = slicer.covered_in(last)
-    if last is None or covers is None:
-        return None
-    if "commit" in covers:
-        return CommitsRead(*commit_in(covers, category, last.number))
-    there = replace(slicer, place=recorded_place(category, slicer))
-    return FilesDone(frozenset(CoveredFiles(category, there).files))
-
-
-def forget_thread(category: Category, slicer: Slicer) -> None:
-    """Somebody else has its record now."""
-    category.drop_reader(slicer.reader)
-    category.store.delete(slicer.path)

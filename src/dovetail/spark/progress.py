@@ -17,7 +17,7 @@ from dovetail.errors import PlanError
 from dovetail.log.category import Category, list_categories
 from dovetail.plan.physical import CategoryOutput, FileSink, ScribeSink, ScribeSource, SlicerStage
 from dovetail.slicing.covered_files import Slicer
-from dovetail.slicing.standing import forget_thread, left_by_thread
+from dovetail.slicing.thread_record import forget_thread, left_by_thread
 from dovetail.spark.batch_files import last_done, last_planned
 from dovetail.spark.building import BuiltStage
 from dovetail.spark.checkpoints import Checkpoint

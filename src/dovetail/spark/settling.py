@@ -11,20 +11,19 @@ from collections.abc import Sequence
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
-from dovetail.changes.positions import Position, begin_at, key_of
+from dovetail.changes.afresh import begun_afresh
+from dovetail.changes.closing import Closing, forget_closing, read_closing, write_closing
 from dovetail.changes.takeover import Takeover
-from dovetail.log.category import Category
+from dovetail.changes.versions import read_version
 from dovetail.model.offset import JoinOffset
-from dovetail.plan.physical import Plan, ScribeSource, SlicerStage, Stage, WindowStage, filed_under
-from dovetail.slicing.covered_files import Slicer
-from dovetail.slicing.readings import Reading, left_before, write_reading
-from dovetail.slicing.standing import CommitsRead
+from dovetail.plan.application_file import read_current
+from dovetail.plan.physical import JoinStage, Plan, ScribeSource, SlicerStage, Stage, WindowStage, filed_under
 from dovetail.spark.batch_files import last_done, last_planned, offsets_done
 from dovetail.spark.building import Builder, BuiltStage
 from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.clean_stop import copy_snapshots
 from dovetail.spark.failures import failure_of
-from dovetail.spark.standings import standing_of
+from dovetail.spark.new_readings import note_readings
 from dovetail.spark.starting import Failures, Mode, start
 
 
@@ -48,44 +47,30 @@ def settle(spark: SparkSession, takeover: Takeover, index_dir: str | None) -> di
             if stage.name in leaving and stage.resident is None:
                 _run([stage], home, old.application, "available-now")
         copy_snapshots(spark, [stage.join for stage in stages if stage.join is not None])
-    for now in new.slicers:
-        note_reading(takeover, now)
-    return {join.name: step for join in old.joins if (step := _last_step(home, old, join.name)) is not None}
+    note_readings(takeover)
+    if afresh := begun_afresh(takeover.changes):
+        write_closing(home, Closing(takeover.before.version, old, tuple(sorted(afresh))))
+    return {join.name: step for join in old.joins if (step := _last_step(home, old, join)) is not None}
 
 
-def note_reading(takeover: Takeover, stage: SlicerStage) -> None:
-    """Write down where a new source of a stage begins, and where its old one was left. Until the change
-    counts nobody looks at it."""
-    assert takeover.before is not None
-    home, application = takeover.home, takeover.plan.application
-    before = {old.name: old for old in takeover.before.plan.slicers}.get(stage.name)
-    if before is None or before.reading == stage.reading:
+def let_out(spark: SparkSession, home: str, application: str, index_dir: str | None) -> None:
+    """Let joins of the query before put out what they hold, if the query that counts begins them afresh. Done
+    again, it changes nothing."""
+    closing = read_closing(home, application)
+    if closing is None:
         return
-    was, now = before.inputs[0].source, stage.inputs[0].source
-    slicer = Slicer(application, stage.name, "", before.reading)
-    category = getattr(before.output, "category", None)
-    left = standing_of(
-        Checkpoint(home, application, filed_under(before)),
-        Category.open(home, category) if category is not None else None,
-        slicer,
-    )
-    position = takeover.positions.get(stage.inputs[0].name.lower())
-    known = left_before(home, application, stage.name, key_of(now), before.reading)
-    if position is not None or known is None:
-        begins = begin_at(home, now, position or Position("earliest"))
-    else:
-        begins = known.standing
-    left = left or begin_at(home, was, Position("earliest"))
-    write_reading(home, Reading(application, stage.name, stage.reading, key_of(now), begins))
-    write_reading(home, Reading(application, stage.name, before.reading, key_of(was), left))
-    if isinstance(begins, CommitsRead):  # what it needs must not go before it is started
-        Category.open(home, begins.category).set_reader(
-            slicer.producer, begins.commit, application=application
-        )
+    current = read_current(home, application)
+    if read_version(home, application, current.version).parent == closing.version:
+        stages = _builder(spark, closing.plan, home, index_dir, drain=True).build()
+        _run([stage for stage in stages if stage.name in closing.joins], home, application, "available-now")
+    forget_closing(home, application)
 
 
-def _builder(spark: SparkSession, plan: Plan, home: str, index_dir: str | None) -> Builder:
-    return Builder(spark, plan, home, spark.sparkContext.defaultParallelism, index_dir=index_dir, drain=False)
+def _builder(
+    spark: SparkSession, plan: Plan, home: str, index_dir: str | None, *, drain: bool = False
+) -> Builder:
+    tasks = spark.sparkContext.defaultParallelism
+    return Builder(spark, plan, home, tasks, index_dir=index_dir, drain=drain)
 
 
 def _unfinished(checkpoint: Checkpoint) -> bool:
@@ -121,6 +106,6 @@ def _run(stages: Sequence[BuiltStage], home: str, application: str, mode: Mode) 
                 raise failures.get(stage.name) or failure_of(error, stage.name) from error
 
 
-def _last_step(home: str, plan: Plan, join: str) -> int | None:
-    offsets = offsets_done(Checkpoint(home, plan.application, join))
+def _last_step(home: str, plan: Plan, join: JoinStage) -> int | None:
+    offsets = offsets_done(Checkpoint(home, plan.application, filed_under(join)))
     return JoinOffset.from_json(offsets[0]).step if offsets else None

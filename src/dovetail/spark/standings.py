@@ -10,7 +10,8 @@ from dovetail.model import json_values
 from dovetail.slicing.covered_files import Slicer
 from dovetail.slicing.input_files import local_path
 from dovetail.slicing.readings import read_reading
-from dovetail.slicing.standing import CommitsRead, FilesDone, Standing, left_by_thread
+from dovetail.slicing.standing import CommitsRead, FilesDone, Standing
+from dovetail.slicing.thread_record import left_by_thread
 from dovetail.spark.batch_files import files_done, files_of_batch, last_done, last_planned, offsets_at
 from dovetail.spark.checkpoints import Checkpoint
 

@@ -7,7 +7,7 @@
     the words
 
 Several edits may follow each other. A piece may have several lines: each begins with the sign. A line
-`-- from clicks=latest` is an option of the command.
+`-- from clicks=latest` or `-- reslice` is an option of the command.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from dovetail.pql.parser import parse
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "changes"
 QUERY = (GOLDEN / "query.pql").read_text()
-OTHERS = {"tables", "spelling"}
+OTHERS = {"tables", "spelling", "afresh"}
 
 
 def cases() -> Iterator[Any]:
@@ -69,7 +69,8 @@ def changes(edits: str) -> list[Change]:
     new, plans = compiled(edited(QUERY, edits))
     begins = positions_in(re.findall(r"^-- from (.*)$", edits, flags=re.M))
     said = {table: Beginning(str(position)) for table, position in begins.items()}
-    return closest(plan, plans, old, new, lambda stage, table: said.get(table.name))[1]
+    reslice = "\n-- reslice\n" in edits
+    return closest(plan, plans, old, new, lambda stage, table: said.get(table.name), reslice=reslice)[1]
 
 
 @pytest.mark.parametrize(("rule", "edits", "words"), list(cases()))

@@ -7,7 +7,8 @@ from typing import Any
 
 from dovetail.log import history
 from dovetail.plan.physical import CategoryOutput, SlicerStage
-from dovetail.slicing.standing import CommitsRead, FilesDone, left_by_thread
+from dovetail.slicing.standing import CommitsRead, FilesDone
+from dovetail.slicing.thread_record import left_by_thread
 from dovetail.spark.batch_files import files_done, last_done, last_planned, offsets_done
 from dovetail.spark.building import BuiltStage
 from dovetail.spark.checkpoints import Checkpoint

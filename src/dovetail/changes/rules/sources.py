@@ -119,6 +119,7 @@ def _typed(
         "under a new "
         "name",
         place=place,
+        curable=True,
     )
 
 

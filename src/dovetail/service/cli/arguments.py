@@ -50,6 +50,14 @@ Begins = Annotated[
         "Repeat it for several.",
     ),
 ]
+Reslice = Annotated[
+    bool,
+    typer.Option(
+        "--reslice",
+        help="Where columns or filters of an input change, let the join begin afresh, filled from its "
+        "inputs, instead of going on with rows that the old query has made.",
+    ),
+]
 Application = Annotated[
     str, typer.Argument(metavar="APP", help="Name of the application.", autocompletion=_applications)
 ]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dovetail.service.cli.arguments import Application, AsJson, Begins, Home, home_at
+from dovetail.service.cli.arguments import Application, AsJson, Begins, Home, Reslice, home_at
 from dovetail.service.cli.pql_file import PqlFile, read_pql
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ def diff(
     file: PqlFile,
     home: Home = None,
     begins: Begins = None,
+    reslice: Reslice = False,
     as_json: AsJson = False,
 ) -> None:
     """Show what would change if an application went on with another query, and what becomes of what it has
@@ -38,7 +39,8 @@ def diff(
     program = parse(read_pql(file), name=str(file))
     plans = plans_of(trace_program(program, known_types(program, place)), current.plan)
     before = program_of(place, application, current.version)
-    _, changes = changes_to(place, current, plans, before, program, positions_in(begins or ()))
+    positions = positions_in(begins or ())
+    _, changes = changes_to(place, current, plans, before, program, positions, reslice=reslice)
     if as_json:
         said = {
             "application": application,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from dovetail.errors import SettingError
-from dovetail.service.cli.arguments import AsJson, Begins, Home, home_at
+from dovetail.service.cli.arguments import AsJson, Begins, Home, Reslice, home_at
 from dovetail.service.cli.pql_file import PqlFile, read_pql
 from dovetail.service.cli.stop_signals import stopped_by_signals
 from dovetail.service.figures import RunFigures, RunSummary
@@ -69,6 +69,7 @@ def run(
         ),
     ] = None,
     begins: Begins = None,
+    reslice: Reslice = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a PQL application: until you stop it, or until its input is processed. Another query than before
@@ -88,6 +89,7 @@ def run(
         index_dir=index_dir,
         parent=parent,
         begins=begins or (),
+        reslice=reslice,
         as_json=as_json,
     )
 
@@ -103,6 +105,7 @@ def run_and_watch(
     index_dir: str | None = None,
     parent: int | None = None,
     begins: Sequence[str] = (),
+    reslice: bool = False,
     as_json: bool = False,
 ) -> None:
     """Run an application in the foreground, with a live view and a summary at the end."""
@@ -122,6 +125,7 @@ def run_and_watch(
             index_dir=index_dir,
             parent=parent,
             begins=begins,
+            reslice=reslice,
             announce=_announced,
         )
     if as_json:
@@ -155,12 +159,13 @@ def run_application(
     index_dir: str | None = None,
     parent: int | None = None,
     begins: Sequence[str] = (),
+    reslice: bool = False,
     announce: Announce = lambda version, changes: None,
 ) -> RunSummary:
     """Compile, run, and summarise. Uses the given session, or opens one and closes it again. `on_figures`
     is called while it runs; a `follower` does the same over several runs. `announce` hears when another
     query than before takes over. `parent`: see `consider`. `begins`: where new sources begin, as `--from`
-    says it."""
+    says it. `reslice`: see `consider`."""
     from dovetail.spark.worker_python import choose_python
 
     if spark is None:
@@ -179,7 +184,8 @@ def run_application(
     follower.starting(_name(query))
     began = time.monotonic()
     program, plans = compile_query(query, home)
-    change = partial(consider, home, plans, program, parent=parent, positions=positions_in(begins))
+    positions = positions_in(begins)
+    change = partial(consider, home, plans, program, parent=parent, positions=positions, reslice=reslice)
     wait_s = WAITED_S if asked_for_change(home, program.application, change) else 0.0
     with running(home, program.application, wait_s=wait_s) as held:
         # Before Spark: an error about the home, or about the change, is reported at once.
@@ -193,7 +199,7 @@ def run_application(
         from dovetail.service.metrics_reporter import Reporter  # what Spark need not wait for
         from dovetail.spark.hang_up import jvm_ended, loss_named
         from dovetail.spark.runner import Run
-        from dovetail.spark.settling import settle
+        from dovetail.spark.settling import let_out, settle
 
         reporter = Reporter(home, plan, metrics_port)
         requests = Requests(home, plan.application)
@@ -208,6 +214,7 @@ def run_application(
             with loss_named(log):
                 steps = settle(session, takeover, index) if takeover.cuts else {}
                 version = take_over(takeover, steps)
+                let_out(session, home, plan.application, index)
                 if version > 1:
                     remove_leftovers(home, plan.application)  # also those of a run that was killed at it
             if takeover.changes:
