@@ -10,7 +10,7 @@ import pytest
 
 from dovetail.log.category import list_categories
 from dovetail.plan.application_file import read_current
-from dovetail.spark import settling
+from dovetail.service import hosting
 from spark.application import Application
 from spark.batch import database, differences
 from spark.events import events, write_files
@@ -74,7 +74,7 @@ def test_a_join_begins_afresh(
         if first:
             # It dies when the new query counts, and the old one has not let out what it holds.
             with monkeypatch.context() as patch:
-                patch.setattr(settling, "let_out", dies)
+                patch.setattr(hosting, "let_out", dies)
                 with pytest.raises(Dies):
                     application.run(query, mode, reslice=reslice)
             application.run(query, mode)

@@ -20,6 +20,7 @@ from dovetail.changes.between import Beginning
 from dovetail.changes.compare import closest
 from dovetail.changes.costs import InHome
 from dovetail.changes.positions import Position, begin_at, key_of
+from dovetail.changes.promises import older_than_promised
 from dovetail.changes.rules.sources import same_inputs, swapped
 from dovetail.changes.verdict import Change, Verdict, strictest
 from dovetail.changes.versions import Version, read_version, version_numbers, version_path, write_version
@@ -115,9 +116,10 @@ def changes_to(
         known = left_before(home, application, stage.name, key, last)
         return None if known is None else Beginning("what has come since it was left", known.standing)
 
-    found = closest(before.plan, plans, old_text, new_text, begins, InHome(home, before.plan), reslice)
+    costs = InHome(home, before.plan)
+    plan, changes = closest(before.plan, plans, old_text, new_text, begins, costs, reslice)
     _require_asked(positions, asked)
-    return found
+    return plan, [*changes, *older_than_promised(home, before.plan, plan)]
 
 
 def _require_asked(positions: Mapping[str, Position], asked: set[str]) -> None:

@@ -34,6 +34,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from dovetail.changes.takeover import consider, take_over
+from dovetail.changes.timeline import recorded_steps
 from dovetail.engine.gates import Gates
 from dovetail.engine.hold import running
 from dovetail.errors import PlanError
@@ -125,7 +126,8 @@ def join(
     make_ready(spark.sparkContext)
     _hold(home, name)
     takeover = consider(home, [plan])
-    take_over(takeover)
+    # Spark's checkpoint is the caller's, so the records say how far the join has come.
+    take_over(takeover, recorded_steps(takeover.before.plan, home) if takeover.before else {})
     plan = takeover.plan
     tasks_by_default, index_dir = spark.sparkContext.defaultParallelism, os.environ.get("DOVETAIL_INDEX_DIR")
     gates = _gates()

@@ -13,7 +13,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from dovetail.engine.planner import JoinPlanner
-from dovetail.errors import PlanError
+from dovetail.errors import PlanError, StateError
 from dovetail.log.category import Category, list_categories
 from dovetail.plan.physical import CategoryOutput, FileSink, ScribeSink, ScribeSource, SlicerStage
 from dovetail.slicing.covered_files import Slicer
@@ -24,7 +24,7 @@ from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.file_sink import fill_gaps, last_named, output_folder
 from dovetail.spark.seeding import category_offset, repeat_done, seed, write_done
 from dovetail.spark.standings import appended, said_at_first
-from dovetail.spark.starting import rejects_record
+from dovetail.spark.starting import rejects_query
 
 
 def go_on(spark: SparkSession, built: BuiltStage, home: str, application: str) -> None:
@@ -39,6 +39,21 @@ def go_on(spark: SparkSession, built: BuiltStage, home: str, application: str) -
         write_done(checkpoint, taken, _first_offset(built, home))
     if isinstance(built.output, FileSink):
         fill_gaps(spark, output_folder(built.output.path), last_done(checkpoint))
+
+
+def require_new(spark: SparkSession, built: BuiltStage, home: str, application: str) -> None:
+    """Refuse a stage that has never run and a folder that has batches: Spark would take its first batches for
+    those, and leave them out without a word."""
+    if not isinstance(built.output, FileSink):
+        return
+    folder = output_folder(built.output.path)
+    if last_planned(Checkpoint(home, application, built.record)) < 0 and last_named(spark, folder) >= 0:
+        raise StateError(
+            f"{built.output.place} were written by another application, or from another home",
+            where=folder,
+            expected="a folder of its own for each table",
+            hint="give the table another path, or remove the folder",
+        )
 
 
 def take_up(spark: SparkSession, built: BuiltStage, home: str, application: str) -> None:
@@ -58,7 +73,9 @@ def take_up(spark: SparkSession, built: BuiltStage, home: str, application: str)
     if standing is not None:
         _require_one_source(built)
         for table in built.rejects or {}:
-            seed(Checkpoint(home, application, rejects_record(built, table)), 0, standing)
+            rejects = Checkpoint(home, application, rejects_query(stage, home, application, table))
+            if last_planned(rejects) < 0:
+                seed(rejects, 0, standing)
         seed(checkpoint, max(0, _taken(spark, built, home, application)), standing)
     if category is not None:
         # Only now: until the query has a record of its own, this is the only one.

@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import uuid
 from collections.abc import Iterable
 from typing import Any
 
@@ -50,8 +49,7 @@ def category_offset(category: str, commit: int) -> dict[str, Any]:
 def write_done(checkpoint: Checkpoint, batch: int, offset: dict[str, Any]) -> None:
     """The first batch that a checkpoint has."""
     said = [json.dumps(part, separators=(",", ":")) for part in (_METADATA, offset)]
-    checkpoint.store.make_folder(checkpoint.folder)
-    checkpoint.store.create(f"{checkpoint.folder}/metadata", json.dumps({"id": str(uuid.uuid4())}).encode())
+    checkpoint.id()
     _write(checkpoint, batch, "\n".join(["v1", *said]).encode(), _DONE)
 
 

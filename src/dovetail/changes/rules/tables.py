@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dovetail.changes.between import Between, part_of, view_of
-from dovetail.changes.rules.storage import said
 from dovetail.changes.verdict import Cost
-from dovetail.plan.physical import CategoryOutput, FileSink, JoinStage, Plan, ScribeSink, SlicerStage, Stage
+from dovetail.plan.physical import CategoryOutput, ConsoleSink, JoinStage, NoopSink, Plan, SlicerStage, Stage
 
 Tables = dict[str, Stage]
 
@@ -27,10 +26,10 @@ def tables(between: Between) -> None:
     stay = {stage.name for stage in old.stages if _leaves(stage)} & {s.name for s in new.stages if _leaves(s)}
     come, gone = _come_and_gone(_tables(old, stay), _tables(new, stay))
     for stage in come:
-        what = f"new {_table(stage)}, to {said(stage.output)}"
+        what = f"new {_table(stage)}, to {stage.output.place}"
         _say(between, stage, _table(stage), what, "it gets what comes out from the change on")
     for stage in gone:
-        flight = f"what is in {said(stage.output)} stays there"
+        flight = f"what is in {stage.output.place} stays there"
         _say(between, stage, _table(stage), f"{_table(stage)} is removed", flight)
 
 
@@ -70,15 +69,10 @@ def _tables(plan: Plan, stay: set[str]) -> Tables:
     gets company keeps its place and changes its stage: it is known by its place."""
     found: Tables = {}
     for stage in plan.stages:
-        match stage.output:
-            case _ if stage.name in stay or not _leaves(stage):
-                continue
-            case FileSink(path=path):
-                found[f"path {path}"] = stage
-            case ScribeSink(category=category):
-                found[f"category {category}"] = stage
-            case other:
-                found[f"{type(other).__name__} {stage.name}"] = stage
+        if stage.name in stay or not _leaves(stage):
+            continue
+        shared = isinstance(stage.output, ConsoleSink | NoopSink)  # no place of anybody's own
+        found[f"{stage.output.place}{f' {stage.name}' if shared else ''}"] = stage
     return found
 
 
