@@ -34,6 +34,7 @@ from dovetail.plan.physical import (
     SlicerStage,
     Stage,
     WindowStage,
+    filed_under,
 )
 from dovetail.plan.projection import plain_projection
 from dovetail.plan.shared import reserve
@@ -70,6 +71,11 @@ class BuiltStage:
     result: DataFrame | None = None  # no rows, in the columns of the aggregation
     read: FilesRead | None = None  # the files that its rows are, if they are no more than that
     resident: Residence | None = None  # it is no query: a thread of the run slices what it reads
+
+    @property
+    def record(self) -> str:
+        """The name of its progress."""
+        return filed_under(self.stage)
 
     @property
     def sinks(self) -> bool:
