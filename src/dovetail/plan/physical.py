@@ -52,10 +52,25 @@ class FilesSource:
 
 
 @dataclass(frozen=True)
+class KafkaSource:
+    """`FROM KAFKA("topic", brokers = "...", format = "...", ...)`. `secrets`: the name of a secret by the
+    option that takes it; what it is stands in no plan."""
+
+    topic: str
+    brokers: str
+    format: str
+    options: tuple[tuple[str, str], ...] = ()
+    secrets: tuple[tuple[str, str], ...] = ()
+
+
+Source = ScribeSource | FilesSource | KafkaSource
+
+
+@dataclass(frozen=True)
 class InputTable:
     name: str
     columns: tuple[Column, ...]
-    source: ScribeSource | FilesSource
+    source: Source
 
 
 @dataclass(frozen=True)
@@ -243,6 +258,7 @@ _KINDS: dict[str, type] = {
     for kind in (
         ScribeSource,
         FilesSource,
+        KafkaSource,
         CategoryOutput,
         ScribeSink,
         FileSink,

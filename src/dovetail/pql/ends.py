@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dovetail.model.compression import COMPRESSIONS
 from dovetail.plan.interval_literal import SPELLINGS, NotAnInterval, interval_us
 from dovetail.plan.nearest import did_you_mean
-from dovetail.plan.physical import FilesSource, ScribeSource
+from dovetail.plan.physical import FilesSource, ScribeSource, Source
 from dovetail.plan.source import Span
-from dovetail.plan.statements import Storage
+from dovetail.plan.statements import ColumnDef, Storage
+from dovetail.pql.kafka_end import parse_kafka
 from dovetail.pql.select import parse_expression
 from dovetail.pql.tokens import Cursor, span
 
@@ -29,7 +32,7 @@ WHOLE = {"buckets": MOST_BUCKETS, "keep_bytes": 10**18}
 """Arguments that are whole numbers, and the most that each may be."""
 
 
-def parse_origin(cursor: Cursor) -> ScribeSource | FilesSource:
+def parse_origin(cursor: Cursor, columns: Sequence[ColumnDef]) -> Source:
     """What follows FROM in CREATE INPUT TABLE."""
     if cursor.accept("SCRIBE"):
         cursor.expect("(")
@@ -39,10 +42,13 @@ def parse_origin(cursor: Cursor) -> ScribeSource | FilesSource:
         return ScribeSource(category)
     if cursor.accept("FILES"):
         return _files(cursor)
+    if cursor.accept("KAFKA"):
+        return parse_kafka(cursor, columns)
     token = cursor.token
     raise cursor.unexpected(
-        'SCRIBE("category") | FILES("path", format = "parquet")',
-        did_you_mean(token.text, ("SCRIBE", "FILES"), listed=True) if token else None,
+        'SCRIBE("category") | FILES("path", format = "parquet") | '
+        'KAFKA("topic", brokers = "..", format = "json")',
+        did_you_mean(token.text, ("SCRIBE", "FILES", "KAFKA"), listed=True) if token else None,
     )
 
 

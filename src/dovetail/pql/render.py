@@ -7,7 +7,7 @@ import textwrap
 from dovetail.plan.dialect import deep_trees, pql_sql, quoted
 from dovetail.plan.interval_literal import words
 from dovetail.plan.joins.options import BY_NAME
-from dovetail.plan.physical import ScribeSource
+from dovetail.plan.physical import KafkaSource, ScribeSource, Source
 from dovetail.plan.statements import (
     CreateInput,
     CreateTable,
@@ -67,13 +67,18 @@ def _input(statement: CreateInput) -> str:
     body = "\n".join(
         textwrap.wrap(columns, 100, initial_indent="  ", subsequent_indent="  ", break_long_words=False)
     )
-    origin = statement.origin
+    return f"CREATE INPUT TABLE {quoted(statement.name)} (\n{body}\n) FROM {_origin(statement.origin)};"
+
+
+def _origin(origin: Source) -> str:
     if isinstance(origin, ScribeSource):
-        end = f"SCRIBE({text(origin.category)})"
-    else:
-        options = "".join(f", {quoted(name)} = {text(value)}" for name, value in origin.options)
-        end = f"FILES({text(origin.path)}, format = {text(origin.format)}{options})"
-    return f"CREATE INPUT TABLE {quoted(statement.name)} (\n{body}\n) FROM {end};"
+        return f"SCRIBE({text(origin.category)})"
+    options = "".join(f", {quoted(name)} = {text(value)}" for name, value in origin.options)
+    if isinstance(origin, KafkaSource):
+        options += "".join(f", {quoted(name)} = SECRET({text(value)})" for name, value in origin.secrets)
+        first = f"{text(origin.topic)}, brokers = {text(origin.brokers)}"
+        return f"KAFKA({first}, format = {text(origin.format)}{options})"
+    return f"FILES({text(origin.path)}, format = {text(origin.format)}{options})"
 
 
 def _storage(storage: Storage) -> str:

@@ -7,7 +7,17 @@ from dataclasses import replace
 from dovetail.changes.between import Between, part_of
 from dovetail.changes.flat import flat
 from dovetail.changes.rules.identity import BESIDE
-from dovetail.plan.physical import Column, FilesSource, InputTable, ScribeSource, SlicerStage, Stage
+from dovetail.plan.kafka_options import FIELDS
+from dovetail.plan.physical import (
+    Column,
+    FilesSource,
+    InputTable,
+    KafkaSource,
+    ScribeSource,
+    SlicerStage,
+    Source,
+    Stage,
+)
 
 _WIDER = {
     "TINYINT": ("SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE"),
@@ -26,7 +36,8 @@ def sources(between: Between, old: Stage, new: Stage) -> Stage:
         was = before.get(table.name.lower())
         if was is None:
             continue
-        if was.source != table.source and _own(between, was) == _own(between, table) is False:
+        own = _own(between, was), _own(between, table)
+        if _place(was.source) != _place(table.source) and not all(own):
             _swapped(between, new, was, table)
         if not _own(between, table):
             for column in table.columns:
@@ -94,6 +105,15 @@ def _column(table: InputTable, name: str) -> Column | None:
     return next((column for column in table.columns if column.name.lower() == name.lower()), None)
 
 
+def _place(source: Source) -> Source:
+    """Which rows come, and as what. How brokers are reached, and how fast a topic is read, may change: a
+    topic of another cluster is found out by its id."""
+    if not isinstance(source, KafkaSource):
+        return source
+    kept = tuple((name, value) for name, value in source.options if name in (*FIELDS, "times", "sep"))
+    return KafkaSource(source.topic, "", source.format, kept)
+
+
 def _said(table: InputTable) -> str:
     match table.source:
         case ScribeSource(category):
@@ -101,3 +121,6 @@ def _said(table: InputTable) -> str:
         case FilesSource(path, form, options):
             given = "".join(f", {name} = {value}" for name, value in options)
             return f"{form} files in {path}{given}"
+        case KafkaSource(topic, brokers, form, options):
+            given = "".join(f", {name} = {value}" for name, value in options)
+            return f"topic {topic} at {brokers}, {form}{given}"
