@@ -119,7 +119,7 @@ def test_live_through_a_broker_that_dies(
 
 
 def seen(now: RunFigures) -> int:
-    return sum(stream.rows for stream in now.streams)
+    return sum(stream.rows_in for stream in now.streams)
 
 
 def test_expressions_aggregates_and_two_readers_of_one_topic(
