@@ -13,8 +13,8 @@ import pytest
 
 from connectors.broker import Broker
 from connectors.topics import Topics
+from dovetail.connectors.kafka_client import Cluster
 from dovetail.errors import InputError
-from dovetail.kafka.client import Cluster
 from dovetail.kafka.decoding import Decoder
 from dovetail.kafka.formats import format_of
 from dovetail.kafka.rejects import Rejects

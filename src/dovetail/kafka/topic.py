@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from dovetail.kafka.client import Cluster, kafka, made
+from dovetail.connectors.kafka_client import Cluster, kafka, made
 
 ANSWER_S = 5.0
 """How long an answer may take."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dovetail.kafka.client import kafka, made
+from dovetail.connectors.kafka_client import kafka, made
 from dovetail.kafka.records import Records, gathered
 from dovetail.kafka.topic import Topic
 
@@ -46,7 +46,7 @@ class TopicReader:
             reconnect_backoff_max_ms=2000,
             allow_auto_create_topics=False,
         )
-        self._consumer = made(self._client.Consumer, configuration | dict(topic.cluster.settings))
+        self._consumer = made(self._client.Consumer, configuration)
 
     def add(self, offsets: Mapping[int, int]) -> None:
         """Read these partitions, too, from these offsets on."""

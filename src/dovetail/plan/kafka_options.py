@@ -1,10 +1,8 @@
-"""What may stand in `FROM KAFKA(...)`: the options of ours, and those that are passed on to the client.
-
-A setting of the client has its own name with `_` in place of dots: `sasl_mechanism` is `sasl.mechanism`. Only
-settings that say how brokers are reached and how much is fetched are passed on. What decides which records
-come, and how often, is not for a setting to change."""
+"""What may stand in `FROM KAFKA(...)`."""
 
 from __future__ import annotations
+
+from dovetail.connectors.kafka_client import READING, SECRETS, SETTINGS
 
 FORMATS = ("json", "csv", "raw")
 TIMES = ("iso", "seconds", "milliseconds", "microseconds")
@@ -21,48 +19,7 @@ FIELDS = {
 
 CHOICES = {"format": FORMATS, "times": TIMES, "on_data_loss": DATA_LOSS}
 OWN = ("brokers", "format", "start", *FIELDS, "times", "sep", "max_records_per_second", "on_data_loss")
-SECRETS = ("sasl_password", "ssl_key_password", "ssl_keystore_password", "ssl_key_pem")
-"""Settings whose value may only be SECRET("name")."""
-PASSED_ON = (
-    "security_protocol",
-    "sasl_mechanism",
-    "sasl_username",
-    "sasl_kerberos_service_name",
-    "sasl_kerberos_principal",
-    "sasl_kerberos_keytab",
-    "ssl_ca_location",
-    "ssl_ca_pem",
-    "ssl_certificate_location",
-    "ssl_certificate_pem",
-    "ssl_key_location",
-    "ssl_keystore_location",
-    "ssl_cipher_suites",
-    "ssl_endpoint_identification_algorithm",
-    "enable_ssl_certificate_verification",
-    "client_id",
-    "client_rack",
-    "client_dns_lookup",
-    "broker_address_family",
-    "socket_timeout_ms",
-    "socket_keepalive_enable",
-    "connections_max_idle_ms",
-    "fetch_wait_max_ms",
-    "fetch_min_bytes",
-    "fetch_max_bytes",
-    "fetch_message_max_bytes",
-    "max_partition_fetch_bytes",
-    "queued_max_messages_kbytes",
-    "message_max_bytes",
-    "linger_ms",
-    "compression_type",
-    "debug",
-)
-KNOWN = (*OWN, *PASSED_ON, *SECRETS)
-
-
-def client_setting(option: str) -> str:
-    """What the client calls it."""
-    return option.replace("_", ".")
+KNOWN = (*OWN, *SETTINGS, *READING, *SECRETS)
 
 
 def is_offsets(text: str) -> bool:

@@ -11,6 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from dovetail.connectors.kinds import SINKS, STORAGES
+from dovetail.connectors.options import Value, with_defaults
+from dovetail.connectors.secret import Secret
 from dovetail.errors import CorruptFile, DovetailError, UnknownVersion
 from dovetail.model.compression import Compression
 from dovetail.model.interval import IntervalSpec
@@ -22,9 +25,9 @@ from dovetail.model.time_window import TimeWindow
 from dovetail.model.window_config import WindowSettings
 from dovetail.plan.plan_json import decode, encode
 
-PLAN_VERSION = 4
-"""Before version 4 no plan followed another. Before version 3 a category in the log did not say how long it
-keeps rows; aggregates had a watermark."""
+PLAN_VERSION = 5
+"""Before version 5 nothing went to places outside. Before version 4 no plan followed another. Before version 3
+a category in the log did not say how long it keeps rows; aggregates had a watermark."""
 
 
 @dataclass(frozen=True)
@@ -53,14 +56,13 @@ class FilesSource:
 
 @dataclass(frozen=True)
 class KafkaSource:
-    """`FROM KAFKA("topic", brokers = "...", format = "...", ...)`. `secrets`: the name of a secret by the
-    option that takes it; what it is stands in no plan."""
+    """`FROM KAFKA("topic", brokers = "...", format = "...", ...)`, with the options of
+    `plan/kafka_options.py`."""
 
     topic: str
     brokers: str
     format: str
-    options: tuple[tuple[str, str], ...] = ()
-    secrets: tuple[tuple[str, str], ...] = ()
+    options: tuple[tuple[str, str | Secret], ...] = ()
 
 
 Source = ScribeSource | FilesSource | KafkaSource
@@ -94,6 +96,10 @@ class CategoryOutput:
     compression: Compression = "auto"
     promises: tuple[PromisedColumn, ...] = ()
 
+    @property
+    def place(self) -> str:
+        return f"category {self.category}"
+
 
 @dataclass(frozen=True)
 class ScribeSink:
@@ -108,25 +114,54 @@ class ScribeSink:
     keep_bytes: int | None = None
     promises: tuple[PromisedColumn, ...] = ()
 
+    @property
+    def place(self) -> str:
+        return f"category {self.category}"
+
 
 @dataclass(frozen=True)
 class FileSink:
+    """Files of Spark's file sink, with a folder for each value of `partitioned`. `options` are Spark's."""
+
     format: str
     path: str
+    partitioned: tuple[str, ...] = ()
+    options: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def place(self) -> str:
+        return f"{self.format} files in {self.path}"
 
 
 @dataclass(frozen=True)
 class ConsoleSink:
-    pass
+    @property
+    def place(self) -> str:
+        return "the console"
 
 
 @dataclass(frozen=True)
 class NoopSink:
-    pass
+    @property
+    def place(self) -> str:
+        return "nowhere"
 
 
-Sink = ScribeSink | FileSink | ConsoleSink | NoopSink
+@dataclass(frozen=True)
+class OutsideSink:
+    """A sink of `connectors/kinds.py` by the name that STORAGE gives it, with the options that were given."""
+
+    storage: str
+    options: tuple[tuple[str, Value], ...] = ()
+
+    @property
+    def place(self) -> str:
+        return SINKS[self.storage].place(with_defaults(STORAGES[self.storage], self.options))
+
+
+Sink = ScribeSink | FileSink | ConsoleSink | NoopSink | OutsideSink
 Output = CategoryOutput | Sink
+"""Each says its `place`, for people. Two outputs that say the same are one place."""
 
 
 @dataclass(frozen=True)
@@ -232,7 +267,7 @@ class Plan:
             data, version = _from_version_1(data), 2
         if version == 2:
             data, version = _from_version_2(data), 3
-        if version == 3:
+        if version in (3, 4):
             data, version = {**data, "version": PLAN_VERSION}, PLAN_VERSION
         if version != PLAN_VERSION:
             raise UnknownVersion(
@@ -264,6 +299,8 @@ _KINDS: dict[str, type] = {
         FileSink,
         ConsoleSink,
         NoopSink,
+        OutsideSink,
+        Secret,
         SlicerStage,
         JoinStage,
         WindowStage,

@@ -7,11 +7,15 @@ from datetime import UTC, datetime
 
 from sqlglot.tokenizer_core import TokenType
 
-from dovetail.plan.kafka_options import CHOICES, FIELDS, FORMATS, KNOWN, PASSED_ON, SECRETS, is_offsets
+from dovetail.connectors.kafka_client import SECRETS
+from dovetail.connectors.options import Option
+from dovetail.connectors.secret import Secret
+from dovetail.plan.kafka_options import CHOICES, FIELDS, FORMATS, KNOWN, is_offsets
 from dovetail.plan.nearest import did_you_mean
 from dovetail.plan.physical import KafkaSource
 from dovetail.plan.source import Span
 from dovetail.plan.statements import ColumnDef
+from dovetail.pql.secrets import secret_value
 from dovetail.pql.tokens import Cursor, span
 
 _STARTS = '"earliest" | "latest" | TIMESTAMP \'2026-01-31 12:00:00\' | "0:100, 1:250" (offsets by partition)'
@@ -25,12 +29,11 @@ def parse_kafka(cursor: Cursor, columns: Sequence[ColumnDef]) -> KafkaSource:
         'a topic, as in KAFKA("clicks", brokers = "localhost:9092", format = "json")'
     )
     check_topic(cursor, topic, place)
-    options: dict[str, str] = {}
-    secrets: dict[str, str] = {}
+    options: dict[str, str | Secret] = {}
     while cursor.accept(","):
         name, at = cursor.name("the name of an option, such as brokers")
         name = name.lower()
-        if name not in KNOWN or name in options or name in secrets:
+        if name not in KNOWN or name in options:
             raise cursor.error_at(
                 at,
                 f"`{name}` is given twice" if name in KNOWN else f"KAFKA takes no option `{name}`",
@@ -40,16 +43,14 @@ def parse_kafka(cursor: Cursor, columns: Sequence[ColumnDef]) -> KafkaSource:
         cursor.expect("=")
         if name == "start":
             options[name] = _start(cursor)
-        elif (secret := parse_secret(cursor, name)) is not None:
-            secrets[name] = secret
         else:
-            options[name] = _value(cursor, name, columns)
+            options[name] = _secret(cursor, name) or _value(cursor, name, columns)
     for needed, example in (("brokers", '"localhost:9092"'), ("format", '"json"')):
         if needed not in options:
             raise cursor.error(f"KAFKA needs its {needed}", expected=f"{needed} = {example}")
     cursor.expect(")")
-    brokers, format_ = options.pop("brokers"), options.pop("format")
-    source = KafkaSource(topic, brokers, format_, tuple(options.items()), tuple(secrets.items()))
+    brokers, format_ = str(options.pop("brokers")), str(options.pop("format"))
+    source = KafkaSource(topic, brokers, format_, tuple(options.items()))
     _check_columns(cursor, source, columns)
     return source
 
@@ -63,26 +64,13 @@ def check_topic(cursor: Cursor, topic: str, place: Span) -> None:
         )
 
 
-def parse_secret(cursor: Cursor, name: str) -> str | None:
-    """The name in `SECRET("name")`. A value that must not stand in a text is an error."""
-    token = cursor.token
-    if cursor.accept("SECRET", "("):
-        found, place = cursor.string('the name of a secret, as in SECRET("kafka_password")')
-        if not found or not all(c.isalnum() or c in "_-" for c in found):
-            raise cursor.error_at(
-                place, f"`{found[:60]}` cannot name a secret", expected="letters, digits, `_` and `-`"
-            )
-        cursor.expect(")")
-        return found
-    if name in SECRETS:
-        place = span(token) if token else Span(cursor.end, cursor.end + 1)
-        raise cursor.error_at(
-            place,
-            f"{name} is a secret and must not stand in the text",
-            expected=f'{name} = SECRET("name")',
-            hint="the secret is read from the environment or a file when the application runs",
-        )
-    return None
+def _secret(cursor: Cursor, name: str) -> Secret | None:
+    option = Option(name, "secret" if name in SECRETS else "text", "", secret=name in SECRETS)
+    start, tokens = cursor.at, cursor.argument()
+    found = secret_value(cursor, option, tokens, span(tokens[0], tokens[-1])) if tokens else None
+    if found is None:
+        cursor.at = start
+    return found
 
 
 def _value(cursor: Cursor, name: str, columns: Sequence[ColumnDef]) -> str:
@@ -142,7 +130,7 @@ def _start(cursor: Cursor) -> str:
 
 def _check_columns(cursor: Cursor, source: KafkaSource, columns: Sequence[ColumnDef]) -> None:
     """A raw value is one column."""
-    fields = {value.lower() for name, value in source.options if name in FIELDS}
+    fields = {str(value).lower() for name, value in source.options if name in FIELDS}
     values = [column for column in columns if column.name.lower() not in fields]
     if source.format != "raw":
         return
@@ -157,8 +145,3 @@ def _check_columns(cursor: Cursor, source: KafkaSource, columns: Sequence[Column
         expected="one STRING or BINARY column beside key, headers, partition, offset and timestamp",
         hint=f"formats with several columns: {', '.join(one for one in FORMATS if one != 'raw')}",
     )
-
-
-def passed_on(options: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """Those of the options that are settings of the client."""
-    return {name: value for name, value in options if name in PASSED_ON}

@@ -4,7 +4,7 @@
     input       := CREATE INPUT TABLE name ( column [type], ... ) FROM origin
     origin      := SCRIBE("category") | FILES("path", format = "..", ...)
     view        := CREATE VIEW name AS query
-    table       := CREATE TABLE name AS query STORAGE kind [( argument = value, ... )]
+    table       := CREATE TABLE name AS query STORAGE kind [( argument = value, ... )] [PARTITIONED BY ( .. )]
 
 Each join of a query may end in WITHIN .. and in WITH (option = value, ...). Statements end in `;`. An error
 in one statement does not stop the others from being read, so that all errors are reported.
@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
+from dovetail.connectors.kinds import STORAGES
 from dovetail.errors import DovetailError, PlanError, PqlError
 from dovetail.plan.dialect import call, pql_sql
 from dovetail.plan.interval_literal import SPELLINGS, NotAnInterval, interval_us
@@ -230,7 +231,7 @@ def _table(cursor: Cursor, declared: Collection[str], warnings: list[str]) -> Cr
     if at is None:
         cursor.at = len(cursor.tokens)
         raise cursor.unexpected(
-            'STORAGE SCRIBE(category = "..") | PARQUET(path = "..") | JSON(path = "..") | CONSOLE | NOOP',
+            f"STORAGE {' | '.join(STORAGES)}",
             "a table ends in STORAGE, which says where its rows go",
         )
     query, options = _query(cursor.source, tokens[:at], tokens[at].start, declared, warnings)

@@ -26,6 +26,7 @@ from dovetail.plan.physical import (
     CategoryOutput,
     JoinStage,
     Output,
+    OutsideSink,
     Plan,
     Relation,
     ScribeSource,
@@ -36,11 +37,12 @@ from dovetail.plan.physical import (
 from dovetail.plan.projection import plain_projection
 from dovetail.plan.shared import reserve
 from dovetail.spark.aggregation import Aggregation, source_schema
-from dovetail.spark.arrow_types import spark_schema
+from dovetail.spark.arrow_types import arrow_schema, spark_schema
 from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.file_frames import FilesRead
 from dovetail.spark.inputs import read_input, read_rejects
 from dovetail.spark.join_source import DRIVER, JoinSource, Writing
+from dovetail.spark.outside import open_sink
 from dovetail.spark.own_source import own_source
 from dovetail.spark.residence import Residence, may_reside, read_by, require_fresh, residence
 from dovetail.spark.session import driver_address
@@ -155,6 +157,9 @@ class Builder:
         sides of a join when both are there: their keys need common types."""
         self._built[built.name] = built
         output = built.output
+        if isinstance(output, OutsideSink):
+            checkpoint = Checkpoint(self.home, self.plan.application, built.name)
+            open_sink(output, checkpoint).check(arrow_schema(built.rows.schema))
         if isinstance(output, CategoryOutput):
             self._writers[output.category] = built.name
             if output.time is None:

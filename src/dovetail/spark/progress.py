@@ -9,7 +9,6 @@ what it has written elsewhere."""
 from __future__ import annotations
 
 import json
-import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -59,8 +58,7 @@ def _skip_to(checkpoint: Checkpoint, batch: int, first_offset: Callable[[], dict
     else:
         said = [json.dumps(part, separators=(",", ":")) for part in (_METADATA, first_offset())]
         offsets, committed = "\n".join(["v1", *said]).encode(), b'v1\n{"nextBatchWatermarkMs":0}'
-        store.make_folder(folder)
-        store.create(f"{folder}/metadata", json.dumps({"id": str(uuid.uuid4())}).encode())
+        checkpoint.id()
     store.make_folder(f"{folder}/offsets")
     store.make_folder(f"{folder}/commits")
     if batch > 0:

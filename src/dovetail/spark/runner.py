@@ -20,7 +20,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from dovetail.engine.gates import Gates
 from dovetail.engine.live_index import index_root, sweep
-from dovetail.errors import DovetailError
+from dovetail.errors import DovetailError, Unreachable
 from dovetail.plan.physical import Plan
 from dovetail.slicing.resident import ResidentSlicer
 from dovetail.spark.attempts import Attempts
@@ -105,6 +105,11 @@ class Run:
             self.phase = "stopped"
             self.watch(self)
 
+    @property
+    def waiting(self) -> str:
+        """Places outside that cannot be reached at the moment, in words."""
+        return self._attempts.waiting
+
     def _stream(self) -> None:
         self.phase = "joining"
         for stage in self.stages:
@@ -116,7 +121,7 @@ class Run:
                 self._start(stage)
         while not self.stop.is_set():
             self._check()
-            if not any(query.isActive for query in self._all_queries()):
+            if not any(query.isActive for query in self._all_queries()) and not self._attempts.away:
                 break
             self.watch(self)
             self.stop.wait(WATCH_S)
@@ -182,7 +187,8 @@ class Run:
 
         def active() -> bool:
             slicing = any(slicer.is_active for slicer in slicers)
-            return slicing or any(query.isActive for name in queries for query in self.queries[name])
+            waiting = any(name in self._attempts.away for name in queries)
+            return slicing or waiting or any(q.isActive for name in queries for q in self.queries[name])
 
         while not self.stop.is_set():
             over = not active()
@@ -210,7 +216,10 @@ class Run:
         for stage in self.stages:
             queries = self.queries.get(stage.name, [])
             if self._attempts.ended(stage.name, queries):
-                self._start(stage)
+                try:
+                    self._start(stage)
+                except Unreachable as error:
+                    self._attempts.cannot_reach(stage.name, error)
 
     def _processes_starting(self) -> int:
         return sum(

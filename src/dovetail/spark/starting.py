@@ -20,19 +20,29 @@ from dovetail.plan.physical import (
     ConsoleSink,
     FileSink,
     NoopSink,
+    OutsideSink,
     ScribeSink,
     rejects_category,
 )
 from dovetail.slicing.placement import HASH, TIME, Placement
 from dovetail.spark.aggregation import Aggregation
 from dovetail.spark.append import Append, append_batch, appender
+from dovetail.spark.arrow_types import arrow_schema
 from dovetail.spark.building import BuiltStage
 from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.failures import INTERRUPTED, TaskError, failure_of, interrupted
 from dovetail.spark.hang_up import hung_up
+from dovetail.spark.outside import WriteOutside, committing, open_sink
 from dovetail.spark.s3 import spark_uri
 from dovetail.spark.slicer import make_category
-from dovetail.spark.step_writing import appending, naming, rows_counted, rows_into_files, rows_into_log
+from dovetail.spark.step_writing import (
+    appending,
+    naming,
+    rows_counted,
+    rows_into_files,
+    rows_into_log,
+    rows_outside,
+)
 
 Mode = Literal["stream", "available-now", "drain", "once"]
 """`once`: only the batch that a run before has begun."""
@@ -62,14 +72,8 @@ def start(
 
 def describe_output(built: BuiltStage, home: str) -> str:
     """Where the rows of a stage can be found, for people."""
-    match built.output:
-        case ScribeSink(category=category) | CategoryOutput(category=category):
-            return f"category {category} in {shown(home)}"
-        case FileSink(format=form, path=path):
-            return f"{form} files in {path}"
-        case ConsoleSink():
-            return "the console"
-    return "nowhere (NOOP)"
+    place = built.output.place
+    return f"{place} in {shown(home)}" if isinstance(built.output, ScribeSink | CategoryOutput) else place
 
 
 def _query(
@@ -102,11 +106,21 @@ def _writer(
             category = make_category(rows, home, name, buckets or 1, compression, "output", evolve=evolve)
             keep(category, keep_us, keep_bytes)
             placement = Placement(HASH if shard else None, _first_timestamp(rows))
-        case FileSink(format=form, path=path):
-            written = rows_into_files(built, form, path)
+        case FileSink(format=form, path=path, partitioned=parts, options=options):
+            written = rows_into_files(built, form, path) if not parts else None
             if written is not None:
                 return written.writeStream.foreachBatch(_reporting(naming(path), built.name, failures))
-            return rows.writeStream.format(form).option("path", spark_uri(path))
+            writer = rows.writeStream.format(form).options(**dict(options))
+            return (writer.partitionBy(*parts) if parts else writer).option("path", spark_uri(path))
+        case OutsideSink() as output:
+            sink, schema = open_sink(output, checkpoint), arrow_schema(rows.schema)
+            sink.prepare(schema)
+            made = sink.output(schema)
+            written = rows_outside(built, made)
+            append = committing(sink, WriteOutside(made) if written is None else None)
+            return (rows if written is None else written).writeStream.foreachBatch(
+                _reporting(append, built.name, failures)
+            )
         case ConsoleSink():
             return rows.writeStream.format("console").option("truncate", "false")
         case NoopSink():

@@ -11,24 +11,19 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType, StructType
 
-from dovetail.kafka.client import Cluster
+from dovetail.connectors.kafka_client import cluster_of
+from dovetail.connectors.secret import reveal
 from dovetail.kafka.decoding import Decoder
 from dovetail.kafka.formats import format_of
 from dovetail.kafka.rejects import Rejects
 from dovetail.kafka.topic import Topic
 from dovetail.kafka.topic_intake import Reading, TopicIntake
 from dovetail.log.category import Category
-from dovetail.plan.kafka_options import FIELDS, PASSED_ON, client_setting, is_offsets, offsets_of
+from dovetail.plan.kafka_options import FIELDS, is_offsets, offsets_of
 from dovetail.plan.physical import CategoryOutput, InputTable, KafkaSource, SlicerStage, rejects_category
 from dovetail.slicing.covered_files import Slicer
 from dovetail.slicing.resident import ResidentSlicer
 from dovetail.spark.arrow_types import arrow_schema
-
-
-def cluster_of(source: KafkaSource) -> Cluster:
-    settings = tuple((client_setting(name), value) for name, value in source.options if name in PASSED_ON)
-    secrets = tuple((client_setting(option), name) for option, name in source.secrets)
-    return Cluster(source.brokers, settings, secrets)
 
 
 @dataclass(frozen=True)
@@ -56,7 +51,7 @@ class TopicResidence:
         )
 
     def _open(self, category: Category, slicer: Slicer, finite: bool) -> TopicIntake:
-        given = dict(self.source.options)
+        given = reveal([*self.source.options, ("brokers", self.source.brokers)]).values
         limit = given.get("max_records_per_second")
         reading = Reading(
             _start(given.get("start", "earliest")),
@@ -68,7 +63,7 @@ class TopicResidence:
         return TopicIntake(
             category,
             slicer,
-            Topic(cluster_of(self.source), self.source.topic),
+            Topic(cluster_of(given), self.source.topic),
             self._decoder(category.schema),
             Rejects(category.home, aside, slicer.producer, self.source.topic),
             reading,
@@ -76,7 +71,7 @@ class TopicResidence:
         )
 
     def _decoder(self, schema: pa.Schema) -> Decoder:
-        given = dict(self.source.options)
+        given = {name: str(value) for name, value in self.source.options}
         names = {name.lower(): name for name in schema.names}
         fields = {part: names[given[part].lower()] for part in FIELDS if part in given}
         values = pa.schema([field for field in schema if field.name not in fields.values()])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from dovetail.connectors.secret import Secret
 from dovetail.errors import PqlError
 from dovetail.plan.physical import KafkaSource, Plan
 from dovetail.pql.compile import compile_pql
@@ -47,7 +48,7 @@ def test_parts_of_the_record_are_columns() -> None:
 def test_a_secret_is_in_the_plan_by_its_name_only() -> None:
     options = f'{GIVEN}, sasl_username = "me", sasl_password = SECRET("kafka_password")'
     found = source(options)
-    assert found.secrets == (("sasl_password", "kafka_password"),)
+    assert dict(found.options)["sasl_password"] == Secret("kafka_password")
     plan = compile_pql(text(options) + " CREATE TABLE o AS SELECT k FROM x STORAGE NOOP;")
     assert Plan.from_json(plan.to_json()) == plan
 
@@ -62,7 +63,7 @@ WRONG = {
     f'{GIVEN}, key = "nobody"': "no column `nobody`",
     f'{GIVEN}, timestamp = "k"': "cannot hold the record's timestamp",
     f'{GIVEN}, sasl_password = "hunter2"': "must not stand in the text",
-    f'{GIVEN}, sasl_password = SECRET("a b")': "cannot name a secret",
+    f'{GIVEN}, sasl_password = SECRET("a b")': "does not name a secret",
     f'{GIVEN}, times = "days"': "is no times",
     f"{GIVEN}, max_records_per_second = 0": "out of range",
     f'{GIVEN}, group_id = "g"': "no option `group_id`",

@@ -72,10 +72,10 @@ TEXTS = {
         "keep_bytes is out of range"
     ),
     "CREATE APPLICATION a; CREATE TABLE o AS SELECT x FROM t STORAGE SCRIBE(category='x',keep='7 days')": (
-        "cannot be kept for this time"
+        "keep cannot be this time"
     ),
     "CREATE APPLICATION a; CREATE TABLE o AS SELECT x FROM t "
-    "STORAGE SCRIBE(category='x',keep=INTERVAL 0 DAYS)": ("cannot be kept for this time: it is nothing"),
+    "STORAGE SCRIBE(category='x',keep=INTERVAL 0 DAYS)": ("keep cannot be this time: it is nothing"),
     "CREATE APPLICATION a; CREATE VIEW v AS SELECT x FROM t WITH (match = 'all');": "belongs to a join",
     "CREATE APPLICATION a; CREATE VIEW v AS SELECT x FROM t; CREATE VIEW V AS SELECT x FROM t": "twice",
 }

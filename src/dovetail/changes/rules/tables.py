@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dovetail.changes.between import Between, part_of, view_of
-from dovetail.changes.rules.storage import said
-from dovetail.plan.physical import CategoryOutput, FileSink, Plan, ScribeSink, SlicerStage, Stage
+from dovetail.plan.physical import CategoryOutput, ConsoleSink, NoopSink, Plan, SlicerStage, Stage
 
 Tables = dict[str, Stage]
 
@@ -42,7 +41,7 @@ def tables(between: Between) -> None:
                 "tables",
                 _table(stage),
                 "kept",
-                f"new {_table(stage)}, to {said(stage.output)}",
+                f"new {_table(stage)}, to {stage.output.place}",
                 flight="it gets what comes out from the change on",
                 place=between.place_of(_short(stage)),
             )
@@ -53,7 +52,7 @@ def tables(between: Between) -> None:
                 _table(stage),
                 "kept",
                 f"{_table(stage)} is removed",
-                flight=f"what is in {said(stage.output)} stays there",
+                flight=f"what is in {stage.output.place} stays there",
                 place=between.place_of(_short(stage)),
             )
 
@@ -64,15 +63,10 @@ def _tables(plan: Plan, stay: set[str]) -> Tables:
     gets company keeps its place and changes its stage: it is known by its place."""
     found: Tables = {}
     for stage in plan.stages:
-        match stage.output:
-            case _ if stage.name in stay or not _leaves(stage):
-                continue
-            case FileSink(path=path):
-                found[f"path {path}"] = stage
-            case ScribeSink(category=category):
-                found[f"category {category}"] = stage
-            case other:
-                found[f"{type(other).__name__} {stage.name}"] = stage
+        if stage.name in stay or not _leaves(stage):
+            continue
+        shared = isinstance(stage.output, ConsoleSink | NoopSink)  # no place of anybody's own
+        found[f"{stage.output.place}{f' {stage.name}' if shared else ''}"] = stage
     return found
 
 

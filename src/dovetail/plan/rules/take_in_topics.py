@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from dovetail.plan.consumers import unread
 from dovetail.plan.physical import KafkaSource, ScribeSource
-from dovetail.plan.statements import CreateInput, CreateTable, Program, Statement, Storage
+from dovetail.plan.statements import CreateInput, CreateTable, Program, Statement, into_log
 from dovetail.plan.tree import fresh_name, passed_on, select
 
 
@@ -34,7 +34,7 @@ def _taken_in(program: Program, table: CreateInput, taken: set[str]) -> list[Sta
     records = fresh_name(f"{table.name}_records", taken)
     intake = fresh_name(f"{table.name}_intake", taken)
     category = f"{program.application}.{table.name}"
-    storage = Storage("SCRIBE", category, buckets=1)
+    storage = into_log(category, buckets=1)
     names = [column.name for column in table.columns]
     return [
         replace(table, name=records),
