@@ -150,3 +150,9 @@ class PlaceError(DovetailError):
     """A place outside that does not take what it is given: another schema, no permission, wrong settings."""
 
     condition = "PLACE_UNUSABLE"
+
+
+class PreviewError(DovetailError):
+    """Two versions that cannot be compared over the log that is kept."""
+
+    condition = "PREVIEW_IMPOSSIBLE"

@@ -143,9 +143,9 @@ def test_a_compacted_topic_has_gaps(tmp_path: Path, broker: Broker, topics: Topi
     taking = Taking(tmp_path, topics.address, topic)
     taking.run()
     assert taking.ids() == [4, 50]
-    topics.write(topic, numbered(51, 60))
+    topics.write_raw(topic, [b'{"id": 51}'], key=b"third")
     taking.run()
-    assert taking.ids() == [4, *range(50, 60)]
+    assert taking.ids() == [4, 50, 51]
 
 
 def test_a_record_of_five_megabytes(tmp_path: Path, topics: Topics) -> None:

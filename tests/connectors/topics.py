@@ -121,10 +121,14 @@ def _send(
     more: dict[str, Any] = {} if partition is None else {"partition": partition}
     if timestamp:
         more["timestamp"] = timestamp
+
+    def taken(error: KafkaError | None, message: Any) -> None:
+        assert error is None, error
+
     for value in values:
         while True:
             try:
-                producer.produce(topic, value, key, headers=headers, **more)
+                producer.produce(topic, value, key, headers=headers, on_delivery=taken, **more)
                 break
             except BufferError:
                 producer.poll(0.1)

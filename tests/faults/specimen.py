@@ -147,7 +147,8 @@ def build(root: Path, seed: int) -> Specimen:
     _queries(made)
     _window_record(made)
     for slicer in SLICERS:
-        CoveredFiles(left, slicer, partial(list, (f"{slicer.place}/{seed}.parquet", "/elsewhere/a.parquet")))
+        record = CoveredFiles(left, slicer)
+        record.begin(partial(list, (f"{slicer.place}/{seed}.parquet", "/elsewhere/a.parquet")))
     near.build(made.near, seed)
     return made
 
@@ -391,7 +392,9 @@ def use_progress(made: Specimen) -> Any:
 def use_slicers(made: Specimen) -> Any:
     """Which input files were read, as a slicer that starts finds it."""
     left = Category.open(made.join.home, "left")
-    found = [CoveredFiles(left, slicer, list) for slicer in SLICERS]
+    found = [CoveredFiles(left, slicer) for slicer in SLICERS]
+    for record in found:
+        record.begin(list)
     return [(sorted(one.files), one.next_batch) for one in found]
 
 

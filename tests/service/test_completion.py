@@ -67,8 +67,12 @@ OPTIONS = {
     "plan": "--rules",
     "check": "--home",
     "diff": "--json",
+    "preview": "--since",
     "versions": "--json",
     "rollback": "--available-now",
+    "serve": "--port",
+    "service": None,  # a group
+    "token": None,  # a group
     "scale": "--tasks",
     "show": "--table",
     "status": "--home",

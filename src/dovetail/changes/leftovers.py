@@ -36,7 +36,8 @@ def remove_leftovers(home: str, application: str) -> None:
         else:
             _forget_readers(Category.open(home, name), application, stages)
     for name in store.folders(f"apps/{application}/checkpoints"):
-        if name.partition(".rejects.")[0] not in stages:
+        of_a_table = ".rejects." in name  # what it could not read is kept once, whichever stage reads it
+        if name not in stages and not of_a_table:
             delete_folder(store, f"apps/{application}/checkpoints/{name}")
     for name in store.folders(f"apps/{application}/state"):
         if name not in stages:

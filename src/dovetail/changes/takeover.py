@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dovetail.changes.compare import closest
+from dovetail.changes.promises import older_than_promised
 from dovetail.changes.verdict import Change, Verdict, strictest
 from dovetail.changes.versions import Version, read_version, version_numbers, version_path, write_version
 from dovetail.engine.queries import remember
@@ -70,6 +71,7 @@ def consider(
         return Takeover(home, first, text, None, ())
     old_text = program_of(home, first.application, before.version)
     plan, changes = closest(before.plan, plans, old_text, program)
+    changes += older_than_promised(home, before.plan, plan)
     return Takeover(home, carried(before.plan, plan), text, before, tuple(changes))
 
 

@@ -23,6 +23,7 @@ _TUNING = {
     "validity",
     "splits_hot_keys",
     "history_us",
+    "history_bytes",
     "idle_timeout_us",
     "promises",
     "inherits",

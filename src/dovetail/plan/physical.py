@@ -26,8 +26,8 @@ from dovetail.model.window_config import WindowSettings
 from dovetail.plan.plan_json import decode, encode
 
 PLAN_VERSION = 5
-"""Before version 5 nothing went to places outside. Before version 4 no plan followed another. Before version 3
-a category in the log did not say how long it keeps rows; aggregates had a watermark."""
+"""Before version 5 nothing went to places outside. Before version 4 no plan followed another. Before
+version 3 a category in the log did not say how long it keeps rows; aggregates had a watermark."""
 
 
 @dataclass(frozen=True)

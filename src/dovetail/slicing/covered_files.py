@@ -53,25 +53,28 @@ class Slicer:
 
 
 class CoveredFiles:
-    """The record of one slicer. `files` are those that are covered, `next_batch` is the number of the batch
-    that it appends next. `before`: the files of batches that were appended without saying what they
-    cover."""
+    """The record of one slicer, as it is. `files` are those that are covered, `next_batch` is the number of
+    the batch that is appended next."""
 
-    def __init__(self, category: Category, slicer: Slicer, before: Callable[[], Iterable[str]]) -> None:
+    def __init__(self, category: Category, slicer: Slicer) -> None:
         self._category, self._slicer = category, slicer
         self.files: set[str] = set()
         self._from_commit, self._saved_batch = category.first_commit(), -1
         self._checkpointed = 0  # the commit up to which the checkpoint has files
-        known = self._read_checkpoint()
+        self._known = self._read_checkpoint()
         stop = category.next_commit()
         tail = category.commit(stop - 1) if stop else None
         last = (tail.producers if tail else {}).get(slicer.producer, -1)
         self.next_batch = max(self._saved_batch, last) + 1
         if last > self._saved_batch:
-            self._require_commits(known)
+            self._require_commits()
             self._read_commits(stop)
         self._from_commit = stop
-        if not known:
+
+    def begin(self, before: Callable[[], Iterable[str]]) -> None:
+        """Keep the record from now on. `before`: the files of batches that were appended without saying what
+        they cover."""
+        if not self._known:
             self.files.update(before())
             self._write()  # from now on the application has something to lose
         self.save()
@@ -142,10 +145,10 @@ class CoveredFiles:
             raise CorruptFile(what, where=where, hint=_REMEDY) from error
         return True
 
-    def _require_commits(self, known: bool) -> None:
+    def _require_commits(self) -> None:
         """Those after the checkpoint are all there: without one of them its files would be read again."""
         first = self._category.first_commit()
-        if known and first > self._checkpointed:
+        if self._known and first > self._checkpointed:
             raise StateError(
                 f"commits {self._checkpointed} to {first - 1} are gone, which say what input files were read",
                 where=self._category.where,
@@ -166,6 +169,23 @@ class CoveredFiles:
 
     def _long(self, file: str) -> str:
         return file if os.path.isabs(file) else os.path.join(self._slicer.place, file)
+
+
+def recorded_place(category: Category, application: str, stage: str) -> str:
+    """Where the files are that a slicer has a record of."""
+    slicer = Slicer(application, stage, "")
+    store, where = category.store, f"{category.store.root}/{slicer.path}"
+    try:
+        data = store.read(slicer.path)
+    except FileNotFoundError:
+        raise StateError(
+            "the record of the input files that were read is gone", where=where, hint=_REMEDY
+        ) from None
+    body = document.decode(data, KIND, VERSION, where=where, remedy=_REMEDY)
+    try:
+        return said.text(body.get("place"))
+    except ValueError as error:
+        raise CorruptFile(f"the file does not say where its files are: {error}", where=where) from error
 
 
 def files_in(covers: Mapping[str, Any], category: Category, number: int) -> list[str]:

@@ -44,7 +44,7 @@ from dovetail.spark.inputs import read_input, read_rejects
 from dovetail.spark.join_source import DRIVER, JoinSource, Writing
 from dovetail.spark.outside import open_sink
 from dovetail.spark.own_source import own_source
-from dovetail.spark.residence import Residence, may_reside, read_by, require_fresh, residence
+from dovetail.spark.residence import Residence, may_reside, read_by, residence
 from dovetail.spark.session import driver_address
 from dovetail.spark.short_way import is_ansi
 from dovetail.spark.slicer import common_type, make_category, require_time, sliced
@@ -63,7 +63,7 @@ class BuiltStage:
     stage: Stage
     join: JoinConfig | None = None
     joined: StructType | None = None  # of a join: the columns that its source yields
-    rejects: dict[str, DataFrame] | None = None
+    rejects: dict[str, DataFrame] | None = None  # unreadable rows, of the inputs that it reads first
     validity: Validity | None = None  # of rows with a time: which event times are believed
     upstream: JoinStage | None = None  # of a DataFrame's rows: the join that their time comes from
     aggregation: Aggregation | None = None  # of the rows of each micro-batch
@@ -120,6 +120,7 @@ class Builder:
         self._resides = may_reside(str(spark.sparkContext.master))
         self._built: dict[str, BuiltStage] = {}
         self._writers: dict[str, str] = {}  # category -> stage
+        self._watched: set[str] = set()  # input tables whose unreadable rows a stage keeps
 
     @property
     def stages(self) -> list[BuiltStage]:
@@ -186,9 +187,11 @@ class Builder:
             read_input(self.spark, table, self.home, reader, self.tasks).createOrReplaceTempView(
                 f"`{table.name}`"
             )
-            bad = read_rejects(self.spark, table)
-            if bad is not None:
-                rejects[table.name] = bad
+            if table.name not in self._watched:  # several stages may read it: its bad rows are kept once
+                self._watched.add(table.name)
+                bad = read_rejects(self.spark, table)
+                if bad is not None:
+                    rejects[table.name] = bad
             if isinstance(table.source, ScribeSource) and table.source.category in self._writers:
                 after.append(self._writers[table.source.category])
         rows = self._select(stage.views, stage.select)
@@ -291,19 +294,15 @@ class Builder:
             )
             reserve(self.plan, made, self.plan.application)
             if isinstance(side.stage, SlicerStage):
-                self._settle(side, side.stage, output)
+                self._settle(side, side.stage)
 
-    def _settle(self, side: BuiltStage, stage: SlicerStage, output: CategoryOutput) -> None:
+    def _settle(self, side: BuiltStage, stage: SlicerStage) -> None:
         """Decide who slices a side."""
         assert side.validity is not None
         application = self.plan.application
-        found = None
         if self._resides and side.upstream is None:
             ansi = is_ansi(self.spark)
-            found = residence(stage, side.read, side.validity, self.home, application, ansi=ansi)
-        side.resident = found
-        checkpoint = Checkpoint(self.home, application, stage.name)
-        require_fresh(found, checkpoint, self.home, output.category)
+            side.resident = residence(stage, side.read, side.validity, self.home, application, ansi=ansi)
 
     def _require_types(self, stage: JoinStage) -> None:
         """What the join evaluates itself must have a meaning for the types of its columns."""

@@ -8,8 +8,6 @@ what it has written elsewhere."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -18,12 +16,12 @@ from dovetail.engine.planner import JoinPlanner
 from dovetail.errors import PlanError
 from dovetail.log.category import Category
 from dovetail.plan.physical import CategoryOutput, FileSink, ScribeSink, ScribeSource, SlicerStage
+from dovetail.slicing.standing import forget_thread, left_by_thread
 from dovetail.spark.batch_files import last_done, last_planned
 from dovetail.spark.building import BuiltStage
 from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.file_sink import fill_gaps, last_named, output_folder
-
-_METADATA = {"batchWatermarkMs": 0, "batchTimestampMs": 0, "conf": {}}
+from dovetail.spark.seeding import category_offset, repeat_done, seed, write_done
 
 
 def go_on(spark: SparkSession, built: BuiltStage, home: str, application: str) -> None:
@@ -32,10 +30,42 @@ def go_on(spark: SparkSession, built: BuiltStage, home: str, application: str) -
     if last_planned(checkpoint) > last_done(checkpoint):
         return  # it has begun a batch for this very place
     taken = _taken(spark, built, home, application)
-    if taken > last_done(checkpoint):
-        _skip_to(checkpoint, taken, lambda: _first_offset(built, home))
+    if taken > last_done(checkpoint) >= 0:
+        repeat_done(checkpoint, taken)
+    elif taken > last_done(checkpoint):
+        write_done(checkpoint, taken, _first_offset(built, home))
     if isinstance(built.output, FileSink):
         fill_gaps(spark, output_folder(built.output.path), last_done(checkpoint))
+
+
+def follow_thread(built: BuiltStage, home: str, application: str) -> None:
+    """Let a query go on where a thread of an earlier run has stopped to slice for its stage. Done again, it
+    changes nothing."""
+    output = built.output
+    if built.resident is not None or not isinstance(output, CategoryOutput) or output.time is None:
+        return
+    category = Category.open(home, output.category)
+    checkpoint, last = Checkpoint(home, application, built.name), _last_batch(category, application, built)
+    if last_done(checkpoint) < last:
+        standing = left_by_thread(category, application, built.name)
+        if standing is None:
+            return  # the query has put the batch into the log, and died before it could note that
+        _require_one_source(built)
+        seed(checkpoint, last, standing)
+    # Only now: until the query has a record of its own, this is the only one.
+    forget_thread(category, application, built.name)
+
+
+def _require_one_source(built: BuiltStage) -> None:
+    """Spark's record does not say whose an offset is: it goes by the order of the sources."""
+    inputs = built.stage.inputs if isinstance(built.stage, SlicerStage) else ()
+    if len(inputs) > 1:
+        raise PlanError(
+            f"stage {built.name} had one input, and now has {len(inputs)}",
+            where=f"stage {built.name}",
+            expected="one input, as before",
+            hint="give the changed view a new name, and let the tables read that",
+        )
 
 
 def _taken(spark: SparkSession, built: BuiltStage, home: str, application: str) -> int:
@@ -44,27 +74,13 @@ def _taken(spark: SparkSession, built: BuiltStage, home: str, application: str) 
         case FileSink(path=path):
             return last_named(spark, output_folder(path))
         case ScribeSink(category=name) | CategoryOutput(category=name):
-            category = Category.open(home, name)
-            stop = category.next_commit()
-            return category.commit(stop - 1).producers.get(f"{application}.{built.name}", -1) if stop else -1
+            return _last_batch(Category.open(home, name), application, built)
     return -1
 
 
-def _skip_to(checkpoint: Checkpoint, batch: int, first_offset: Callable[[], dict[str, Any]]) -> None:
-    """Batches up to this one count as done. Spark reads the last two of its offsets."""
-    store, folder, done = checkpoint.store, checkpoint.folder, last_done(checkpoint)
-    if done >= 0:
-        offsets, committed = store.read(f"{folder}/offsets/{done}"), store.read(f"{folder}/commits/{done}")
-    else:
-        said = [json.dumps(part, separators=(",", ":")) for part in (_METADATA, first_offset())]
-        offsets, committed = "\n".join(["v1", *said]).encode(), b'v1\n{"nextBatchWatermarkMs":0}'
-        checkpoint.id()
-    store.make_folder(f"{folder}/offsets")
-    store.make_folder(f"{folder}/commits")
-    if batch > 0:
-        store.replace(f"{folder}/offsets/{batch - 1}", offsets)
-    store.replace(f"{folder}/offsets/{batch}", offsets)
-    store.replace(f"{folder}/commits/{batch}", committed)
+def _last_batch(category: Category, application: str, built: BuiltStage) -> int:
+    stop = category.next_commit()
+    return category.commit(stop - 1).producers.get(f"{application}.{built.name}", -1) if stop else -1
 
 
 def _first_offset(built: BuiltStage, home: str) -> dict[str, Any]:
@@ -76,7 +92,7 @@ def _first_offset(built: BuiltStage, home: str) -> dict[str, Any]:
         source = stage.inputs[0].source
         if isinstance(source, ScribeSource):
             category = Category.open(home, source.category)
-            return {"version": 1, "commit": category.first_commit(), "category": category.name}
+            return category_offset(category.name, category.first_commit())
     raise PlanError(
         f"stage {built.name} would go on writing where another one has written",
         where=str(built.output),

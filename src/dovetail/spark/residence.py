@@ -4,9 +4,8 @@ Resident are those that pick, rename or simply compute columns (`short_way.py`):
 of this machine, or of a category. They are where Spark runs on this machine too; on a cluster a query of
 Spark spreads the work over its executors. DOVETAIL_SLICING decides otherwise: `spark` or `resident`.
 
-A stage may become resident between two runs. How far the query of Spark had come is in its checkpoint,
-which the resident slicer reads once. From then on it stays resident: Spark's checkpoint no longer says what
-was read."""
+Who slices a stage may change between two runs. How far a query of Spark had come is in its checkpoint, which
+the resident slicer reads once. The other way round a checkpoint is written for Spark (`seeding.py`)."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ from pyspark.sql import DataFrame
 
 from dovetail.engine.idle import SourceWatch
 from dovetail.engine.planner import HOST_CLOCK
-from dovetail.errors import SettingError, StateError
+from dovetail.errors import SettingError
 from dovetail.log.category import Category
 from dovetail.model import json_values
 from dovetail.model.validity import Validity
@@ -161,23 +160,6 @@ def residence(
     if slice_ is None:
         return None
     return Residence(stage, Slicer(application, stage.name, place), slice_, read)
-
-
-def require_fresh(residence: Residence | None, checkpoint: Checkpoint, home: str, category: str) -> None:
-    """A stage that was resident before stays so: Spark would read everything once more."""
-    if residence is not None:
-        return
-    found = Category.open(home, category)
-    stop = found.next_commit()
-    if not stop or found.commit(stop - 1).covers is None:
-        return
-    raise StateError(
-        f"{checkpoint.query} was sliced without a query of Spark, and now needs one",
-        where=found.where,
-        expected="a stage whose columns are picked, renamed or simply computed, as before",
-        hint="take back what the query computes or filters now, unset DOVETAIL_SLICING, "
-        "or start under another name",
-    )
 
 
 def _from_files(read: FilesRead, category: Category) -> tuple[str, pa.Schema] | None:

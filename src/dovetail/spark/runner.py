@@ -28,7 +28,7 @@ from dovetail.spark.building import Builder, BuiltStage
 from dovetail.spark.checkpoints import write_quickly
 from dovetail.spark.clean_stop import copy_snapshots
 from dovetail.spark.failures import failure_of
-from dovetail.spark.progress import go_on
+from dovetail.spark.progress import follow_thread, go_on
 from dovetail.spark.source_reports import SourceReports
 from dovetail.spark.starting import Mode, start
 
@@ -81,6 +81,8 @@ class Run:
         )
         try:
             self.stages = builder.build()
+            for stage in self.stages:
+                follow_thread(stage, self.home, self.plan.application)
             if self.follows:
                 for stage in self.stages:
                     if stage.resident is None:

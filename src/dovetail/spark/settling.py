@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from dovetail.changes.takeover import Takeover
 from dovetail.model.offset import JoinOffset
 from dovetail.plan.physical import Plan, ScribeSource, SlicerStage, Stage, WindowStage
-from dovetail.spark.batch_files import last_done, last_planned, offsets_done
+from dovetail.spark.batch_files import last_done, last_planned, offsets_at
 from dovetail.spark.building import Builder, BuiltStage
 from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.clean_stop import copy_snapshots
@@ -23,10 +23,17 @@ from dovetail.spark.starting import Failures, Mode, start
 
 
 def settle(spark: SparkSession, takeover: Takeover, index_dir: str | None) -> dict[str, int]:
-    """Let the old query finish what it has begun; gives the last step of each of its joins. A new query
-    that Spark refuses is refused before anything is done."""
-    assert takeover.before is not None
-    old, new, home = takeover.before.plan, takeover.plan, takeover.home
+    """Let the old query finish what it has begun, where the change concerns that; gives the last step of each
+    of its joins. A new query that Spark refuses is refused before anything is done."""
+    if takeover.before is None or not takeover.changes:
+        return {}
+    old, home = takeover.before.plan, takeover.home
+    if takeover.cuts:
+        _come_to_rest(spark, old, takeover.plan, home, index_dir)
+    return {join.name: step for join in old.joins if (step := _last_step(home, old, join.name)) is not None}
+
+
+def _come_to_rest(spark: SparkSession, old: Plan, new: Plan, home: str, index_dir: str | None) -> None:
     _builder(spark, new, home, index_dir).build()
     leaving = _leaving(old, new)
     begun = {stage.name for stage in old.stages if _unfinished(Checkpoint(home, old.application, stage.name))}
@@ -38,7 +45,6 @@ def settle(spark: SparkSession, takeover: Takeover, index_dir: str | None) -> di
             if stage.name in leaving and stage.resident is None:
                 _run([stage], home, old.application, "available-now")
         copy_snapshots(spark, [stage.join for stage in stages if stage.join is not None])
-    return {join.name: step for join in old.joins if (step := _last_step(home, old, join.name)) is not None}
 
 
 def _builder(spark: SparkSession, plan: Plan, home: str, index_dir: str | None) -> Builder:
@@ -79,5 +85,7 @@ def _run(stages: Sequence[BuiltStage], home: str, application: str, mode: Mode) 
 
 
 def _last_step(home: str, plan: Plan, join: str) -> int | None:
-    offsets = offsets_done(Checkpoint(home, plan.application, join))
-    return JoinOffset.from_json(offsets[0]).step if offsets else None
+    """The last one that was planned: a step that runs again is that of whoever has planned it."""
+    checkpoint = Checkpoint(home, plan.application, join)
+    batch = last_planned(checkpoint)
+    return JoinOffset.from_json(offsets_at(checkpoint, batch)[0]).step if batch >= 0 else None

@@ -13,7 +13,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from dovetail.crash_points import crash_point
 from dovetail.errors import DovetailError
 from dovetail.log.category import Category, list_categories
-from dovetail.log.homes.filesystem import shown
+from dovetail.log.homes.filesystem import open_store, shown
 from dovetail.log.limits import keep
 from dovetail.plan.physical import (
     CategoryOutput,
@@ -63,11 +63,20 @@ def start(
     queries = [_query(writer, checkpoint, built.name, mode, AT_ONCE if built.starts_process else POLL)]
     for table, rows in (built.rejects or {}).items():
         category = make_category(rows, home, rejects_category(application, table), 1, "auto", "rejects")
-        name = f"{built.name}.rejects.{table}"
+        name = _rejects_query(home, application, table)
         append = partial(append_batch, category=category, producer=name, placement=Placement(None, None))
         writer = rows.writeStream.foreachBatch(_reporting(append, built.name, failures))
         queries.append(_query(writer, Checkpoint(home, application, name), name, mode))
     return queries
+
+
+def _rejects_query(home: str, application: str, table: str) -> str:
+    """The query that keeps the unreadable rows of an input table. It belongs to the table, because after a
+    change another stage may be the first to read that. Earlier releases had one for each stage; of those any
+    goes on."""
+    known = open_store(home).folders(f"apps/{application}/checkpoints")
+    names = [name for name in known if name.endswith(f".rejects.{table}")]
+    return min(names, default=f"inputs.rejects.{table}")
 
 
 def describe_output(built: BuiltStage, home: str) -> str:

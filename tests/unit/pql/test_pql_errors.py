@@ -115,6 +115,7 @@ VIEWS = {
     join("k = r.k AND " + WINDOW): "`k` is ambiguous: `l` and `r` both have it",
     join(WINDOW): "the join has no equality and no other condition",
     join("l.k = r.k"): "no time window",
+    join("l.k = r.k AND l.x = r.y"): "declare their type, TIMESTAMP",
     join("l.k = r.k AND r.t >= l.t - INTERVAL 1 MINUTE"): "no upper bound",
     join("l.k = r.k AND r.t <= l.t + INTERVAL 1 MINUTE"): "no lower bound",
     join("l.k = r.k AND r.t BETWEEN l.t + INTERVAL 2 MINUTES AND l.t + INTERVAL 1 MINUTE"): "window is empty",

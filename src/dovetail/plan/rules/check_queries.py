@@ -21,6 +21,12 @@ ENDLESS = {
     "offset": "OFFSET",
     "distinct": "DISTINCT",
 }
+FOREIGN_WINDOWS = {
+    "tumble": "window(eventtime, '1 hour')",
+    "hop": "window(eventtime, '1 hour', '10 minutes')",
+    "session": "session_window(eventtime, '5 minutes')",
+}
+"""Windows as Flink SQL groups by them, and ours."""
 JOIN_KINDS = "INNER, LEFT [OUTER], RIGHT [OUTER], FULL [OUTER], LEFT SEMI or LEFT ANTI JOIN"
 
 
@@ -150,6 +156,13 @@ def _aggregates(program: Program, statement: CreateView | CreateTable) -> None:
             hint="write one CREATE TABLE for each grouping",
         )
     windows = [item for item in grouped if function_name(item) in TIME_WINDOWS]
+    foreign = next((item for item in grouped if function_name(item) in FOREIGN_WINDOWS), None)
+    if foreign is not None and not windows:
+        raise program.plan_error(
+            f"{str(function_name(foreign)).upper()} is not available",
+            foreign,
+            expected=FOREIGN_WINDOWS[str(function_name(foreign))],
+        )
     if len(windows) != 1:
         raise program.plan_error(
             "an aggregation over a stream needs a time window"

@@ -124,6 +124,8 @@ class _Scope:
                 warnings.append(
                     f"{place}column {position + 1} of `{self.statement}` has no name and becomes `{name}`"
                 )
+            elif isinstance(item, exp.Alias) and (warning := self._comma_forgotten(item)):
+                warnings.append(warning)
             elif isinstance(item, exp.Column) and isinstance(made, exp.Column):
                 name = made.name
             alias = exp.to_identifier(name, quoted=True)
@@ -145,6 +147,22 @@ class _Scope:
                 self.query.set(clause, self._rewrite(value, self.visible, inline=clause != "where"))
         self.query.set("expressions", items)
         return self.query
+
+    def _comma_forgotten(self, item: exp.Alias) -> str | None:
+        """`SELECT a b, c`, where `b` is a column: most likely a comma is missing."""
+        alias, text = item.args["alias"], self.program.source.text
+        place = span_of(alias)
+        if place is None or not isinstance(item.this, exp.Column) or not text:
+            return None
+        if text[: place.start].rstrip()[-2:].lower() == "as":
+            return None
+        if not any(side.spelled(alias.name) for side in self.visible):
+            return None
+        line, column = self.program.source.place(place)
+        return (
+            f"{self.program.source.name}:{line}:{column}: `{alias.name}` is a column, and is read as a new "
+            f"name of `{item.this.name}`; put a comma or AS before it"
+        )
 
     def _rewrite(self, tree: exp.Expr, visible: list[FromItem], *, inline: bool) -> exp.Expr:
         tree = tree.copy()

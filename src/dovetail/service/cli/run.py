@@ -185,7 +185,6 @@ def run_application(
         from dovetail.spark.runner import Run
         from dovetail.spark.settling import settle
 
-        reporter = Reporter(home, plan, metrics_port)
         requests = Requests(home, plan.application)
 
         def watch(run: Run) -> None:
@@ -196,8 +195,7 @@ def run_application(
         try:
             index = index_dir_for(index_dir, master)
             with loss_named(log):
-                steps = settle(session, takeover, index) if takeover.cuts else {}
-                version = take_over(takeover, steps)
+                version = take_over(takeover, settle(session, takeover, index))
                 if version > 1:
                     remove_leftovers(home, plan.application)  # also those of a run that was killed at it
             if takeover.changes:
@@ -206,6 +204,7 @@ def run_application(
                 session, plan, home, mode, index, stop or threading.Event(), watch, held, started_s=began
             )
             run.follows = version > 1
+            reporter = Reporter(home, plan, version, metrics_port)
             with loss_named(log), reporter:
                 run.execute()
             return follower.summary(run, reporter.last)

@@ -1,0 +1,40 @@
+"""A query that an application could go on with: what it changes, before anything is touched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dovetail.changes.verdict import Change
+    from dovetail.plan.application_file import Current
+    from dovetail.plan.physical import Plan
+    from dovetail.plan.statements import Program
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """`plan`: what the application would run by, with what it takes over from the plan before."""
+
+    program: Program
+    current: Current
+    plan: Plan
+    changes: list[Change]
+
+
+def proposal(home: str, text: str, name: str, application: str | None = None) -> Proposal:
+    """`name`: what errors call the text. `application`: if it is not the one that the text names."""
+    from dovetail.changes.compare import closest
+    from dovetail.changes.takeover import carried, program_of
+    from dovetail.plan.application_file import read_current
+    from dovetail.pql.compile import plans_of, trace_program
+    from dovetail.pql.parser import parse
+    from dovetail.spark.inputs import known_types
+
+    program = parse(text, name=name)
+    application = application or program.application
+    current = read_current(home, application)
+    plans = plans_of(trace_program(program, known_types(program, home)), current.plan)
+    before = program_of(home, application, current.version)
+    plan, changes = closest(current.plan, plans, before, program)
+    return Proposal(program, current, carried(current.plan, plan), changes)
