@@ -9,11 +9,12 @@ import fcntl
 import os
 import socket
 import subprocess
-import time
 from contextlib import closing
 from pathlib import Path
 
 import pyspark
+
+from spark.standalone import until
 
 VERSION = "4.3.1"
 _IVY = f"""<ivy-module version="2.0">
@@ -103,12 +104,7 @@ class Broker:
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
             )
-        deadline = time.monotonic() + 60
-        while not self._answers():
-            said = (self._folder / "broker.log").read_text()[-3000:]
-            assert self._process.poll() is None, f"the broker has ended:\n{said}"
-            assert time.monotonic() < deadline, f"the broker does not answer:\n{said}"
-            time.sleep(0.1)
+        until(self._answers, "an answer of the broker")
 
     def kill(self) -> None:
         """As a machine that loses its power."""
@@ -121,6 +117,9 @@ class Broker:
         from confluent_kafka import KafkaException
         from confluent_kafka.admin import AdminClient
 
+        said = (self._folder / "broker.log").read_text()[-3000:]
+        assert self._process is not None
+        assert self._process.poll() is None, f"the broker has ended:\n{said}"
         with closing(socket.socket()) as probe:
             if probe.connect_ex(("127.0.0.1", self.port)) != 0:
                 return False

@@ -8,7 +8,8 @@ import pytest
 
 from connectors.broker import Broker
 from connectors.topics import Topics
-from spark.conftest import _databases_end_with_their_test, application, spark  # noqa: F401
+from spark import batch
+from spark.conftest import application, spark  # noqa: F401
 
 
 @pytest.fixture(scope="session")
@@ -17,6 +18,12 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     made.start()
     yield made
     made.kill()
+
+
+@pytest.fixture(autouse=True)
+def _databases_end_with_their_test() -> Iterator[None]:
+    yield
+    batch.close_all()
 
 
 @pytest.fixture

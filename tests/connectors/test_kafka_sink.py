@@ -159,8 +159,11 @@ def test_what_is_wrong_is_found_before_anything_starts(topics: Topics) -> None:
         opened(topics.address, topic, format="raw").check(SCHEMA)
 
 
-def test_a_broker_that_is_away(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_broker_that_is_away(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The batch is written again when it is back, once."""
+    monkeypatch.setattr("dovetail.connectors.sinks.kafka.ANSWER_S", 5.0)
     broker = Broker(tmp_path_factory.mktemp("mortal"))
     broker.start()
     try:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +22,7 @@ from dovetail.log.category import Category
 from dovetail.log.source_progress import SourceReport, read_reports
 from dovetail.slicing.covered_files import Slicer
 from dovetail.slicing.resident import ResidentSlicer
+from spark.standalone import until
 
 SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string())])
 
@@ -74,7 +73,7 @@ class Taking:
         return self.rows("app.rejects.t")
 
     def report(self) -> SourceReport:
-        until(lambda: bool(read_reports(self.category)))
+        until(lambda: bool(read_reports(self.category)), "such a report")
         return read_reports(self.category)[0]
 
     def _open(self, finite: bool) -> TopicIntake:
@@ -86,13 +85,6 @@ class Taking:
 
 def numbered(start: int, stop: int) -> list[dict[str, Any]]:
     return [{"id": number, "name": f"n{number}"} for number in range(start, stop)]
-
-
-def until(seen: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not seen():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def test_each_record_is_a_row_once_over_many_runs(tmp_path: Path, topics: Topics) -> None:
@@ -139,7 +131,7 @@ def test_a_compacted_topic_has_gaps(tmp_path: Path, broker: Broker, topics: Topi
     for number in range(5):
         topics.write_raw(topic, [b'{"id": %d}' % number], key=b"same", timestamp=start_ms + number * 1000)
     topics.write_raw(topic, [b'{"id": 50}'], key=b"other", timestamp=start_ms + 100_000)
-    until(lambda: len(topics.read(topic)) == 2)
+    until(lambda: len(topics.read(topic)) == 2, "the rows")
     taking = Taking(tmp_path, topics.address, topic)
     taking.run()
     assert taking.ids() == [4, 50]
@@ -239,11 +231,11 @@ def test_partitions_that_are_added_are_read_from_their_beginning(tmp_path: Path,
     slicer = taking.slicer(finite=False)
     slicer.start()
     try:
-        until(lambda: taking.category.next_commit() > 0)
+        until(lambda: taking.category.next_commit() > 0, "the rows")
         topics.grow(topic, 3)
         topics.write(topic, numbered(0, 100), partition=2)
-        until(lambda: len(taking.ids()) == 100)
-        until(lambda: taking.report().state == "empty")
+        until(lambda: len(taking.ids()) == 100, "the rows")
+        until(lambda: taking.report().state == "empty", "such a report")
         assert taking.report().rows == 0
     finally:
         slicer.stop()
@@ -288,12 +280,12 @@ def test_waits_for_a_topic_that_is_not_there(tmp_path: Path, topics: Topics) -> 
     slicer = taking.slicer(finite=False)
     slicer.start()
     try:
-        until(lambda: "waiting for topic" in (taking.report().trouble or ""))
+        until(lambda: "waiting for topic" in (taking.report().trouble or ""), "such a report")
         assert taking.report().state == "waiting"
         topics.make_again(topic)
         topics.write(topic, numbered(0, 5))
-        until(lambda: taking.ids() == list(range(5)))
-        until(lambda: taking.report().trouble is None)
+        until(lambda: taking.ids() == list(range(5)), "the rows")
+        until(lambda: taking.report().trouble is None, "such a report")
     finally:
         slicer.stop()
 
@@ -308,14 +300,14 @@ def test_a_broker_that_dies_is_waited_for_and_nothing_is_lost(tmp_path: Path, tm
         taking = Taking(tmp_path, broker.address, topic)
         slicer = taking.slicer(finite=False)
         slicer.start()
-        until(lambda: len(taking.rows()) == 100)
+        until(lambda: len(taking.rows()) == 100, "the rows")
         broker.kill()
-        until(lambda: "waiting for brokers" in (taking.report().trouble or ""))
+        until(lambda: "waiting for brokers" in (taking.report().trouble or ""), "such a report")
         assert taking.report().state == "waiting"  # which is not idle
         broker.start()
         topics.write(topic, numbered(100, 200))
-        until(lambda: len(taking.rows()) == 200)
-        until(lambda: taking.report().state == "empty")
+        until(lambda: len(taking.rows()) == 200, "the rows")
+        until(lambda: taking.report().state == "empty", "such a report")
         slicer.stop()
         assert slicer.error is None
         assert taking.ids() == list(range(200))

@@ -103,7 +103,7 @@ class Topics:
             if error is None:
                 found.append((message.key(), message.value()))
             else:
-                assert error.code() == KafkaError._PARTITION_EOF, error
+                assert error.name() == "_PARTITION_EOF", error
                 open_partitions.discard(message.partition())
         consumer.close()
         return found
