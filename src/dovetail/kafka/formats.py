@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
@@ -40,9 +41,9 @@ class Json:
 
     def rows(self, values: Values) -> pa.Table:
         lines = [b"{}" if value is None else value for value in values]
-        if not all(line[:1] == b"{" and line[-1:] == b"}" for line in lines):
+        if not _are_braced(lines):
             lines = [line.strip() for line in lines]
-            if not all(line[:1] == b"{" and line[-1:] == b"}" for line in lines):
+            if not _are_braced(lines):
                 raise pa.ArrowInvalid("the value is not a JSON object")
         text = b"\n".join(lines)
         asked = pa.schema([(column.name, _as_read(column.type, self.times)) for column in self.schema])
@@ -54,6 +55,16 @@ class Json:
             ),
         )
         return _typed(read, self.schema, len(lines), self.times)
+
+
+def _are_braced(lines: Values) -> bool:
+    """Whether each begins with `{` and ends with `}`."""
+    column = pa.array(lines, pa.binary())
+    ends = np.frombuffer(column.buffers()[1], np.int32)[: len(column) + 1]
+    if not len(column) or (np.diff(ends) < len("{}")).any():
+        return False
+    text = np.frombuffer(column.buffers()[2], np.uint8)
+    return bool((text[ends[:-1]] == ord("{")).all() and (text[ends[1:] - 1] == ord("}")).all())
 
 
 @dataclass(frozen=True)

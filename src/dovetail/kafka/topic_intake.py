@@ -9,6 +9,7 @@ written to the rejects."""
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
@@ -33,6 +34,7 @@ BATCH_RECORDS, BATCH_BYTES = 200_000, 32 << 20
 """What a commit covers at most, about."""
 SHARED_RECORDS = 10_000
 """Fewer than this are not shared out to several threads."""
+THREADS = os.cpu_count() or 1
 ASK_EVERY_S = 1.0
 """How often brokers are asked for partitions and ends."""
 PATIENCE_S = 120.0
@@ -256,9 +258,8 @@ class TopicIntake:
             )
 
     def _write(self, records: Records, lost: list[Reject], now: Covered, threads: Executor) -> list[Written]:
-        cuts = [
-            records.cut(start, start + SHARED_RECORDS) for start in range(0, len(records), SHARED_RECORDS)
-        ]
+        share = max(SHARED_RECORDS, -(-len(records) // THREADS))
+        cuts = [records.cut(start, start + share) for start in range(0, len(records), share)]
         done = list(threads.map(self._slice, cuts)) if len(cuts) > 1 else [self._slice(cut) for cut in cuts]
         rejected = [*lost, *(reject for _, found in done for reject in found)]
         self._rejects.append(rejected, now)
