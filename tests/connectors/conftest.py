@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from connectors.broker import Broker
 from connectors.topics import Topics
+from dovetail_dev.kafka_broker import Broker
 from spark import batch
 from spark.conftest import application, spark  # noqa: F401
 

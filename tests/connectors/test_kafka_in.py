@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 import pyarrow as pa
 import pytest
 
-from connectors.broker import Broker
 from connectors.topics import Topics
 from dovetail.log.category import Category
 from dovetail.log.source_progress import read_reports
@@ -17,6 +16,7 @@ from dovetail.service.checkout import checkout_root
 from dovetail.service.figures import RunFigures
 from dovetail.service.metrics import measured
 from dovetail.service.words.status_words import source_words
+from dovetail_dev.kafka_broker import Broker
 from spark.application import Application
 from spark.batch import ON, count, database, differences, join_sql
 from spark.events import events

@@ -12,13 +12,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from connectors.broker import Broker
 from connectors.topics import Topics
 from dovetail.connectors.kinds import SINKS, STORAGES
 from dovetail.connectors.options import with_defaults
 from dovetail.connectors.secret import reveal
 from dovetail.connectors.sink import Sink, Writer
 from dovetail.errors import PlaceError, PlanError, StateError, Unreachable
+from dovetail_dev.kafka_broker import Broker
 
 SCHEMA = pa.schema([("k", pa.int64()), ("word", pa.string())])
 

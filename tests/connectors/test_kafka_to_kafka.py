@@ -9,10 +9,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from connectors.broker import Broker
 from connectors.test_kafka_in import TABLES, pql, write
 from connectors.topics import Topics
 from dovetail.log.category import Category, list_categories
+from dovetail_dev.kafka_broker import Broker
 from spark.batch import ON, database, differences, join_sql
 from spark.command_line import command, environment
 from spark.events import events

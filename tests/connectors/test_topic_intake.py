@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from connectors.broker import Broker
 from connectors.topics import Topics
 from dovetail.connectors.kafka_client import Cluster
 from dovetail.errors import InputError
@@ -22,6 +21,7 @@ from dovetail.log.category import Category
 from dovetail.log.source_progress import SourceReport, read_reports
 from dovetail.slicing.covered_files import Slicer
 from dovetail.slicing.resident import ResidentSlicer
+from dovetail_dev.kafka_broker import Broker
 from spark.standalone import until
 
 SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string())])

@@ -1,7 +1,7 @@
 """A Kafka broker on loopback: one node, in a process of its own.
 
 Its jars come from Maven Central by the Ivy that is in the PySpark package, once for each machine. Where they
-cannot be fetched the tests fail, with what Ivy said."""
+cannot be fetched whoever needs the broker fails, with what Ivy said."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import fcntl
 import os
 import socket
 import subprocess
+import time
 from contextlib import closing
 from pathlib import Path
 
 import pyspark
 
-from spark.standalone import until
-
 VERSION = "4.3.1"
+PATIENCE_S = 180
 _IVY = f"""<ivy-module version="2.0">
   <info organisation="dovetail" module="kafka-broker"/>
   <configurations><conf name="broker"/></configurations>
@@ -104,7 +104,10 @@ class Broker:
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
             )
-        until(self._answers, "an answer of the broker")
+        deadline_s = time.monotonic() + PATIENCE_S
+        while not self._answers():
+            assert time.monotonic() < deadline_s, "the broker does not answer"
+            time.sleep(0.05)
 
     def kill(self) -> None:
         """As a machine that loses its power."""
