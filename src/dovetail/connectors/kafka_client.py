@@ -51,7 +51,8 @@ READING = (
     "queued_max_messages_kbytes",
 )
 WRITING = ("linger_ms", "batch_size", "compression_type", "queue_buffering_max_kbytes")
-NOT_OURS = "see the client's documentation"
+LONGEST_TOPIC = 249
+TOPIC_NAMES = f"letters, digits, `.`, `_` and `-`, at most {LONGEST_TOPIC} of them"
 
 _QUIET = logging.getLogger("dovetail.kafka")
 _QUIET.setLevel(logging.CRITICAL)
@@ -62,6 +63,12 @@ def client_options(more: tuple[str, ...]) -> tuple[Option, ...]:
     """Settings as options of a connector. `more`: beside those that all have."""
     plain = [Option(name, "text", "A setting of the client.") for name in (*SETTINGS, *more)]
     return (*plain, *(Option(name, "secret", "A secret of the client.", secret=True) for name in SECRETS))
+
+
+def is_topic(name: str) -> bool:
+    """Whether a topic may have this name."""
+    known = all(c.isascii() and (c.isalnum() or c in "._-") for c in name)
+    return known and 0 < len(name) <= LONGEST_TOPIC and name not in (".", "..")
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,11 @@ the others are sinks with the same few verbs (`sink.py`)."""
 
 from __future__ import annotations
 
-from dovetail.connectors.options import PARTITIONED, Option
-from dovetail.connectors.sink import SinkKind
+from collections.abc import Iterable
+
+from dovetail.connectors.options import PARTITIONED, Option, Value, with_defaults
+from dovetail.connectors.secret import reveal
+from dovetail.connectors.sink import Sink, SinkKind, Writer
 from dovetail.connectors.sinks.delta import DeltaKind
 from dovetail.connectors.sinks.duckdb import DuckdbKind
 from dovetail.connectors.sinks.iceberg import IcebergKind
@@ -35,6 +38,12 @@ STORAGES: dict[str, tuple[Option, ...]] = {
     "NOOP": (),
     **{name: kind.options for name, kind in SINKS.items()},
 }
+
+
+def open_sink(storage: str, options: Iterable[tuple[str, Value]], writer: Writer) -> Sink:
+    """Nobody is asked anything yet; but a library that is missing, or a secret, is missed now."""
+    given = reveal(with_defaults(STORAGES[storage], options).items())
+    return SINKS[storage].open(given, writer)
 
 
 def option(storage: str, name: str) -> Option:

@@ -31,11 +31,12 @@ class ColumnDef:
 @dataclass(frozen=True)
 class Storage:
     """Where a table goes: `STORAGE kind (option = value, ...)`, with the options of its kind
-    (`connectors/kinds.py`). `places`: of the options in the text."""
+    (`connectors/kinds.py`). `places`: of the options in the text, `span`: of the kind."""
 
     kind: str
     options: tuple[tuple[str, Value | exp.Expr], ...] = ()
     places: tuple[tuple[str, Span], ...] = field(default=(), compare=False)
+    span: Span | None = field(default=None, compare=False)
 
     def get(self, name: str) -> Any:
         return dict(self.options).get(name)

@@ -24,7 +24,7 @@ FORMATS = ("parquet", "json", "csv")
 
 def parse_origin(cursor: Cursor, columns: Sequence[ColumnDef]) -> Source:
     """What follows FROM in CREATE INPUT TABLE."""
-    if cursor.accept("SCRIBE"):
+    if cursor.accept("SCRIBE") or cursor.accept("LOG"):
         cursor.expect("(")
         category, place = cursor.string('a category, as in SCRIBE("left")')
         _check_category(cursor, category, place)
@@ -92,7 +92,7 @@ def _scalar(cursor: Cursor) -> tuple[str, Span]:
 def parse_storage(cursor: Cursor) -> Storage:
     """What follows STORAGE in CREATE TABLE. Empty brackets may be left out."""
     kind, place = cursor.name(" | ".join(STORAGES))
-    kind = kind.upper()
+    kind = {"LOG": "SCRIBE"}.get(kind.upper(), kind.upper())  # two names of one thing
     if kind not in STORAGES:
         raise cursor.error_at(
             place,
@@ -111,7 +111,7 @@ def parse_storage(cursor: Cursor) -> Storage:
     known = [option for option in STORAGES[kind] if option.name in given]
     values = tuple((option.name, _value(cursor, option, given[option.name])) for option in known)
     places = tuple((name, span(tokens[0], tokens[-1])) for name, tokens in given.items())
-    return Storage(kind, values, places)
+    return Storage(kind, values, places, place)
 
 
 def _arguments(cursor: Cursor, kind: str) -> dict[str, list[Token]]:

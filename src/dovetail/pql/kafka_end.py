@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from sqlglot.tokenizer_core import TokenType
 
-from dovetail.connectors.kafka_client import SECRETS
+from dovetail.connectors.kafka_client import SECRETS, TOPIC_NAMES, is_topic
 from dovetail.connectors.options import Option
 from dovetail.connectors.secret import Secret
 from dovetail.plan.kafka_options import CHOICES, FIELDS, FORMATS, KNOWN, is_offsets
@@ -19,7 +19,6 @@ from dovetail.pql.secrets import secret_value
 from dovetail.pql.tokens import Cursor, span
 
 _STARTS = '"earliest" | "latest" | TIMESTAMP \'2026-01-31 12:00:00\' | "0:100, 1:250" (offsets by partition)'
-_LONGEST_TOPIC = 249
 
 
 def parse_kafka(cursor: Cursor, columns: Sequence[ColumnDef]) -> KafkaSource:
@@ -28,7 +27,8 @@ def parse_kafka(cursor: Cursor, columns: Sequence[ColumnDef]) -> KafkaSource:
     topic, place = cursor.string(
         'a topic, as in KAFKA("clicks", brokers = "localhost:9092", format = "json")'
     )
-    check_topic(cursor, topic, place)
+    if not is_topic(topic):
+        raise cursor.error_at(place, f"`{topic[:60]}` cannot name a topic", expected=TOPIC_NAMES)
     options: dict[str, str | Secret] = {}
     while cursor.accept(","):
         name, at = cursor.name("the name of an option, such as brokers")
@@ -53,15 +53,6 @@ def parse_kafka(cursor: Cursor, columns: Sequence[ColumnDef]) -> KafkaSource:
     source = KafkaSource(topic, brokers, format_, tuple(options.items()))
     _check_columns(cursor, source, columns)
     return source
-
-
-def check_topic(cursor: Cursor, topic: str, place: Span) -> None:
-    if not topic or len(topic) > _LONGEST_TOPIC or not all(c.isalnum() or c in "._-" for c in topic):
-        raise cursor.error_at(
-            place,
-            f"`{topic[:60]}` cannot name a topic",
-            expected=f"letters, digits, `.`, `_` and `-`, at most {_LONGEST_TOPIC} of them",
-        )
 
 
 def _secret(cursor: Cursor, name: str) -> Secret | None:

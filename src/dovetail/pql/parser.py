@@ -319,7 +319,8 @@ def _query(
 def _is_storage(tokens: list[Token], i: int) -> bool:
     if word(tokens[i]) != "STORAGE":
         return False
-    return i + 1 >= len(tokens) or i + 2 >= len(tokens) or tokens[i + 2].token_type is TokenType.L_PAREN
+    follows = tokens[i + 2].token_type if i + 2 < len(tokens) else None
+    return follows in (None, TokenType.L_PAREN, TokenType.PARTITION_BY)
 
 
 def _cut_options(

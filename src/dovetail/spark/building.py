@@ -42,7 +42,7 @@ from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.file_frames import FilesRead
 from dovetail.spark.inputs import read_input, read_rejects
 from dovetail.spark.join_source import DRIVER, JoinSource, Writing
-from dovetail.spark.outside import open_sink
+from dovetail.spark.outside import sink_of
 from dovetail.spark.own_source import own_source
 from dovetail.spark.residence import Residence, may_reside, read_by, residence
 from dovetail.spark.session import driver_address
@@ -160,7 +160,7 @@ class Builder:
         output = built.output
         if isinstance(output, OutsideSink):
             checkpoint = Checkpoint(self.home, self.plan.application, built.name)
-            open_sink(output, checkpoint).check(arrow_schema(built.rows.schema))
+            sink_of(output, checkpoint).check(arrow_schema(built.rows.schema))
         if isinstance(output, CategoryOutput):
             self._writers[output.category] = built.name
             if output.time is None:

@@ -13,7 +13,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from dovetail.engine.planner import JoinPlanner
-from dovetail.errors import PlanError
+from dovetail.errors import PlanError, StateError
 from dovetail.log.category import Category
 from dovetail.plan.physical import CategoryOutput, FileSink, ScribeSink, ScribeSource, SlicerStage
 from dovetail.slicing.standing import forget_thread, left_by_thread
@@ -36,6 +36,21 @@ def go_on(spark: SparkSession, built: BuiltStage, home: str, application: str) -
         write_done(checkpoint, taken, _first_offset(built, home))
     if isinstance(built.output, FileSink):
         fill_gaps(spark, output_folder(built.output.path), last_done(checkpoint))
+
+
+def require_new(spark: SparkSession, built: BuiltStage, home: str, application: str) -> None:
+    """Refuse a stage that has never run and a folder that has batches: Spark would take its first batches for
+    those, and leave them out without a word."""
+    if not isinstance(built.output, FileSink):
+        return
+    folder = output_folder(built.output.path)
+    if last_planned(Checkpoint(home, application, built.name)) < 0 and last_named(spark, folder) >= 0:
+        raise StateError(
+            f"{built.output.place} were written by another application, or from another home",
+            where=folder,
+            expected="a folder of its own for each table",
+            hint="give the table another path, or remove the folder",
+        )
 
 
 def follow_thread(built: BuiltStage, home: str, application: str) -> None:

@@ -32,7 +32,7 @@ from dovetail.spark.building import BuiltStage
 from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.failures import INTERRUPTED, TaskError, failure_of, interrupted
 from dovetail.spark.hang_up import hung_up
-from dovetail.spark.outside import WriteOutside, committing, open_sink
+from dovetail.spark.outside import WriteOutside, committing, sink_of
 from dovetail.spark.s3 import spark_uri
 from dovetail.spark.slicer import make_category
 from dovetail.spark.step_writing import (
@@ -122,7 +122,7 @@ def _writer(
             writer = rows.writeStream.format(form).options(**dict(options))
             return (writer.partitionBy(*parts) if parts else writer).option("path", spark_uri(path))
         case OutsideSink() as output:
-            sink, schema = open_sink(output, checkpoint), arrow_schema(rows.schema)
+            sink, schema = sink_of(output, checkpoint), arrow_schema(rows.schema)
             sink.prepare(schema)
             made = sink.output(schema)
             written = rows_outside(built, made)

@@ -20,7 +20,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from dovetail.connectors.kafka_client import WRITING, Cluster, client_options, cluster_of, kafka, made
+from dovetail.connectors.kafka_client import (
+    TOPIC_NAMES,
+    WRITING,
+    Cluster,
+    client_options,
+    cluster_of,
+    is_topic,
+    kafka,
+    made,
+)
 from dovetail.connectors.options import Option
 from dovetail.connectors.secret import Revealed
 from dovetail.connectors.sink import Sink, Writer
@@ -52,6 +61,12 @@ class KafkaKind:
         ),
         *client_options(WRITING),
     )
+
+    def validate(self, options: dict[str, Any]) -> None:
+        if len(options["key"] or ()) > 1:
+            raise PlanError("the key of a record is one column", expected="key = a")
+        if not is_topic(options["topic"]):
+            raise PlanError(f"`{options['topic'][:60]}` cannot name a topic", expected=TOPIC_NAMES)
 
     def place(self, options: dict[str, Any]) -> str:
         return f"topic {options['topic']} at {options['brokers']}"
@@ -132,8 +147,6 @@ class KafkaSink:
     @property
     def encoder(self) -> Encoder:
         keys = self.given.values.get("key") or ()
-        if len(keys) > 1:
-            raise PlanError("the key of a record is one column", where=self.place, expected="key = a")
         return Encoder(self.given.values["format"], keys[0] if keys else None)
 
     def check(self, schema: pa.Schema) -> None:

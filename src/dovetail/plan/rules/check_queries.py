@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from dovetail.connectors.kinds import SINKS
+from dovetail.connectors.options import with_defaults
+from dovetail.errors import PlanError
 from dovetail.plan.functions import TIME_WINDOWS, aggregates_in, function_name
 from dovetail.plan.joins.condition import JOIN_TYPES
 from dovetail.plan.problems import Problems
@@ -182,3 +185,9 @@ def _storage(program: Program, table: CreateTable) -> None:
             table.span,
             hint="choose another category name",
         )
+    kind = SINKS.get(table.storage.kind)
+    if kind is not None:
+        try:
+            kind.validate(with_defaults(kind.options, table.storage.values))
+        except PlanError as error:
+            raise program.placed(error, table.storage.span or table.span) from None
