@@ -62,12 +62,15 @@ def test_a_join_of_two_topics_over_two_runs(application: Application, topics: To
 
 def test_the_example_of_the_page(application: Application, topics: Topics) -> None:
     page = (checkout_root() / "docs/how-to/kafka.md").read_text(encoding="utf-8")
-    blocks = dict(reversed(re.findall(r"```(\w+)\n(.*?)```", page, re.DOTALL)))
-    views, clicks = topics.make("views"), topics.make("clicks")
+    found_blocks = re.findall(r"```(\w+)\n(.*?)```", page, re.DOTALL)
+    blocks = dict(reversed(found_blocks))
+    views, clicks, out = topics.make("views"), topics.make("clicks"), topics.make("clicked")
 
     def here(text: str) -> str:
         named = text.replace('"views"', f'"{views}"').replace('"clicks"', f'"{clicks}"')
-        return named.replace("localhost:9092", topics.address)
+        return named.replace('topic = "clicked"', f'topic = "{out}"').replace(
+            "localhost:9092", topics.address
+        )
 
     exec(here(blocks["python"]), {})
     application.run(here(blocks["sql"]))
@@ -77,6 +80,11 @@ def test_the_example_of_the_page(application: Application, topics: Topics) -> No
     assert (reject["topic"], reject["offset"], reject["raw"]) == (clicks, 1, "this is not JSON")
     status = measured(application.home, "shop")
     assert status.rejected == {"clicks": 1}
+    into_topic = next(block for _, block in found_blocks if "STORAGE KAFKA" in block)
+    inputs = blocks["sql"].partition("CREATE TABLE")[0].replace("APPLICATION shop", "APPLICATION to_topic")
+    application.run(here(inputs + into_topic))
+    written = {key: json.loads(value or b"") for key, value in topics.read(out)}
+    assert written == {row["user"].encode(): row for row in found}
 
 
 def test_live_through_a_broker_that_dies(
