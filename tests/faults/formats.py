@@ -199,7 +199,12 @@ FORMATS = {
     "slicer": Format(("home/apps/app/slicers/*.json",), specimen.use_slicers, _document),
     "application": Format(("home/apps/*/application.json",), specimen.use_application, _document),
     "version": Format(("home/apps/*/versions/*.json",), specimen.use_versions, _document),
-    "handover": Format(("home/apps/app/handover.json",), specimen.use_handover, _document, repaired=True),
+    "handover": Format(
+        ("home/apps/app/handover.json", "home/apps/app/handover-answer.json"),
+        specimen.use_handover,
+        _document,
+        repaired=True,
+    ),
     # Only the file's name says which offset it is, and only Spark sees that name.
     "offset": Format(("home/sink/offsets/[56].json",), specimen.use_index, _offset, partners="none"),
     "checkpoint": Format(

@@ -25,7 +25,7 @@ from dovetail.engine.snapshot_files import SnapshotFiles
 from dovetail.engine.step_log import StepLog
 from dovetail.engine.store import read_totals
 from dovetail.engine.window_record import WindowRecord, read_record, write_record
-from dovetail.errors import CorruptFile
+from dovetail.errors import CorruptFile, InputError
 from dovetail.joins import rebuild_progress
 from dovetail.joins.rows.key_hash import hash_keys
 from dovetail.log import compaction, document, history, ledger
@@ -139,7 +139,10 @@ def build(root: Path, seed: int) -> Specimen:
             given = Version(f"app{number}", version, version - 1 or None, query, named, "ada", seed)
             write_version(join.home, replace(given, changes=tuple(changes), took_over={"view": version}))
     asked_tasks.ask(join, 3)
-    handover.ask(join.home, "app")
+    offer = handover.Offer("CREATE APPLICATION app;", "app.pql", seed + 1, {"file": str(seed)})
+    answered = handover.Answer(handover.ask(join.home, "app"), seed, InputError("no"))
+    handover.answer(join.home, "app", answered)
+    handover.ask(join.home, "app", offer)
     store.make_folder("apps/app")
     store.replace(LEASE, lease.document("somebody", 1))
     _spark_checkpoint(made.home / _CHECKPOINT.folder)
@@ -358,8 +361,9 @@ def use_versions(made: Specimen) -> Any:
 
 
 def use_handover(made: Specimen) -> Any:
-    """A request that cannot be read stops nobody."""
+    """A request that cannot be read stops nobody, and an answer that cannot be read is none."""
     handover.Requests(made.join.home, "app").wanted()
+    handover.answer_to(made.join.home, "app", "")
     return use_index(made)
 
 

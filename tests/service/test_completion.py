@@ -68,6 +68,7 @@ OPTIONS = {
     "check": "--home",
     "diff": "--json",
     "preview": "--since",
+    "advise": "--apply",
     "versions": "--json",
     "rollback": "--available-now",
     "serve": "--port",

@@ -60,8 +60,8 @@ def test_why_names_the_version_of_each_step(home: str, capsys: pytest.CaptureFix
     words = said(capsys, "why", "app", "--key", "a", "--home", home)
     assert "in step 1 (version 1, planned" in words
     assert "in step 3 (version 2, planned" in words
-    told = json.loads(said(capsys, "why", "app", "--key", "a", "--home", home, "--json"))
-    assert [match["at"]["version"] for match in told["rows"][0]["matches"]] == [1, 2]
+    found = json.loads(said(capsys, "why", "app", "--key", "a", "--home", home, "--json"))
+    assert [match["at"]["version"] for match in found["rows"][0]["matches"]] == [1, 2]
 
 
 def test_status_says_which_version_counts_and_since_when(
@@ -70,9 +70,9 @@ def test_status_says_which_version_counts_and_since_when(
     head = said(capsys, "status", "app", "--home", home).splitlines()[0]
     assert head.startswith("app  stopped  version 2 since 20")
     assert head.endswith(" UTC (view from step 2 on)")
-    told = json.loads(said(capsys, "status", "app", "--home", home, "--json"))
-    assert told["version"]["number"] == 2
-    assert told["version"]["from_step"] == {"view": 2}
+    found = json.loads(said(capsys, "status", "app", "--home", home, "--json"))
+    assert found["version"]["number"] == 2
+    assert found["version"]["from_step"] == {"view": 2}
 
 
 def test_metrics_have_the_version_as_a_label(home: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,7 +1,7 @@
 """Which version of an application ran a step of one of its joins.
 
-A version takes over behind a certain step of each join, and says so. Versions before this was kept, and those
-that changed a join that had not run yet, are told apart by the clock: a step is of the version that was made
+A version takes over behind a certain step of each join, and says so. Where one does not, because the join had
+not run yet or the version is of an earlier release, the clock decides: a step is of the version that was made
 before it was planned."""
 
 from __future__ import annotations

@@ -50,6 +50,14 @@ def is_held(path: str) -> bool:
         os.close(descriptor)
 
 
+def any_held(home: str) -> bool:
+    """Whether an application of a local home is held: a look at its files, and nothing more."""
+    store = open_store(home)
+    return store.local and any(
+        is_held(os.path.join(store.root, "apps", name, "lock")) for name in store.folders("apps")
+    )
+
+
 @contextmanager
 def running(home: str, application: str, *, wait_s: float = 0.0) -> Iterator[Check]:
     """Hold the application for one run; a second run of it is refused. `wait_s`: how long to wait for a run

@@ -21,7 +21,7 @@ FORMATS = ("parquet", "json", "csv")
 
 def parse_origin(cursor: Cursor) -> ScribeSource | FilesSource:
     """What follows FROM in CREATE INPUT TABLE."""
-    if cursor.accept("SCRIBE"):
+    if cursor.accept("SCRIBE") or cursor.accept("LOG"):
         cursor.expect("(")
         category, place = cursor.string('a category, as in SCRIBE("left")')
         _check_category(cursor, category, place)
@@ -86,7 +86,7 @@ def _scalar(cursor: Cursor) -> tuple[str, Span]:
 def parse_storage(cursor: Cursor) -> Storage:
     """What follows STORAGE in CREATE TABLE. Empty brackets may be left out."""
     kind, place = cursor.name(" | ".join(STORAGES))
-    kind = kind.upper()
+    kind = {"LOG": "SCRIBE"}.get(kind.upper(), kind.upper())  # two names of one thing
     if kind not in STORAGES:
         raise cursor.error_at(
             place,

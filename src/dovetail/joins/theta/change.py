@@ -54,13 +54,13 @@ class Kinds(NamedTuple):
         return cls(old, new, (reads_left(old), reads_left(new)))
 
     @property
-    def dealt_anew(self) -> bool:
+    def deals_otherwise(self) -> bool:
         return self.old.dealt != self.new.dealt
 
 
 class Again(Protocol):
     """Rows that had come before the change, as far as the log has them. Those of a side from an event time
-    on, or the last so many, are put into a buffer. `every_row`: not only those of this task."""
+    on, or the last N, are put into a buffer. `every_row`: not only those of this task."""
 
     def since(self, side: Side, into: Buffer, since_us: int, *, every_row: bool = False) -> None: ...
 
@@ -140,7 +140,7 @@ def _timed(
     came = came_again(old.spec, new.spec, held)
     met = came.meetings(old.spec, new.spec, lambda some, part: _probed(means, came.open, some, arrived, part))
     bound = retain_bound(new.spec, state.times)
-    if kinds.dealt_anew or bound < retain_bound(old.spec, state.times):
+    if kinds.deals_otherwise or bound < retain_bound(old.spec, state.times):
         state.right = state.right.emptied(with_best=False)
         again.since("right", state.right, bound)
     emitted = _turned(state, kinds, came, met, arrived, means, came.open, open_bound(new.spec, state.times))
@@ -163,7 +163,7 @@ def _counted(state: JoinState, kinds: Kinds, again: Again, means: Means, rows: C
         again.last("left", left, rows.left_rows)
         stays = left.held()
     assert old.theta.rows is not None
-    if kinds.dealt_anew or rows.right_rows > old.theta.rows.right_rows:
+    if kinds.deals_otherwise or rows.right_rows > old.theta.rows.right_rows:
         state.right = state.right.emptied(with_best=False)
         again.last("right", state.right, rows.right_rows)
     bound = again.entered("left") - rows.left_rows

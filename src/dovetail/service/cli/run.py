@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from dovetail.engine.hold import any_held
 from dovetail.errors import SettingError
 from dovetail.service.cli.arguments import AsJson, Home, home_at
 from dovetail.service.cli.pql_file import PqlFile, read_pql
@@ -100,7 +101,12 @@ def run_and_watch(
     parent: int | None = None,
     as_json: bool = False,
 ) -> None:
-    """Run an application in the foreground, with a live view and a summary at the end."""
+    """Run an application in the foreground, with a live view and a summary at the end. If a run of it that
+    was started in the same way can go on with the query, it does, and this command is done."""
+    if mode == "stream" and _changed_in_place(
+        query, home, parent, _terms(mode, master, settings or {}, index_dir, metrics_port)
+    ):
+        return
     from dovetail.service.cli.live_view import LiveView
     from dovetail.service.follower import Follower
 
@@ -124,6 +130,52 @@ def run_and_watch(
         from dovetail.service.cli.summary_view import print_summary
 
         print_summary(summary)
+
+
+def _changed_in_place(query: Query, home: str, parent: int | None, terms: dict[str, object]) -> bool:
+    """Whether a run that is there has taken the query over."""
+    file = _file(query)
+    if file is None or not any_held(home):
+        return False
+    from dovetail.changes.takeover import consider, require
+    from dovetail.changes.versions import read_version
+    from dovetail.engine.handover import Offer
+    from dovetail.service.applications import is_running
+    from dovetail.service.hosting import offered, terms_of
+
+    program, plans = compile_query(query, home)
+    name = program.application
+    if not is_running(home, name):
+        return False
+    takeover = consider(home, plans, program, parent=parent)
+    require(takeover)
+    if not takeover.changes:
+        return False
+    offer = Offer(program.source.text, str(query), parent, terms_of(file, **terms))
+    found = offered(home, name, offer, lambda: is_running(home, name) is True)
+    if found is None:
+        return False
+    if found.error is not None:
+        raise found.error
+    _announced(found.version, read_version(home, name, found.version).changes)
+    typer.echo(f"the run of {name} that was there goes on with it", err=True)
+    return True
+
+
+def _file(query: Query) -> Path | None:
+    return query if isinstance(query, Path) and str(query) != "-" else None
+
+
+def _terms(
+    mode: Mode, master: str, settings: dict[str, str], index_dir: str | None, metrics_port: int | None
+) -> dict[str, object]:
+    return {
+        "mode": mode,
+        "master": master,
+        "settings": settings,
+        "index_dir": index_dir,
+        "metrics_port": metrics_port,
+    }
 
 
 def _announced(version: int, changes: Sequence[Change]) -> None:
@@ -157,9 +209,8 @@ def run_application(
 
     if spark is None:
         choose_python(master, settings)  # first of all: its imports go on while we do ours
-    from dovetail.changes.leftovers import remove_leftovers
-    from dovetail.changes.takeover import consider, require, take_over
-    from dovetail.engine.handover import WAITED_S, Requests, answered
+    from dovetail.changes.takeover import consider, require
+    from dovetail.engine.handover import WAITED_S, answered
     from dovetail.engine.hold import running
     from dovetail.service.follower import Follower
     from dovetail.spark.s3 import s3_settings
@@ -181,34 +232,26 @@ def run_application(
         log = _spark_log(home, plan.application)
         given = {**settings, **s3_settings(home, plan, settings)}
         session = spark or open_session(plan.application, master, DRIVER_MEMORY.read(), given, log)
-        from dovetail.service.metrics_reporter import Reporter  # what Spark need not wait for
-        from dovetail.spark.hang_up import jvm_ended, loss_named
-        from dovetail.spark.runner import Run
-        from dovetail.spark.settling import settle
+        from dovetail.service.hosting import Host, terms_of  # what Spark need not wait for
+        from dovetail.spark.hang_up import jvm_ended
 
-        requests = Requests(home, plan.application)
-
-        def watch(run: Run) -> None:
-            follower.take(run, reporter.last)
-            if requests.wanted():
-                run.stop.set()  # another run goes on from here, with a changed query
-
+        host = Host(
+            session,
+            home,
+            mode,
+            index_dir_for(index_dir, master),
+            held,
+            stop or threading.Event(),
+            follower,
+            announce,
+            compile=lambda query: compile_query(query, home),
+            fits=lambda other: s3_settings(home, other, settings).items() <= given.items(),
+            terms=terms_of(_file(query), **_terms(mode, master, settings, index_dir, metrics_port)),
+            log=log,
+            metrics_port=metrics_port,
+        )
         try:
-            index = index_dir_for(index_dir, master)
-            with loss_named(log):
-                version = take_over(takeover, settle(session, takeover, index))
-                if version > 1:
-                    remove_leftovers(home, plan.application)  # also those of a run that was killed at it
-            if takeover.changes:
-                announce(version, takeover.changes)
-            run = Run(
-                session, plan, home, mode, index, stop or threading.Event(), watch, held, started_s=began
-            )
-            run.follows = version > 1
-            reporter = Reporter(home, plan, version, metrics_port)
-            with loss_named(log), reporter:
-                run.execute()
-            return follower.summary(run, reporter.last)
+            return host.run(takeover, began)
         finally:
             if spark is None and not jvm_ended():
                 session.stop()

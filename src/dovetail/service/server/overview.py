@@ -34,9 +34,8 @@ class Overview:
     @property
     def fresh(self) -> bool:
         """Its figures are of now: the application runs, and has measured itself lately."""
-        at_us = (self.figures or {}).get("measured_at_us", 0)
         running = self.condition in ("running", "changing", "elsewhere")
-        return running and time.time_ns() // 1000 - at_us < FRESH_US
+        return running and time.time_ns() // 1000 - _measured_at_us(self.figures) < FRESH_US
 
     def to_json(self) -> dict[str, Any]:
         wanted = self.wanted
@@ -94,7 +93,10 @@ def _overview(home: str, name: str, wanted: Wanted | None, keeper: Keeper) -> Ov
         condition, why = "pending", f"{wanted.deed} by {wanted.by}; the service has not looked at it yet"
     else:
         condition, why = decision.condition, decision.why
-    return Overview(name, wanted, condition, why, figures_of(home, name))
+    figures = figures_of(home, name)
+    if condition == "running" and decision is not None and _measured_at_us(figures) < decision.since_us:
+        condition, why = "starting", f"{why}, which has not measured itself yet"
+    return Overview(name, wanted, condition, why, figures)
 
 
 def figures_of(home: str, name: str) -> dict[str, Any] | None:
@@ -104,6 +106,11 @@ def figures_of(home: str, name: str) -> dict[str, Any] | None:
     except (FileNotFoundError, ValueError):
         return None
     return found if isinstance(found, dict) else None
+
+
+def _measured_at_us(figures: dict[str, Any] | None) -> int:
+    at_us = (figures or {}).get("measured_at_us")
+    return at_us if isinstance(at_us, int) else 0
 
 
 def _streams(join: dict[str, Any]) -> list[dict[str, Any]]:
