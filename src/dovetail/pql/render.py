@@ -72,7 +72,8 @@ def _input(statement: CreateInput) -> str:
     body = "\n".join(
         textwrap.wrap(columns, 100, initial_indent="  ", subsequent_indent="  ", break_long_words=False)
     )
-    return f"CREATE INPUT TABLE {quoted(statement.name)} (\n{body}\n) FROM {_origin(statement.origin)};"
+    declared = f" (\n{body}\n)" if statement.columns else ""
+    return f"CREATE INPUT TABLE {quoted(statement.name)}{declared} FROM {_origin(statement.origin)};"
 
 
 def _origin(origin: Source) -> str:

@@ -33,6 +33,7 @@ from dovetail.plan.physical import (
     SlicerStage,
     Stage,
     WindowStage,
+    filed_under,
 )
 from dovetail.plan.projection import plain_projection
 from dovetail.plan.shared import reserve
@@ -72,6 +73,11 @@ class BuiltStage:
     resident: Residence | TopicResidence | None = (
         None  # it is no query: a thread of the run slices what it reads
     )
+
+    @property
+    def record(self) -> str:
+        """The name of its progress."""
+        return filed_under(self.stage)
 
     @property
     def sinks(self) -> bool:
