@@ -200,6 +200,9 @@ FORMATS = {
     "application": Format(("home/apps/*/application.json",), specimen.use_application, _document),
     "version": Format(("home/apps/*/versions/*.json",), specimen.use_versions, _document),
     "handover": Format(("home/apps/app/handover.json",), specimen.use_handover, _document, repaired=True),
+    "shadow": Format(
+        ("home/apps/*/shadow.json", "home/apps/*/progress.json"), specimen.use_shadows, _document
+    ),
     # Only the file's name says which offset it is, and only Spark sees that name.
     "offset": Format(("home/sink/offsets/[56].json",), specimen.use_index, _offset, partners="none"),
     "checkpoint": Format(
@@ -248,6 +251,8 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "engine/asked_tasks.py": ("tasks",),
     "engine/handover.py": ("handover",),
     "engine/queries.py": ("query",),
+    "preview/rows_aside.py": "rows that the same process has written, in a temporary folder of its own",
+    "preview/shadow_files.py": ("shadow",),
     "joins/rebuild_progress.py": ("replay",),
     "joins/snapshot.py": ("snapshot",),
     "engine/copying.py": ("local_snapshot",),

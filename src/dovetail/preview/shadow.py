@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from dovetail.changes.leftovers import delete_folder, remove_category
+from dovetail.changes.leftovers import remove_category
 from dovetail.engine.home_snapshots import HomeSnapshots
 from dovetail.engine.step_log import StepLog
 from dovetail.errors import CategoryNotFound, PreviewError, StateError
@@ -285,15 +285,20 @@ class Shadow:
             raise StateError(f"the shadow of {self._app} was replaced", where=self._home)
 
 
+def end_shadow(home: str, application: str) -> None:
+    """A process that follows sees that it is over."""
+    open_store(home).delete(f"apps/{shadow_of(application)}/shadow.json")
+
+
 def drop_shadow(home: str, application: str) -> None:
     """Everything of it: marks, files, and the rows that it has put aside. Nothing of the application."""
-    store, folder = open_store(home), f"apps/{shadow_of(application)}"
-    store.delete(f"{folder}/shadow.json")  # first: a process that follows sees that it is over
+    end_shadow(home, application)
+    store = open_store(home)
     drop_marks(home, application)
     for name in list_categories(home):
         if name.startswith(f"{shadow_of(application)}."):
             remove_category(store, name)
-    delete_folder(store, folder)
+    store.delete(f"apps/{shadow_of(application)}/progress.json")
 
 
 def drop_marks(home: str, application: str) -> None:

@@ -75,8 +75,21 @@ class Progress:
 
     def write(self, home: str, application: str) -> None:
         body = json.loads(json.dumps(asdict(self), default=str))  # samples have values of any type
-        data = document.encode(PROGRESS_KIND, VERSION, body)
+        data = document.encode(PROGRESS_KIND, VERSION, {"application": application, **body})
         open_store(home).replace(_path(application, "progress"), data)
+
+
+def is_there(home: str, application: str) -> bool:
+    """Whether anything is left of a shadow."""
+    store = open_store(home)
+    paths = [_path(application, name) for name in ("shadow", "progress")]
+    return any(store.size(path) is not None for path in paths)
+
+
+def is_ended(home: str, application: str) -> bool:
+    """Whether it was dropped, and something is left of it all the same."""
+    gone = open_store(home).size(_path(application, "shadow")) is None
+    return gone and is_there(home, application)
 
 
 def read_shadow(home: str, application: str) -> ShadowFile:
@@ -112,7 +125,9 @@ def read_progress(home: str, application: str) -> Progress | None:
     if body is None:
         return None
     try:
-        said.fields(body, Progress.__dataclass_fields__)
+        said.fields(body, ["application", *Progress.__dataclass_fields__])
+        if body["application"] != application:
+            raise ValueError(f"it is that of {body['application']}")
         return Progress(
             said.whole(body["batch"]),
             said.time_us(body["since_us"]),
