@@ -48,9 +48,9 @@ def test_a_shadow_is_followed_shown_and_dropped(tmp_path: Path, capsys: pytest.C
     assert "changed" in said.err
     assert "was l = 4, r = null" in said.out
     assert run_command("shadow", "app", "--home", app.home, "--json") == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["version"] == 1
-    found = told["progress"]["tables"]["v"]
+    said_json = json.loads(capsys.readouterr().out)
+    assert said_json["version"] == 1
+    found = said_json["progress"]["tables"]["v"]
     assert (found["equal"], found["gained"], found["lost"]) == (0, 0, 0)
     assert found["changed"] > 3
     assert Category.open(app.home, "app.shadow.v").next_commit() > 0
