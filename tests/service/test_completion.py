@@ -73,6 +73,10 @@ OPTIONS = {
     "advise": "--apply",
     "versions": "--json",
     "rollback": "--available-now",
+    "serve": "--port",
+    "service": None,  # a group
+    "alarm": None,  # a group
+    "token": None,  # a group
     "scale": "--tasks",
     "show": "--table",
     "status": "--home",

@@ -49,6 +49,8 @@ def cut_within(source: PqlText, tokens: list[Token]) -> tuple[list[Token], dict[
                 "WITHIN belongs after a join's ON condition",
                 where=source.show(span(token)),
                 expected=f"JOIN ... ON l.key = r.key {EXAMPLES['tumbling']}",
+                hint="for a window around each left row, bound the times in ON: "
+                "r.time BETWEEN l.time - INTERVAL '5 minutes' AND l.time + INTERVAL '5 minutes'",
             )
         inner = Cursor(source, tokens[i + 1 : stop], tokens[stop - 1].end + 1)
         node = _clause(inner)

@@ -29,7 +29,7 @@ KEEP_EVERY_S = 10.0
 
 class FolderIntake:
     """`names`: the columns that every file must have. `gone`: the category of the names of files that were
-    gone before they were read. `before`: see `CoveredFiles`."""
+    gone before they were read. `before`: see `CoveredFiles.begin`."""
 
     settled = True  # who writes files does not say what is to come
 
@@ -47,7 +47,8 @@ class FolderIntake:
     ) -> None:
         self._category, self._slicer, self._slice = category, slicer, slice_
         self._names, self._gone, self._max_files = names, gone, max_files
-        self._covered = CoveredFiles(category, slicer, before)
+        self._covered = CoveredFiles(category, slicer)
+        self._covered.begin(before)
         self._tail = FolderTail(slicer.place, self._covered.files)
         self._waiting: list[FoundFile] = []
         self._taken: list[FoundFile] = []

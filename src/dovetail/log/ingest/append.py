@@ -50,8 +50,11 @@ def append_file(
     time_column: str | None = None,
     compression: str | None = None,
     progress: Progress = lambda done_bytes: None,
+    producer: str | None = None,
+    batch: int | None = None,
 ) -> Appended:
-    """Append a file to a category. If there is none, the file's schema makes it, by default with 1 bucket."""
+    """Append a file to a category. If there is none, the file's schema makes it, by default with 1 bucket.
+    The batch of a producer enters once, however often it is appended."""
     source = open_source(file, kind)
     try:
         category = Category.open(home, name)
@@ -99,7 +102,8 @@ def append_file(
         time_column=made.time_column,
         compression=made.compression,
     )
-    return Appended(category.append(segments, rejected=rejected), rows, aside.rows, aside.sample)
+    commit = category.append(segments, rejected=rejected, producer=producer, batch=batch)
+    return Appended(commit, rows, aside.rows, aside.sample)
 
 
 def usual_time_column(schema: pa.Schema) -> str | None:

@@ -33,6 +33,7 @@ from dovetail.plan.physical import (
     FileSink,
     InputTable,
     JoinStage,
+    OutsideSink,
     Plan,
     ScribeSink,
     ScribeSource,
@@ -148,6 +149,8 @@ def _output_node(program: Program, stage: Stage) -> Node:
         return Node(f"category {output.category}", "category", output.category, tuple(lines))
     if isinstance(output, FileSink):
         return Node(f"sink {stage.name}", "files", output.path, (f"{output.format} files",))
+    if isinstance(output, OutsideSink):
+        return Node(f"sink {stage.name}", "sink", output.place)
     title = type(output).__name__.removesuffix("Sink").lower()
     return Node(f"sink {stage.name}", "sink", title)
 

@@ -6,10 +6,12 @@ from collections.abc import Callable
 
 from dovetail.plan.rules.chain_joins import chain_joins
 from dovetail.plan.rules.check_queries import check_queries
+from dovetail.plan.rules.compare_beside_keys import compare_beside_keys
 from dovetail.plan.rules.eliminate_aliases import eliminate_aliases
 from dovetail.plan.rules.expand_stars import expand_stars
 from dovetail.plan.rules.infer_types import infer_types
 from dovetail.plan.rules.lift_joins import lift_joins
+from dovetail.plan.rules.lift_queries import lift_queries
 from dovetail.plan.rules.name_window_times import name_window_times
 from dovetail.plan.rules.order_statements import order_statements
 from dovetail.plan.rules.resolve_names import resolve_names
@@ -22,6 +24,7 @@ from dovetail.plan.statements import Program
 Rule = Callable[[Program], Program]
 
 RULES: tuple[Rule, ...] = (
+    lift_queries,
     lift_joins,
     order_statements,
     check_queries,
@@ -33,6 +36,7 @@ RULES: tuple[Rule, ...] = (
     turn_right_joins,
     infer_types,
     split_windows,
+    compare_beside_keys,
     split_joins,
     share_sides,
 )

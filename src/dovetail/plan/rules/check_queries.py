@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from dovetail.connectors.kinds import SINKS
+from dovetail.connectors.options import with_defaults
+from dovetail.errors import PlanError
 from dovetail.plan.functions import TIME_WINDOWS, aggregates_in, function_name
 from dovetail.plan.joins.condition import JOIN_TYPES
 from dovetail.plan.problems import Problems
@@ -21,6 +24,12 @@ ENDLESS = {
     "offset": "OFFSET",
     "distinct": "DISTINCT",
 }
+FOREIGN_WINDOWS = {
+    "tumble": "window(eventtime, '1 hour')",
+    "hop": "window(eventtime, '1 hour', '10 minutes')",
+    "session": "session_window(eventtime, '5 minutes')",
+}
+"""Windows as Flink SQL groups by them, and ours."""
 JOIN_KINDS = "INNER, LEFT [OUTER], RIGHT [OUTER], FULL [OUTER], LEFT SEMI or LEFT ANTI JOIN"
 
 
@@ -150,6 +159,13 @@ def _aggregates(program: Program, statement: CreateView | CreateTable) -> None:
             hint="write one CREATE TABLE for each grouping",
         )
     windows = [item for item in grouped if function_name(item) in TIME_WINDOWS]
+    foreign = next((item for item in grouped if function_name(item) in FOREIGN_WINDOWS), None)
+    if foreign is not None and not windows:
+        raise program.plan_error(
+            f"{str(function_name(foreign)).upper()} is not available",
+            foreign,
+            expected=FOREIGN_WINDOWS[str(function_name(foreign))],
+        )
     if len(windows) != 1:
         raise program.plan_error(
             "an aggregation over a stream needs a time window"
@@ -169,3 +185,9 @@ def _storage(program: Program, table: CreateTable) -> None:
             table.span,
             hint="choose another category name",
         )
+    kind = SINKS.get(table.storage.kind)
+    if kind is not None:
+        try:
+            kind.validate(with_defaults(kind.options, table.storage.values))
+        except PlanError as error:
+            raise program.placed(error, table.storage.span or table.span) from None
