@@ -79,6 +79,15 @@ def _rejects_query(home: str, application: str, table: str) -> str:
     return min(names, default=f"inputs.rejects.{table}")
 
 
+def require_output(built: BuiltStage, home: str, application: str) -> None:
+    """Raise what a start would raise about the columns of an output category. Nothing is written."""
+    if isinstance(built.output, ScribeSink) and built.output.category in list_categories(home):
+        name, shard = built.output.category, built.output.shard
+        rows = built.rows if built.result is None else built.result
+        if _writes_alone(home, name, application):
+            require_following(home, name, arrow_schema((_sharded(rows, shard) if shard else rows).schema))
+
+
 def describe_output(built: BuiltStage, home: str) -> str:
     """Where the rows of a stage can be found, for people."""
     place = built.output.place
