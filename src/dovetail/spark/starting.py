@@ -13,6 +13,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from dovetail.crash_points import crash_point
 from dovetail.errors import DovetailError
 from dovetail.log.category import Category, list_categories
+from dovetail.log.generations import require_following
 from dovetail.log.homes.filesystem import open_store, shown
 from dovetail.log.limits import keep
 from dovetail.plan.physical import (
