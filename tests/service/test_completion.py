@@ -68,10 +68,12 @@ OPTIONS = {
     "check": "--home",
     "diff": "--json",
     "preview": "--since",
+    "advise": "--apply",
     "versions": "--json",
     "rollback": "--available-now",
     "serve": "--port",
     "service": None,  # a group
+    "alarm": None,  # a group
     "token": None,  # a group
     "scale": "--tasks",
     "show": "--table",

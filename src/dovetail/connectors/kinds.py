@@ -3,18 +3,22 @@ the others are sinks with the same few verbs (`sink.py`)."""
 
 from __future__ import annotations
 
-from dovetail.connectors.options import PARTITIONED, Option
-from dovetail.connectors.sink import SinkKind
+from collections.abc import Iterable
+
+from dovetail.connectors.options import PARTITIONED, Option, Value, with_defaults
+from dovetail.connectors.secret import reveal
+from dovetail.connectors.sink import Sink, SinkKind, Writer
 from dovetail.connectors.sinks.delta import DeltaKind
 from dovetail.connectors.sinks.duckdb import DuckdbKind
 from dovetail.connectors.sinks.iceberg import IcebergKind
+from dovetail.connectors.sinks.kafka import KafkaKind
 from dovetail.connectors.sinks.postgres import PostgresKind
 from dovetail.model.compression import COMPRESSIONS
 
 MOST_BUCKETS = 4096
 PATH = Option("path", "text", "The folder of the files.", required=True)
 
-_KINDS: tuple[SinkKind, ...] = (PostgresKind(), DuckdbKind(), DeltaKind(), IcebergKind())
+_KINDS: tuple[SinkKind, ...] = (PostgresKind(), DuckdbKind(), DeltaKind(), IcebergKind(), KafkaKind())
 SINKS: dict[str, SinkKind] = {kind.name: kind for kind in _KINDS}
 """Sinks outside, by name."""
 
@@ -34,6 +38,12 @@ STORAGES: dict[str, tuple[Option, ...]] = {
     "NOOP": (),
     **{name: kind.options for name, kind in SINKS.items()},
 }
+
+
+def open_sink(storage: str, options: Iterable[tuple[str, Value]], writer: Writer) -> Sink:
+    """Nobody is asked anything yet; but a library that is missing, or a secret, is missed now."""
+    given = reveal(with_defaults(STORAGES[storage], options).items())
+    return SINKS[storage].open(given, writer)
 
 
 def option(storage: str, name: str) -> Option:

@@ -80,6 +80,9 @@ class SinkKind(Protocol):
     @property
     def options(self) -> tuple[Option, ...]: ...
 
+    def validate(self, options: dict[str, Any]) -> None:
+        """Raises a PlanError if the options do not go together, or mean nothing."""
+
     def place(self, options: dict[str, Any]) -> str: ...
 
     def open(self, given: Revealed, writer: Writer) -> Sink: ...

@@ -35,10 +35,7 @@ class SqlTable:
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> SqlTable:
-        key, newest = given["key"] or (), given["newest"] or ()
-        if newest and not key:
-            raise PlanError("`newest` says which row of a key wins, and there is no key", expected="key = ..")
-        return cls(given["table"], key, newest)
+        return cls(given["table"], tuple(given["key"] or ()), tuple(given["newest"] or ()))
 
     @property
     def schema(self) -> str | None:
@@ -112,6 +109,11 @@ class SqlTable:
                 expected=f"{name} {kind}",
                 hint="CAST the column in the query, give it another name, or write to another table",
             )
+
+
+def require_key(options: Mapping[str, Any]) -> None:
+    if options["newest"] and not options["key"]:
+        raise PlanError("`newest` says which row of a key wins, and there is no key", expected="key = ..")
 
 
 def quoted(name: str) -> str:

@@ -66,9 +66,9 @@ class PqlSpark(Spark):
                 made.meta[UNTIL] = self._prev.end
             return made
 
-        def _parse_interval(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
+        def _parse_interval(self, *args: Any, **kwargs: Any) -> exp.Add | exp.Interval | None:
             first = self._curr
-            made: exp.Expr | None = super()._parse_interval(*args, **kwargs)
+            made = super()._parse_interval(*args, **kwargs)
             if isinstance(made, exp.Interval) and first and self._prev:
                 made.meta.update({"start": first.start, "end": self._prev.end})
             return made

@@ -15,7 +15,7 @@ from sqlglot import exp
 from dovetail.connectors.options import Value
 from dovetail.errors import PlanError, PqlError
 from dovetail.model.compression import Compression
-from dovetail.plan.physical import FilesSource, ScribeSource
+from dovetail.plan.physical import Source
 from dovetail.plan.source import PqlText, Span, span_of
 
 
@@ -31,11 +31,12 @@ class ColumnDef:
 @dataclass(frozen=True)
 class Storage:
     """Where a table goes: `STORAGE kind (option = value, ...)`, with the options of its kind
-    (`connectors/kinds.py`). `places`: of the options in the text."""
+    (`connectors/kinds.py`). `places`: of the options in the text, `span`: of the kind."""
 
     kind: str
     options: tuple[tuple[str, Value | exp.Expr], ...] = ()
     places: tuple[tuple[str, Span], ...] = field(default=(), compare=False)
+    span: Span | None = field(default=None, compare=False)
 
     def get(self, name: str) -> Any:
         return dict(self.options).get(name)
@@ -75,7 +76,7 @@ def into_log(
 class CreateInput:
     name: str
     columns: tuple[ColumnDef, ...]
-    origin: ScribeSource | FilesSource
+    origin: Source
     span: Span | None = field(default=None, compare=False)
 
 

@@ -16,7 +16,7 @@ from dovetail.errors import PqlError
 from dovetail.plan.source import PqlText, Span
 from dovetail.pql.tokens import CLOSING, depths, span, word
 
-QUERY_WORDS = (
+QUERY_WORDS: tuple[str, ...] = (
     "SELECT",
     "FROM",
     "WHERE",

@@ -16,9 +16,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from dovetail.connectors.kinds import SINKS, STORAGES
-from dovetail.connectors.options import with_defaults
-from dovetail.connectors.secret import reveal
+from dovetail.connectors.kinds import open_sink
 from dovetail.connectors.sink import Sink, TaskOutput, Writer
 from dovetail.crash_points import crash_point
 from dovetail.plan.physical import OutsideSink
@@ -29,11 +27,9 @@ if TYPE_CHECKING:
     from dovetail.spark.append import Append
 
 
-def open_sink(output: OutsideSink, checkpoint: Checkpoint) -> Sink:
-    """Nobody is asked anything yet."""
-    given = reveal(with_defaults(STORAGES[output.storage], output.options).items())
+def sink_of(output: OutsideSink, checkpoint: Checkpoint) -> Sink:
     writer = Writer(checkpoint.application, checkpoint.query, checkpoint.id())
-    return SINKS[output.storage].open(given, writer)
+    return open_sink(output.storage, output.options, writer)
 
 
 @dataclass(frozen=True)

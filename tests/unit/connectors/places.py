@@ -11,9 +11,7 @@ from typing import Any, Protocol
 import duckdb
 import pyarrow as pa
 
-from dovetail.connectors.kinds import SINKS, STORAGES
-from dovetail.connectors.options import with_defaults
-from dovetail.connectors.secret import reveal
+from dovetail.connectors.kinds import open_sink
 from dovetail.connectors.sink import Sink, Writer
 from postgres import Postgres
 
@@ -29,8 +27,7 @@ class Place(Protocol):
 
 def open_place(place: Place, checkpoint: str = "one", application: str = "app", **more: Any) -> Sink:
     options = place.options | more
-    given = reveal(with_defaults(STORAGES[place.kind], options.items()).items())
-    return SINKS[place.kind].open(given, Writer(application, "pairs", checkpoint))
+    return open_sink(place.kind, options.items(), Writer(application, "pairs", checkpoint))
 
 
 @dataclass

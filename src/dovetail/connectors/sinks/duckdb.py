@@ -22,7 +22,7 @@ from dovetail.connectors.extras import need
 from dovetail.connectors.options import Option
 from dovetail.connectors.secret import Revealed
 from dovetail.connectors.sink import Sink, Writer
-from dovetail.connectors.sql_table import KEY, NEWEST, PROGRESS, TABLE, SqlTable, quoted
+from dovetail.connectors.sql_table import KEY, NEWEST, PROGRESS, TABLE, SqlTable, quoted, require_key
 from dovetail.errors import DovetailError, PlaceError, PlanError, Unreachable
 
 if TYPE_CHECKING:
@@ -48,17 +48,17 @@ class DuckdbKind:
         NEWEST,
     )
 
+    def validate(self, options: dict[str, Any]) -> None:
+        require_key(options)
+        if "://" in options["path"]:
+            raise PlanError("STORAGE DUCKDB writes to this machine only", expected="the path of a file")
+
     def place(self, options: dict[str, Any]) -> str:
         return f"table {options['table']} in DuckDB's {options['path']}"
 
     def open(self, given: Revealed, writer: Writer) -> Sink:
         need("duckdb", "duckdb", by=f"STORAGE {self.name}")
-        path = given.values["path"]
-        if "://" in path:
-            raise PlanError(
-                "STORAGE DUCKDB writes to this machine only", where=path, expected="the path of a file"
-            )
-        return DuckdbSink(os.path.abspath(path), SqlTable.of(given.values), writer)
+        return DuckdbSink(os.path.abspath(given.values["path"]), SqlTable.of(given.values), writer)
 
 
 @dataclass(frozen=True)

@@ -52,14 +52,16 @@ class IcebergKind:
         PARTITIONED,
     )
 
+    def validate(self, options: dict[str, Any]) -> None:
+        if not all(options["table"].split(".")) or "." not in options["table"]:
+            raise PlanError(f"`{options['table']}` names no namespace", expected='table = "namespace.table"')
+
     def place(self, options: dict[str, Any]) -> str:
         return f"Iceberg table {options['table']}"
 
     def open(self, given: Revealed, writer: Writer) -> Sink:
         need("iceberg", "pyiceberg.catalog", by=f"STORAGE {self.name}")
         values = given.values
-        if values["table"].count(".") < 1:
-            raise PlanError(f"`{values['table']}` names no namespace", expected='table = "namespace.table"')
         settings = {"type": values["catalog"], "uri": values["uri"], "token": values["token"]}
         if values["warehouse"] is not None:
             place = values["warehouse"]

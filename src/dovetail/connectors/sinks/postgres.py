@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -21,7 +22,17 @@ from dovetail.connectors.extras import need
 from dovetail.connectors.options import Option
 from dovetail.connectors.secret import Revealed
 from dovetail.connectors.sink import Sink, Writer
-from dovetail.connectors.sql_table import KEY, NEWEST, PROGRESS, TABLE, SqlTable, listed, quoted, unsupported
+from dovetail.connectors.sql_table import (
+    KEY,
+    NEWEST,
+    PROGRESS,
+    TABLE,
+    SqlTable,
+    listed,
+    quoted,
+    require_key,
+    unsupported,
+)
 from dovetail.errors import DovetailError, PlaceError, Unreachable
 
 if TYPE_CHECKING:
@@ -71,6 +82,9 @@ class PostgresKind:
         NEWEST,
     )
 
+    def validate(self, options: dict[str, Any]) -> None:
+        require_key(options)
+
     def place(self, options: dict[str, Any]) -> str:
         return f"table {options['table']} in PostgreSQL"
 
@@ -105,7 +119,7 @@ class Server:
 
     def _said(self, error: Exception) -> DovetailError:
         text = " ".join(self.given.hide(error).split())
-        said = text.removeprefix("IO: ").removeprefix("[libpq] ")[:300]
+        said = re.sub(r"^\w+: |\[libpq\] |.*ERROR: | \. SQLSTATE: .*", "", text)[:300]
         if any(sign in text for sign in _GONE):
             return Unreachable(
                 f"PostgreSQL cannot be reached: {said}",

@@ -278,7 +278,7 @@ OPTIONS: tuple[Option, ...] = (
     _interval(
         "history",
         HISTORY_US,
-        "How long rows that the join no longer needs stay in its log, for `dovetail why` and `preview`.",
+        "How long rows that the join no longer needs stay in its log, for `why` and `preview`.",
     ),
     _whole(
         "history_bytes",

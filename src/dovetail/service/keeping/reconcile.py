@@ -54,6 +54,8 @@ class Decision:
     condition: Condition
     why: str
     targets: tuple[Process, ...] = ()
+    since_us: int = 0
+    """When the process that does what is wanted began."""
 
 
 def observe(past: Past, wanted: Wanted, processes: Sequence[Process], end: End | None, now_us: int) -> Past:
@@ -79,7 +81,8 @@ def decide(
     if own and older:
         return Decision("nothing", "changing", f"revision {wanted.revision} takes over from the one before")
     if own:
-        return Decision("nothing", "running", f"revision {wanted.revision} in process {own[-1].pid}")
+        why = f"revision {own[-1].revision} in process {own[-1].pid}"
+        return Decision("nothing", "running", why, since_us=own[-1].started_at_us)
     if any(process.query == wanted.query for process in older):
         stopping = _ended(wanted, older, held, past, now_us)
         return replace(stopping, why=f"a restart was asked for: {stopping.why}")

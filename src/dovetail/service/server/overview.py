@@ -34,9 +34,8 @@ class Overview:
     @property
     def fresh(self) -> bool:
         """Its figures are of now: the application runs, and has measured itself lately."""
-        at_us = (self.figures or {}).get("measured_at_us", 0)
         running = self.condition in ("running", "changing", "elsewhere")
-        return running and time.time_ns() // 1000 - at_us < FRESH_US
+        return running and time.time_ns() // 1000 - _measured_at_us(self.figures) < FRESH_US
 
     def to_json(self) -> dict[str, Any]:
         wanted = self.wanted
@@ -65,7 +64,14 @@ class Overview:
             "backlog_rows": sum(stream.get("backlog_rows") or 0 for stream in streams),
             "matches": sum(join.get("totals", {}).get("pairs", 0) for join in joins),
             "index_bytes": sum(join.get("totals", {}).get("index_bytes", 0) for join in joins),
+            "rows": _sum(streams, "rows"),
+            "late": _sum(streams, "late"),
+            "bad": _sum(streams, "null_keys") + _sum(streams, "invalid") + self._rejected(),
+            "time_us": min((s["time_us"] for s in streams if s.get("time_us") is not None), default=None),
         }
+
+    def _rejected(self) -> int:
+        return sum((self.figures or {}).get("rejected", {}).values())
 
 
 def overviews(home: str, keeper: Keeper) -> list[Overview]:
@@ -94,7 +100,10 @@ def _overview(home: str, name: str, wanted: Wanted | None, keeper: Keeper) -> Ov
         condition, why = "pending", f"{wanted.deed} by {wanted.by}; the service has not looked at it yet"
     else:
         condition, why = decision.condition, decision.why
-    return Overview(name, wanted, condition, why, figures_of(home, name))
+    figures = figures_of(home, name)
+    if condition == "running" and decision is not None and _measured_at_us(figures) < decision.since_us:
+        condition, why = "starting", f"{why}, which has not measured itself yet"
+    return Overview(name, wanted, condition, why, figures)
 
 
 def figures_of(home: str, name: str) -> dict[str, Any] | None:
@@ -104,6 +113,15 @@ def figures_of(home: str, name: str) -> dict[str, Any] | None:
     except (FileNotFoundError, ValueError):
         return None
     return found if isinstance(found, dict) else None
+
+
+def _measured_at_us(figures: dict[str, Any] | None) -> int:
+    at_us = (figures or {}).get("measured_at_us")
+    return at_us if isinstance(at_us, int) else 0
+
+
+def _sum(streams: list[dict[str, Any]], name: str) -> int:
+    return sum(stream.get(name) or 0 for stream in streams)
 
 
 def _streams(join: dict[str, Any]) -> list[dict[str, Any]]:

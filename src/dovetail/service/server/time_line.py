@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from html import escape
 from typing import Any
 
-WIDTH, LEFT, RIGHT, ROW, TOP = 960.0, 190.0, 24.0, 34.0, 34.0
+WIDTH, LEFT, RIGHT, ROW, TOP = 960.0, 190.0, 40.0, 34.0, 34.0
 _COLOURS = {"matched": "match", "unmatched": "alone", "open": "open", "not_taken": "open"}
 
 

@@ -11,9 +11,10 @@
     ["backlog, rows", "backlog_rows", (v) => v],
     ["index, MB", "index_bytes", (v) => v / 1e6],
   ];
-  const plots = kinds.map(([title]) => {
-    const box = document.createElement("div");
-    place.append(box);
+  const boxes = kinds.map(() => document.createElement("div"));
+  place.append(...boxes); // all of them first: how wide one is depends on the others
+  const plots = kinds.map(([title], i) => {
+    const box = boxes[i];
     const options = {
       title, width: Math.max(300, box.clientWidth - 16), height: 180, legend: { show: false },
       series: [{}, { stroke: "#2360a5", width: 1.5, spanGaps: false }],
