@@ -63,6 +63,7 @@ TIERS = (
         ("tests/simulation", "tests/faults"),
     ),
     Tier("spark", "end to end on Spark", ("tests/spark",), processes=SPARK_SESSIONS),
+    Tier("connectors", "with a Kafka broker that the tests start", ("tests/connectors",), processes=1),
     Tier(
         "full",
         "on Spark, with every join type, pick and window",

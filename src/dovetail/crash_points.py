@@ -53,9 +53,12 @@ KINDS = {
     r"apps/[^/]+/state/.*/replay/": "replay",
     r"apps/[^/]+/state/.*/windows\.json": "windows",
     r"apps/[^/]+/slicers/": "slicer",
+    r"apps/[^/]+/readings/": "reading",
+    r"apps/[^/]+/closing\.json": "closing",
     r"apps/[^/]+/application\.json": "application",
     r"apps/[^/]+/versions/": "version",
     r"apps/[^/]+/handover\.json": "handover",
+    r"apps/[^/]+/(shadow|progress)\.json": "shadow",
     r"apps/[^/]+/lease\.json": "lease",
     r"apps/[^/]+/metrics\.": "metrics",
 }

@@ -197,6 +197,8 @@ FORMATS = {
     ),
     "windows": Format(("home/apps/app/state/*/windows.json",), specimen.use_windows, _document),
     "slicer": Format(("home/apps/app/slicers/*.json",), specimen.use_slicers, _document),
+    "reading": Format(("home/apps/app/readings/*.json",), specimen.use_readings, _document),
+    "closing": Format(("home/apps/app/closing.json",), specimen.use_closing, _document),
     "application": Format(("home/apps/*/application.json",), specimen.use_application, _document),
     "version": Format(("home/apps/*/versions/*.json",), specimen.use_versions, _document),
     "handover": Format(
@@ -204,6 +206,9 @@ FORMATS = {
         specimen.use_handover,
         _document,
         repaired=True,
+    ),
+    "shadow": Format(
+        ("home/apps/*/shadow.json", "home/apps/*/progress.json"), specimen.use_shadows, _document
     ),
     # Only the file's name says which offset it is, and only Spark sees that name.
     "offset": Format(("home/sink/offsets/[56].json",), specimen.use_index, _offset, partners="none"),
@@ -245,7 +250,7 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "changes/takeover.py": ("application",),
     "changes/versions.py": ("version",),
     "spark/batch_files.py": ("checkpoint",),
-    "spark/progress.py": ("checkpoint",),
+    "spark/seeding.py": ("checkpoint",),
     "spark/monitor.py": ("offset",),
     "spark/source_reports.py": ("offset", "checkpoint"),
     "engine/live_index.py": ("header", "ring", "owner"),
@@ -253,6 +258,8 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "engine/asked_tasks.py": ("tasks",),
     "engine/handover.py": ("handover",),
     "engine/queries.py": ("query",),
+    "preview/rows_aside.py": "rows that the same process has written, in a temporary folder of its own",
+    "preview/shadow_files.py": ("shadow",),
     "joins/rebuild_progress.py": ("replay",),
     "joins/snapshot.py": ("snapshot",),
     "engine/copying.py": ("local_snapshot",),
@@ -284,7 +291,10 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "spark/join_source.py": "an option that the driver hands to its own tasks, in no file",
     "spark/failures.py": "an error that crosses the JVM, in no file, and what the system says of memory",
     "engine/gates.py": "one word, for the time of one run; whatever is not `open` ends it",
+    "connectors/sinks/kafka.py": "what tasks tell the driver, in no file",
     "slicing/covered_files.py": ("slicer",),
+    "slicing/readings.py": ("reading",),
+    "changes/closing.py": ("closing",),
     "slicing/parquet_output.py": "what tasks tell the driver, in no file",
     "slicing/sides.py": "what tasks tell the driver, in no file",
     "spark/nursery.py": "an order that a client sends it, in no file",

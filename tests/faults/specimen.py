@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from dovetail.changes.closing import Closing, read_closing, write_closing
 from dovetail.changes.compare import compare
 from dovetail.changes.versions import Version, read_version, write_version
 from dovetail.engine import asked_tasks, handover, live_index
@@ -46,9 +47,13 @@ from dovetail.model.window_config import WindowConfig, WindowSettings
 from dovetail.model.window_offset import WindowOffset
 from dovetail.plan import application_file
 from dovetail.pql.compile import compile_pql
+from dovetail.preview.compare import Difference
+from dovetail.preview.shadow_files import Position, Progress, ShadowFile, read_progress, read_shadow
 from dovetail.service.torture.quick_join import BATCHES, BUCKETS, ROWS, append
 from dovetail.service.torture.workload import AFTER, BEFORE, MAX_DELAY, cut
 from dovetail.slicing.covered_files import CoveredFiles, Slicer
+from dovetail.slicing.readings import Reading, read_reading, write_reading
+from dovetail.slicing.standing import CommitsRead, FilesDone
 from dovetail.spark.batch_files import files_of_batch, last_planned
 from dovetail.spark.checkpoints import Checkpoint
 from dovetail.time.clock import CommitSummary
@@ -138,6 +143,10 @@ def build(root: Path, seed: int) -> Specimen:
         for version in (1, 2):
             given = Version(f"app{number}", version, version - 1 or None, query, named, "ada", seed)
             write_version(join.home, replace(given, changes=tuple(changes), took_over={"view": version}))
+        ShadowFile(f"app{number}", 1, named, "ada", seed).write(join.home)
+        found = Difference(seed, number, 2, 1, ({"x": number},), (), (({"x": 1}, {"x": None}),))
+        at = {"view": Position(seed, 5, number)}
+        Progress(number, seed, at, at, {"o": found}, ("none",), seed).write(join.home, f"app{number}")
     asked_tasks.ask(join, 3)
     offer = handover.Offer("CREATE APPLICATION app;", "app.pql", seed + 1, {"file": str(seed)})
     answered = handover.Answer(handover.ask(join.home, "app"), seed, InputError("no"))
@@ -152,6 +161,10 @@ def build(root: Path, seed: int) -> Specimen:
     for slicer in SLICERS:
         record = CoveredFiles(left, slicer)
         record.begin(partial(list, (f"{slicer.place}/{seed}.parquet", "/elsewhere/a.parquet")))
+        for standing in (CommitsRead("events", 7 + seed), FilesDone(frozenset(["/in/a", f"/in/{seed}"]))):
+            number = 1 + isinstance(standing, FilesDone)
+            write_reading(join.home, Reading("app", slicer.stage, number, f"source {number}", standing))
+    write_closing(join.home, Closing(1 + seed, compile_pql(QUERY), ("v",)))
     near.build(made.near, seed)
     return made
 
@@ -360,6 +373,11 @@ def use_versions(made: Specimen) -> Any:
     return [read_version(made.join.home, f"app{n // 2}", n % 2 + 1) for n in range(4)]
 
 
+def use_shadows(made: Specimen) -> Any:
+    home = made.join.home
+    return [(read_shadow(home, f"app{n}"), read_progress(home, f"app{n}")) for n in range(2)]
+
+
 def use_handover(made: Specimen) -> Any:
     """A request that cannot be read stops nobody, and an answer that cannot be read is none."""
     handover.Requests(made.join.home, "app").wanted()
@@ -400,6 +418,16 @@ def use_slicers(made: Specimen) -> Any:
     for record in found:
         record.begin(list)
     return [(sorted(one.files), one.next_batch) for one in found]
+
+
+def use_readings(made: Specimen) -> Any:
+    """Where sources of slicers begin, and where they were left."""
+    return [read_reading(made.join.home, "app", slicer.stage, n) for slicer in SLICERS for n in (1, 2)]
+
+
+def use_closing(made: Specimen) -> Any:
+    """Which joins have to let out what they hold."""
+    return read_closing(made.join.home, "app")
 
 
 def use_lease(made: Specimen) -> Any:

@@ -68,11 +68,14 @@ OPTIONS = {
     "check": "--home",
     "diff": "--json",
     "preview": "--since",
+    "deploy": "--shadow",
+    "shadow": "--promote",
     "advise": "--apply",
     "versions": "--json",
     "rollback": "--available-now",
     "serve": "--port",
     "service": None,  # a group
+    "alarm": None,  # a group
     "token": None,  # a group
     "scale": "--tasks",
     "show": "--table",

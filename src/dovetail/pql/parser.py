@@ -202,9 +202,11 @@ def _input(cursor: Cursor) -> CreateInput:
         if not cursor.accept(","):
             raise cursor.unexpected("`,` or `)`")
     cursor.expect(
-        "FROM", 'an input table says where it reads: FROM SCRIBE("category") or FROM FILES("path", ...)'
+        "FROM",
+        'an input table says where it reads: FROM SCRIBE("category"), FILES("path", ...) '
+        'or KAFKA("topic", ...)',
     )
-    origin = parse_origin(cursor)
+    origin = parse_origin(cursor, columns)
     cursor.finish()
     return CreateInput(name, tuple(columns), origin, place)
 

@@ -66,6 +66,10 @@ class FolderIntake:
         self._newest_us = max((file.modified_ns // 1000 for file in self._waiting), default=self._newest_us)
         return self.more()
 
+    @property
+    def exhausted(self) -> bool:
+        return not self.more()
+
     def more(self) -> bool:
         return bool(self._waiting)
 

@@ -17,7 +17,7 @@ from dovetail.errors import CategoryNotFound, DovetailError, InputError
 from dovetail.log.category import Category, list_categories
 from dovetail.plan.build import input_table
 from dovetail.plan.dialect import quoted
-from dovetail.plan.physical import Column, FilesSource, InputTable, ScribeSource
+from dovetail.plan.physical import Column, FilesSource, InputTable, KafkaSource, ScribeSource, Source
 from dovetail.plan.statements import CreateInput, CreateTable, Program
 from dovetail.slicing.inferred_columns import inferred_columns
 from dovetail.slicing.input_files import MissingInput, csv_header, input_files, local_path
@@ -49,7 +49,7 @@ def known_types(program: Program, home: str) -> dict[str, Mapping[str, str]]:
             origin = table.origin
             if isinstance(origin, FilesSource):
                 known[table.name] = source_types(origin, home, inferring=not table.columns)
-            elif origin.category not in written:
+            elif isinstance(origin, ScribeSource) and origin.category not in written:
                 known[table.name] = source_types(ScribeSource(origin.category), home)
     return known
 
@@ -77,6 +77,8 @@ def seen_sources(program: Program, home: str) -> SourceFindings:
             continue
         if isinstance(table.origin, ScribeSource) and (table.origin.category in unseen or not has_home):
             continue  # the application writes it, or there is no home to look into
+        if isinstance(table.origin, KafkaSource):
+            continue  # its records have no columns before they are read
         try:
             types[table.name] = _seen_types(input_table(table), home)
         except (CategoryNotFound, MissingInput) as error:
@@ -93,7 +95,7 @@ def _seen_types(table: InputTable, home: str) -> Mapping[str, str]:
     """The types that a source knows, after the checks that a run makes when it opens the source."""
     if isinstance(table.source, ScribeSource):
         _check_columns(Category.open(home, table.source.category), table)
-    else:
+    elif isinstance(table.source, FilesSource):
         files = input_files(table.source.path, table.source.format)
         if table.source.format == "parquet":
             common_schema(files, [column.name for column in table.columns])
@@ -102,14 +104,14 @@ def _seen_types(table: InputTable, home: str) -> Mapping[str, str]:
     return source_types(table.source, home, inferring=not table.columns)
 
 
-def source_types(
-    source: ScribeSource | FilesSource, home: str, *, inferring: bool = False
-) -> Mapping[str, str]:
+def source_types(source: Source, home: str, *, inferring: bool = False) -> Mapping[str, str]:
     """Column types that a source knows by itself: Spark SQL names by column; empty where it knows none.
     `inferring`: the table names no columns, so those of a text file are guessed from its beginning."""
     if isinstance(source, ScribeSource):
         schema = spark_schema(Category.open(home, source.category).schema, f"category {source.category}")
         return {field.name: field.dataType.simpleString() for field in schema}
+    if isinstance(source, KafkaSource):
+        return {}
     if source.format == "parquet":
         files = input_files(source.path, source.format)
         return _column_types(files[0], source.path) if files else {}
@@ -136,6 +138,7 @@ def read_input(
     if isinstance(table.source, ScribeSource):
         rows = _read_category(spark, table, table.source, home, reader, tasks)
     else:
+        assert isinstance(table.source, FilesSource), "a topic is taken into a category first"
         rows = _read_files(spark, table, table.source)
         if CORRUPT in rows.columns:
             rows = rows.where(F.col(CORRUPT).isNull())

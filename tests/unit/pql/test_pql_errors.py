@@ -54,7 +54,7 @@ TEXTS = {
     "CREATE APPLICATION a; CREATE INPUT TABLE t a, b FROM SCRIBE('x');": "columns are in brackets",
     "CREATE APPLICATION a; CREATE INPUT TABLE t (a FOO) FROM SCRIBE('x');": "Spark has no type",
     "CREATE APPLICATION a; CREATE INPUT TABLE t (a, A) FROM SCRIBE('x');": "declared twice",
-    "CREATE APPLICATION a; CREATE INPUT TABLE t (a) FROM KAFKA('x');": "`KAFKA` is not expected",
+    "CREATE APPLICATION a; CREATE INPUT TABLE t (a) FROM KAFKA('x');": "KAFKA needs its brokers",
     "CREATE APPLICATION a; CREATE INPUT TABLE t (a) FROM SCRIBE(x);": "`x` is not expected",
     "CREATE APPLICATION a; CREATE INPUT TABLE t (a) FROM SCRIBE('../x');": "cannot name a category",
     "CREATE APPLICATION a; CREATE INPUT TABLE t (a) FROM FILES('x');": "needs a format",
