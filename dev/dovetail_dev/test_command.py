@@ -69,7 +69,7 @@ TIERS = (
         "on Spark, with every join type, pick and window",
         ("tests/spark",),
         processes=SPARK_SESSIONS,
-        environment={**THOROUGH, **MORE_QUERIES},
+        environment=THOROUGH,
         usual=False,
     ),
     Tier(

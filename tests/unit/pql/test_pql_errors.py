@@ -128,6 +128,7 @@ VIEWS = {
     join(
         "l.k = r.k AND r.y BETWEEN l.x - INTERVAL 1 MINUTE AND l.x + INTERVAL 1 MINUTE"
     ): "timestamp_seconds(l.x)",
+    join("CAST(l.k AS MAP<INT, INT>) = CAST(r.k AS MAP<INT, INT>) AND " + WINDOW): "a MAP cannot be a key",
     join("l.k = r.k AND 1 = 2 AND " + WINDOW): "reads no column",
     join("l.k = r.k AND l.x > 1 AND " + WINDOW, "FULL"): "put it in WHERE",
     join("l.k = r.k AND l.x > r.y AND " + WINDOW, "FULL"): "neither an equality nor the window",
@@ -189,6 +190,9 @@ VIEWS = {
     two("JOIN a z ON z.k = r.k AND z.t BETWEEN l.t AND l.t WITH (buckets = 1) WITH (tasks = 1)"): "two WITH",
     two("JOIN a z ON z.k = r.k AND z.t BETWEEN l.t AND l.t WITH (bukets = 1)"): "did you mean `buckets`?",
     two("JOIN a z ON z.k = r.k AND z.t BETWEEN l.t AND l.t WITH (window = ROWS 9)"): "without an equality",
+    "CREATE VIEW v AS SELECT l.t FROM (SELECT t, k FROM a) AS l (t, k) JOIN b r ON l.k = r.k AND "
+    + WINDOW
+    + ";": "put each subquery into a view",
     "CREATE VIEW v AS SELECT l.t FROM a l JOIN b r ON l.k = r.k AND "
     + WINDOW
     + " WHERE l.k IN (SELECT k FROM b);": "put each subquery into a view",
