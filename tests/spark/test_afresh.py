@@ -3,8 +3,6 @@ with the partners that had come, if it came before the change, and by the new on
 
 from __future__ import annotations
 
-import os
-
 import pyarrow as pa
 import pytest
 
@@ -94,5 +92,6 @@ def test_a_join_begins_afresh(
         (2, "app.pairs.left.2", "app.pairs.right.2")
     ]
     assert not {"app.pairs.left", "app.pairs.right"} & set(list_categories(application.home))
-    assert os.listdir(folder / "home/apps/app/state") == ["pairs@2"]
+    state = folder / "home/apps/app/state"
+    assert {path.relative_to(state).parts[0] for path in state.rglob("*") if path.is_file()} == {"pairs@2"}
     assert not (folder / "home/apps/app/closing.json").exists()
