@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from typing import Protocol
 
-from dovetail.changes.positions import Source
 from dovetail.changes.verdict import Cost
 from dovetail.engine.step_log import StepLog
 from dovetail.errors import DovetailError
@@ -20,7 +19,7 @@ from dovetail.model.join_config import JoinConfig
 from dovetail.model.join_kind import IntervalJoin, JoinKind, ThetaJoin
 from dovetail.model.offset import ENDED, NEVER
 from dovetail.plan.configure import join_config
-from dovetail.plan.physical import JoinStage, Plan, ScribeSource
+from dovetail.plan.physical import FilesSource, JoinStage, Plan, ScribeSource, Source
 from dovetail.slicing.input_files import MissingInput, input_files, is_local, local_path
 from dovetail.slicing.standing import CommitsRead, FilesDone, Standing
 
@@ -90,7 +89,7 @@ class InHome:
             category = Category.open(self._home, source.category)
             start = begins.commit if isinstance(begins, CommitsRead) else category.first_commit()
             return between(category, max(start, category.first_commit()), category.next_commit())
-        if not is_local(source.path):
+        if not isinstance(source, FilesSource) or not is_local(source.path):
             return None
         try:
             files = input_files(os.path.abspath(local_path(source.path)), source.format)
