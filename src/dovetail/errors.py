@@ -132,3 +132,27 @@ class RunError(DovetailError):
     """A stage that failed while running."""
 
     condition = "RUN_FAILED"
+
+
+class ExtraMissing(DovetailError):
+    """A library that only some queries need, and this one does."""
+
+    condition = "EXTRA_MISSING"
+
+
+class Unreachable(DovetailError):
+    """A server or a place outside that cannot be reached at this moment, and may come back."""
+
+    condition = "UNREACHABLE"
+
+
+class PlaceError(DovetailError):
+    """A place outside that does not take what it is given: another schema, no permission, wrong settings."""
+
+    condition = "PLACE_UNUSABLE"
+
+
+class PreviewError(DovetailError):
+    """Two versions that cannot be compared over the log that is kept."""
+
+    condition = "PREVIEW_IMPOSSIBLE"

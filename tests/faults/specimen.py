@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from dovetail.changes.closing import Closing, read_closing, write_closing
 from dovetail.changes.compare import compare
 from dovetail.changes.versions import Version, read_version, write_version
 from dovetail.engine import asked_tasks, handover, live_index
@@ -25,7 +26,7 @@ from dovetail.engine.snapshot_files import SnapshotFiles
 from dovetail.engine.step_log import StepLog
 from dovetail.engine.store import read_totals
 from dovetail.engine.window_record import WindowRecord, read_record, write_record
-from dovetail.errors import CorruptFile
+from dovetail.errors import CorruptFile, InputError
 from dovetail.joins import rebuild_progress
 from dovetail.joins.rows.key_hash import hash_keys
 from dovetail.log import compaction, document, history, ledger
@@ -49,6 +50,8 @@ from dovetail.pql.compile import compile_pql
 from dovetail.service.torture.quick_join import BATCHES, BUCKETS, ROWS, append
 from dovetail.service.torture.workload import AFTER, BEFORE, MAX_DELAY, cut
 from dovetail.slicing.covered_files import CoveredFiles, Slicer
+from dovetail.slicing.readings import Reading, read_reading, write_reading
+from dovetail.slicing.standing import CommitsRead, FilesDone
 from dovetail.spark.batch_files import files_of_batch, last_planned
 from dovetail.spark.checkpoints import Checkpoint
 from dovetail.time.clock import CommitSummary
@@ -139,7 +142,10 @@ def build(root: Path, seed: int) -> Specimen:
             given = Version(f"app{number}", version, version - 1 or None, query, named, "ada", seed)
             write_version(join.home, replace(given, changes=tuple(changes), took_over={"view": version}))
     asked_tasks.ask(join, 3)
-    handover.ask(join.home, "app")
+    offer = handover.Offer("CREATE APPLICATION app;", "app.pql", seed + 1, {"file": str(seed)})
+    answered = handover.Answer(handover.ask(join.home, "app"), seed, InputError("no"))
+    handover.answer(join.home, "app", answered)
+    handover.ask(join.home, "app", offer)
     store.make_folder("apps/app")
     store.replace(LEASE, lease.document("somebody", 1))
     _spark_checkpoint(made.home / _CHECKPOINT.folder)
@@ -147,7 +153,12 @@ def build(root: Path, seed: int) -> Specimen:
     _queries(made)
     _window_record(made)
     for slicer in SLICERS:
-        CoveredFiles(left, slicer, partial(list, (f"{slicer.place}/{seed}.parquet", "/elsewhere/a.parquet")))
+        record = CoveredFiles(left, slicer)
+        record.begin(partial(list, (f"{slicer.place}/{seed}.parquet", "/elsewhere/a.parquet")))
+        for standing in (CommitsRead("events", 7 + seed), FilesDone(frozenset(["/in/a", f"/in/{seed}"]))):
+            number = 1 + isinstance(standing, FilesDone)
+            write_reading(join.home, Reading("app", slicer.stage, number, f"source {number}", standing))
+    write_closing(join.home, Closing(1 + seed, compile_pql(QUERY), ("v",)))
     near.build(made.near, seed)
     return made
 
@@ -357,8 +368,9 @@ def use_versions(made: Specimen) -> Any:
 
 
 def use_handover(made: Specimen) -> Any:
-    """A request that cannot be read stops nobody."""
+    """A request that cannot be read stops nobody, and an answer that cannot be read is none."""
     handover.Requests(made.join.home, "app").wanted()
+    handover.answer_to(made.join.home, "app", "")
     return use_index(made)
 
 
@@ -391,8 +403,20 @@ def use_progress(made: Specimen) -> Any:
 def use_slicers(made: Specimen) -> Any:
     """Which input files were read, as a slicer that starts finds it."""
     left = Category.open(made.join.home, "left")
-    found = [CoveredFiles(left, slicer, list) for slicer in SLICERS]
+    found = [CoveredFiles(left, slicer) for slicer in SLICERS]
+    for record in found:
+        record.begin(list)
     return [(sorted(one.files), one.next_batch) for one in found]
+
+
+def use_readings(made: Specimen) -> Any:
+    """Where sources of slicers begin, and where they were left."""
+    return [read_reading(made.join.home, "app", slicer.stage, n) for slicer in SLICERS for n in (1, 2)]
+
+
+def use_closing(made: Specimen) -> Any:
+    """Which joins have to let out what they hold."""
+    return read_closing(made.join.home, "app")
 
 
 def use_lease(made: Specimen) -> Any:

@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oracle
-from change_oracle import ChangingJoin
+from change_oracle import ChangingJoin, Spec
 from laws.algorithms import HASHINGS
 from laws.changing import ChangingStep, specs
 from laws.effort import examples
-from streams import wild_schedules
+from streams import wild_schedules, windows
 
 
 @examples(usual=300, thorough=20_000)
@@ -65,3 +65,43 @@ def test_a_change_to_the_same_query_changes_nothing(steps, spec, hashing):
         reach = min([2**62, *join.state.right.held().row.tolist()])
         assert join.change(spec, reach) == []
         assert join.waiting == never_changed.waiting
+
+
+@examples(usual=150, thorough=10_000)
+@given(data=st.data(), steps=wild_schedules(), spec=specs(), hashing=st.sampled_from(HASHINGS))
+def test_after_a_rollback_left_rows_get_what_they_would_have_got_anyway(data, steps, spec, hashing):
+    """Whatever the query was in between: left rows that come after the rollback get exactly what they would
+    get if nothing had ever been changed."""
+    join, never_changed = ChangingStep(spec, hashing), ChangingStep(spec, hashing)
+    begin = data.draw(st.integers(0, len(steps)))
+    back = data.draw(st.integers(begin, len(steps)))
+    after = {row.id for step in steps[back:] for row in step.left}
+    for n, step in enumerate(steps):
+        if n == begin:
+            join.change(data.draw(specs(spec)))
+        if n == back:
+            assert all(left not in after for left, _ in join.change(spec))
+        rows, wanted = join.step(step), never_changed.step(step)
+        assert (n < back) or [row for row in rows if row[0] in after] == [
+            row for row in wanted if row[0] in after
+        ], (n, begin, back)
+
+
+@examples(usual=150, thorough=10_000)
+@given(data=st.data(), steps=wild_schedules(), window=windows(), hashing=st.sampled_from(HASHINGS))
+def test_a_rollback_from_a_wider_window_is_as_if_nothing_had_been(data, steps, window, hashing):
+    """Of an inner join, where nothing but pairs comes out: every step after it is that of a join that was
+    never changed, and the rollback itself puts nothing out."""
+    spec = Spec(*window, "inner", "all", "first")
+    wider = spec._replace(before=spec.before + data.draw(st.integers(0, 9)), after=spec.after + 3)
+    join, never_changed = ChangingStep(spec, hashing), ChangingStep(spec, hashing)
+    begin = data.draw(st.integers(0, len(steps)))
+    back = data.draw(st.integers(begin, len(steps)))
+    for n, step in enumerate(steps):
+        if n == begin:
+            join.change(wider)
+        if n == back:
+            assert join.change(spec) == []
+            assert join.waiting == never_changed.waiting
+        rows, wanted = join.step(step), never_changed.step(step)
+        assert begin <= n < back or rows == wanted, (n, begin, back)

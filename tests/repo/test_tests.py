@@ -15,6 +15,7 @@ PUBLIC = {"_replace": "of a named tuple", "_asdict": "of a named tuple", "_exit"
 OWN = ("self", "cls", "super")
 WAITING = {
     "spark/standalone.py": "Spark's own servers: they tell what they do only in their logs",
+    "service/test_keeper.py": "real processes: they say what they do only in files",
 }
 
 

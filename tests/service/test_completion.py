@@ -67,8 +67,14 @@ OPTIONS = {
     "plan": "--rules",
     "check": "--home",
     "diff": "--json",
+    "preview": "--since",
+    "advise": "--apply",
     "versions": "--json",
     "rollback": "--available-now",
+    "serve": "--port",
+    "service": None,  # a group
+    "alarm": None,  # a group
+    "token": None,  # a group
     "scale": "--tasks",
     "show": "--table",
     "status": "--home",

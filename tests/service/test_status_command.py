@@ -86,7 +86,7 @@ def test_a_held_lock_is_a_running_application(home: str, capsys: pytest.CaptureF
     assert is_running(home, "app") is False
     with running(str(home), "app"):
         assert is_running(home, "app") is True
-        assert run(capsys, "app", "--home", home).startswith("app  running\n")
+        assert run(capsys, "app", "--home", home).startswith("app  running  version 1\n")
         line, waits = run(capsys, "--home", home).splitlines()[:2]
         assert "running" in line
         assert waits == "  join view: waiting for the right stream: it has no rows yet"

@@ -34,6 +34,7 @@ TEXT_PQL = """
     CREATE TABLE sharded AS SELECT l, r FROM pairs
         STORAGE SCRIBE(category = "sharded", shard = l, buckets = 8);
     CREATE TABLE nowhere AS SELECT l FROM pairs STORAGE NOOP;
+    CREATE TABLE read_again AS SELECT id + 1 AS next FROM l STORAGE NOOP;
     CREATE TABLE shown AS SELECT l, r FROM pairs WHERE l = 7 STORAGE CONSOLE;
 """
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import pytest
 
-from dovetail.errors import StateError
 from dovetail.log.category import Category
 from dovetail.log.ingest.append import append_file
 from dovetail.log.ingest.files import find_files
 from dovetail.spark.file_frames import files_read
+from dovetail.spark.seeding import as_uri
 from spark.application import Application
 from spark.batch import ON, database, differences, join_sql
 from spark.events import events, write_files
@@ -40,18 +40,40 @@ def covered(application: Application, category: str) -> list[bool]:
     return [commit.covers is not None for commit in found.commits(0, found.next_commit())]
 
 
-def test_a_thread_takes_over_from_a_query(application: Application, monkeypatch: pytest.MonkeyPatch) -> None:
-    for part, slicing in enumerate(("spark", "spark", "auto", "resident")):
+def test_threads_and_queries_take_over_from_each_other(
+    application: Application, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ways = ("spark", "resident", "spark", "auto")
+    for part, slicing in enumerate(ways):
         feed(application, part)
         monkeypatch.setenv("DOVETAIL_SLICING", slicing)
-        application.run(PQL, "drain" if part == 3 else "available-now")
+        application.run(PQL, "drain" if part == len(ways) - 1 else "available-now")
     for side in ("app.pairs.left", "app.pairs.right"):
-        assert covered(application, side) == [False, False, True, True]
+        assert covered(application, side) == [False, True, False, True]
     db = database(l=events(ROWS, 400, 1), r=events(ROWS, 400, 2), found=application.category("out"))
     assert differences(db, "FROM found", join_sql("inner", "l.id, r.id", ON)) == {}
-    monkeypatch.setenv("DOVETAIL_SLICING", "spark")
-    with pytest.raises(StateError, match="now needs one"):
-        application.run(PQL, "available-now")
+
+
+def test_a_change_that_only_spark_can_compute(application: Application) -> None:
+    """And back again: nobody has to know who slices."""
+    needs_spark = PQL.replace("l.id AS l,", "l.id AS l, sha2(CAST(l.v AS STRING), 256) AS digest,")
+    for part, query in enumerate((PQL, needs_spark, PQL, needs_spark)):
+        feed(application, part)
+        application.run(query, "drain" if part == 3 else "available-now")
+    assert covered(application, "app.pairs.left") == [True, False, True, False]
+    db = database(l=events(ROWS, 400, 1), r=events(ROWS, 400, 2), found=application.category("out"))
+    assert differences(db, "SELECT l, r FROM found", join_sql("inner", "l.id, r.id", ON)) == {}
+
+
+def test_files_are_called_what_spark_calls_them(application: Application) -> None:
+    """Or it would read once more what a thread has read."""
+    folder = application.folder / "a b%20c" / "x+y&z,;@$!'()*~"
+    folder.mkdir(parents=True)
+    names = ("day=2026-11-17", "größe", "[1]{2}#?", 'q"<>^`|')
+    for name in names:
+        (folder / name).write_text("text")
+    found = application.spark.read.text(str(folder)).select("_metadata.file_path").collect()
+    assert {row[0] for row in found} == {as_uri(str(folder / name)) for name in names}
 
 
 def test_which_dataframes_are_files_and_no_more(application: Application) -> None:

@@ -38,9 +38,14 @@ class JoinDriver(JoinPlanner):
 
 def output_schema(config: JoinConfig) -> pa.Schema:
     """The columns of joined rows, with the types they have in the log."""
+    left, right = (Category.open(config.home, name) for name in (config.left, config.right))
+    return joined_schema(config, left, right)
+
+
+def joined_schema(config: JoinConfig, left: Category, right: Category) -> pa.Schema:
     types = {
-        "left": Category.open(config.home, config.left).with_dropped().schema,
-        "right": Category.open(config.home, config.right).with_dropped().schema,
+        "left": left.with_dropped().schema,
+        "right": right.with_dropped().schema,
         "window": pa.schema([("start", _BOUND), ("end", _BOUND)]),
     }
     return pa.schema(

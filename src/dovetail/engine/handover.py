@@ -1,12 +1,20 @@
-"""A run is asked to end so that another can go on where it stops, with a changed query.
+"""A run is asked to make room for a changed query: to go on with it, or to end so that another run can.
+
+    handover.json          somebody asks; may offer the query, for the run that is there to go on with
+    handover-answer.json   what that run made of an offer: the version that took over, or why none did
 
 The request is a small file beside the lock. The run that holds the application looks for it a few times a
-second, or every few seconds in a remote home, and stops cleanly. Whoever has asked waits for the lock. A
-request that nobody has answered for long counts no more: its writer may have died."""
+second, or every few seconds in a remote home. It takes an offer if that was made on its own terms: the same
+code, the same file, the same settings. Otherwise it stops cleanly, and whoever has asked waits for the lock.
+A request that nobody has answered for long counts no more: its writer may have died."""
 
 from __future__ import annotations
 
 import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from dovetail.errors import DovetailError
 from dovetail.log import document
@@ -14,23 +22,90 @@ from dovetail.log.homes.filesystem import open_store
 from dovetail.model import json_values as said
 
 KIND, VERSION = "dovetail.handover", 1
+ANSWER_KIND, ANSWER_VERSION = "dovetail.handover-answer", 1
 WAITED_S = 120.0
 """How long a run may take to end, and how long a request counts."""
 _LOOK_S, _FAR_LOOK_S = 0.5, 5.0
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A query as it was written and what errors call it, the version that it was made from, and what must be
+    the same in the run that takes it."""
+
+    text: str
+    name: str
+    parent: int | None
+    terms: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Request:
+    number: str
+    offer: Offer | None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """`error` None: this version has taken over, in the run that was there."""
+
+    number: str
+    version: int
+    error: DovetailError | None
 
 
 def handover_path(application: str) -> str:
     return f"apps/{application}/handover.json"
 
 
-def ask(home: str, application: str) -> None:
-    body = {"application": application, "asked_at_us": time.time_ns() // 1000}
+def answer_path(application: str) -> str:
+    return f"apps/{application}/handover-answer.json"
+
+
+def ask(home: str, application: str, offer: Offer | None = None) -> str:
+    """Gives the number by which the answer can be known."""
+    number = uuid.uuid4().hex
+    body = {
+        "application": application,
+        "asked_at_us": time.time_ns() // 1000,
+        "number": number,
+        "offer": None if offer is None else asdict(offer),
+    }
     open_store(home).replace(handover_path(application), document.encode(KIND, VERSION, body))
+    return number
 
 
 def answered(home: str, application: str) -> None:
     """The application is held by whoever asked for it, or by somebody else: the request is over."""
     open_store(home).delete(handover_path(application))
+
+
+def answer(home: str, application: str, found: Answer) -> None:
+    """Of the run that the query was offered to. The request is over."""
+    body = {
+        "number": found.number,
+        "version": found.version,
+        "error": None if found.error is None else found.error.to_json(),
+    }
+    open_store(home).replace(answer_path(application), document.encode(ANSWER_KIND, ANSWER_VERSION, body))
+    answered(home, application)
+
+
+def answer_to(home: str, application: str, number: str) -> Answer | None:
+    """None: there is none yet, or it cannot be read."""
+    path = answer_path(application)
+    try:
+        data = open_store(home).read(path)
+        body = document.decode(data, ANSWER_KIND, ANSWER_VERSION, where=path, remedy="delete the file")
+        error = body["error"]
+        found = Answer(
+            said.text(body["number"]),
+            said.whole(body["version"]),
+            None if error is None else DovetailError.from_json(error),
+        )
+    except (FileNotFoundError, DovetailError, KeyError, TypeError, ValueError):
+        return None
+    return found if found.number == number else None
 
 
 class Requests:
@@ -41,16 +116,31 @@ class Requests:
         self._every_s = _LOOK_S if self._store.local else _FAR_LOOK_S
         self._looked_s = -self._every_s
 
-    def wanted(self) -> bool:
-        """Another run waits for this one to end."""
+    def wanted(self) -> Request | None:
+        """Somebody waits for this run to make room."""
         now_s = time.monotonic()
         if now_s - self._looked_s < self._every_s:
-            return False
+            return None
         self._looked_s = now_s
         try:
             data = self._store.read(self._path)
             body = document.decode(data, KIND, VERSION, where=self._path, remedy="delete the file")
             asked_at_us = said.whole(body["asked_at_us"])
-        except (FileNotFoundError, DovetailError, KeyError, ValueError):
-            return False  # none, or one that cannot be read: nobody is stopped by a damaged file
-        return time.time_ns() // 1000 - asked_at_us < WAITED_S * 1e6
+            # A release before offers were made asks without a number.
+            request = Request(said.text(body.get("number", "")), _offer(body.get("offer")))
+        except (FileNotFoundError, DovetailError, KeyError, TypeError, ValueError):
+            return None  # none, or one that cannot be read: nobody is stopped by a damaged file
+        return request if time.time_ns() // 1000 - asked_at_us < WAITED_S * 1e6 else None
+
+
+def _offer(body: Any) -> Offer | None:
+    if body is None:
+        return None
+    given = said.fields(body, Offer.__dataclass_fields__)
+    parent = given["parent"]
+    return Offer(
+        text=said.text(given["text"]),
+        name=said.text(given["name"]),
+        parent=None if parent is None else said.whole(parent, 1),
+        terms=said.fields(given["terms"]),
+    )

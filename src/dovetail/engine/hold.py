@@ -50,6 +50,14 @@ def is_held(path: str) -> bool:
         os.close(descriptor)
 
 
+def any_held(home: str) -> bool:
+    """Whether an application of a local home is held: a look at its files, and nothing more."""
+    store = open_store(home)
+    return store.local and any(
+        is_held(os.path.join(store.root, "apps", name, "lock")) for name in store.folders("apps")
+    )
+
+
 @contextmanager
 def running(home: str, application: str, *, wait_s: float = 0.0) -> Iterator[Check]:
     """Hold the application for one run; a second run of it is refused. `wait_s`: how long to wait for a run
@@ -58,7 +66,7 @@ def running(home: str, application: str, *, wait_s: float = 0.0) -> Iterator[Che
     with ExitStack() as held:
         while True:
             try:
-                check = held.enter_context(_holding(home, application))
+                check = held.enter_context(holding(home, f"apps/{application}", f"application {application}"))
                 break
             except StateError:
                 if time.monotonic() >= deadline:
@@ -68,15 +76,15 @@ def running(home: str, application: str, *, wait_s: float = 0.0) -> Iterator[Che
 
 
 @contextmanager
-def _holding(home: str, application: str) -> Iterator[Check]:
+def holding(home: str, folder: str, what: str) -> Iterator[Check]:
+    """Hold what a folder of the home belongs to, or raise at once."""
     store = open_store(home)
-    folder = f"apps/{application}"
     store.make_folder(folder)
     if store.local:
-        with _locked(os.path.join(store.root, folder, "lock"), application):
+        with _locked(os.path.join(store.root, folder, "lock"), what):
             yield lambda: None
         return
-    lease = Lease(store, f"{folder}/lease.json", f"application {application}", LEASE)
+    lease = Lease(store, f"{folder}/lease.json", what, LEASE)
     lease.take()
     try:
         yield lease.check
@@ -85,7 +93,7 @@ def _holding(home: str, application: str) -> Iterator[Check]:
 
 
 @contextmanager
-def _locked(path: str, application: str) -> Iterator[None]:
+def _locked(path: str, what: str) -> Iterator[None]:
     """Hold a file; refused while another run, or what is left of it, does."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -94,9 +102,9 @@ def _locked(path: str, application: str) -> Iterator[None]:
     try:
         if not _taken(descriptor):
             raise StateError(
-                f"application {application} is running already",
+                f"{what} is running already",
                 where=path,
-                expected="one run of an application at a time",
+                expected="one at a time",
                 hint="stop the other run, or use another home (--home)",
             )
         os.ftruncate(descriptor, 0)

@@ -137,7 +137,7 @@ class JoinPlanner:
         self._in_vain = start.left + len(new[0]), start.right + len(new[1])
         if waits and runs_ahead(config.home, config.feeds, config.settings.max_step_rows):
             return start
-        pace = self._pace(tasks or tasks_to_plan(config, start.tasks))
+        pace = pace_of(config, tasks or tasks_to_plan(config, start.tasks))
         planned = plan(start, *new, pace, final=final, waits=waits, idle=idle)
         if planned.end is start:
             return start
@@ -204,33 +204,19 @@ class JoinPlanner:
                 category.retain()
         HomeSnapshots(self.config).drop(before=end.way[0].step)
 
-    def _pace(self, tasks: int) -> Pace:
-        settings, kind = self.config.settings, self.config.join_kind
-        return Pace(
-            settings.left_max_delay_us,
-            settings.right_max_delay_us,
-            settings.max_step_rows,
-            tasks,
-            settings.estimate,
-            settings.pacing,
-            kind.paced_after_us,
-            kind.spec if self.config.splits_hot_keys else None,
-            keeps_turns=kind.keeps_turns,
-            by_rows=kind.by_rows,
-            inherits=(settings.left_inherits, settings.right_inherits),
-            confirmed_by=settings.confirmed_by,
-        )
-
     def _new(self, category: Category, side: Side, start: int, stop: int | None) -> list[CommitSummary]:
         if stop is None:
             stop = self._known[side] = category.next_commit(max(self._known[side], start))
         return [summary(commit) for commit in category.commits(start, stop)]
 
     def _history(self, category: Category, floor: int) -> int:
-        """The first commit, up to `floor`, that is young enough to be kept for those who ask why."""
-        since_us = self._clock.now_us() - self.config.settings.history_us
-        first = category.first_commit()
-        return category.first_written(first, floor, since_us) if first < floor else first
+        """The first commit, up to `floor`, that is kept for those who ask why or want to see what another
+        query would have done: young enough, and not too much of it."""
+        settings, first = self.config.settings, category.first_commit()
+        if first >= floor:
+            return first
+        first = category.first_written(first, floor, self._clock.now_us() - settings.history_us)
+        return category.first_stored(first, floor, settings.history_bytes) if first < floor else first
 
     def _record(
         self,
@@ -270,6 +256,25 @@ class JoinPlanner:
         if last >= first and timeless < LOOKED_BACK and last != self._heard[side].commit:
             self._heard[side] = _Heard(last, now_us)
         return is_idle(timeout_us, self._heard[side].seen_us, now_us, writers)
+
+
+def pace_of(config: JoinConfig, tasks: int) -> Pace:
+    """What bounds and drives the plan of a step."""
+    settings, kind = config.settings, config.join_kind
+    return Pace(
+        settings.left_max_delay_us,
+        settings.right_max_delay_us,
+        settings.max_step_rows,
+        tasks,
+        settings.estimate,
+        settings.pacing,
+        kind.paced_after_us,
+        kind.spec if config.splits_hot_keys else None,
+        keeps_turns=kind.keeps_turns,
+        by_rows=kind.by_rows,
+        inherits=(settings.left_inherits, settings.right_inherits),
+        confirmed_by=settings.confirmed_by,
+    )
 
 
 def summary(commit: Commit) -> CommitSummary:

@@ -23,7 +23,8 @@ KIND, VERSION = "dovetail.query", 1
 
 def remember(config: JoinConfig, *, stateless: bool = False) -> None:
     """Write down which kind of join this configuration is, unless that is known. StateError if its number
-    already means another kind. `stateless`: nothing can depend on what it meant, there is no state yet."""
+    already means another kind, UnknownVersion if a later release has written it. `stateless`: nothing can
+    depend on what it meant, there is no state yet."""
     store, path = open_store(config.home), _path(config, config.query)
     try:
         if _read(config, config.query) == config.join_kind:
@@ -31,7 +32,7 @@ def remember(config: JoinConfig, *, stateless: bool = False) -> None:
         known = not stateless
     except FileNotFoundError:
         known = False
-    except DovetailError:
+    except CorruptFile:
         known = False  # damaged: this process knows what it says
     if known:
         raise StateError(

@@ -9,7 +9,7 @@ join runs on without them, so a chunk that cannot be read stops only those who a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -134,6 +134,14 @@ class StepLog:
 def read_records(config: JoinConfig, since_step: int = 0) -> list[StepRecord]:
     """What is known of a join's steps from `since_step` on, oldest first."""
     return StepLog(config.home, config.state_path).read(since_step)
+
+
+def unbroken(records: Sequence[StepRecord]) -> list[StepRecord]:
+    """The newest records without a gap in their numbers."""
+    start = len(records) - 1
+    while start > 0 and records[start - 1].step == records[start].step - 1:
+        start -= 1
+    return list(records[max(0, start) :])
 
 
 def _full(chunk: list[dict[str, Any]]) -> bool:

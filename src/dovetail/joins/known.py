@@ -20,12 +20,18 @@ Doubt = Literal["steps_gone", "right_rows_gone"]
 removed right rows that may have been partners."""
 
 
+VersionAt = Callable[[int, int], int | None]
+"""The version of the application that ran a step: its number and when it was planned. None: not known."""
+
+
 class At(NamedTuple):
-    """A step, and when it was planned; or one before it that is no longer on record."""
+    """A step, and when it was planned; or one before it that is no longer on record. `version`: the one of
+    the application that ran it, where that is known."""
 
     step: int
     planned_at_us: int
     or_before: bool = False
+    version: int | None = None
 
 
 class Match(NamedTuple):
@@ -42,6 +48,7 @@ class Known(NamedTuple):
     right: KeyRows
     kinds: Mapping[int, JoinKind] = {}
     """What the join was, by the numbers of its queries; one that is not here is `join_kind`."""
+    version_at: VersionAt = lambda step, planned_at_us: None
 
     def kind_at(self, at: int) -> JoinKind:
         """What the join was in a step."""
@@ -73,7 +80,7 @@ class Known(NamedTuple):
     @property
     def sure_since(self) -> At | None:
         """What rows met is known if they came after this step; None: it is known for all rows in the log."""
-        return At(self.records[0].step, self.records[0].planned_at_us) if self.begins_late else None
+        return self.at(0)._replace(or_before=False) if self.begins_late else None
 
     def window(self, left: KeyRow) -> tuple[int, int]:
         return left.time_us - self.spec.before_us, left.time_us + self.spec.after_us
@@ -82,7 +89,8 @@ class Known(NamedTuple):
         return Times(self.records[at].left.time_us, self.records[at].right.time_us)
 
     def at(self, at: int) -> At:
-        return At(self.records[at].step, self.records[at].planned_at_us, at == 0 and self.begins_late)
+        step, planned_at_us = self.records[at].step, self.records[at].planned_at_us
+        return At(step, planned_at_us, at == 0 and self.begins_late, self.version_at(step, planned_at_us))
 
 
 Came = Sequence[tuple[KeyRow, int | None]]

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from dovetail.errors import InputError
-from dovetail.joins.known import Known
+from dovetail.joins.known import Known, VersionAt
 from dovetail.joins.rows.key_rows import KeyRow, key_rows, row_numbers, rows_at, similar_keys
 from dovetail.joins.rows.literals import value_of
 from dovetail.log.category import Category
@@ -30,7 +30,7 @@ class Question:
 
     `records`: the join's recorded steps. They are read before the rows, so every row that they took is found,
     if retention has not removed it. `names`: the operands of a theta join, as in the query. `kinds`: what the
-    join was in the recorded steps, by the numbers of its queries."""
+    join was in the recorded steps, by the numbers of its queries. `version_at`: see `Known`."""
 
     config: JoinConfig
     records: Sequence[StepRecord]
@@ -40,6 +40,7 @@ class Question:
     row: int | None = None
     names: Mapping[Operand, str] = field(default_factory=dict)
     kinds: Mapping[int, JoinKind] = field(default_factory=dict)
+    version_at: VersionAt = lambda step, planned_at_us: None
 
     @property
     def categories(self) -> tuple[Category, Category]:
@@ -70,7 +71,7 @@ def answer_by_key(question: Question, fates: Callable[[Known, Sequence[KeyRow]],
     values = _typed(config, left, key) if row is None else _key_of(config, left, key, row)
     # Left rows before right ones: then a partner that comes in the meantime is found.
     rows = key_rows(left, config.keys, values), key_rows(right, config.keys, values)
-    known = Known(config.join_kind, question.records, *rows, question.kinds)
+    known = Known(config.join_kind, question.records, *rows, question.kinds, question.version_at)
     asked = _near([one for one in rows[0].rows if row in (None, one.row)], question.time_us)
     similar = () if rows[0].rows else tuple(similar_keys(left, config.keys, values, SIMILAR))
     typed = tuple(value[0].as_py() for value in values)

@@ -11,6 +11,7 @@ result. So tests may stop it between any two of the three verbs.
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -26,15 +27,17 @@ from dovetail.engine.window_planner import WindowPlanner
 from dovetail.engine.window_step import END, MOMENT, START, run_part
 from dovetail.errors import CategoryNotFound, InputError, PlanError
 from dovetail.joins.rows.gather import Rows
+from dovetail.local.writing import write_category
 from dovetail.log.category import Category
 from dovetail.model.promise import Promise
-from dovetail.model.validity import Validity
 from dovetail.plan.build import written_category
 from dovetail.plan.configure import join_config, window_config
 from dovetail.plan.physical import (
     CategoryOutput,
+    FilesSource,
     InputTable,
     JoinStage,
+    KafkaSource,
     Plan,
     ScribeSource,
     SlicerStage,
@@ -42,12 +45,8 @@ from dovetail.plan.physical import (
     WindowStage,
 )
 from dovetail.plan.projection import plain_projection
-from dovetail.plan.shared import joins_of, reserve
 from dovetail.plan.stage_promises import after_commits, after_join, after_windows
 from dovetail.slicing.input_files import input_files, local_path
-from dovetail.slicing.placement import HASH, TIME
-from dovetail.slicing.sides import Written, append_parts, write_side
-from dovetail.slicing.write_rows import bucket_of, sliced_batch, time_of
 
 Aggregation = Callable[[WindowStage, pa.Table], pa.Table]
 """The result of an aggregate's query over the rows of whole windows, which Spark would compute."""
@@ -143,7 +142,9 @@ class Runner(ABC):
         if self.graph.raw and isinstance(self.stage, JoinStage):
             self.journal.rows[batch] = rows
         elif isinstance(self.stage.output, CategoryOutput):
-            self._write(self.stage.output, self.renamed(rows), batch, self.promise(end))
+            graph = self.graph
+            made, promise = self.renamed(rows), self.promise(end)
+            write_category(graph.plan, graph.work, self.stage, made, batch, promise, self.covers(start, end))
         else:
             self.journal.rows[batch] = self.renamed(rows)
 
@@ -173,35 +174,9 @@ class Runner(ABC):
     def settled(self, end: Any) -> None:
         """Let go of what the batch was the last to need."""
 
-    def _write(self, output: CategoryOutput, rows: pa.Table, batch: int, promise: Promise | None) -> None:
-        producer = f"{self.graph.plan.application}.{self.stage.name}"
-        if output.time is None:
-            category = Category.create(
-                self.graph.work, output.category, rows.schema, buckets=output.buckets, evolve=True
-            )
-            batches = rows.combine_chunks().to_batches()
-            written = Written(
-                category.write_segments(batches, bucket_of(None, category.buckets), time_of(None))
-            )
-        else:
-            kept = [column for column in rows.schema if column.name != output.time]
-            hashed = [pa.field(HASH, pa.int64(), False)] if output.keys else []
-            schema = pa.schema([*hashed, pa.field(TIME, pa.int64(), False), *kept])
-            category = Category.create(
-                self.graph.work, output.category, schema, buckets=output.buckets, role="side", evolve=True
-            )
-            columns = [(column.name, column.name) for column in kept]
-            sliced = sliced_batch(rows, columns, output.keys, output.time, schema)
-            reserve(self.graph.plan, category, None)
-            written = write_side(category, [sliced], self._validity(output))
-        append_parts(category, [written], producer, batch, promise)
-
-    def _validity(self, side: CategoryOutput) -> Validity:
-        """Which event times the readers of a side believe. Those that share it believe the same ones."""
-        plan = self.graph.plan
-        aggregates = [stage for stage in plan.stages if isinstance(stage, WindowStage)]
-        rows = [stage.settings.validity for stage in aggregates if stage.rows == side.category]
-        return [*(join.settings.validity for join in joins_of(plan, side.category)), *rows][0]
+    def covers(self, start: Any, end: Any) -> dict[str, Any] | None:
+        """Which part of its input the batch has read, where the commit says so."""
+        return None
 
     def renaming(self) -> dict[str, str]:
         """Output column -> column of what the stage reads."""
@@ -248,6 +223,15 @@ class SlicerRunner(Runner):
             return None
         return after_commits(self.stage, self.graph.category_home(source.category), {source.category: end})
 
+    def covers(self, start: int | None, end: int) -> dict[str, Any]:
+        source = self._input.source
+        if isinstance(source, ScribeSource):
+            return {"category": source.category, "commit": end}
+        assert isinstance(source, FilesSource)
+        first = self._first() if start is None else start
+        files = input_files(source.path, source.format)[first:end]
+        return {"files": [os.path.abspath(local_path(file)) for file in files]}
+
     def settled(self, end: int) -> None:
         source = self._input.source
         if isinstance(source, ScribeSource) and self.graph.category_home(source.category) == self.graph.work:
@@ -264,6 +248,8 @@ class SlicerRunner(Runner):
         if isinstance(source, ScribeSource):
             category = self._category()
             return category.next_commit() if category else 0
+        if isinstance(source, KafkaSource):
+            raise _needs_spark(self._input.name, "a Kafka topic")
         if source.format != "parquet":
             raise _needs_spark(self._input.name, f"{source.format} files")
         return len(input_files(source.path, source.format))
@@ -287,7 +273,7 @@ class SlicerRunner(Runner):
             yield from _commits(
                 Category.open(self.graph.category_home(source.category), source.category), start, end
             )
-        else:
+        elif isinstance(source, FilesSource):
             for file in input_files(source.path, source.format)[start:end]:
                 yield pq.read_table(local_path(file))
 

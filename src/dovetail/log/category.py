@@ -35,7 +35,7 @@ from dovetail.log.limits import Limits, Role, limits_of
 from dovetail.log.packer import Packer
 from dovetail.log.schema import log_schema
 from dovetail.log.segment import MAX_BYTES, MAX_ROWS, BucketOf, HashOf, Segment, TimeOf
-from dovetail.log.table import NEWEST, WRITTEN, Int64s
+from dovetail.log.table import NEWEST, STORED, WRITTEN, Int64s
 from dovetail.model.compression import Compression
 from dovetail.model.promise import Promise
 
@@ -241,6 +241,11 @@ class Category:
     def first_written(self, start: int, stop: int, since_us: int) -> int:
         """The first of commits `start..stop-1` that was written at that time or later, or `stop`."""
         return ledger.covering(self, start, stop).first_from(WRITTEN, since_us, start, stop)
+
+    def first_stored(self, start: int, stop: int, most_bytes: int) -> int:
+        """The first of commits `start..stop-1` that takes at most that many bytes together with those after
+        it, or `stop`."""
+        return ledger.covering(self, start, stop).first_holding(STORED, most_bytes, start, stop)
 
     def first_of_last_rows(self, start: int, stop: int, count: int) -> int:
         """The first of commits `start..stop-1` with one of the last `count` rows before commit `stop`."""

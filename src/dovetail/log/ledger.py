@@ -102,10 +102,10 @@ class Ledger:
         return rows
 
     def first_holding(self, column: int, most: int, start: int, stop: int) -> int:
-        """The first commit from `start` on from which all that are known add up to at most that in a column;
-        `stop` if none before it does."""
+        """The first commit from `start` on from which those before `stop` add up to at most that in a
+        column; `stop` if none does."""
         sums = self._columns[column].values
-        least = int(sums[-1]) - most
+        least = int(sums[stop - self.base]) - most
         at = np.searchsorted(sums[start - self.base : stop - self.base + 1], least, side="left")
         return start + min(int(at), stop - start)
 

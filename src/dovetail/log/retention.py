@@ -244,7 +244,8 @@ def _first_within(category: Category, old: LogBounds, stop: int, now_us: int) ->
     if limits.age_us is not None:
         first = known.first_from(WRITTEN, now_us - limits.age_us, first, stop)
     if limits.size_bytes is not None:
-        first = known.first_holding(STORED, limits.size_bytes, first, stop)
+        after = known.between(STORED, stop, category.next_commit())  # what stays in any case
+        first = known.first_holding(STORED, limits.size_bytes - after, first, stop)
     return first
 
 

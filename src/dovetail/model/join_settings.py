@@ -9,7 +9,8 @@ from typing import Any
 from dovetail.model.estimate_spec import EstimateSpec
 from dovetail.model.validity import Validity
 
-HISTORY_US = 60 * 60 * 1_000_000
+HISTORY_US = 2 * 60 * 60 * 1_000_000
+HISTORY_BYTES = 4 * 10**9
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,8 @@ class JoinSettings:
     idle_timeout_us: int | None = None  # None: no stream counts as idle
     validity: Validity = field(default_factory=Validity)
     splits_hot_keys: bool = True
-    history_us: int = HISTORY_US  # how long the log keeps rows that the join no longer needs
+    history_us: int = HISTORY_US  # how long the log keeps rows that the join no longer needs,
+    history_bytes: int = HISTORY_BYTES  # and how much of them, of each side
     left_inherits: bool = False  # its time is what the commits promise, where they do
     right_inherits: bool = False
     confirmed_by: int = 1  # rows that must have reached an event time before the front does; 1: the newest

@@ -10,6 +10,8 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from dovetail.connectors.kinds import SINKS
+from dovetail.connectors.options import PARTITIONED
 from dovetail.errors import PlanError
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_kind import IntervalJoin, JoinKind, ThetaJoin, WindowedJoin
@@ -35,6 +37,7 @@ from dovetail.plan.physical import (
     JoinStage,
     NoopSink,
     Output,
+    OutsideSink,
     Plan,
     Relation,
     ScribeSink,
@@ -117,20 +120,27 @@ def _output(program: Program, table: CreateTable) -> Output:
                 category,
                 keys if storage.shard is not None else (),
                 "_time" if timed else None,
-                storage.buckets or BUCKETS,
-                storage.compression or "auto",
+                storage.get("buckets") or BUCKETS,
+                storage.get("compression") or "auto",
             )
-        shard = spark_sql(storage.shard) if storage.shard else None
         return ScribeSink(
             category,
-            shard,
-            storage.buckets,
-            storage.compression or "auto",
-            storage.keep,
-            storage.keep_bytes,
+            spark_sql(storage.shard) if storage.shard else None,
+            storage.get("buckets"),
+            storage.get("compression") or "auto",
+            storage.get("keep"),
+            storage.get("keep_bytes"),
         )
-    if storage.kind in ("PARQUET", "JSON"):
-        return FileSink(storage.kind.lower(), str(storage.path))
+    if storage.kind in ("PARQUET", "JSON", "CSV"):
+        options = (("header", str(storage.get("header") is not False).lower()),)
+        return FileSink(
+            storage.kind.lower(),
+            storage.get("path"),
+            storage.get(PARTITIONED.name) or (),
+            options if storage.kind == "CSV" else (),
+        )
+    if storage.kind in SINKS:
+        return OutsideSink(storage.kind, storage.values)
     return ConsoleSink() if storage.kind == "CONSOLE" else NoopSink()
 
 

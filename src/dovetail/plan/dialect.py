@@ -17,12 +17,16 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
+
+from dovetail.plan.source import UNTIL
+
+E = TypeVar("E", bound=exp.Expr)
 
 _WITH_SYNTAX = (
     "CAST",
@@ -53,6 +57,21 @@ class PqlSpark(Spark):
             for name, parser in SparkParser.NO_PAREN_FUNCTION_PARSERS.items()
             if name in ("CASE", "IF")
         }
+
+        def expression(self, instance: E, token: Token | None = None, comments: list[str] | None = None) -> E:
+            """Every node knows the last character that was read for it (`source.span_of`): an interval or a
+            call ends behind the last name in it."""
+            made = super().expression(instance, token, comments)
+            if self._prev and "start" not in made.meta:
+                made.meta[UNTIL] = self._prev.end
+            return made
+
+        def _parse_interval(self, *args: Any, **kwargs: Any) -> exp.Add | exp.Interval | None:
+            first = self._curr
+            made = super()._parse_interval(*args, **kwargs)
+            if isinstance(made, exp.Interval) and first and self._prev:
+                made.meta.update({"start": first.start, "end": self._prev.end})
+            return made
 
 
 def tokenize(text: str) -> list[Token]:

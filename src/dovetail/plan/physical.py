@@ -11,9 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from dovetail.connectors.kinds import SINKS, STORAGES
+from dovetail.connectors.options import Value, with_defaults
+from dovetail.connectors.secret import Secret
 from dovetail.errors import CorruptFile, DovetailError, UnknownVersion
 from dovetail.model.compression import Compression
 from dovetail.model.interval import IntervalSpec
+from dovetail.model.join_config import numbered
 from dovetail.model.join_kind import IntervalJoin, JoinKind, ThetaJoin, WindowedJoin
 from dovetail.model.join_settings import JoinSettings
 from dovetail.model.promise import PromisedColumn
@@ -22,8 +26,9 @@ from dovetail.model.time_window import TimeWindow
 from dovetail.model.window_config import WindowSettings
 from dovetail.plan.plan_json import decode, encode
 
-PLAN_VERSION = 4
-"""Before version 4 no plan followed another. Before version 3 a category in the log did not say how long it
+PLAN_VERSION = 5
+"""Before version 5 nothing went to places outside, a stage had one source, and a join one state, for ever.
+Before version 4 no plan followed another. Before version 3 a category in the log did not say how long it
 keeps rows; aggregates had a watermark."""
 
 
@@ -52,10 +57,24 @@ class FilesSource:
 
 
 @dataclass(frozen=True)
+class KafkaSource:
+    """`FROM KAFKA("topic", brokers = "...", format = "...", ...)`, with the options of
+    `plan/kafka_options.py`."""
+
+    topic: str
+    brokers: str
+    format: str
+    options: tuple[tuple[str, str | Secret], ...] = ()
+
+
+Source = ScribeSource | FilesSource | KafkaSource
+
+
+@dataclass(frozen=True)
 class InputTable:
     name: str
     columns: tuple[Column, ...]
-    source: ScribeSource | FilesSource
+    source: Source
 
 
 @dataclass(frozen=True)
@@ -79,6 +98,10 @@ class CategoryOutput:
     compression: Compression = "auto"
     promises: tuple[PromisedColumn, ...] = ()
 
+    @property
+    def place(self) -> str:
+        return f"category {self.category}"
+
 
 @dataclass(frozen=True)
 class ScribeSink:
@@ -93,36 +116,67 @@ class ScribeSink:
     keep_bytes: int | None = None
     promises: tuple[PromisedColumn, ...] = ()
 
+    @property
+    def place(self) -> str:
+        return f"category {self.category}"
+
 
 @dataclass(frozen=True)
 class FileSink:
+    """Files of Spark's file sink, with a folder for each value of `partitioned`. `options` are Spark's."""
+
     format: str
     path: str
+    partitioned: tuple[str, ...] = ()
+    options: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def place(self) -> str:
+        return f"{self.format} files in {self.path}"
 
 
 @dataclass(frozen=True)
 class ConsoleSink:
-    pass
+    @property
+    def place(self) -> str:
+        return "the console"
 
 
 @dataclass(frozen=True)
 class NoopSink:
-    pass
+    @property
+    def place(self) -> str:
+        return "nowhere"
 
 
-Sink = ScribeSink | FileSink | ConsoleSink | NoopSink
+@dataclass(frozen=True)
+class OutsideSink:
+    """A sink of `connectors/kinds.py` by the name that STORAGE gives it, with the options that were given."""
+
+    storage: str
+    options: tuple[tuple[str, Value], ...] = ()
+
+    @property
+    def place(self) -> str:
+        return SINKS[self.storage].place(with_defaults(STORAGES[self.storage], self.options))
+
+
+Sink = ScribeSink | FileSink | ConsoleSink | NoopSink | OutsideSink
 Output = CategoryOutput | Sink
+"""Each says its `place`, for people. Two outputs that say the same are one place."""
 
 
 @dataclass(frozen=True)
 class SlicerStage:
-    """Reads inputs, evaluates, writes. A join's side yields `_key_0`.., `_time` and payload columns."""
+    """Reads inputs, evaluates, writes. A join's side yields `_key_0`.., `_time` and payload columns.
+    `reading`: how many sources it has had, one after the other, since it was first started."""
 
     name: str
     inputs: tuple[InputTable, ...]
     views: tuple[Relation, ...]
     select: str
     output: Output
+    reading: int = 1
 
 
 @dataclass(frozen=True)
@@ -139,7 +193,8 @@ class JoinColumn:
 @dataclass(frozen=True)
 class JoinStage:
     """Joins two categories, then evaluates what could not be evaluated before, and writes. `query`: how many
-    meanings the join has had since it was first started, see `JoinConfig`."""
+    meanings the join has had since it was first started, see `JoinConfig`. `begun`: how many times it has
+    begun, with nothing that it has seen before."""
 
     name: str
     left: str
@@ -152,6 +207,7 @@ class JoinStage:
     select: str
     output: Output
     query: int = 1
+    begun: int = 1
 
     @property
     def spec(self) -> IntervalSpec:
@@ -189,6 +245,15 @@ class WindowStage:
 Stage = SlicerStage | JoinStage | WindowStage
 
 
+def filed_under(stage: Stage) -> str:
+    """The name of a stage's progress in the home: each source that it has had has one of its own, and so does
+    a join that has begun afresh."""
+    match stage:
+        case SlicerStage(reading=number) | JoinStage(begun=number):
+            return numbered(stage.name, number)
+    return stage.name
+
+
 @dataclass(frozen=True)
 class Plan:
     application: str
@@ -217,7 +282,7 @@ class Plan:
             data, version = _from_version_1(data), 2
         if version == 2:
             data, version = _from_version_2(data), 3
-        if version == 3:
+        if version in (3, 4):
             data, version = {**data, "version": PLAN_VERSION}, PLAN_VERSION
         if version != PLAN_VERSION:
             raise UnknownVersion(
@@ -243,11 +308,14 @@ _KINDS: dict[str, type] = {
     for kind in (
         ScribeSource,
         FilesSource,
+        KafkaSource,
         CategoryOutput,
         ScribeSink,
         FileSink,
         ConsoleSink,
         NoopSink,
+        OutsideSink,
+        Secret,
         SlicerStage,
         JoinStage,
         WindowStage,

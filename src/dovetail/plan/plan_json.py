@@ -34,14 +34,22 @@ def decode(data: Any, wanted: Any, kinds: Kinds) -> Any:
         if data is None and type(None) in get_args(wanted):
             return None
         members = [member for member in get_args(wanted) if member is not type(None)]
-        kind = kinds[data["kind"]] if isinstance(data, dict) and "kind" in data else members[0]
-        if kind not in members:
-            raise TypeError(f"{kind.__name__} is not allowed here")
-        return decode(data, kind, kinds)
+        return decode(data, _member(data, members, kinds), kinds)
     if is_dataclass(wanted) and isinstance(wanted, type):
         hints = get_type_hints(wanted)
         rest = {name: value for name, value in data.items() if name != "kind"}
         return wanted(**{name: decode(value, hints[name], kinds) for name, value in rest.items()})
-    if wanted in (str, int) and type(data) is not wanted:
+    if wanted in (str, int, bool) and type(data) is not wanted:
         raise TypeError(f"{data!r} is not {wanted.__name__}")
     return data
+
+
+def _member(data: Any, members: list[Any], kinds: Kinds) -> Any:
+    """Of several types, the one that data was: classes say it, lists are tuples, others are themselves."""
+    if isinstance(data, dict) and "kind" in data:
+        kind = kinds[data["kind"]]
+        if kind not in members:
+            raise TypeError(f"{kind.__name__} is not allowed here")
+        return kind
+    wanted = tuple if isinstance(data, list) else type(data)
+    return next((member for member in members if (get_origin(member) or member) is wanted), members[0])

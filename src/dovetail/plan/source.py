@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+UNTIL = "until"
+"""Key of a node's metadata: the last character that was read for it, where it has no place of its own."""
 WIDEST_LINE = 120
 """Longer lines are cut around the range, so that an error stays readable."""
 
@@ -40,11 +42,29 @@ class PqlText:
         line_start = start - (column - 1)
         line_stop = self.text.find("\n", start)
         line = self.text[line_start : len(self.text) if line_stop < 0 else line_stop].rstrip("\r")
-        width = max(1, min(span.stop, line_start + len(line)) - start)
+        stop = _closed(self.text, start, span.stop)
+        width = max(1, min(stop, line_start + len(line)) - start)
         cut = max(0, column - 1 - WIDEST_LINE // 2)
         shown = "".join(c if c.isprintable() else " " for c in line[cut : cut + WIDEST_LINE])
         marks = " " * (column - 1 - cut) + "^" * min(width, WIDEST_LINE // 2)
         return f"{self.name}:{line_number}:{column}\n      | {shown}\n      | {marks}"
+
+
+def _closed(text: str, start: int, stop: int) -> int:
+    """The end of a range, moved behind the brackets that open in it: a call ends at its bracket."""
+    depth, at, mark = 0, start, ""
+    while at < len(text) and (at < stop or depth > 0):
+        character = text[at]
+        if mark:
+            mark = "" if character == mark else mark
+        elif character in "'\"`":
+            mark = character
+        elif character == ";" and at >= stop:
+            return stop
+        else:
+            depth += (character in "([") - (character in ")]")
+        at += 1
+    return max(at, stop) if depth == 0 else stop
 
 
 def span_of(node: exp.Expr | None) -> Span | None:
@@ -57,4 +77,6 @@ def span_of(node: exp.Expr | None) -> Span | None:
         if meta and "start" in meta:
             starts.append(meta["start"])
             stops.append(meta["end"] + 1)
+        elif meta and UNTIL in meta:
+            stops.append(meta[UNTIL] + 1)
     return Span(min(starts), max(stops)) if starts else None

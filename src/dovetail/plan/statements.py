@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 from sqlglot import exp
 
+from dovetail.connectors.options import Value
 from dovetail.errors import PlanError, PqlError
 from dovetail.model.compression import Compression
-from dovetail.plan.physical import FilesSource, ScribeSource
+from dovetail.plan.physical import Source
 from dovetail.plan.source import PqlText, Span, span_of
 
 
@@ -29,23 +30,53 @@ class ColumnDef:
 
 @dataclass(frozen=True)
 class Storage:
-    """Where a table goes: `STORAGE SCRIBE(...) | PARQUET(...) | JSON(...) | CONSOLE | NOOP`."""
+    """Where a table goes: `STORAGE kind (option = value, ...)`, with the options of its kind
+    (`connectors/kinds.py`). `places`: of the options in the text, `span`: of the kind."""
 
     kind: str
-    category: str | None = None
-    shard: exp.Expr | None = None
-    buckets: int | None = None
-    compression: Compression | None = None
-    keep: int | None = None  # microseconds
-    keep_bytes: int | None = None
-    path: str | None = None
+    options: tuple[tuple[str, Value | exp.Expr], ...] = ()
+    places: tuple[tuple[str, Span], ...] = field(default=(), compare=False)
+    span: Span | None = field(default=None, compare=False)
+
+    def get(self, name: str) -> Any:
+        return dict(self.options).get(name)
+
+    def place(self, name: str) -> Span | None:
+        return dict(self.places).get(name)
+
+    @property
+    def values(self) -> tuple[tuple[str, Value], ...]:
+        """The options that are no expressions."""
+        return tuple((name, value) for name, value in self.options if not isinstance(value, exp.Expr))
+
+    @property
+    def category(self) -> str | None:
+        """Of the log, if that is where it goes."""
+        found: str | None = self.get("category") if self.kind == "SCRIBE" else None
+        return found
+
+    @property
+    def shard(self) -> exp.Expr | None:
+        found: exp.Expr | None = self.get("shard") if self.kind == "SCRIBE" else None
+        return found
+
+
+def into_log(
+    category: str,
+    shard: exp.Expr | None = None,
+    buckets: int | None = None,
+    compression: Compression | None = None,
+) -> Storage:
+    """`STORAGE SCRIBE` of the planner's own."""
+    options = {"category": category, "shard": shard, "buckets": buckets, "compression": compression}
+    return Storage("SCRIBE", tuple((name, value) for name, value in options.items() if value is not None))
 
 
 @dataclass(frozen=True)
 class CreateInput:
     name: str
     columns: tuple[ColumnDef, ...]
-    origin: ScribeSource | FilesSource
+    origin: Source
     span: Span | None = field(default=None, compare=False)
 
 

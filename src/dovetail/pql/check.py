@@ -70,7 +70,7 @@ def _check(text: str, name: str, source_schemas: SourceSchemas | None) -> Report
     program = with_source_types(parsed.program, source_schemas or {})
     program = replace(program, application=program.application or "application")
     program = without(program, parsed.broken)
-    lost = bool(parsed.broken)
+    lost = bool(parsed.broken) or bool(errors and not program.statements)
     before_split = program
     for rule in RULES:
         before_split = program if rule is split_windows else before_split  # the first that splits

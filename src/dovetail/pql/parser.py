@@ -1,10 +1,10 @@
 """PQL text -> `Program`.
 
     application := CREATE APPLICATION name
-    input       := CREATE INPUT TABLE name ( column [type], ... ) FROM origin
+    input       := CREATE INPUT TABLE name [( column [type], ... )] FROM origin
     origin      := SCRIBE("category") | FILES("path", format = "..", ...)
     view        := CREATE VIEW name AS query
-    table       := CREATE TABLE name AS query STORAGE kind [( argument = value, ... )]
+    table       := CREATE TABLE name AS query STORAGE kind [( argument = value, ... )] [PARTITIONED BY ( .. )]
 
 Each join of a query may end in WITHIN .. and in WITH (option = value, ...). Statements end in `;`. An error
 in one statement does not stop the others from being read, so that all errors are reported.
@@ -14,14 +14,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
+from dovetail.connectors.kinds import STORAGES
 from dovetail.errors import DovetailError, PlanError, PqlError
 from dovetail.plan.dialect import call, pql_sql
-from dovetail.plan.interval_literal import SPELLINGS, NotAnInterval, interval_us
+from dovetail.plan.interval_literal import SPELLINGS, NotAnInterval, interval_us, text_us
 from dovetail.plan.joins.options import checked, conflicts, find
 from dovetail.plan.nearest import did_you_mean
 from dovetail.plan.problems import Problems
@@ -38,9 +40,11 @@ from dovetail.plan.statements import (
 )
 from dovetail.plan.types import SIMPLE, spark_type
 from dovetail.pql.ends import parse_origin, parse_storage
+from dovetail.pql.mistakes import near_word
 from dovetail.pql.picks import pick_by_value
 from dovetail.pql.select import parse_expression, parse_query
-from dovetail.pql.tokens import Cursor, depths, join_numbers, scan, span, split_statements, word
+from dovetail.pql.tokens import DECLARED, Cursor, depths, join_numbers, scan, span, split_statements, word
+from dovetail.pql.using import without_using
 from dovetail.pql.within import cut_within, with_condition
 
 _DECIMAL = re.compile(r"\d{1,9}\.\d{1,9}")
@@ -73,7 +77,16 @@ def parse_all(text: str, *, name: str = "<string>") -> Parsed:
     warnings: list[str] = []
     groups: list[list[Token]] = []
     with problems.of(None):
-        groups = split_statements(scan(source))
+        groups, unended = split_statements(scan(source))
+        for token in unended:
+            problems.add(
+                None,
+                PqlError(
+                    "a `;` is missing here",
+                    where=source.show(Span(token.end + 1, token.end + 2)),
+                    expected="`;` at the end of each statement",
+                ),
+            )
     declared = [found for group in groups if (found := _declares(group))]
     broken: set[str] = set()
     for group in groups:
@@ -125,9 +138,10 @@ def _one_application(source: PqlText, applications: list[tuple[str, Span]]) -> N
 
 def _declares(tokens: list[Token]) -> str | None:
     """The name that a statement declares, without reading the rest of it."""
-    for head in (("CREATE", "INPUT", "TABLE"), ("CREATE", "VIEW"), ("CREATE", "TABLE")):
-        if [word(t) for t in tokens[: len(head)]] == list(head) and len(tokens) > len(head):
-            return tokens[len(head)].text
+    for head in (("INPUT", "TABLE"), ("VIEW",), ("TABLE",)):
+        after = 1 + len(head)  # CREATE, in any spelling
+        if [word(t) for t in tokens[1:after]] == list(head) and len(tokens) > after:
+            return tokens[after].text
     return None
 
 
@@ -147,9 +161,14 @@ def _statement(
         return _table(cursor, declared, warnings)
     start = cursor.token
     cursor.accept("CREATE")
+    at = cursor.token
     hint = "statements are separated by `;`"
     if start is not None and word(start) == "SELECT":
         hint = "put the query into a statement: CREATE VIEW name AS SELECT ..."
+    elif at is not None and (meant := near_word(at.text, ("CREATE", *DECLARED))):
+        hint = f"did you mean `{meant}`?"
+    elif word(at) == "STREAM":
+        hint = "CREATE INPUT TABLE reads a stream, CREATE VIEW transforms one, and CREATE TABLE writes one"
     raise cursor.unexpected(STATEMENTS, hint)
 
 
@@ -167,9 +186,11 @@ def _declared_name(cursor: Cursor, what: str) -> tuple[str, Span]:
 
 def _input(cursor: Cursor) -> CreateInput:
     name, place = _declared_name(cursor, "the input table's name")
-    cursor.expect("(", "an input table names its columns: CREATE INPUT TABLE t (a, b) FROM ...")
     columns: list[ColumnDef] = []
-    while True:
+    named = word(cursor.token) != "FROM"  # without a list, the source says which columns there are
+    if named:
+        cursor.expect("(", "columns are in brackets: CREATE INPUT TABLE t (a, b) FROM ...")
+    while named:
         column = _column(cursor)
         if any(column.name.lower() == other.name.lower() for other in columns):
             raise PqlError(
@@ -181,14 +202,18 @@ def _input(cursor: Cursor) -> CreateInput:
         if not cursor.accept(","):
             raise cursor.unexpected("`,` or `)`")
     cursor.expect(
-        "FROM", 'an input table says where it reads: FROM SCRIBE("category") or FROM FILES("path", ...)'
+        "FROM",
+        'an input table says where it reads: FROM SCRIBE("category"), FILES("path", ...) '
+        'or KAFKA("topic", ...)',
     )
-    origin = parse_origin(cursor)
+    origin = parse_origin(cursor, columns)
     cursor.finish()
     return CreateInput(name, tuple(columns), origin, place)
 
 
 def _column(cursor: Cursor) -> ColumnDef:
+    if cursor.accept("WATERMARK", "FOR"):
+        raise _watermark(cursor)
     name, place = cursor.name("a column name")
     start, angle, depth = cursor.at, 0, 0
     while (token := cursor.token) is not None:
@@ -203,13 +228,38 @@ def _column(cursor: Cursor) -> ColumnDef:
     text = cursor.source.text[tokens[0].start : tokens[-1].end + 1]
     type_ = spark_type(text)
     if type_ is None:
-        raise cursor.error_at(
-            span(tokens[0], tokens[-1]),
-            f"Spark has no type `{text[:60]}`",
-            expected=", ".join(SIMPLE) + ", ARRAY<..>, MAP<.., ..>, STRUCT<..>",
-            hint=did_you_mean(text[:60], SIMPLE, listed=True),
-        )
+        raise _no_type(cursor, name, tokens, text)
     return ColumnDef(name, type_, place)
+
+
+def _no_type(cursor: Cursor, name: str, tokens: list[Token], text: str) -> PqlError:
+    for count in range(len(tokens) - 1, 0, -1):
+        typed = cursor.source.text[tokens[0].start : tokens[count - 1].end + 1]
+        if spark_type(typed) is not None:
+            return cursor.error_at(
+                Span(tokens[count - 1].end + 1, tokens[count - 1].end + 2),
+                f"a comma is missing between `{name} {typed}` and `{tokens[count].text[:40]}`",
+                expected="`,` between two columns",
+            )
+    hint = did_you_mean(text[:60], SIMPLE, listed=True)
+    if hint is None and word(tokens[0]).isidentifier():
+        hint = f"if `{tokens[0].text[:40]}` is a column, put a comma before it"
+    return cursor.error_at(
+        span(tokens[0], tokens[-1]),
+        f"Spark has no type `{text[:60]}`",
+        expected=", ".join(SIMPLE) + ", ARRAY<..>, MAP<.., ..>, STRUCT<..>",
+        hint=hint,
+    )
+
+
+def _watermark(cursor: Cursor) -> PqlError:
+    first = cursor.tokens[cursor.at - 2]
+    return cursor.error_at(
+        span(first, cursor.tokens[cursor.at - 1]),
+        "WATERMARK FOR is not available: how late rows may be is said where it counts",
+        expected="after a join's ON condition: WITH (max_delay = INTERVAL '5 seconds')",
+        hint="leave it out here; an aggregate waits for the joins below it, or for 2 minutes",
+    )
 
 
 def _view(cursor: Cursor, declared: Collection[str], warnings: list[str]) -> CreateView:
@@ -226,9 +276,16 @@ def _table(cursor: Cursor, declared: Collection[str], warnings: list[str]) -> Cr
     level = depths(tokens)
     at = next((i for i in range(len(tokens) - 1, -1, -1) if level[i] == 0 and _is_storage(tokens, i)), None)
     if at is None:
+        meant = [t for t in tokens if t.token_type is TokenType.VAR and near_word(t.text, ("STORAGE",))]
+        if meant:
+            raise cursor.error_at(
+                span(meant[-1]),
+                f"`{meant[-1].text[:40]}` is not expected here",
+                hint="did you mean `STORAGE`?",
+            )
         cursor.at = len(cursor.tokens)
         raise cursor.unexpected(
-            'STORAGE SCRIBE(category = "..") | PARQUET(path = "..") | JSON(path = "..") | CONSOLE | NOOP',
+            f"STORAGE {' | '.join(STORAGES)}",
             "a table ends in STORAGE, which says where its rows go",
         )
     query, options = _query(cursor.source, tokens[:at], tokens[at].start, declared, warnings)
@@ -246,6 +303,7 @@ def _query(
     tokens, within = cut_within(source, tokens)
     query, warned = parse_query(source, tokens, declared, end)
     warnings.extend(warned)
+    without_using(query)
     joins = query.args.get("joins") or [] if isinstance(query, exp.Select) else []
     conditioned = {number for number, join in enumerate(joins) if join.args.get("on") is not None}
     first = next(iter(within.values()), None)
@@ -265,7 +323,8 @@ def _query(
 def _is_storage(tokens: list[Token], i: int) -> bool:
     if word(tokens[i]) != "STORAGE":
         return False
-    return i + 1 >= len(tokens) or i + 2 >= len(tokens) or tokens[i + 2].token_type is TokenType.L_PAREN
+    follows = tokens[i + 2].token_type if i + 2 < len(tokens) else None
+    return follows in (None, TokenType.L_PAREN, TokenType.PARTITION_BY)
 
 
 def _cut_options(
@@ -343,7 +402,7 @@ def _option(
         timed = node.find(exp.Interval) is not None
         if timed != (option.kind == "interval"):
             what = f"join option `{option.name}` cannot be {pql_sql(node)[:40]}"
-            raise PlanError(what, expected=option.expected, hint=None if timed else "add a unit")
+            raise PlanError(what, expected=option.expected, hint=None if timed else _as_interval(name, node))
         return JoinOption(option.name, checked(option, _value(node)), place), None
     except NotAnInterval as error:
         raise PlanError(
@@ -352,6 +411,15 @@ def _option(
     except PlanError as error:
         error.where = error.where or source.show(place)
         raise
+
+
+def _as_interval(name: str, node: exp.Expr) -> str:
+    """How to write a length of time that was given as a text or a number."""
+    if isinstance(node, exp.Literal) and node.is_string:
+        with suppress(NotAnInterval):
+            text_us(str(node.this))
+            return f"write {name} = INTERVAL '{node.this}'"
+    return "add a unit"
 
 
 def _rows(tokens: list[Token]) -> object:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import textwrap
 
+from sqlglot import exp
+
+from dovetail.connectors.kinds import option
+from dovetail.connectors.options import PARTITIONED, Option, Value
+from dovetail.connectors.secret import Secret
 from dovetail.plan.dialect import deep_trees, pql_sql, quoted
 from dovetail.plan.interval_literal import words
 from dovetail.plan.joins.options import BY_NAME
-from dovetail.plan.physical import ScribeSource
+from dovetail.plan.physical import KafkaSource, ScribeSource, Source
 from dovetail.plan.statements import (
     CreateInput,
     CreateTable,
@@ -47,19 +52,19 @@ def _query(statement: CreateView | CreateTable) -> str:
     parts = [pql_sql(query, pretty=True)]
     for number, join in enumerate(joins):
         parts.append(pql_sql(join, pretty=True))
-        options = [_option(option) for option in statement.options if option.join == number]
+        options = [_option(one) for one in statement.options if one.join == number]
         parts.extend([f"WITH ({', '.join(options)})"] if options else [])
     parts.extend([pql_sql(where, pretty=True)] if where is not None else [])
     return "\n".join(part.strip("\n") for part in parts)
 
 
-def _option(option: JoinOption) -> str:
-    kind = BY_NAME[option.name].kind
+def _option(given: JoinOption) -> str:
+    kind = BY_NAME[given.name].kind
     if kind == "interval":
-        return f"{option.name} = INTERVAL '{words(int(option.value))}'"
+        return f"{given.name} = INTERVAL '{words(int(given.value))}'"
     if kind == "rows":
-        return f"{option.name} = ROWS {option.value}"
-    return f"{option.name} = {text(str(option.value)) if kind in ('choice', 'pick') else option.value}"
+        return f"{given.name} = ROWS {given.value}"
+    return f"{given.name} = {text(str(given.value)) if kind in ('choice', 'pick') else given.value}"
 
 
 def _input(statement: CreateInput) -> str:
@@ -67,32 +72,49 @@ def _input(statement: CreateInput) -> str:
     body = "\n".join(
         textwrap.wrap(columns, 100, initial_indent="  ", subsequent_indent="  ", break_long_words=False)
     )
-    origin = statement.origin
+    declared = f" (\n{body}\n)" if statement.columns else ""
+    return f"CREATE INPUT TABLE {quoted(statement.name)}{declared} FROM {_origin(statement.origin)};"
+
+
+def _origin(origin: Source) -> str:
     if isinstance(origin, ScribeSource):
-        end = f"SCRIBE({text(origin.category)})"
-    else:
-        options = "".join(f", {quoted(name)} = {text(value)}" for name, value in origin.options)
-        end = f"FILES({text(origin.path)}, format = {text(origin.format)}{options})"
-    return f"CREATE INPUT TABLE {quoted(statement.name)} (\n{body}\n) FROM {end};"
+        return f"SCRIBE({text(origin.category)})"
+    options = "".join(f", {quoted(name)} = {_given(value)}" for name, value in origin.options)
+    if isinstance(origin, KafkaSource):
+        first = f"{text(origin.topic)}, brokers = {text(origin.brokers)}"
+        return f"KAFKA({first}, format = {text(origin.format)}{options})"
+    return f"FILES({text(origin.path)}, format = {text(origin.format)}{options})"
+
+
+def _given(value: str | Secret) -> str:
+    return f"SECRET({text(value.name)})" if isinstance(value, Secret) else text(value)
 
 
 def _storage(storage: Storage) -> str:
-    arguments = []
-    if storage.category is not None:
-        arguments.append(f"category = {text(storage.category)}")
-    if storage.path is not None:
-        arguments.append(f"path = {text(storage.path)}")
-    if storage.shard is not None:
-        arguments.append(f"shard = {pql_sql(storage.shard)}")
-    if storage.buckets is not None:
-        arguments.append(f"buckets = {storage.buckets}")
-    if storage.compression is not None:
-        arguments.append(f"compression = {text(storage.compression)}")
-    if storage.keep is not None:
-        arguments.append(f"keep = INTERVAL '{words(storage.keep)}'")
-    if storage.keep_bytes is not None:
-        arguments.append(f"keep_bytes = {storage.keep_bytes}")
-    return f"{storage.kind}({', '.join(arguments)})" if arguments else storage.kind
+    given = [(option(storage.kind, name), value) for name, value in storage.options]
+    arguments = [f"{one.name} = {_value(one, value)}" for one, value in given if one is not PARTITIONED]
+    made = f"{storage.kind}({', '.join(arguments)})" if arguments else storage.kind
+    parts = storage.get(PARTITIONED.name)
+    return f"{made} PARTITIONED BY {_columns(parts)}" if parts else made
+
+
+def _value(one: Option, value: Value | exp.Expr) -> str:
+    match value:
+        case Secret():
+            return _given(value)
+        case exp.Expr():
+            return pql_sql(value)
+        case bool():
+            return str(value).lower()
+        case int():
+            return f"INTERVAL '{words(value)}'" if one.kind == "interval" else str(value)
+        case tuple():
+            return _columns(value)
+    return text(value)
+
+
+def _columns(names: tuple[str, ...]) -> str:
+    return f"({', '.join(quoted(name) for name in names)})"
 
 
 def text(value: str) -> str:

@@ -17,6 +17,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from dovetail.errors import DovetailError, PqlError
 from dovetail.plan.dialect import DEEPEST, deep_trees, parse_tokens, too_deep
 from dovetail.plan.source import PqlText, Span
+from dovetail.pql.mistakes import found_in, near_word
 from dovetail.pql.tokens import OPENING, depths, retyped, span, word
 
 _DEEPEST = 100
@@ -62,6 +63,13 @@ def parse_query(
     if not tokens:
         raise PqlError(
             "the query is missing", where=source.show(Span(end, end + 1)), expected="SELECT ... FROM ..."
+        )
+    if near_word(tokens[0].text, ("SELECT", "WITH")):
+        raise PqlError(
+            f"`{tokens[0].text[:40]}` is not expected here",
+            where=source.show(span(tokens[0])),
+            expected="SELECT ... FROM ...",
+            hint=f"did you mean `{near_word(tokens[0].text, ('SELECT', 'WITH'))}`?",
         )
     tokens, warnings = with_missing_commas(source, names_as_names(tokens, declared))
     tree = _parse(source, tokens, end)
@@ -201,6 +209,9 @@ def _too_deep(source: PqlText, place: Span) -> PqlError:
 def _for_people(source: PqlText, tokens: list[Token], end: int, error: ParseError) -> PqlError:
     first = error.errors[0] if error.errors else {}
     at = next((t for t in tokens if (t.line, t.col) == (first.get("line"), first.get("col"))), None)
+    mistake = found_in(source, tokens, at)
+    if mistake is not None:
+        return mistake
     last = at is tokens[-1]
     text = re.sub(r"\s*\(.*\)$", "", str(first.get("description") or "")).rstrip(".")
     expected = "an expression of Spark SQL"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from dovetail.connectors.kinds import SINKS
 from dovetail.model.join_kind import WindowedJoin
 from dovetail.plan.aggregates import time_window_words
 from dovetail.plan.delays import JoinDelays, delays
@@ -25,7 +26,15 @@ from dovetail.plan.joins.words import (
     window_words,
     windows_words,
 )
-from dovetail.plan.physical import Column, JoinStage, Plan, ScribeSource, WindowStage
+from dovetail.plan.physical import (
+    Column,
+    JoinStage,
+    KafkaSource,
+    OutsideSink,
+    Plan,
+    ScribeSource,
+    WindowStage,
+)
 from dovetail.plan.scope import environment_of, relation_types, tables
 from dovetail.plan.statements import CreateInput, CreateTable, CreateView, Program, Storage, is_join, reads
 from dovetail.plan.tree import as_written, relation_as_written, table_as_written
@@ -207,16 +216,18 @@ def _finds(program: Program, join: JoinView) -> tuple[str, ...]:
 
 def _origin(table: CreateInput) -> str:
     origin = table.origin
-    return (
-        f'category "{origin.category}"'
-        if isinstance(origin, ScribeSource)
-        else f'{origin.format} files "{origin.path}"'
-    )
+    match origin:
+        case ScribeSource(category):
+            return f'category "{category}"'
+        case KafkaSource(topic=topic, brokers=brokers):
+            return f'topic "{topic}" at {brokers}'
+    return f'{origin.format} files "{origin.path}"'
 
 
 def _storage(storage: Storage) -> str:
     if storage.category is not None:
         return f'category "{storage.category}"'
-    return (
-        f'{storage.kind.lower()} files "{storage.path}"' if storage.path is not None else storage.kind.lower()
-    )
+    if storage.kind in SINKS:
+        return OutsideSink(storage.kind, storage.values).place
+    path = storage.get("path")
+    return f'{storage.kind.lower()} files "{path}"' if path is not None else storage.kind.lower()

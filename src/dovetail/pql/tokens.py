@@ -34,7 +34,10 @@ def scan(source: PqlText) -> list[Token]:
 
 
 def _unclosed(text: str) -> tuple[int, str] | None:
+    """Where a quote or comment opens that is not closed. A quote that is forgotten is closed by the next one,
+    which turns all later ones around. So the first text over several lines is the one that was forgotten."""
     at = 0
+    long: tuple[int, str] | None = None
     while at < len(text):
         if text.startswith("--", at):
             stop = text.find("\n", at)
@@ -49,23 +52,35 @@ def _unclosed(text: str) -> tuple[int, str] | None:
             at += 1
             while at < len(text) and text[at] != mark:
                 at += 2 if text[at] == "\\" and mark != "`" else 1
+            if long is None and "\n" in text[opened:at]:
+                long = opened, mark
             if at >= len(text):
-                return opened, mark
+                return long or (opened, mark)
             at += 1
         else:
             at += 1
     return None
 
 
-def split_statements(tokens: Sequence[Token]) -> list[list[Token]]:
-    """The statements between semicolons, without empty ones."""
+DECLARED = ("APPLICATION", "INPUT", "VIEW", "TABLE")
+"""What CREATE makes. No query has both words side by side, so there a statement begins."""
+
+
+def split_statements(tokens: Sequence[Token]) -> tuple[list[list[Token]], list[Token]]:
+    """The statements between semicolons, without empty ones, and the last tokens of those that end without
+    one before another begins."""
     statements: list[list[Token]] = [[]]
-    for token in tokens:
+    unended: list[Token] = []
+    for i, token in enumerate(tokens):
         if token.token_type is TokenType.SEMICOLON:
             statements.append([])
-        else:
-            statements[-1].append(token)
-    return [statement for statement in statements if statement]
+            continue
+        creates = word(token) == "CREATE" and i + 1 < len(tokens) and word(tokens[i + 1]) in DECLARED
+        if creates and statements[-1]:
+            unended.append(statements[-1][-1])
+            statements.append([])
+        statements[-1].append(token)
+    return [statement for statement in statements if statement], unended
 
 
 def word(token: Token | None) -> str:

@@ -112,7 +112,8 @@ class Follower:
             out_rate_history=out_history,
             memory=self._memory.read() if elapsed_s >= LOOK_AFTER_S else Memory(),
             output=", ".join(_outputs(run).values()),
-            waiting="; ".join(waiting_words(join) for join in known.values() if waiting_words(join)),
+            waiting=run.waiting
+            or "; ".join(waiting_words(join) for join in known.values() if waiting_words(join)),
         )
 
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from dovetail.changes.timeline import timeline
 from dovetail.engine.late_rows import EVENT_TIME
 from dovetail.engine.window_record import read_record
 from dovetail.engine.window_step import END as LATE_END
@@ -79,10 +80,19 @@ class Trail:
             or any(table.source == ScribeSource(category) for table in getattr(stage, "inputs", ()))
         ]
 
-    def ask(self, stage: JoinStage, row: int) -> Answer:
-        """About one left row of a join."""
+    def ask(
+        self,
+        stage: JoinStage,
+        row: int | None = None,
+        key: Sequence[str] = (),
+        time_us: int | None = None,
+        limit: int | None = None,
+    ) -> Answer:
+        """About left rows of a join: see `Question`."""
         config = join_config(self.plan, stage, self.home, tasks=1)
-        return why(config, row=row, names=operand_words(self.plan, stage))
+        versions = timeline(self.home, self.plan.application, stage.name)
+        names = operand_words(self.plan, stage)
+        return why(config, key, time_us, limit, row, names, versions.version_at)
 
 
 def times_from(plan: Plan, stage: JoinStage, home: str) -> dict[str, str]:

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from dovetail.changes.versions import read_version
 from dovetail.engine.measure import JoinMeasure, measure
 from dovetail.engine.step_log import StepLog
 from dovetail.engine.window_measure import WindowMeasure, measure_windows
+from dovetail.errors import DovetailError
 from dovetail.joins.windowed.advance import JOINED_BY
 from dovetail.log.category import Category, list_categories
 from dovetail.model.join_kind import JoinKind, WindowedJoin
 from dovetail.model.window_join import WindowJoin
-from dovetail.plan.application_file import read_application
+from dovetail.plan.application_file import read_current
 from dovetail.plan.build import written_category
 from dovetail.plan.configure import join_config, window_config
 from dovetail.plan.joins.words import emit_words
 from dovetail.plan.physical import JoinStage, Plan, WindowStage, rejects_category, vanished_category
 from dovetail.service.advice import Advice, Bound, Distances, advise, distances
+from dovetail.service.topics import with_topics
 from dovetail.service.words.status_words import age_words, waiting_words
 
 
@@ -79,6 +82,16 @@ class MeasuredJoin:
 
 
 @dataclass(frozen=True)
+class MeasuredVersion:
+    """The version that an application runs. `since_us`: when it was made; `from_step`: by join, its first
+    step, for joins that ran before. None and empty where the file of the version cannot be read."""
+
+    number: int
+    since_us: int | None = None
+    from_step: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Measured:
     """A whole application at one moment. By input table: `rejected`, rows that could not be read, and
     `vanished`, files that were gone before they were read. `running`: None where it is not known."""
@@ -90,11 +103,13 @@ class Measured:
     vanished: dict[str, int]
     running: bool | None = None
     aggregates: tuple[WindowMeasure, ...] = ()
+    version: MeasuredVersion | None = None
 
     def to_json(self) -> dict[str, Any]:
         return {
             "application": self.application,
             "running": self.running,
+            "version": None if self.version is None else asdict(self.version),
             "measured_at_us": self.measured_at_us,
             "joins": [join.to_json() for join in self.joins],
             "aggregates": [asdict(aggregate) for aggregate in self.aggregates],
@@ -107,16 +122,29 @@ def measured(home: str, application: str) -> Measured:
     """Of an application that was started in this home."""
     from dovetail.service.applications import is_running
 
-    plan = read_application(home, application)
-    return replace(measured_plan(home, plan), running=is_running(home, application))
+    found = measured_plan(home, *read_current(home, application))
+    return replace(found, running=is_running(home, application))
 
 
-def measured_plan(home: str, plan: Plan) -> Measured:
+def measured_plan(home: str, plan: Plan, version: int) -> Measured:
     now_us = time.time_ns() // 1000
     joins = tuple(_join(home, plan, stage, now_us) for stage in plan.joins)
     rejected, vanished = (_kept_aside(home, plan, named) for named in (rejects_category, vanished_category))
     aggregates = tuple(_aggregate(home, plan, stage, now_us) for stage in plan.windows)
-    return Measured(plan.application, now_us, joins, rejected, vanished, aggregates=aggregates)
+    made = _version(home, plan.application, version)
+    return Measured(plan.application, now_us, joins, rejected, vanished, aggregates=aggregates, version=made)
+
+
+def _version(home: str, application: str, number: int) -> MeasuredVersion:
+    try:
+        found = read_version(home, application, number)
+    except (
+        DovetailError
+    ):  # damaged, or of a time before versions were kept: the application runs all the same
+        return MeasuredVersion(number)
+    return MeasuredVersion(
+        number, found.made_at_us, {join: step + 1 for join, step in found.took_over.items()}
+    )
 
 
 def _aggregate(home: str, plan: Plan, stage: WindowStage, now_us: int) -> WindowMeasure:
@@ -127,7 +155,7 @@ def _aggregate(home: str, plan: Plan, stage: WindowStage, now_us: int) -> Window
 
 def _join(home: str, plan: Plan, stage: JoinStage, now_us: int) -> MeasuredJoin:
     config = join_config(plan, stage, home, tasks=1)
-    found = measure(config, now_us)
+    found = with_topics(measure(config, now_us), plan, home, now_us)
     advice = tuple(advise(stage.spec, stage.settings.pacing is not None, found))
     records = StepLog(home, config.state_path).recent(1)
     return MeasuredJoin(

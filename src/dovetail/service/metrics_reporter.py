@@ -26,10 +26,10 @@ JSON_FILE, PROMETHEUS_FILE = "metrics.json", "metrics.prom"
 class Reporter:
     """Measures every few seconds in its own thread, and once more at the end."""
 
-    def __init__(self, home: str, plan: Plan, port: int | None = None) -> None:
+    def __init__(self, home: str, plan: Plan, version: int, port: int | None = None) -> None:
         self.last: Measured | None = None
         self._home = home
-        self._plan = plan
+        self._plan, self._version = plan, version
         self._port = port
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="dovetail-metrics", daemon=True)
@@ -58,7 +58,7 @@ class Reporter:
     def _report(self) -> None:
         """A failed measurement is repeated next time: a run does not end because of its metrics."""
         try:
-            found = measured_plan(self._home, self._plan)
+            found = measured_plan(self._home, self._plan, self._version)
             folder = f"apps/{self._plan.application}"
             store = open_store(self._home)
             store.replace(f"{folder}/{JSON_FILE}", json.dumps(found.to_json(), indent=1).encode())

@@ -89,6 +89,11 @@ AGGREGATE: tuple[_Row, ...] = (
 )
 
 
+def _versions(found: Measured) -> Iterator[tuple[list[str], float]]:
+    if found.version is not None:
+        yield [str(found.version.number)], 1
+
+
 def _key_shares(found: Measured) -> Iterator[tuple[list[str], float]]:
     for join in found.joins:
         for stream in join.measure.streams:
@@ -135,6 +140,7 @@ def _emits(found: Measured) -> Iterator[tuple[list[str], float]]:
 
 STREAM_LABELS, JOIN_LABELS, AGGREGATE_LABELS = ("join", "side"), ("join",), ("table",)
 OTHERS: tuple[_Series, ...] = (
+    _Series("version_info", "1 for the version of the query that runs.", False, ("version",), _versions),
     _Series(
         "stream_key_ratio",
         "Share of recent rows that have a frequent key.",

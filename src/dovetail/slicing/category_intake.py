@@ -11,11 +11,10 @@ from concurrent.futures import Executor
 
 import pyarrow as pa
 
-from dovetail.errors import CorruptFile
 from dovetail.log.category import Category
 from dovetail.log.commit import PlacedSegment
-from dovetail.model import json_values as said
 from dovetail.model.promise import Promise
+from dovetail.slicing.covered_commits import commit_in, last_of
 from dovetail.slicing.covered_files import Slicer
 from dovetail.slicing.direct import DirectSlice
 from dovetail.slicing.intake import SHARED_ROWS, Part, Waiting
@@ -50,8 +49,10 @@ class CategoryIntake:
         stop = category.next_commit()
         tail = category.commit(stop - 1) if stop else None
         self.next_batch = (tail.producers.get(slicer.producer, -1) if tail else -1) + 1
-        read_to = _read_to(category, stop, slicer.producer) if self.next_batch else None
-        read_to = before() if read_to is None else read_to
+        last = last_of(category, slicer.producer) if self.next_batch else None
+        covers = slicer.covered_in(last)
+        known = None if last is None or covers is None else commit_in(covers, category, last.number)[1]
+        read_to = before() if known is None else known
         self._next = self._source.first_commit() if read_to is None else read_to
         self._taken, self._known = self._next, self._next
         self._marked, self._marked_s = -1, -MARK_EVERY_S
@@ -61,6 +62,10 @@ class CategoryIntake:
         self.settled = self._quiet()
         self._known = self._source.next_commit(self._known)
         return self.more()
+
+    @property
+    def exhausted(self) -> bool:
+        return not self.more()
 
     def more(self) -> bool:
         return self._known > self._next
@@ -74,7 +79,7 @@ class CategoryIntake:
             segment for commit in self._source.commits(self._next, end) for segment in commit.segments
         ]
         self._taken = end
-        covers = {"category": self._source.name, "commit": end}
+        covers = self._slicer.covering({"category": self._source.name, "commit": end})
         return Part(covers, lambda threads: self._write(segments, threads), self._promise_of(end))
 
     def appended(self, part: Part) -> None:
@@ -110,22 +115,3 @@ class CategoryIntake:
 
     def _table(self, segment: PlacedSegment) -> pa.Table:
         return pa.Table.from_batches([self._source.open_segment(segment).batch])
-
-
-def _read_to(category: Category, stop: int, producer: str) -> int | None:
-    """What the last commit of the producer says; None if it does not."""
-    for number in range(stop - 1, category.first_commit() - 1, -1):
-        commit = category.commit(number)
-        if commit.producer != producer:
-            continue
-        if commit.covers is None:
-            return None
-        try:
-            return said.whole(said.fields(commit.covers, ["category", "commit"])["commit"])
-        except ValueError as error:
-            raise CorruptFile(
-                f"the commit does not say up to which commit of its source it goes: {error}",
-                where=f"{category.where}/commits/{number}",
-                hint="restore it from a copy of the home",
-            ) from error
-    return None

@@ -20,6 +20,7 @@ from typing import Any
 from dovetail.errors import CorruptFile, StateError
 from dovetail.log import document
 from dovetail.log.category import Category
+from dovetail.log.commit import Commit
 from dovetail.model import json_values as said
 
 KIND, VERSION = "dovetail.covered_files", 1
@@ -33,11 +34,13 @@ _REMEDY = (
 
 @dataclass(frozen=True)
 class Slicer:
-    """Whose record it is: a stage of an application that appends the files at a place to a category."""
+    """Whose record it is: a stage of an application that appends the files at a place, or the commits of a
+    category, to a category. `reading`: how many such sources it has had."""
 
     application: str
     stage: str
     place: str
+    reading: int = 1
 
     @property
     def producer(self) -> str:
@@ -45,33 +48,48 @@ class Slicer:
 
     @property
     def path(self) -> str:
-        return f"apps/{self.application}/slicers/{self.stage}.json"
+        reading = "" if self.reading == 1 else f"@{self.reading}"
+        return f"apps/{self.application}/slicers/{self.stage}{reading}.json"
 
     @property
     def reader(self) -> str:
         return f"{self.producer}.files"
 
+    def covering(self, what: Mapping[str, Any]) -> dict[str, Any]:
+        """What a commit says of the part of the source that it has."""
+        return {**what, "reading": self.reading} if self.reading > 1 else dict(what)
+
+    def covered_in(self, commit: Commit | None) -> dict[str, Any] | None:
+        """What a commit says of this source; None if it says nothing, or was made from another one."""
+        if commit is None or commit.producer != self.producer or commit.covers is None:
+            return None
+        said_of = {name: value for name, value in commit.covers.items() if name != "reading"}
+        return said_of if commit.covers.get("reading", 1) == self.reading else None
+
 
 class CoveredFiles:
-    """The record of one slicer. `files` are those that are covered, `next_batch` is the number of the batch
-    that it appends next. `before`: the files of batches that were appended without saying what they
-    cover."""
+    """The record of one slicer, as it is. `files` are those that are covered, `next_batch` is the number of
+    the batch that is appended next."""
 
-    def __init__(self, category: Category, slicer: Slicer, before: Callable[[], Iterable[str]]) -> None:
+    def __init__(self, category: Category, slicer: Slicer) -> None:
         self._category, self._slicer = category, slicer
         self.files: set[str] = set()
         self._from_commit, self._saved_batch = category.first_commit(), -1
         self._checkpointed = 0  # the commit up to which the checkpoint has files
-        known = self._read_checkpoint()
+        self._known = self._read_checkpoint()
         stop = category.next_commit()
         tail = category.commit(stop - 1) if stop else None
         last = (tail.producers if tail else {}).get(slicer.producer, -1)
         self.next_batch = max(self._saved_batch, last) + 1
         if last > self._saved_batch:
-            self._require_commits(known)
+            self._require_commits()
             self._read_commits(stop)
         self._from_commit = stop
-        if not known:
+
+    def begin(self, before: Callable[[], Iterable[str]]) -> None:
+        """Keep the record from now on. `before`: the files of batches that were appended without saying what
+        they cover."""
+        if not self._known:
             self.files.update(before())
             self._write()  # from now on the application has something to lose
         self.save()
@@ -79,7 +97,7 @@ class CoveredFiles:
 
     def covers(self, files: Iterable[str]) -> dict[str, Any]:
         """For the commit of a batch: the files whose rows it has."""
-        return {"files": [self._short(file) for file in files]}
+        return self._slicer.covering({"files": [self._short(file) for file in files]})
 
     def appended(self, files: Iterable[str]) -> None:
         """A batch of these files is in the log."""
@@ -142,10 +160,10 @@ class CoveredFiles:
             raise CorruptFile(what, where=where, hint=_REMEDY) from error
         return True
 
-    def _require_commits(self, known: bool) -> None:
+    def _require_commits(self) -> None:
         """Those after the checkpoint are all there: without one of them its files would be read again."""
         first = self._category.first_commit()
-        if known and first > self._checkpointed:
+        if self._known and first > self._checkpointed:
             raise StateError(
                 f"commits {self._checkpointed} to {first - 1} are gone, which say what input files were read",
                 where=self._category.where,
@@ -156,8 +174,8 @@ class CoveredFiles:
 
     def _read_commits(self, stop: int) -> None:
         for commit in self._category.commits(self._from_commit, stop):
-            if commit.producer == self._slicer.producer and commit.covers is not None:
-                self.files.update(map(self._long, files_in(commit.covers, self._category, commit.number)))
+            if (covers := self._slicer.covered_in(commit)) is not None:
+                self.files.update(map(self._long, files_in(covers, self._category, commit.number)))
 
     def _short(self, file: str) -> str:
         """Below the place, where most are."""
@@ -166,6 +184,22 @@ class CoveredFiles:
 
     def _long(self, file: str) -> str:
         return file if os.path.isabs(file) else os.path.join(self._slicer.place, file)
+
+
+def recorded_place(category: Category, slicer: Slicer) -> str:
+    """Where the files are that a slicer has a record of."""
+    store, where = category.store, f"{category.store.root}/{slicer.path}"
+    try:
+        data = store.read(slicer.path)
+    except FileNotFoundError:
+        raise StateError(
+            "the record of the input files that were read is gone", where=where, hint=_REMEDY
+        ) from None
+    body = document.decode(data, KIND, VERSION, where=where, remedy=_REMEDY)
+    try:
+        return said.text(body.get("place"))
+    except ValueError as error:
+        raise CorruptFile(f"the file does not say where its files are: {error}", where=where) from error
 
 
 def files_in(covers: Mapping[str, Any], category: Category, number: int) -> list[str]:

@@ -29,7 +29,7 @@ KEEP_EVERY_S = 10.0
 
 class FolderIntake:
     """`names`: the columns that every file must have. `gone`: the category of the names of files that were
-    gone before they were read. `before`: see `CoveredFiles`."""
+    gone before they were read. `before`: see `CoveredFiles.begin`."""
 
     settled = True  # who writes files does not say what is to come
 
@@ -47,7 +47,8 @@ class FolderIntake:
     ) -> None:
         self._category, self._slicer, self._slice = category, slicer, slice_
         self._names, self._gone, self._max_files = names, gone, max_files
-        self._covered = CoveredFiles(category, slicer, before)
+        self._covered = CoveredFiles(category, slicer)
+        self._covered.begin(before)
         self._tail = FolderTail(slicer.place, self._covered.files)
         self._waiting: list[FoundFile] = []
         self._taken: list[FoundFile] = []
@@ -64,6 +65,10 @@ class FolderIntake:
         self._waiting += self._tail.look()
         self._newest_us = max((file.modified_ns // 1000 for file in self._waiting), default=self._newest_us)
         return self.more()
+
+    @property
+    def exhausted(self) -> bool:
+        return not self.more()
 
     def more(self) -> bool:
         return bool(self._waiting)
@@ -114,7 +119,8 @@ class FolderIntake:
 
     def _check(self, files: list[str]) -> None:
         """Files that do not fit are named before a row of them is read."""
-        if self._schema is None and files:
-            self._schema = check_files(files[:1], self._names)
-            self._slice.require(self._schema, files[0])
-        check_files(files, self._names, self._schema)
+        for file in files:
+            known = self._schema
+            self._schema = check_files([file], self._names, known, grows=True)
+            if self._schema != known:
+                self._slice.require(self._schema, file)

@@ -34,6 +34,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from dovetail.changes.takeover import consider, take_over
+from dovetail.changes.timeline import recorded_steps
 from dovetail.engine.gates import Gates
 from dovetail.engine.hold import running
 from dovetail.errors import PlanError
@@ -53,6 +54,7 @@ from dovetail.spark.building import Builder, BuiltStage
 from dovetail.spark.failures import failure_of
 from dovetail.spark.frame_times import promising, with_times
 from dovetail.spark.hang_up import hung_up
+from dovetail.spark.progress import take_up
 from dovetail.spark.source_reports import SourceReports
 from dovetail.spark.starting import Mode, start
 from dovetail.spark.workers import make_ready
@@ -124,7 +126,8 @@ def join(
     make_ready(spark.sparkContext)
     _hold(home, name)
     takeover = consider(home, [plan])
-    take_over(takeover)
+    # Spark's checkpoint is the caller's, so the records say how far the join has come.
+    take_over(takeover, recorded_steps(takeover.before.plan, home) if takeover.before else {})
     plan = takeover.plan
     tasks_by_default, index_dir = spark.sparkContext.defaultParallelism, os.environ.get("DOVETAIL_INDEX_DIR")
     gates = _gates()
@@ -195,6 +198,8 @@ def _slice(builder: Builder, home: str, name: str, mode: Mode, gates: Gates) -> 
     slicers = [stage for stage in builder.stages if stage.join is None and stage.resident is None]
     if not slicers:
         return
+    for stage in slicers:
+        take_up(builder.spark, stage, home, name)
     attempts = Attempts()
     running: dict[str, StreamingQuery] = {}
     over: set[str] = set()

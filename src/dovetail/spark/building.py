@@ -24,29 +24,32 @@ from dovetail.model.validity import Validity
 from dovetail.plan.configure import join_config, window_config
 from dovetail.plan.physical import (
     CategoryOutput,
-    FilesSource,
     JoinStage,
     Output,
+    OutsideSink,
     Plan,
     Relation,
     ScribeSource,
     SlicerStage,
     Stage,
     WindowStage,
+    filed_under,
 )
 from dovetail.plan.projection import plain_projection
 from dovetail.plan.shared import reserve
 from dovetail.spark.aggregation import Aggregation, source_schema
-from dovetail.spark.arrow_types import spark_schema
+from dovetail.spark.arrow_types import arrow_schema, spark_schema
 from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.file_frames import FilesRead
 from dovetail.spark.inputs import read_input, read_rejects
 from dovetail.spark.join_source import DRIVER, JoinSource, Writing
+from dovetail.spark.outside import sink_of
 from dovetail.spark.own_source import own_source
-from dovetail.spark.residence import Residence, may_reside, read_by, require_fresh, residence
+from dovetail.spark.residence import Residence, may_reside, read_by, residence
 from dovetail.spark.session import driver_address
 from dovetail.spark.short_way import is_ansi
 from dovetail.spark.slicer import common_type, make_category, require_time, sliced
+from dovetail.spark.topic_residence import TopicResidence, records_of
 from dovetail.spark.window_source import WindowSource
 
 
@@ -61,13 +64,20 @@ class BuiltStage:
     stage: Stage
     join: JoinConfig | None = None
     joined: StructType | None = None  # of a join: the columns that its source yields
-    rejects: dict[str, DataFrame] | None = None
+    rejects: dict[str, DataFrame] | None = None  # unreadable rows, of the inputs that it reads first
     validity: Validity | None = None  # of rows with a time: which event times are believed
     upstream: JoinStage | None = None  # of a DataFrame's rows: the join that their time comes from
     aggregation: Aggregation | None = None  # of the rows of each micro-batch
     result: DataFrame | None = None  # no rows, in the columns of the aggregation
     read: FilesRead | None = None  # the files that its rows are, if they are no more than that
-    resident: Residence | None = None  # it is no query: a thread of the run slices what it reads
+    resident: Residence | TopicResidence | None = (
+        None  # it is no query: a thread of the run slices what it reads
+    )
+
+    @property
+    def record(self) -> str:
+        """The name of its progress."""
+        return filed_under(self.stage)
 
     @property
     def sinks(self) -> bool:
@@ -116,6 +126,7 @@ class Builder:
         self._resides = may_reside(str(spark.sparkContext.master))
         self._built: dict[str, BuiltStage] = {}
         self._writers: dict[str, str] = {}  # category -> stage
+        self._watched: set[str] = set()  # input tables whose unreadable rows a stage keeps
 
     @property
     def stages(self) -> list[BuiltStage]:
@@ -153,6 +164,9 @@ class Builder:
         sides of a join when both are there: their keys need common types."""
         self._built[built.name] = built
         output = built.output
+        if isinstance(output, OutsideSink):
+            checkpoint = Checkpoint(self.home, self.plan.application, built.name)
+            sink_of(output, checkpoint).check(arrow_schema(built.rows.schema))
         if isinstance(output, CategoryOutput):
             self._writers[output.category] = built.name
             if output.time is None:
@@ -169,6 +183,9 @@ class Builder:
         return built
 
     def _slicer(self, stage: SlicerStage) -> BuiltStage:
+        if (topic := records_of(stage)) is not None:
+            rows = topic.nothing(self.spark)
+            return BuiltStage(stage.name, rows, stage.output, (), stage, resident=topic)
         rejects = {}
         after = []
         for table in stage.inputs:
@@ -176,10 +193,12 @@ class Builder:
             read_input(self.spark, table, self.home, reader, self.tasks).createOrReplaceTempView(
                 f"`{table.name}`"
             )
-            bad = read_rejects(self.spark, table)
-            if bad is not None:
-                rejects[table.name] = bad
-            if not isinstance(table.source, FilesSource) and table.source.category in self._writers:
+            if table.name not in self._watched:  # several stages may read it: its bad rows are kept once
+                self._watched.add(table.name)
+                bad = read_rejects(self.spark, table)
+                if bad is not None:
+                    rejects[table.name] = bad
+            if isinstance(table.source, ScribeSource) and table.source.category in self._writers:
                 after.append(self._writers[table.source.category])
         rows = self._select(stage.views, stage.select)
         read = read_by(stage, rows) if self._resides else None
@@ -281,17 +300,15 @@ class Builder:
             )
             reserve(self.plan, made, self.plan.application)
             if isinstance(side.stage, SlicerStage):
-                self._settle(side, side.stage, output)
+                self._settle(side, side.stage)
 
-    def _settle(self, side: BuiltStage, stage: SlicerStage, output: CategoryOutput) -> None:
+    def _settle(self, side: BuiltStage, stage: SlicerStage) -> None:
         """Decide who slices a side."""
         assert side.validity is not None
         application = self.plan.application
         if self._resides and side.upstream is None:
             ansi = is_ansi(self.spark)
             side.resident = residence(stage, side.read, side.validity, self.home, application, ansi=ansi)
-        checkpoint = Checkpoint(self.home, application, stage.name)
-        require_fresh(side.resident, checkpoint, self.home, output.category)
 
     def _require_types(self, stage: JoinStage) -> None:
         """What the join evaluates itself must have a meaning for the types of its columns."""

@@ -10,10 +10,13 @@ replace a file, which elsewhere keeps two runs of one query apart. Here one run 
 
 from __future__ import annotations
 
+import json
+import uuid
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
+from dovetail.errors import CorruptFile
 from dovetail.log.homes.filesystem import Store, open_store
 from dovetail.spark.s3 import spark_uri
 
@@ -42,6 +45,21 @@ class Checkpoint:
     @property
     def store(self) -> Store:
         return open_store(self.home)
+
+    def id(self) -> str:
+        """What Spark calls the query. It is made here if the query has never run: Spark takes it as it is."""
+        path = f"{self.folder}/metadata"
+        if self.store.size(path) is None:
+            self.store.make_folder(self.folder)
+            self.store.create(path, json.dumps({"id": str(uuid.uuid4())}).encode())
+        try:
+            return str(json.loads(self.store.read(path))["id"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise CorruptFile(
+                f"Spark's checkpoint does not say its id: {error}",
+                where=f"{self.store.root}/{path}",
+                hint="restore it from a copy of the home, or start the application in a new home",
+            ) from error
 
 
 def write_quickly(spark: SparkSession, home: str) -> None:

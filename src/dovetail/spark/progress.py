@@ -8,35 +8,90 @@ what it has written elsewhere."""
 
 from __future__ import annotations
 
-import json
-import uuid
-from collections.abc import Callable
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from dovetail.engine.planner import JoinPlanner
-from dovetail.errors import PlanError
-from dovetail.log.category import Category
+from dovetail.errors import PlanError, StateError
+from dovetail.log.category import Category, list_categories
 from dovetail.plan.physical import CategoryOutput, FileSink, ScribeSink, ScribeSource, SlicerStage
+from dovetail.slicing.covered_files import Slicer
+from dovetail.slicing.thread_record import forget_thread, left_by_thread
 from dovetail.spark.batch_files import last_done, last_planned
 from dovetail.spark.building import BuiltStage
 from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.file_sink import fill_gaps, last_named, output_folder
-
-_METADATA = {"batchWatermarkMs": 0, "batchTimestampMs": 0, "conf": {}}
+from dovetail.spark.seeding import category_offset, repeat_done, seed, write_done
+from dovetail.spark.standings import appended, said_at_first
+from dovetail.spark.starting import rejects_query
 
 
 def go_on(spark: SparkSession, built: BuiltStage, home: str, application: str) -> None:
     """Make a stage's next batch one that its output counts. Done again, it changes nothing."""
-    checkpoint = Checkpoint(home, application, built.name)
+    checkpoint = Checkpoint(home, application, built.record)
     if last_planned(checkpoint) > last_done(checkpoint):
         return  # it has begun a batch for this very place
     taken = _taken(spark, built, home, application)
-    if taken > last_done(checkpoint):
-        _skip_to(checkpoint, taken, lambda: _first_offset(built, home))
+    if taken > last_done(checkpoint) >= 0:
+        repeat_done(checkpoint, taken)
+    elif taken > last_done(checkpoint):
+        write_done(checkpoint, taken, _first_offset(built, home))
     if isinstance(built.output, FileSink):
         fill_gaps(spark, output_folder(built.output.path), last_done(checkpoint))
+
+
+def require_new(spark: SparkSession, built: BuiltStage, home: str, application: str) -> None:
+    """Refuse a stage that has never run and a folder that has batches: Spark would take its first batches for
+    those, and leave them out without a word."""
+    if not isinstance(built.output, FileSink):
+        return
+    folder = output_folder(built.output.path)
+    if last_planned(Checkpoint(home, application, built.record)) < 0 and last_named(spark, folder) >= 0:
+        raise StateError(
+            f"{built.output.place} were written by another application, or from another home",
+            where=folder,
+            expected="a folder of its own for each table",
+            hint="give the table another path, or remove the folder",
+        )
+
+
+def take_up(spark: SparkSession, built: BuiltStage, home: str, application: str) -> None:
+    """Let a query go on where its stage stands, although that is not in its checkpoint: a thread of an
+    earlier run has sliced for it, or its source is new. Done again, it changes nothing."""
+    stage = built.stage
+    if built.resident is not None or not isinstance(stage, SlicerStage):
+        return
+    checkpoint = Checkpoint(home, application, built.record)
+    slicer = Slicer(application, stage.name, "", stage.reading)
+    side = stage.output if isinstance(stage.output, CategoryOutput) else None
+    category = Category.open(home, side.category) if side is not None and side.time is not None else None
+    by_thread = category is not None and last_done(checkpoint) < appended(category, slicer)
+    standing = left_by_thread(category, slicer) if by_thread and category is not None else None
+    if standing is None and last_planned(checkpoint) < 0:
+        standing = said_at_first(home, slicer)
+    if standing is not None:
+        _require_one_source(built)
+        for table in built.rejects or {}:
+            rejects = Checkpoint(home, application, rejects_query(stage, home, application, table))
+            if last_planned(rejects) < 0:
+                seed(rejects, 0, standing)
+        seed(checkpoint, max(0, _taken(spark, built, home, application)), standing)
+    if category is not None:
+        # Only now: until the query has a record of its own, this is the only one.
+        forget_thread(category, slicer)
+
+
+def _require_one_source(built: BuiltStage) -> None:
+    """Spark's record does not say whose an offset is: it goes by the order of the sources."""
+    inputs = built.stage.inputs if isinstance(built.stage, SlicerStage) else ()
+    if len(inputs) > 1:
+        raise PlanError(
+            f"stage {built.name} had one input, and now has {len(inputs)}",
+            where=f"stage {built.name}",
+            expected="one input, as before",
+            hint="give the changed view a new name, and let the tables read that",
+        )
 
 
 def _taken(spark: SparkSession, built: BuiltStage, home: str, application: str) -> int:
@@ -45,28 +100,9 @@ def _taken(spark: SparkSession, built: BuiltStage, home: str, application: str) 
         case FileSink(path=path):
             return last_named(spark, output_folder(path))
         case ScribeSink(category=name) | CategoryOutput(category=name):
-            category = Category.open(home, name)
-            stop = category.next_commit()
-            return category.commit(stop - 1).producers.get(f"{application}.{built.name}", -1) if stop else -1
+            there = name in list_categories(home)
+            return appended(Category.open(home, name) if there else None, Slicer(application, built.name, ""))
     return -1
-
-
-def _skip_to(checkpoint: Checkpoint, batch: int, first_offset: Callable[[], dict[str, Any]]) -> None:
-    """Batches up to this one count as done. Spark reads the last two of its offsets."""
-    store, folder, done = checkpoint.store, checkpoint.folder, last_done(checkpoint)
-    if done >= 0:
-        offsets, committed = store.read(f"{folder}/offsets/{done}"), store.read(f"{folder}/commits/{done}")
-    else:
-        said = [json.dumps(part, separators=(",", ":")) for part in (_METADATA, first_offset())]
-        offsets, committed = "\n".join(["v1", *said]).encode(), b'v1\n{"nextBatchWatermarkMs":0}'
-        store.make_folder(folder)
-        store.create(f"{folder}/metadata", json.dumps({"id": str(uuid.uuid4())}).encode())
-    store.make_folder(f"{folder}/offsets")
-    store.make_folder(f"{folder}/commits")
-    if batch > 0:
-        store.replace(f"{folder}/offsets/{batch - 1}", offsets)
-    store.replace(f"{folder}/offsets/{batch}", offsets)
-    store.replace(f"{folder}/commits/{batch}", committed)
 
 
 def _first_offset(built: BuiltStage, home: str) -> dict[str, Any]:
@@ -78,7 +114,7 @@ def _first_offset(built: BuiltStage, home: str) -> dict[str, Any]:
         source = stage.inputs[0].source
         if isinstance(source, ScribeSource):
             category = Category.open(home, source.category)
-            return {"version": 1, "commit": category.first_commit(), "category": category.name}
+            return category_offset(category.name, category.first_commit())
     raise PlanError(
         f"stage {built.name} would go on writing where another one has written",
         where=str(built.output),

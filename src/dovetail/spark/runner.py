@@ -20,7 +20,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from dovetail.engine.gates import Gates
 from dovetail.engine.live_index import index_root, sweep
-from dovetail.errors import DovetailError
+from dovetail.errors import DovetailError, Unreachable
 from dovetail.plan.physical import Plan
 from dovetail.slicing.resident import ResidentSlicer
 from dovetail.spark.attempts import Attempts
@@ -28,7 +28,7 @@ from dovetail.spark.building import Builder, BuiltStage
 from dovetail.spark.checkpoints import write_quickly
 from dovetail.spark.clean_stop import copy_snapshots
 from dovetail.spark.failures import failure_of
-from dovetail.spark.progress import go_on
+from dovetail.spark.progress import go_on, require_new, take_up
 from dovetail.spark.source_reports import SourceReports
 from dovetail.spark.starting import Mode, start
 
@@ -81,10 +81,11 @@ class Run:
         )
         try:
             self.stages = builder.build()
-            if self.follows:
-                for stage in self.stages:
-                    if stage.resident is None:
-                        go_on(self.spark, stage, self.home, self.plan.application)
+            for stage in self.stages:
+                take_up(self.spark, stage, self.home, self.plan.application)
+                if stage.resident is None:
+                    begin = go_on if self.follows else require_new
+                    begin(self.spark, stage, self.home, self.plan.application)
             queries = [stage for stage in self.stages if stage.resident is None]
             reports = SourceReports(
                 queries, self.home, self.plan.application, lambda stage: self.queries.get(stage, [])
@@ -105,6 +106,11 @@ class Run:
             self.phase = "stopped"
             self.watch(self)
 
+    @property
+    def waiting(self) -> str:
+        """Places outside that cannot be reached at the moment, in words."""
+        return self._attempts.waiting
+
     def _stream(self) -> None:
         self.phase = "joining"
         for stage in self.stages:
@@ -116,7 +122,7 @@ class Run:
                 self._start(stage)
         while not self.stop.is_set():
             self._check()
-            if not any(query.isActive for query in self._all_queries()):
+            if not any(query.isActive for query in self._all_queries()) and not self._attempts.away:
                 break
             self.watch(self)
             self.stop.wait(WATCH_S)
@@ -182,7 +188,8 @@ class Run:
 
         def active() -> bool:
             slicing = any(slicer.is_active for slicer in slicers)
-            return slicing or any(query.isActive for name in queries for query in self.queries[name])
+            waiting = any(name in self._attempts.away for name in queries)
+            return slicing or waiting or any(q.isActive for name in queries for q in self.queries[name])
 
         while not self.stop.is_set():
             over = not active()
@@ -210,7 +217,10 @@ class Run:
         for stage in self.stages:
             queries = self.queries.get(stage.name, [])
             if self._attempts.ended(stage.name, queries):
-                self._start(stage)
+                try:
+                    self._start(stage)
+                except Unreachable as error:
+                    self._attempts.cannot_reach(stage.name, error)
 
     def _processes_starting(self) -> int:
         return sum(

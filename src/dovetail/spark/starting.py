@@ -13,26 +13,39 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from dovetail.crash_points import crash_point
 from dovetail.errors import DovetailError
 from dovetail.log.category import Category, list_categories
-from dovetail.log.homes.filesystem import shown
+from dovetail.log.homes.filesystem import open_store, shown
 from dovetail.log.limits import keep
 from dovetail.plan.physical import (
     CategoryOutput,
     ConsoleSink,
     FileSink,
     NoopSink,
+    OutsideSink,
     ScribeSink,
+    SlicerStage,
+    Stage,
     rejects_category,
 )
 from dovetail.slicing.placement import HASH, TIME, Placement
+from dovetail.slicing.readings import read_reading
 from dovetail.spark.aggregation import Aggregation
 from dovetail.spark.append import Append, append_batch, appender
+from dovetail.spark.arrow_types import arrow_schema
 from dovetail.spark.building import BuiltStage
 from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.failures import INTERRUPTED, TaskError, failure_of, interrupted
 from dovetail.spark.hang_up import hung_up
+from dovetail.spark.outside import WriteOutside, committing, sink_of
 from dovetail.spark.s3 import spark_uri
 from dovetail.spark.slicer import make_category
-from dovetail.spark.step_writing import appending, naming, rows_counted, rows_into_files, rows_into_log
+from dovetail.spark.step_writing import (
+    appending,
+    naming,
+    rows_counted,
+    rows_into_files,
+    rows_into_log,
+    rows_outside,
+)
 
 Mode = Literal["stream", "available-now", "drain", "once"]
 """`once`: only the batch that a run before has begun."""
@@ -48,28 +61,46 @@ def start(
     built: BuiltStage, home: str, application: str, mode: Mode, failures: Failures
 ) -> list[StreamingQuery]:
     """Start a stage's query, and one for each of its inputs that may hold unreadable rows."""
-    checkpoint = Checkpoint(home, application, built.name)
+    checkpoint = Checkpoint(home, application, built.record)
     writer = _writer(built, home, application, checkpoint, failures)
     queries = [_query(writer, checkpoint, built.name, mode, AT_ONCE if built.starts_process else POLL)]
     for table, rows in (built.rejects or {}).items():
         category = make_category(rows, home, rejects_category(application, table), 1, "auto", "rejects")
-        name = f"{built.name}.rejects.{table}"
+        name = rejects_query(built.stage, home, application, table)
         append = partial(append_batch, category=category, producer=name, placement=Placement(None, None))
         writer = rows.writeStream.foreachBatch(_reporting(append, built.name, failures))
         queries.append(_query(writer, Checkpoint(home, application, name), name, mode))
     return queries
 
 
+def rejects_query(stage: Stage, home: str, application: str, table: str) -> str:
+    """The query that keeps the unreadable rows of an input table. It belongs to the table, because after a
+    change another stage may be the first to read that; and to its source, which another may replace. Earlier
+    releases had one for each stage; of those any goes on."""
+    source = _first_reading(stage, home, application) if isinstance(stage, SlicerStage) else 1
+    if source > 1:
+        return f"inputs@{source}.rejects.{table}"
+    known = open_store(home).folders(f"apps/{application}/checkpoints")
+    names = [n for n in known if n.endswith(f".rejects.{table}") and not n.startswith("inputs@")]
+    return min(names, default=f"inputs.rejects.{table}")
+
+
+def _first_reading(stage: SlicerStage, home: str, application: str) -> int:
+    """Since when a stage has had the source that it has now: joins that begin afresh read theirs again."""
+    number = stage.reading
+    now = read_reading(home, application, stage.name, number)
+    while number > 1 and now is not None:
+        before = read_reading(home, application, stage.name, number - 1)
+        if before is None or before.source != now.source:
+            return number
+        number -= 1
+    return number
+
+
 def describe_output(built: BuiltStage, home: str) -> str:
     """Where the rows of a stage can be found, for people."""
-    match built.output:
-        case ScribeSink(category=category) | CategoryOutput(category=category):
-            return f"category {category} in {shown(home)}"
-        case FileSink(format=form, path=path):
-            return f"{form} files in {path}"
-        case ConsoleSink():
-            return "the console"
-    return "nowhere (NOOP)"
+    place = built.output.place
+    return f"{place} in {shown(home)}" if isinstance(built.output, ScribeSink | CategoryOutput) else place
 
 
 def _query(
@@ -102,11 +133,21 @@ def _writer(
             category = make_category(rows, home, name, buckets or 1, compression, "output", evolve=evolve)
             keep(category, keep_us, keep_bytes)
             placement = Placement(HASH if shard else None, _first_timestamp(rows))
-        case FileSink(format=form, path=path):
-            written = rows_into_files(built, form, path)
+        case FileSink(format=form, path=path, partitioned=parts, options=options):
+            written = rows_into_files(built, form, path) if not parts else None
             if written is not None:
                 return written.writeStream.foreachBatch(_reporting(naming(path), built.name, failures))
-            return rows.writeStream.format(form).option("path", spark_uri(path))
+            writer = rows.writeStream.format(form).options(**dict(options))
+            return (writer.partitionBy(*parts) if parts else writer).option("path", spark_uri(path))
+        case OutsideSink() as output:
+            sink, schema = sink_of(output, checkpoint), arrow_schema(rows.schema)
+            sink.prepare(schema)
+            made = sink.output(schema)
+            written = rows_outside(built, made)
+            append = committing(sink, WriteOutside(made) if written is None else None)
+            return (rows if written is None else written).writeStream.foreachBatch(
+                _reporting(append, built.name, failures)
+            )
         case ConsoleSink():
             return rows.writeStream.format("console").option("truncate", "false")
         case NoopSink():

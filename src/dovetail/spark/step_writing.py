@@ -88,10 +88,15 @@ def rows_into_log(built: BuiltStage, category: Category, placement: Placement) -
 
 def rows_counted(built: BuiltStage) -> DataFrame | None:
     """How many rows the tasks of a join make, for an output that takes none."""
+    return rows_outside(built, CountedRows())
+
+
+def rows_outside(built: BuiltStage, output: StepOutput) -> DataFrame | None:
+    """What the tasks of a join write to a place outside, one text each."""
     joined = joined_rows(built)
     if joined is None or not _same(joined.schema, arrow_schema(built.rows.schema)):
         return None
-    return _written(built, joined, CountedRows())
+    return _written(built, joined, output)
 
 
 def rows_into_files(built: BuiltStage, form: str, path: str) -> DataFrame | None:

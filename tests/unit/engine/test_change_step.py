@@ -105,6 +105,14 @@ def test_what_retention_took_is_not_asked_for(join: JoinConfig) -> None:
     joined(driver.config, start, end)
 
 
+def test_history_is_bounded_by_bytes(join: JoinConfig) -> None:
+    young = replace(join.settings, history_us=10**15)
+    after_steps(replace(join, settings=young), 4)
+    assert JoinDriver(join).categories[1].first_commit() == 0
+    after_steps(replace(join, settings=replace(young, history_bytes=0)), 8)
+    assert JoinDriver(join).categories[1].first_commit() > 0
+
+
 def test_rows_from_before_the_streams_ended_stay_gone(join: JoinConfig) -> None:
     kept = replace(join, settings=replace(join.settings, history_us=10**15))
     driver, at = JoinDriver(kept), after_steps(kept, 6)

@@ -1,4 +1,4 @@
-"""A run ends when another wants to go on in its place, and only then."""
+"""A run makes room when another query is to go on in its place, and only then."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from dovetail.engine import handover
-from dovetail.engine.handover import Requests, answered, ask
+from dovetail.engine.handover import Answer, Offer, Request, Requests, answer, answer_to, answered, ask
 from dovetail.engine.hold import running
 from dovetail.errors import StateError
+from dovetail.log import document
 
 
 def test_a_request_is_seen_until_it_is_answered(tmp_path: Path) -> None:
@@ -59,3 +60,35 @@ def test_whoever_has_asked_waits_for_the_other_to_end(tmp_path: Path) -> None:
     with running(home, "app", wait_s=60):
         assert over == ["first"]
     one.join()
+
+
+OFFER = Offer("CREATE APPLICATION app;", "app.pql", 3, {"file": "/app.pql", "settings": {"a": "b"}})
+
+
+def test_an_offer_reaches_the_run_and_its_answer_comes_back(tmp_path: Path) -> None:
+    home = str(tmp_path)
+    (tmp_path / "apps/app").mkdir(parents=True)
+    number = ask(home, "app", OFFER)
+    request = Requests(home, "app").wanted()
+    assert request == Request(number, OFFER)
+    assert answer_to(home, "app", number) is None
+    answer(home, "app", Answer(number, 4, None))
+    assert answer_to(home, "app", number) == Answer(number, 4, None)
+    assert answer_to(home, "app", "another") is None, "an answer to somebody else is none"
+    assert Requests(home, "app").wanted() is None
+    answer(home, "app", Answer(number, 0, StateError("no", where="here", expected="this", hint="that")))
+    found = answer_to(home, "app", number)
+    assert found is not None
+    assert isinstance(found.error, StateError)
+    assert str(found.error) == "no\n  where:    here\n  expected: this\n  hint:     that"
+    file = tmp_path / handover.answer_path("app")
+    file.write_bytes(file.read_bytes()[:-7])
+    assert answer_to(home, "app", number) is None
+
+
+def test_a_request_of_an_earlier_release_makes_no_offer(tmp_path: Path) -> None:
+    (tmp_path / "apps/app").mkdir(parents=True)
+    body = {"application": "app", "asked_at_us": time.time_ns() // 1000}
+    file = tmp_path / handover.handover_path("app")
+    file.write_bytes(document.encode(handover.KIND, handover.VERSION, body))
+    assert Requests(str(tmp_path), "app").wanted() == Request("", None)

@@ -68,6 +68,10 @@ def says_the_truth(category: Category, start: int, stop: int) -> None:
     middle = commits[len(commits) // 2].written_at_us
     written = [one.number for one in commits if one.written_at_us >= middle]
     assert category.first_written(start, stop, middle) == min(written, default=stop)
+    for most in (0, commits[-1].stored_bytes, 3000, 10**9):
+        sums = {one.number: sum(later.stored_bytes for later in commits[n:]) for n, one in enumerate(commits)}
+        within = [number for number, size in sums.items() if size <= most]
+        assert category.first_stored(start, stop, most) == min(within, default=stop)
     for count in (0, 1, 7, 10**6):
         last = [one.number for one in commits if one.next_row > known.next_row - count]
         assert category.first_of_last_rows(start, stop, count) == min(last, default=stop)

@@ -50,6 +50,21 @@ def test_spellings_of_one_window(spelling: str) -> None:
     assert (condition.left_only, condition.right_only, condition.both) == ((), (), ())
 
 
+EQUATED = [
+    ("l.k = r.k AND r.eventtime = l.eventtime", "l.eventtime", 0),
+    ("r.t = l.t + INTERVAL '1 minute' AND l.k = r.k", "l.t", MINUTE),
+    ("l.ts = r.time", "l.ts", 0),
+]
+
+
+@pytest.mark.parametrize(("on", "time", "at"), EQUATED)
+def test_an_equality_of_times_is_a_key_and_the_window(on: str, time: str, at: int) -> None:
+    condition = apart(on)
+    assert pql_sql(condition.left_time) == time
+    assert (condition.before_us, condition.after_us) == (-at, at)
+    assert len(condition.left_keys) == on.count(" = ")
+
+
 @given(st.integers(-(10**9), 10**9), st.integers(0, 10**9), st.booleans(), st.booleans(), st.booleans())
 def test_any_bounds_of_either_sign(
     low: int, width: int, strict_low: bool, strict_high: bool, turned: bool

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from dovetail.connectors.kinds import STORAGES
 from dovetail.plan.drawing.graph import graph_of
 from dovetail.plan.drawing.svg import draw_svg
 from dovetail.pql.check import check
 from dovetail.pql.compile import compile_pql, trace
-from dovetail.pql.ends import ARGUMENTS, FORMATS
+from dovetail.pql.ends import FORMATS
 from dovetail.pql.parser import parse
 
 ROOT = Path(__file__).parents[3]
@@ -42,7 +43,7 @@ def test_the_windows_compile(window: str) -> None:
 
 
 def test_the_grammar_names_every_storage_and_format() -> None:
-    for word in (*ARGUMENTS, *(f'"{name}"' for name in FORMATS)):
+    for word in (*STORAGES, *(f'"{name}"' for name in FORMATS)):
         assert word in PAGE
 
 

@@ -111,7 +111,7 @@ def test_scribe_storage_says_how_long_rows_stay() -> None:
     )
     out = program.get("o")
     assert isinstance(out, CreateTable)
-    assert (out.storage.keep, out.storage.keep_bytes) == (36 * 3_600_000_000, 10**10)
+    assert (out.storage.get("keep"), out.storage.get("keep_bytes")) == (36 * 3_600_000_000, 10**10)
 
 
 def test_scribe_storage_with_shard_and_buckets() -> None:
@@ -121,7 +121,7 @@ def test_scribe_storage_with_shard_and_buckets() -> None:
     )
     out = program.get("o")
     assert isinstance(out, CreateTable)
-    assert (out.storage.category, out.storage.buckets) == ("z", 8)
+    assert (out.storage.category, out.storage.get("buckets")) == ("z", 8)
     assert out.storage.shard is not None
     assert out.storage.shard.sql(dialect="spark").lower() == "concat(`a`, 'b')"
     table = program.get("t")

@@ -8,11 +8,7 @@ from dovetail.changes.between import Between, part_of, view_of
 from dovetail.changes.verdict import Verdict
 from dovetail.plan.physical import (
     CategoryOutput,
-    ConsoleSink,
-    FileSink,
     JoinStage,
-    NoopSink,
-    Output,
     ScribeSink,
     Stage,
 )
@@ -28,12 +24,14 @@ def storage(between: Between, old: Stage, new: Stage) -> Stage:
         return replace(old, output=_log(between, new, was, now))
     if isinstance(new, JoinStage) and CategoryOutput in (type(was), type(now)):
         return replace(old, output=now)  # how tables share a join: `tables` says which came and went
-    if was != now:
+    if was != now and was.place == now.place:
+        _say(between, new, "next step", f"how rows are written to {now.place}")
+    elif was != now:
         _say(
             between,
             new,
             "kept",
-            f"rows go to {said(now)}, they went to {said(was)}",
+            f"rows go to {now.place}, they went to {was.place}",
             flight="what was written stays where it is; from the change on rows go to the new place",
         )
     return replace(old, output=now)
@@ -74,15 +72,3 @@ def _say(
         instead=instead,
         place=between.place_of(view_of(stage)),
     )
-
-
-def said(output: Output) -> str:
-    match output:
-        case ScribeSink(category=category) | CategoryOutput(category=category):
-            return f"category {category}"
-        case FileSink(format=form, path=path):
-            return f"{form} files in {path}"
-        case ConsoleSink():
-            return "the console"
-        case NoopSink():
-            return "nowhere"

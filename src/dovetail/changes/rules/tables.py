@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from dovetail.changes.between import Between, part_of, view_of
-from dovetail.changes.rules.storage import said
-from dovetail.plan.physical import CategoryOutput, FileSink, Plan, ScribeSink, SlicerStage, Stage
+from dovetail.changes.verdict import Cost
+from dovetail.plan.physical import CategoryOutput, ConsoleSink, JoinStage, NoopSink, Plan, SlicerStage, Stage
 
 Tables = dict[str, Stage]
 
@@ -12,50 +14,53 @@ Tables = dict[str, Stage]
 def tables(between: Between) -> None:
     """Whole joins first, then the tables that read them, by where they write to."""
     old, new = between.old, between.new
-    before, after = {join.name for join in old.joins}, {join.name for join in new.joins}
-    for join in new.joins:
-        if join.name not in before:
-            between.say(
-                "tables",
-                part_of(join),
-                "kept",
-                f"new join {join.name}",
-                flight="it begins with what the inputs' log, or their folder, still has",
-                place=between.place_of(view_of(join)),
-            )
-    for join in old.joins:
-        if join.name not in after:
-            between.say(
-                "tables",
-                part_of(join),
-                "kept",
-                f"join {join.name} is removed",
-                flight="what it holds is discarded: open rows do not come out",
-                instead="to let them out first, run it once more with --drain",
-                place=between.place_of(view_of(join)),
-            )
+    joins = ({join.name: join for join in plan.joins} for plan in (old, new))
+    come, gone = _come_and_gone(*joins)
+    for join in come:
+        flight = "it begins with what the inputs' log, or their folder, still has"
+        _say(between, join, part_of(join), f"new join {join.name}", flight, cost=_filling(between, join))
+    for join in gone:
+        flight = "what it holds is discarded: open rows do not come out"
+        instead = "to let them out first, run it once more with --drain"
+        _say(between, join, part_of(join), f"join {join.name} is removed", flight, instead)
     stay = {stage.name for stage in old.stages if _leaves(stage)} & {s.name for s in new.stages if _leaves(s)}
-    was, now = _tables(old, stay), _tables(new, stay)
-    for name, stage in now.items():
-        if name not in was:
-            between.say(
-                "tables",
-                _table(stage),
-                "kept",
-                f"new {_table(stage)}, to {said(stage.output)}",
-                flight="it gets what comes out from the change on",
-                place=between.place_of(_short(stage)),
-            )
-    for name, stage in was.items():
-        if name not in now:
-            between.say(
-                "tables",
-                _table(stage),
-                "kept",
-                f"{_table(stage)} is removed",
-                flight=f"what is in {said(stage.output)} stays there",
-                place=between.place_of(_short(stage)),
-            )
+    come, gone = _come_and_gone(_tables(old, stay), _tables(new, stay))
+    for stage in come:
+        what = f"new {_table(stage)}, to {stage.output.place}"
+        _say(between, stage, _table(stage), what, "it gets what comes out from the change on")
+    for stage in gone:
+        flight = f"what is in {stage.output.place} stays there"
+        _say(between, stage, _table(stage), f"{_table(stage)} is removed", flight)
+
+
+def _come_and_gone(
+    before: Mapping[str, Stage], after: Mapping[str, Stage]
+) -> tuple[list[Stage], list[Stage]]:
+    come = [stage for name, stage in after.items() if name not in before]
+    return come, [stage for name, stage in before.items() if name not in after]
+
+
+def _filling(between: Between, join: Stage) -> Cost | None:
+    """Of reading what the inputs of a new join have."""
+    sides = {join.left, join.right} if isinstance(join, JoinStage) else set()
+    feeding = [s for s in between.new.slicers if getattr(s.output, "category", None) in sides]
+    tables = [table for stage in feeding for table in stage.inputs]
+    costs = [between.costs.source(table.source, None) for table in tables]
+    known = [cost for cost in costs if cost is not None]
+    return sum(known[1:], known[0]) if known and len(known) == len(costs) else None
+
+
+def _say(
+    between: Between,
+    stage: Stage,
+    part: str,
+    what: str,
+    flight: str,
+    instead: str | None = None,
+    cost: Cost | None = None,
+) -> None:
+    place = between.place_of(_short(stage))
+    between.say("tables", part, "kept", what, flight=flight, cost=cost, instead=instead, place=place)
 
 
 def _tables(plan: Plan, stay: set[str]) -> Tables:
@@ -64,15 +69,10 @@ def _tables(plan: Plan, stay: set[str]) -> Tables:
     gets company keeps its place and changes its stage: it is known by its place."""
     found: Tables = {}
     for stage in plan.stages:
-        match stage.output:
-            case _ if stage.name in stay or not _leaves(stage):
-                continue
-            case FileSink(path=path):
-                found[f"path {path}"] = stage
-            case ScribeSink(category=category):
-                found[f"category {category}"] = stage
-            case other:
-                found[f"{type(other).__name__} {stage.name}"] = stage
+        if stage.name in stay or not _leaves(stage):
+            continue
+        shared = isinstance(stage.output, ConsoleSink | NoopSink)  # no place of anybody's own
+        found[f"{stage.output.place}{f' {stage.name}' if shared else ''}"] = stage
     return found
 
 

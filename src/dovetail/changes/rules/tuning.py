@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dovetail.changes.between import Between, part_of, view_of
-from dovetail.model.join_settings import Pacing
+from dovetail.model.join_settings import HISTORY_US, Pacing
 from dovetail.model.validity import Validity
 from dovetail.plan.interval_literal import words
 from dovetail.plan.physical import JoinStage, Stage
@@ -18,8 +18,11 @@ _NAMES = {
     "validity": "max_ahead",
     "splits_hot_keys": "hot_keys",
     "history_us": "history",
+    "history_bytes": "history_bytes",
     "confirmed_by": "confirmed_by",
 }
+_NEW_DEFAULT = ("history_us", 3_600_000_000, HISTORY_US)
+"""Nobody has changed anything if a release keeps more than the one before."""
 
 
 def tuning(between: Between, old: Stage, new: Stage) -> Stage:
@@ -27,7 +30,7 @@ def tuning(between: Between, old: Stage, new: Stage) -> Stage:
         return old
     for name, option in _NAMES.items():
         was, now = getattr(old.settings, name), getattr(new.settings, name)
-        if was != now:
+        if was != now and (name, was, now) != _NEW_DEFAULT:
             between.say(
                 "tuning",
                 part_of(new),

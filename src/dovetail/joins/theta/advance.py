@@ -19,7 +19,6 @@ from dovetail.joins.theta.condition import comparable
 from dovetail.joins.theta.runs import SortedRun
 from dovetail.joins.theta.step import Means, Turn, step
 from dovetail.joins.worth import worth_in
-from dovetail.log.category import Category
 from dovetail.model.join_kind import ThetaJoin
 from dovetail.model.share import SIDES, Side
 
@@ -48,10 +47,10 @@ def means_of(kind: ThetaJoin, given: StepInput, runs: dict[Side, list[SortedRun]
 
 def _turns(given: StepInput) -> list[Turn]:
     """The rows of a step in the order in which they entered."""
-    config, at = given.config, {"left": given.start.left, "right": given.start.right}
+    at = {"left": given.start.left, "right": given.start.right}
     turns = []
     for side, count in given.end.turns_of():
-        category = Category.open(config.home, config.left if side == "left" else config.right)
+        category = (given.left if side == "left" else given.right).category
         commits = category.commits(at[side], at[side] + count)
         at[side] += count
         if rows := sum(commit.rows for commit in commits):

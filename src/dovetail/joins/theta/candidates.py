@@ -7,7 +7,7 @@ reads are touched.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +19,7 @@ from dovetail.joins.rows.key_rows import KeyRow
 from dovetail.joins.theta.condition import Columns, comparable, holds
 from dovetail.log.category import Category
 from dovetail.log.commit import Commit
+from dovetail.model.share import SIDES, Side
 from dovetail.model.theta import Expression, Theta
 from dovetail.model.theta_text import conjuncts
 from dovetail.model.time_codes import FIRST_TIME
@@ -39,8 +40,8 @@ class Fitting:
     columns: dict[str, pa.Array]
 
     @classmethod
-    def none(cls, theta: Theta, schema: pa.Schema) -> Fitting:
-        columns = {name: comparable(pa.array([], schema.field(name).type)) for name in theta.columns("right")}
+    def none(cls, names: Iterable[str], schema: pa.Schema) -> Fitting:
+        columns = {name: comparable(pa.array([], schema.field(name).type)) for name in names}
         return cls(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64), columns)
 
     def add(self, rows: Int64s, times: Int64s, commit: int, columns: Columns) -> None:
@@ -71,32 +72,47 @@ class Candidates:
 
 
 def candidates(
-    theta: Theta, left: Sequence[tuple[KeyRow, Beyond]], schema: pa.Schema, right: Category
+    theta: Theta,
+    left: Sequence[tuple[KeyRow, Beyond]],
+    schema: pa.Schema,
+    right: Category,
+    read: Sequence[Theta] = (),
 ) -> list[Candidates]:
-    """For each left row, of a category with this schema."""
+    """For each left row, of a category with this schema. `read`: conditions whose columns are wanted, too."""
     parts = conjuncts(theta)
+    names: dict[Side, list[str]] = {
+        side: list(dict.fromkeys(name for one in (theta, *read) for name in one.columns(side)))
+        for side in SIDES
+    }
     found = [
-        Candidates(beyond, _operands(theta, row, schema), [0] * len(parts), Fitting.none(theta, right.schema))
+        Candidates(
+            beyond,
+            _operands(names["left"], row, schema),
+            [0] * len(parts),
+            Fitting.none(names["right"], right.schema),
+        )
         for row, beyond in left
     ]
     for commit in right.commits(right.first_commit(), right.next_commit()):
-        _look(theta, parts, found, commit, right)
+        _look(theta, parts, names["right"], found, commit, right)
     return found
 
 
-def _operands(theta: Theta, left: KeyRow, schema: pa.Schema) -> dict[str, pa.Array]:
-    return {
-        name: comparable(pa.array([left.values[name]], schema.field(name).type))
-        for name in theta.columns("left")
-    }
+def _operands(names: Sequence[str], left: KeyRow, schema: pa.Schema) -> dict[str, pa.Array]:
+    return {name: comparable(pa.array([left.values[name]], schema.field(name).type)) for name in names}
 
 
 def _look(
-    theta: Theta, parts: Sequence[Expression], found: Sequence[Candidates], commit: Commit, right: Category
+    theta: Theta,
+    parts: Sequence[Expression],
+    names: Sequence[str],
+    found: Sequence[Candidates],
+    commit: Commit,
+    right: Category,
 ) -> None:
     for info in commit.segments:
         table = right.open_segment(info).mapped
-        columns = {name: comparable(table.column(name)) for name in theta.columns("right")}
+        columns = {name: comparable(table.column(name)) for name in names}
         times = table.column(TIME).to_numpy()
         rows = info.first_row + np.arange(info.rows, dtype=np.int64)
         possible = np.ones(len(rows), np.bool_) if theta.rows is not None else times >= FIRST_TIME

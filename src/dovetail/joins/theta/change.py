@@ -18,7 +18,9 @@ if it does, whatever the rule. Of a join that only lets pairs out, left rows cou
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -32,90 +34,147 @@ from dovetail.joins.step_input import LiveState, StepInput, Totals
 from dovetail.joins.tactics import Sides, tactic_for
 from dovetail.joins.theta.advance import means_of
 from dovetail.joins.theta.step import Means, emitted_of, in_order_of, index_of, met_in
-from dovetail.model.join_kind import ThetaJoin
+from dovetail.model.join_kind import JoinKind, ThetaJoin
 from dovetail.model.kind_change import Range, meets_again, read_back, reads_left
-from dovetail.model.share import SIDES
+from dovetail.model.share import SIDES, Side
 from dovetail.model.theta import CountWindow
 
 
-class _Kinds(NamedTuple):
+class Kinds(NamedTuple):
+    """`reads_left`: whether the left rows of each are those of the log, whatever they have met."""
+
     old: ThetaJoin
     new: ThetaJoin
+    reads_left: tuple[bool, bool]
+
+    @classmethod
+    def of(cls, old: JoinKind, new: JoinKind) -> Kinds:
+        assert isinstance(old, ThetaJoin)
+        assert isinstance(new, ThetaJoin)
+        return cls(old, new, (reads_left(old), reads_left(new)))
+
+    @property
+    def deals_otherwise(self) -> bool:
+        return self.old.dealt != self.new.dealt
+
+
+class Again(Protocol):
+    """Rows that had come before the change, as far as the log has them. Those of a side from an event time
+    on, or the last N, are put into a buffer. `every_row`: not only those of this task."""
+
+    def since(self, side: Side, into: Buffer, since_us: int, *, every_row: bool = False) -> None: ...
+
+    def last(self, side: Side, into: Buffer, rows: int) -> None: ...
+
+    def entered(self, side: Side) -> int:
+        """How many rows have come."""
+
+
+class _FromLog:
+    def __init__(self, given: StepInput) -> None:
+        self._given = given
+
+    def since(self, side: Side, into: Buffer, since_us: int, *, every_row: bool = False) -> None:
+        share = self._given.share.every_row if every_row else self._given.share
+        read_since(self._given.config, share, side, into, self._given.end, since_us, NONE)
+
+    def last(self, side: Side, into: Buffer, rows: int) -> None:
+        read_last_rows(self._given.config, self._given.share, side, into, self._given.end, rows)
+
+    def entered(self, side: Side) -> int:
+        given = self._given
+        if side == "left":
+            return given.left.category.first_row(given.end.left)
+        return given.right.category.first_row(given.end.right)
 
 
 def change(at: LiveState, given: StepInput) -> tuple[Emitted, Totals]:
     assert given.was is not None
-    kinds = _Kinds(_theta(given.was.join_kind), _theta(given.config.join_kind))
+    kinds = Kinds.of(given.was.join_kind, given.config.join_kind)
     at.runs.clear()  # they are of the old condition: the next step indexes what is held
-    state, rows = at.state, kinds.new.theta.rows
-    means = means_of(kinds.new, given, at.runs)
-    if given.start.ended:  # nothing is held
-        came, right = came_again(kinds.old.spec, kinds.new.spec, state.left.held()), state.right
-        emitted = _turned(state, kinds, came, (NONE, NONE), right, means, came.open, 0)
-    elif rows is None:
-        emitted = _timed(state, kinds, given, means)
+    new, old = means_of(kinds.new, given, at.runs), partial(means_of, kinds.old, given, {})
+    if given.start.ended:
+        emitted = changed_empty(at.state, kinds, new)
     else:
-        emitted = _counted(state, kinds, given, means, rows)
+        since = 0 if kinds.new.theta.rows else read_back(kinds.old, kinds.new, given.end)[1]
+        emitted = changed(at.state, kinds, _FromLog(given), new, old, since)
     if kinds.new.in_order:
         emitted = in_order_of(emitted, ())
     return emitted, counted_totals(at, emitted, left_matched=given.share.dealt != SIDES)
 
 
-def _timed(state: JoinState, kinds: _Kinds, given: StepInput, means: Means) -> Emitted:
-    config, share, (old, new) = given.config, given.share, kinds
+def changed_empty(state: JoinState, kinds: Kinds, means: Means) -> Emitted:
+    """Both streams have ended: nothing is held."""
+    came = came_again(kinds.old.spec, kinds.new.spec, state.left.held())
+    return _turned(state, kinds, came, (NONE, NONE), state.right, means, came.open, 0)
+
+
+def changed(
+    state: JoinState, kinds: Kinds, again: Again, means: Means, old_means: Callable[[], Means], since_us: int
+) -> Emitted:
+    """Make the state one of the new kind, and say what comes out. `since_us`: right rows from then on may
+    meet left rows once more."""
+    if (rows := kinds.new.theta.rows) is not None:
+        return _counted(state, kinds, again, means, rows)
+    return _timed(state, kinds, again, means, old_means, since_us)
+
+
+def _timed(
+    state: JoinState, kinds: Kinds, again: Again, means: Means, old_means: Callable[[], Means], since_us: int
+) -> Emitted:
+    old, new, (reads_old, reads_new) = kinds
     held, arrived = state.left.held(), Buffer.empty("right", False)
-    forgot = reads_left(old) and not reads_left(new)
+    forgot = reads_old and not reads_new
     if meets_again(old.spec, new.spec) or forgot:
         # A pair is looked at where its left row is stored, so that takes all right rows.
-        since = read_back(old, new, given.end)[1]
-        read_since(config, share.every_row, "right", arrived, given.end, since, NONE)
+        again.since("right", arrived, since_us, every_row=True)
     if forgot:
-        had, _ = _probed(means_of(old, given, {}), held, np.arange(len(held.row)), arrived, _window(old))
+        had, _ = _probed(old_means(), held, np.arange(len(held.row)), arrived, _window(old))
         matched = np.zeros(len(held.row), np.bool_)
         matched[had] = True
         held = held._replace(matched=matched)
-    if reads_left(new):
+    if reads_new:
         left = Buffer.empty("left", False)
-        read_since(config, share, "left", left, given.end, open_bound(new.spec, state.times), NONE)
+        again.since("left", left, open_bound(new.spec, state.times))
         held = _with_picks(left.held(), held) if old.spec.defers_pick else left.held()
     came = came_again(old.spec, new.spec, held)
     met = came.meetings(old.spec, new.spec, lambda some, part: _probed(means, came.open, some, arrived, part))
     bound = retain_bound(new.spec, state.times)
-    if old.dealt != new.dealt or bound < retain_bound(old.spec, state.times):
+    if kinds.deals_otherwise or bound < retain_bound(old.spec, state.times):
         state.right = state.right.emptied(with_best=False)
-        read_since(config, share, "right", state.right, given.end, bound, NONE)
+        again.since("right", state.right, bound)
     emitted = _turned(state, kinds, came, met, arrived, means, came.open, open_bound(new.spec, state.times))
     state.right.expire(bound)
     return emitted
 
 
-def _counted(state: JoinState, kinds: _Kinds, given: StepInput, means: Means, rows: CountWindow) -> Emitted:
-    config, share, (old, new) = given.config, given.share, kinds
+def _counted(state: JoinState, kinds: Kinds, again: Again, means: Means, rows: CountWindow) -> Emitted:
+    old, new, (reads_old, reads_new) = kinds
     held = state.left.held()
     none = np.zeros(len(held.row), np.bool_)
-    if reads_left(old) and not reads_left(new):
+    if reads_old and not reads_new:
         held = held._replace(matched=~none)
     came = came_again(old.spec, new.spec, held)
     if old.spec.defers_pick:  # of those that were met, only the pick is known
         came = CameAgain(held.where(none), held, held.matched, none)
     stays = came.open
-    if reads_left(new):
+    if reads_new:
         left = Buffer.empty("left", False)
-        read_last_rows(config, share, "left", left, given.end, rows.left_rows)
+        again.last("left", left, rows.left_rows)
         stays = left.held()
     assert old.theta.rows is not None
-    if old.dealt != new.dealt or rows.right_rows > old.theta.rows.right_rows:
+    if kinds.deals_otherwise or rows.right_rows > old.theta.rows.right_rows:
         state.right = state.right.emptied(with_best=False)
-        read_last_rows(config, share, "right", state.right, given.end, rows.right_rows)
-    bound = given.left.category.first_row(given.end.left) - rows.left_rows
+        again.last("right", state.right, rows.right_rows)
+    bound = again.entered("left") - rows.left_rows
     emitted = _turned(state, kinds, came, (NONE, NONE), state.right, means, stays, bound)
-    state.right.expire(given.right.category.first_row(given.end.right) - rows.right_rows)
+    state.right.expire(again.entered("right") - rows.right_rows)
     return emitted
 
 
 def _turned(
     state: JoinState,
-    kinds: _Kinds,
+    kinds: Kinds,
     came: CameAgain,
     met: Found,
     right: Buffer,
@@ -164,8 +223,3 @@ def _with_picks(rows: Held, held: Held) -> Held:
         best_time=np.where(same, held.best_time[found], rows.best_time),
         best_row=np.where(same, held.best_row[found], rows.best_row),
     )
-
-
-def _theta(kind: object) -> ThetaJoin:
-    assert isinstance(kind, ThetaJoin)
-    return kind

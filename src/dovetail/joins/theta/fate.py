@@ -11,7 +11,7 @@ it holds for none that the log has                                           not
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -20,14 +20,16 @@ from dovetail.errors import LogTruncated
 from dovetail.joins.interval.fate import missed
 from dovetail.joins.interval.replay import Outcome
 from dovetail.joins.known import At, Doubt, Known, Match, Status, gone_us
-from dovetail.joins.picking import Comparison, Picking, picking_of
+from dovetail.joins.picking import Comparison, Picking, everyone, picking_of
 from dovetail.joins.rows.key_rows import KeyRow, row_numbers, rows_at
 from dovetail.joins.state import probe_bound
 from dovetail.joins.theta.candidates import Beyond, Candidates, candidates
-from dovetail.joins.theta.replay import theta_replay
+from dovetail.joins.theta.replay import Operands, theta_replay
 from dovetail.joins.theta.step import Turn
 from dovetail.joins.theta.turns import Entered, turns_of
 from dovetail.log.category import Category
+from dovetail.model.interval import IntervalSpec
+from dovetail.model.join_kind import JoinKind, ThetaJoin
 from dovetail.model.offset import NEVER
 from dovetail.model.theta import Operand, Theta
 from dovetail.model.theta_text import condition_text, conjuncts
@@ -94,61 +96,66 @@ class ThetaFate:
 
 
 def theta_fates(
-    known: Known,
-    theta: Theta,
-    left: Category,
-    right: Category,
-    wanted: Sequence[KeyRow],
-    names: Mapping[Operand, str],
+    known: Known, left: Category, right: Category, wanted: Sequence[KeyRow], names: Mapping[Operand, str]
 ) -> list[ThetaFate]:
     """The fate of some left rows; `names`: what the operands were in the query."""
-    conditions = tuple(condition_text(part, names) for part in conjuncts(theta))
     for attempt in range(_ATTEMPTS):
         try:
-            picking = picking_of(known.spec, left.schema, right.schema, names)
-            explaining = _Explaining(known, theta, left, right, conditions, picking)
-            windows = [(row, explaining.beyond(row)) for row in wanted]
-            found = candidates(theta, windows, left.schema, right)
-            return [explaining.fate(row, one) for row, one in zip(wanted, found, strict=True)]
+            explaining = _Explaining(known, left, right, names)
+            return [explaining.fate(row, found) for row, found in explaining.candidates(wanted)]
         except LogTruncated:  # removed while it was being read
             if attempt + 1 == _ATTEMPTS:
                 raise
     raise AssertionError("unreachable")
 
 
+Found = Mapping[ThetaJoin, Candidates]
+"""By what the join has been."""
+
+
 class _Explaining:
-    def __init__(
-        self,
-        known: Known,
-        theta: Theta,
-        left: Category,
-        right: Category,
-        conditions: tuple[str, ...],
-        picking: Picking | None,
-    ) -> None:
-        self.known = known
-        self.picking = picking
-        self.theta = theta
-        self.right = right
-        self.conditions = conditions
-        self.turns: list[list[Turn]] = turns_of(known.records, left, right) if theta.rows else []
+    def __init__(self, known: Known, left: Category, right: Category, names: Mapping[Operand, str]) -> None:
+        self.known, self.left, self.right, self.names = known, left, right, names
+        self.kinds = [theta_of(known.kind_at(at)) for at in range(len(known.records))]
+        now = theta_of(known.join_kind)
+        self.turns: list[list[Turn]] = turns_of(known.records, left, right) if now.theta.rows else []
         self.entered = Entered(self.turns)
         gone = gone_us(known, lambda times: probe_bound(known.spec, times))
         self.gone_us = NEVER if gone is None else gone
 
-    def beyond(self, left: KeyRow) -> Beyond:
+    def candidates(self, wanted: Sequence[KeyRow]) -> Iterator[tuple[KeyRow, Found]]:
+        """For each of the rows, by all that the join has been."""
+        kinds = list(dict.fromkeys([theta_of(self.known.join_kind), *self.kinds]))
+        thetas = [kind.theta for kind in kinds]
+        by_kind = [
+            candidates(
+                kind.theta,
+                [(row, self._beyond(kind, row)) for row in wanted],
+                self.left.schema,
+                self.right,
+                thetas,
+            )
+            for kind in kinds
+        ]
+        for row, found in zip(wanted, zip(*by_kind, strict=True), strict=True):
+            yield row, dict(zip(kinds, found, strict=True))
+
+    def _beyond(self, kind: ThetaJoin, left: KeyRow) -> Beyond:
         """How far right rows are outside the window of a left row."""
-        if self.theta.rows is not None:
-            return self.entered.beyond(left.row, self.theta.rows)
+        if kind.theta.rows is not None:
+            return self.entered.beyond(left.row, kind.theta.rows)
         if unusable(left.time_us):
             return lambda _, times: np.ones(len(times), np.int64)
-        low, high = self.known.window(left)
+        low, high = self.known._replace(join_kind=kind).window(left)
         return lambda _, times: np.minimum(0, times - low) + np.maximum(0, times - high)
 
-    def fate(self, left: KeyRow, found: Candidates) -> ThetaFate:
-        known, timed = self.known, self.theta.rows is None
+    def fate(self, left: KeyRow, by_kind: Found) -> ThetaFate:
+        outcome, comparison = self._replayed(left, by_kind)
+        known = self.known if outcome.closed is None else self.known.as_of(self.known.at(outcome.closed))
+        kind = theta_of(known.join_kind)
+        found, timed = by_kind[kind], kind.theta.rows is None
+        conditions = (condition_text(part, self.names) for part in conjuncts(kind.theta))
         invalid = timed and unusable(left.time_us) is not None
-        outcome, comparison = self._replayed(left, found)
         partners = outcome.partners[:MOST_SHOWN]
         rows = self._rows([row for row, _ in partners])
         return ThetaFate(
@@ -160,45 +167,60 @@ class _Explaining:
             tuple(Match(rows[row], known.at(at)) for row, at in partners),
             found.in_window,
             len(found.fitting.rows),
-            tuple(map(Failing, self.conditions, found.failing)),
-            self._miss(left, outcome, found, invalid=invalid) if outcome.status == "unmatched" else None,
+            tuple(map(Failing, conditions, found.failing)),
+            self._miss(known, left, outcome, found, invalid=invalid)
+            if outcome.status == "unmatched"
+            else None,
             known.window(left) if timed and not invalid else None,
             not timed,
-            self._until_rows(left, outcome),
-            tuple(self._doubts(left, outcome)),
+            self._until_rows(kind.theta, left, outcome),
+            tuple(self._doubts(kind.theta, left, outcome)),
             comparison,
         )
 
-    def _replayed(self, left: KeyRow, found: Candidates) -> tuple[Outcome, Comparison | None]:
+    def _replayed(self, left: KeyRow, by_kind: Found) -> tuple[Outcome, Comparison | None]:
         """What became of the row, and what the rows that it met were worth to it."""
-        records, picking = self.known.records, self.picking
+        records, operands = self.known.records, Operands(left, list(by_kind.values()))
+        pickings = {kind.spec: one for kind in by_kind if (one := self._picking(kind.spec)) is not None}
+        if not pickings:
+            return theta_replay(self.kinds, records, self.turns, left, operands), None
+        rows = self._rows(operands.right.tolist())
+        worths = {
+            spec: one.worth([left], [rows[row] for row in sorted(rows)]) for spec, one in pickings.items()
+        }
+        outcome = theta_replay(self.kinds, records, self.turns, left, operands, worths)
+        picking = pickings.get(self.known.spec)
         if picking is None:
-            return theta_replay(self.known.spec, self.theta, records, self.turns, left, found), None
-        rows = self._rows(found.fitting.rows.tolist())
-        worth = picking.worth([left], [rows[row] for row in sorted(rows)])
-        outcome = theta_replay(self.known.spec, self.theta, records, self.turns, left, found, worth)
-        met = theta_replay(picking.everyone, self.theta, records, self.turns, left, found).partners
-        return outcome, picking.comparison(left, [rows[row] for row, _ in met]) if met else None
+            return outcome, None
+        all_met = [replace(kind, spec=everyone(kind.spec)) for kind in self.kinds]
+        partners = theta_replay(all_met, records, self.turns, left, operands).partners
+        met = [rows[row] for row in dict.fromkeys(row for row, _ in partners)]
+        return outcome, picking.comparison(left, met) if met else None
 
-    def _miss(self, left: KeyRow, outcome: Outcome, found: Candidates, *, invalid: bool) -> ThetaMiss:
+    def _picking(self, spec: IntervalSpec) -> Picking | None:
+        return picking_of(spec, self.left.schema, self.right.schema, self.names)
+
+    def _miss(
+        self, known: Known, left: KeyRow, outcome: Outcome, found: Candidates, *, invalid: bool
+    ) -> ThetaMiss:
         if invalid:
             return ThetaMiss("invalid_time")
         outside = None if found.nearest is None else Outside(self._row(found.nearest), found.by)
         if len(found.fitting.rows):
-            return self._missed(left, outcome, found)
+            return self._missed(known, left, outcome, found)
         if found.closest is not None:
             return ThetaMiss("condition_fails", self._row(found.closest), outside=outside)
         return ThetaMiss("outside_window" if outside else "no_right_row", outside=outside)
 
-    def _missed(self, left: KeyRow, outcome: Outcome, found: Candidates) -> ThetaMiss:
+    def _missed(self, known: Known, left: KeyRow, outcome: Outcome, found: Candidates) -> ThetaMiss:
         """Why a right row in the window, for which the condition holds, was not met."""
         stops = [record.right.stop for record in self.known.records]
         step = int(np.searchsorted(stops, found.fitting.commits[0], side="right"))
         at, right = step if step < len(stops) else None, self._row(int(found.fitting.rows[0]))
         assert outcome.closed is not None
         assert outcome.taken is not None
-        if self.theta.rows is None or at is None or at > outcome.closed:
-            miss = missed(self.known, left, outcome, right, at)
+        if theta_of(known.join_kind).theta.rows is None or at is None or at > outcome.closed:
+            miss = missed(known, left, outcome, right, at)
             late: ThetaReason = "right_late" if miss.reason == "right_late" else "left_late"
             return ThetaMiss(late, right, miss.by_us, miss.at)
         ended = next((n for n in range(at, outcome.taken) if self.known.records[n].ended), at)
@@ -214,19 +236,24 @@ class _Explaining:
             raise LogTruncated(f"row {min(gone)} was removed while it was looked for", where=self.right.where)
         return found
 
-    def _until_rows(self, left: KeyRow, outcome: Outcome) -> int | None:
-        if self.theta.rows is None or outcome.taken is None or outcome.closed is not None:
+    def _until_rows(self, theta: Theta, left: KeyRow, outcome: Outcome) -> int | None:
+        if theta.rows is None or outcome.taken is None or outcome.closed is not None:
             return None
-        return self.theta.rows.left_rows - (self.entered.left_rows - left.row) + 1
+        return theta.rows.left_rows - (self.entered.left_rows - left.row) + 1
 
-    def _doubts(self, left: KeyRow, outcome: Outcome) -> Iterator[Doubt]:
+    def _doubts(self, theta: Theta, left: KeyRow, outcome: Outcome) -> Iterator[Doubt]:
         if outcome.taken is None:
             return
         if outcome.taken == 0 and self.known.begins_late:
             yield "steps_gone"
-        if self.theta.rows is not None:
-            since = self.entered.before("left", np.array([left.row]))[0] - self.theta.rows.right_rows
+        if theta.rows is not None:
+            since = self.entered.before("left", np.array([left.row]))[0] - theta.rows.right_rows
             if row_numbers(self.right)[0] > max(0, since):
                 yield "right_rows_gone"
         elif not unusable(left.time_us) and self.gone_us >= self.known.window(left)[0]:
             yield "right_rows_gone"
+
+
+def theta_of(kind: JoinKind) -> ThetaJoin:
+    assert isinstance(kind, ThetaJoin)
+    return kind

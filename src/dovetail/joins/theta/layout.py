@@ -6,7 +6,9 @@ steps have the same.
 
 Whole numbers are exact. Of other numbers the index only finds candidates, by bounds that are a little too
 wide for what rounding may do; the condition as it was written decides. A row whose value in a band is null
-or NaN has no place on the number line and matches nothing.
+has no place on the number line and matches nothing. NaN is at the end of the line, behind all numbers. Whom
+it meets depends on how a band is spelled (`x - y >= 1` holds, `y - x <= -1` does not), but not on the
+numbers, so it is found out once by evaluating the band for it.
 
 Whole numbers near the ends of 64 bits may leave them when a condition adds to them. An index cannot know in
 which order it does. A run with such a row, and probes among which there is one, are *loose*: they meet all
@@ -27,7 +29,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dovetail.joins.theta.compiled import kind_of
-from dovetail.joins.theta.condition import Columns
+from dovetail.joins.theta.condition import Columns, holds
 from dovetail.model.share import Side
 from dovetail.model.theta import Band, Bound, Expression, Term, Theta
 from dovetail.predicates.bands import DOUBLE_DOUBT, SINGLE_DOUBT, has_double, largest_safe, whole_bound
@@ -41,6 +43,8 @@ Reach = tuple[int, int]
 Types = Mapping[Side, Mapping[str, pa.DataType]]
 
 LOWEST, HIGHEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+NAN_PLACE = HIGHEST
+"""Above the place of every number, also of infinity."""
 
 
 def other(side: Side) -> Side:
@@ -79,6 +83,15 @@ class Bounds:
         return self._orders[dimension]
 
 
+class Meetings(NamedTuple):
+    """Whether a band may hold if the stored row's value is NaN and the probe's is not, the other way round,
+    or if both are."""
+
+    stored_nan: bool
+    probing_nan: bool
+    both: bool
+
+
 class Places(NamedTuple):
     """Of each row that has a place (`which`): its value in each dimension, a line for each."""
 
@@ -111,6 +124,26 @@ class IndexLayout:
             elif len(kinds) == 2 and all(map(_is_number, kinds)):  # longer sums may cancel out to anything
                 found.append((band, False))
         return tuple(found)
+
+    @cached_property
+    def meetings(self) -> dict[Band, Meetings]:
+        """Of the bands of real numbers: whom a NaN may meet."""
+        return {band: self._meetings(band) for band, whole in self.bands if not whole}
+
+    def _meetings(self, band: Band) -> Meetings:
+        def held(stored: float, probing: float) -> bool:
+            values: dict[Side, float] = {self.stored: stored, self.probing: probing}
+            columns = {side: self._one_value(band, side, value) for side, value in values.items()}
+            return all(holds(one, columns["left"], columns["right"]).all() for one in band.spelled)
+
+        return Meetings(held(math.nan, 1.0), held(1.0, math.nan), held(math.nan, math.nan))
+
+    def _one_value(self, band: Band, side: Side, value: float) -> Columns:
+        """The column of a band's only term on a side. Whole numbers and decimals are never NaN, so what is
+        found for them is not used."""
+        term = band.terms(side)[0].column
+        kind = self.types[side][term]
+        return {term: pa.array([value], kind if pa.types.is_floating(kind) else pa.float64())}
 
     @cached_property
     def rest(self) -> tuple[Expression, ...]:
@@ -214,12 +247,19 @@ class IndexLayout:
     ) -> tuple[Int64s, Int64s, Flags | None]:
         kinds = [self.types[side][term.column] for side in self.types for term in band.terms(side)]
         doubt = SINGLE_DOUBT if any(map(pa.types.is_float32, kinds)) else DOUBLE_DOUBT
-        own, there = _real(probes.columns[terms[0].column], terms[0].sign)
+        own, there, odd = _real(probes.columns[terms[0].column], terms[0].sign)
+        meetings = self.meetings[band]
         low, high, sign = (band.high, band.low, -1) if self.probing == "left" else (band.low, band.high, 1)
         with np.errstate(invalid="ignore", over="ignore"):
             lows = np.full(len(probes), -np.inf) if low is None else _edge(own, low, sign, -doubt)
             highs = np.full(len(probes), np.inf) if high is None else _edge(own, high, sign, doubt)
-        return ordered_bits(lows), ordered_bits(highs), there
+        begins, ends = ordered_bits(lows), ordered_bits(highs)
+        if meetings.stored_nan:
+            ends[:] = NAN_PLACE
+        if odd is not None:
+            begins[odd] = LOWEST if meetings.probing_nan else NAN_PLACE
+            ends[odd] = NAN_PLACE if meetings.both else NAN_PLACE - 1
+        return begins, ends, there
 
 
 def _lines(columns: list[Int64s], count: int) -> Int64s:
@@ -268,11 +308,18 @@ def _edge(own: NDArray[np.float64], bound: Bound, sign: int, doubt: float) -> ND
 
 
 def _real_bits(term: Term, columns: Columns) -> tuple[Int64s, Flags]:
-    values, there = _real(columns[term.column], term.sign)
-    return ordered_bits(values), there
+    values, there, odd = _real(columns[term.column], term.sign)
+    places = ordered_bits(values)
+    if odd is not None:
+        places[odd] = NAN_PLACE
+    return places, there
 
 
-def _real(column: pa.Array, sign: int) -> tuple[NDArray[np.float64], Flags]:
-    values = column.cast(pa.float64(), safe=False).fill_null(math.nan).to_numpy(zero_copy_only=False) * sign
-    there = ~np.isnan(values)
-    return np.where(there, values, 0.0), there
+def _real(column: pa.Array, sign: int) -> tuple[NDArray[np.float64], Flags, Flags | None]:
+    """The values, which of them are there, and which are NaN; None: none is. Those have the value 0."""
+    there = column.is_valid().to_numpy(zero_copy_only=False)
+    values = column.cast(pa.float64(), safe=False).fill_null(0.0).to_numpy(zero_copy_only=False) * sign
+    odd = np.isnan(values)
+    if not odd.any():
+        return values, there, None
+    return np.where(odd, 0.0, values), there, odd

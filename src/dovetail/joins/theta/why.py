@@ -11,24 +11,39 @@ from dovetail.joins.known import Known
 from dovetail.joins.question import NEAR_US, Answer, Question, numbered
 from dovetail.joins.rows.arrivals import TIME
 from dovetail.joins.rows.key_rows import KeyRow, KeyRows, row_numbers, rows_at
-from dovetail.joins.theta.fate import theta_fates
+from dovetail.joins.theta.fate import theta_fates, theta_of
 from dovetail.log.category import Category
 from dovetail.model.join_config import JoinConfig
-from dovetail.model.join_kind import ThetaJoin
+from dovetail.model.share import SIDES
+from dovetail.model.step_record import StepRecord
 from dovetail.model.time_codes import FIRST_TIME
 
 
 def explain(question: Question) -> Answer:
     config, (left, right) = question.config, question.categories
-    kind, row, time_us = config.join_kind, question.row, question.time_us
-    assert isinstance(kind, ThetaJoin)
+    row, time_us = question.row, question.time_us
     if question.key or (row is None and time_us is None):
         raise _no_keys(config, left)
     numbers = [numbered(left, row).row] if row is not None else _rows_near(left, time_us or 0)
     some = rows_at(left, question.last(numbers))
-    known = Known(kind, question.records, _all(left, some), _all(right, ()))
-    found = theta_fates(known, kind.theta, left, right, some, question.names)
+    records, rows = _readable(question, left, right), (_all(left, some), _all(right, ()))
+    known = Known(config.join_kind, records, *rows, question.kinds, question.version_at)
+    found = theta_fates(known, left, right, some, question.names)
     return Answer(config.join, (), known, len(numbers), tuple(found), ())
+
+
+def _readable(question: Question, left: Category, right: Category) -> Sequence[StepRecord]:
+    """The newest records whose conditions read columns that the log still has."""
+    there = {"left": set(left.schema.names), "right": set(right.schema.names)}
+    records = question.records
+    kinds = {record.query: question.kinds.get(record.query, question.config.join_kind) for record in records}
+    lost = {
+        number
+        for number, kind in kinds.items()
+        if any(not set(theta_of(kind).theta.columns(side)) <= there[side] for side in SIDES)
+    }
+    start = max((at + 1 for at, record in enumerate(records) if record.query in lost), default=0)
+    return records[start:]
 
 
 def _no_keys(config: JoinConfig, left: Category) -> InputError:

@@ -41,6 +41,7 @@ class Options(TypedDict, total=False):
     right_cap: int
     hot_keys: Literal["split", "together"]
     history: Duration
+    history_bytes: int
     buckets: int
     compression: Compression
     tasks: int | None

@@ -33,6 +33,8 @@ from dovetail.plan.physical import (
     FileSink,
     InputTable,
     JoinStage,
+    KafkaSource,
+    OutsideSink,
     Plan,
     ScribeSink,
     ScribeSource,
@@ -131,6 +133,8 @@ def _input_node(table: InputTable) -> Node:
     columns = _limited([f"{column.name} {column.type or '?'}" for column in table.columns])
     if isinstance(table.source, ScribeSource):
         return Node(f"category {table.source.category}", "category", table.source.category, columns)
+    if isinstance(table.source, KafkaSource):
+        return Node(f"topic {table.name}", "files", table.source.topic, ("Kafka topic", *columns))
     return Node(f"files {table.name}", "files", table.source.path, (f"{table.source.format} files", *columns))
 
 
@@ -148,6 +152,8 @@ def _output_node(program: Program, stage: Stage) -> Node:
         return Node(f"category {output.category}", "category", output.category, tuple(lines))
     if isinstance(output, FileSink):
         return Node(f"sink {stage.name}", "files", output.path, (f"{output.format} files",))
+    if isinstance(output, OutsideSink):
+        return Node(f"sink {stage.name}", "sink", output.place)
     title = type(output).__name__.removesuffix("Sink").lower()
     return Node(f"sink {stage.name}", "sink", title)
 

@@ -6,7 +6,7 @@ The ON clause is a conjunction, in any order and with any brackets, of
   any is a theta join, and its conditions over both sides decide;
 - one window, `l.time - before <= r.time <= l.time + after`, written as BETWEEN or as two comparisons, with
   either side first and intervals on either side: all of them are linear inequalities between two times and
-  a constant;
+  a constant. Without one, a key that equates two times is also the window;
 - conditions over one side or over both.
 
 Every comparison is brought into the form `r - l >= low` or `r - l <= high`. It belongs to the window if it
@@ -15,20 +15,23 @@ has one time of each side, with opposite signs, and otherwise only intervals.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
+from dovetail.errors import PlanError
 from dovetail.model.interval import JoinType
 from dovetail.plan.dialect import pql_sql
 from dovetail.plan.functions import arguments, function_name
 from dovetail.plan.interval_literal import NotAnInterval, interval_us, words
 from dovetail.plan.joins.options import JoinOptions, JoinShape, resolve
-from dovetail.plan.joins.windows import WindowClause, is_window, read_window, reads_bounds
-from dovetail.plan.scope import tables
+from dovetail.plan.joins.windows import TIME_NAMES, WindowClause, is_window, read_window, reads_bounds
+from dovetail.plan.scope import relation_types, tables
 from dovetail.plan.source import span_of
 from dovetail.plan.statements import CreateView, Program
 from dovetail.plan.tree import as_written, comparisons, conjuncts, side_of, terms_of
+from dovetail.plan.types import is_timestamp, type_of
 
 WINDOW_EXAMPLE = "r.time BETWEEN l.time - INTERVAL '3 minutes' AND l.time + INTERVAL '3 minutes'"
 JOIN_TYPES: dict[str, JoinType] = {
@@ -135,6 +138,7 @@ class _Parts:
     picked_by: exp.Expr | None = None
     keys: list[tuple[exp.Expr, exp.Expr]] = field(default_factory=list)
     bounds: list[_Bound] = field(default_factory=list)
+    equated: list[list[_Bound]] = field(default_factory=list)  # of each key that may equate two times
     only: dict[str, list[exp.Expr]] = field(default_factory=lambda: {"left": [], "right": [], "both": []})
 
     def condition(
@@ -244,6 +248,8 @@ def _sort_in(program: Program, node: exp.Expr, names: tuple[str, str], parts: _P
         by_side = {side_of(part, *names): part.unnest() for part in (node.this, node.expression)}
         if by_side.keys() == {"left", "right"}:
             parts.keys.append((by_side["left"], by_side["right"]))
+            with suppress(PlanError):  # an interval without a fixed length is no window, but may be a key
+                parts.equated.extend(filter(None, [_bounds(program, node, names, equal=True)]))
             return
     bounds = _bounds(program, node, names)
     if bounds:
@@ -268,9 +274,9 @@ def _checked_times(program: Program, window: WindowClause, names: tuple[str, str
     return window
 
 
-def _bounds(program: Program, node: exp.Expr, names: tuple[str, str]) -> list[_Bound]:
+def _bounds(program: Program, node: exp.Expr, names: tuple[str, str], *, equal: bool = False) -> list[_Bound]:
     """The bounds in one condition, if all of it is bounds."""
-    found = [_bound(program, node, *compared, names) for compared in comparisons(node)]
+    found = [_bound(program, node, *compared, names) for compared in comparisons(node, equal=equal)]
     return [bound for bound in found if bound is not None] if all(found) else []
 
 
@@ -305,6 +311,25 @@ def _bound(
     return _Bound(left, right, None, constant - strict, has_interval, node)
 
 
+def _equated_times(program: Program, parts: _Parts) -> list[list[_Bound]]:
+    """The first of the keys that equate two times, by their types, or where these are not known yet, by their
+    names."""
+    types = relation_types(program)
+
+    def is_time(node: exp.Expr) -> bool:
+        found = type_of(node, lambda column: types.get((column.table.lower(), column.name.lower())))
+        if found is not None:
+            return is_timestamp(found)
+        return isinstance(node, exp.Column) and node.name.lower() in TIME_NAMES
+
+    timed = [
+        bounds
+        for bounds in parts.equated
+        if bounds[0].has_interval or (is_time(bounds[0].left) and is_time(bounds[0].right))
+    ]
+    return timed[:1]
+
+
 def _bounded(program: Program, on: exp.Expr, parts: _Parts) -> JoinCondition:
     """The window is the one pair of times with an interval between them. Bounds of other pairs are ordinary
     conditions."""
@@ -315,6 +340,8 @@ def _bounded(program: Program, on: exp.Expr, parts: _Parts) -> JoinCondition:
     if not chosen:
         two_sided = [g for g in groups.values() if {b.low is None for b in g} == {True, False}]
         chosen = two_sided or (list(groups.values()) if len(groups) == 1 else [])
+    if not chosen:
+        chosen = _equated_times(program, parts)
     if len(chosen) > 1:
         raise program.plan_error(
             f"the join has {len(chosen)} windows, over different times",
@@ -323,12 +350,14 @@ def _bounded(program: Program, on: exp.Expr, parts: _Parts) -> JoinCondition:
             hint=f"the first is over {as_written(chosen[0][0].left)} and {as_written(chosen[0][0].right)}",
         )
     if not chosen:
+        several = len(parts.equated) > 1
         raise program.plan_error(
             "the join has no time window",
             on,
             expected=WINDOW_EXAMPLE,
             hint="add one to the ON condition with AND, or add WITHIN TUMBLING '10 seconds' after it; a join "
-            "without an equality can count rows instead: WITH (window = ROWS 1000000)",
+            "without an equality can count rows instead: WITH (window = ROWS 1000000)"
+            + ("; if a key compares event times, declare their type, TIMESTAMP" if several else ""),
         )
     window = chosen[0]
     left, right = window[0].left, window[0].right

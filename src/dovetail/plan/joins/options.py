@@ -14,7 +14,7 @@ from dovetail.errors import PlanError
 from dovetail.model.compression import COMPRESSIONS, Compression
 from dovetail.model.estimate_spec import EstimateSpec, Statistic
 from dovetail.model.interval import IntervalSpec, JoinType, Match, Pick, TimePick
-from dovetail.model.join_settings import HISTORY_US, JoinSettings, Pacing
+from dovetail.model.join_settings import HISTORY_BYTES, HISTORY_US, JoinSettings, Pacing
 from dovetail.model.theta import CountWindow, Expression, Order
 from dovetail.model.validity import Validity
 from dovetail.model.window_join import WindowShape
@@ -278,7 +278,14 @@ OPTIONS: tuple[Option, ...] = (
     _interval(
         "history",
         HISTORY_US,
-        "How long rows that the join no longer needs stay in its log, for `dovetail why` to explain.",
+        "How long rows that the join no longer needs stay in its log, for `why` and `preview`.",
+    ),
+    _whole(
+        "history_bytes",
+        HISTORY_BYTES,
+        "How many bytes of such rows stay in the log of each side at most.",
+        low=0,
+        high=2**50,
     ),
     _whole(
         "buckets",
@@ -475,6 +482,7 @@ def _settings(value: Mapping[str, Any]) -> JoinSettings:
         validity=Validity(value["horizon"], value["max_ahead"]),
         splits_hot_keys=value["hot_keys"] == "split",
         history_us=value["history"],
+        history_bytes=value["history_bytes"],
         left_inherits=inherits,
         right_inherits=inherits,
         confirmed_by=value["confirmed_by"],

@@ -25,7 +25,7 @@ from dovetail.plan.statements import (
     CreateView,
     Program,
     Statement,
-    Storage,
+    into_log,
 )
 from dovetail.plan.tree import as_written, column, named, passed_on, select
 from dovetail.plan.types import Environment, common_type, family, is_timestamp, type_of
@@ -63,7 +63,7 @@ class JoinSide:
         rows = CreateView(self.names.rows, select(items, self.relation, self.conditions), span=self.span)
         # Rows without a key need no buckets: tasks share them out by row number.
         shard = call("xxhash64", *(column(key) for key in keys)) if keys else None
-        storage = Storage("SCRIBE", self.names.category, shard, buckets if keys else 1, compression)
+        storage = into_log(self.names.category, shard, buckets if keys else 1, compression)
         passed = passed_on([item.alias for item in items], self.names.rows)
         return [rows, CreateTable(self.names.slicer, select(passed, self.names.rows), storage, self.span)]
 

@@ -32,6 +32,8 @@ EXAMPLES = {
     "session": "WITHIN SESSION '30 seconds'",
 }
 BOUNDS = ("window_start", "window_end")
+TIME_NAMES = ("eventtime", "event_time", "time", "timestamp", "ts")
+"""What an event time is called, where its type does not say that it is one."""
 EAGER_BECAUSE = "a pair is known with its second row"
 _CALLS = {f"within_{shape}": shape for shape in SHAPES}
 

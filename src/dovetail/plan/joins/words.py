@@ -27,6 +27,8 @@ HOW_WORDS = {
 
 def window_words(before_us: int, after_us: int) -> str:
     """`3 minutes before to 3 minutes after`: where right rows are relative to a left row."""
+    if -before_us == after_us:
+        return _place(after_us) if after_us else "at the time of"
     return f"{_place(-before_us)} to {_place(after_us)}"
 
 

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from dovetail.connectors.kinds import SINKS
+from dovetail.connectors.options import with_defaults
+from dovetail.errors import PlanError
 from dovetail.plan.functions import TIME_WINDOWS, aggregates_in, function_name
 from dovetail.plan.joins.condition import JOIN_TYPES
 from dovetail.plan.problems import Problems
@@ -21,6 +24,12 @@ ENDLESS = {
     "offset": "OFFSET",
     "distinct": "DISTINCT",
 }
+FOREIGN_WINDOWS = {
+    "tumble": "window(eventtime, '1 hour')",
+    "hop": "window(eventtime, '1 hour', '10 minutes')",
+    "session": "session_window(eventtime, '5 minutes')",
+}
+"""Windows as Flink SQL groups by them, and ours."""
 JOIN_KINDS = "INNER, LEFT [OUTER], RIGHT [OUTER], FULL [OUTER], LEFT SEMI or LEFT ANTI JOIN"
 
 
@@ -39,6 +48,8 @@ def check_queries(program: Program) -> Program:
         )
     for statement in program:
         if isinstance(statement, CreateInput):
+            if not statement.columns:
+                problems.add(statement.name, _no_columns(program, statement))
             continue
         with problems.of(statement.name):
             _endless(program, statement.query)
@@ -51,6 +62,15 @@ def check_queries(program: Program) -> Program:
                 _storage(program, statement)
     problems.done()
     return program
+
+
+def _no_columns(program: Program, table: CreateInput) -> PlanError:
+    return program.plan_error(
+        f"the columns of `{table.name}` are not known",
+        table.span,
+        expected="a source that is there, or a list of columns",
+        hint=f"name them: CREATE INPUT TABLE {table.name} (a INT, b STRING) FROM ...",
+    )
 
 
 def _endless(program: Program, query: exp.Expr) -> None:
@@ -101,13 +121,11 @@ def _joins(program: Program, statement: CreateView | CreateTable) -> None:
 
 def _join_kind(program: Program, join: exp.Join) -> None:
     kind = " ".join(filter(None, (join.method, join.side, join.kind))).upper()
-    has_on, using = join.args.get("on") is not None, join.args.get("using")
-    if kind in JOIN_TYPES and has_on and not using:
+    has_on = join.args.get("on") is not None
+    if kind in JOIN_TYPES and has_on:
         return
     what = f"a {kind} JOIN is not available" if kind not in JOIN_TYPES else "the join has no ON condition"
-    if using:
-        what = "USING is not available: the window needs an ON condition"
-    elif kind in ("", "CROSS") and not has_on:
+    if kind in ("", "CROSS") and not has_on:
         what = "no condition joins the two relations"
     raise program.plan_error(what, join, expected=f"{JOIN_KINDS} ... ON key = key AND window")
 
@@ -150,6 +168,13 @@ def _aggregates(program: Program, statement: CreateView | CreateTable) -> None:
             hint="write one CREATE TABLE for each grouping",
         )
     windows = [item for item in grouped if function_name(item) in TIME_WINDOWS]
+    foreign = next((item for item in grouped if function_name(item) in FOREIGN_WINDOWS), None)
+    if foreign is not None and not windows:
+        raise program.plan_error(
+            f"{str(function_name(foreign)).upper()} is not available",
+            foreign,
+            expected=FOREIGN_WINDOWS[str(function_name(foreign))],
+        )
     if len(windows) != 1:
         raise program.plan_error(
             "an aggregation over a stream needs a time window"
@@ -169,3 +194,9 @@ def _storage(program: Program, table: CreateTable) -> None:
             table.span,
             hint="choose another category name",
         )
+    kind = SINKS.get(table.storage.kind)
+    if kind is not None:
+        try:
+            kind.validate(with_defaults(kind.options, table.storage.values))
+        except PlanError as error:
+            raise program.placed(error, table.storage.span or table.span) from None

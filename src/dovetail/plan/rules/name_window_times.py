@@ -13,14 +13,12 @@ from dataclasses import replace
 from sqlglot import exp
 
 from dovetail.plan.functions import arguments, function_name
-from dovetail.plan.joins.windows import EXAMPLES, is_window, read_window
+from dovetail.plan.joins.windows import EXAMPLES, TIME_NAMES, is_window, read_window
 from dovetail.plan.problems import each_statement
 from dovetail.plan.scope import Types, columns_of, relation_types, tables
 from dovetail.plan.statements import CreateView, Program, Statement, is_join
 from dovetail.plan.tree import WRITTEN, column, conjuncts, table_as_written
 from dovetail.plan.types import is_timestamp
-
-NAMES = ("eventtime", "event_time", "time", "timestamp", "ts")
 
 
 def name_window_times(program: Program) -> Program:
@@ -60,7 +58,7 @@ def _time_of(program: Program, table: exp.Table, types: Types, at: exp.Expr) -> 
     columns = columns_of(below) if below is not None else ()
     kinds = {name: types.get((relation.lower(), name.lower())) for name in columns}
     timed = [name for name, kind in kinds.items() if kind is not None and is_timestamp(kind)]
-    called = [name for name in timed or columns if name.lower() in NAMES]
+    called = [name for name in timed or columns if name.lower() in TIME_NAMES]
     choice = timed if len(timed) == 1 else called
     if len(choice) != 1:
         several = " or ".join(f"`{name}`" for name in (called if len(called) > 1 else timed))
@@ -70,7 +68,7 @@ def _time_of(program: Program, table: exp.Table, types: Types, at: exp.Expr) -> 
             if several
             else f"no column of `{table_as_written(table)}` is known to be its event time",
             at,
-            expected=f"one TIMESTAMP column, or one called {', '.join(NAMES)}",
+            expected=f"one TIMESTAMP column, or one called {', '.join(TIME_NAMES)}",
             hint=f"name the two times: {EXAMPLES[shape]} OF l.time, r.time",
         )
     made = column(choice[0], relation)

@@ -20,7 +20,15 @@ from dovetail.plan.nearest import did_you_mean
 from dovetail.plan.problems import Problems, each_statement
 from dovetail.plan.scope import FromItem, Schema, columns_of, is_simple, output_names, sides
 from dovetail.plan.source import span_of
-from dovetail.plan.statements import CreateInput, CreateTable, CreateView, Program, Statement, tables_in
+from dovetail.plan.statements import (
+    CreateInput,
+    CreateTable,
+    CreateView,
+    Program,
+    Statement,
+    Storage,
+    tables_in,
+)
 
 
 def resolve_names(program: Program) -> Program:
@@ -63,8 +71,9 @@ def _statement(
             )
         seen.add(name.lower())
     made = replace(statement, query=query)
-    if isinstance(made, CreateTable) and made.storage.shard is not None:
+    if isinstance(made, CreateTable):
         _check_shard(program, made, problems)
+        made = replace(made, storage=_named(program, made, problems))
     return made
 
 
@@ -115,6 +124,8 @@ class _Scope:
                 warnings.append(
                     f"{place}column {position + 1} of `{self.statement}` has no name and becomes `{name}`"
                 )
+            elif isinstance(item, exp.Alias) and (warning := self._comma_forgotten(item)):
+                warnings.append(warning)
             elif isinstance(item, exp.Column) and isinstance(made, exp.Column):
                 name = made.name
             alias = exp.to_identifier(name, quoted=True)
@@ -136,6 +147,22 @@ class _Scope:
                 self.query.set(clause, self._rewrite(value, self.visible, inline=clause != "where"))
         self.query.set("expressions", items)
         return self.query
+
+    def _comma_forgotten(self, item: exp.Alias) -> str | None:
+        """`SELECT a b, c`, where `b` is a column: most likely a comma is missing."""
+        alias, text = item.args["alias"], self.program.source.text
+        place = span_of(alias)
+        if place is None or not isinstance(item.this, exp.Column) or not text:
+            return None
+        if text[: place.start].rstrip()[-2:].lower() == "as":
+            return None
+        if not any(side.spelled(alias.name) for side in self.visible):
+            return None
+        line, column = self.program.source.place(place)
+        return (
+            f"{self.program.source.name}:{line}:{column}: `{alias.name}` is a column, and is read as a new "
+            f"name of `{item.this.name}`; put a comma or AS before it"
+        )
 
     def _rewrite(self, tree: exp.Expr, visible: list[FromItem], *, inline: bool) -> exp.Expr:
         tree = tree.copy()
@@ -260,6 +287,28 @@ def _check_loosely(
             )
     if any(not name for name in output_names(query)) or not output_names(query):
         raise program.error("a column of this query has no name", query, hint="name it with AS")
+
+
+def _named(program: Program, table: CreateTable, problems: Problems) -> Storage:
+    """The storage with the columns that its options name written as the table has them."""
+    storage, names = table.storage, output_names(table.query)
+    known = {name.lower(): name for name in names}
+    options = dict(storage.options)
+    for option, value in storage.values:
+        if not isinstance(value, tuple):
+            continue
+        for column in value:
+            if column.lower() not in known:
+                problems.add(
+                    table.name,
+                    program.error(
+                        f"`{option}` names a column that `{table.name}` does not select, `{column}`",
+                        storage.place(option) or table.span,
+                        hint=did_you_mean(column, names),
+                    ),
+                )
+        options[option] = tuple(known.get(column.lower(), column) for column in value)
+    return replace(storage, options=tuple(options.items()))
 
 
 def _check_shard(program: Program, table: CreateTable, problems: Problems) -> None:

@@ -93,8 +93,8 @@ def _side(program: Program, join: CreateView, name: str) -> _Side | None:
         relation.lower(),
         tuple((name, types.get(name), pql_sql(items[name])) for name in (*types, "_time")),
         None if where is None else pql_sql(where),
-        slicer.storage.buckets,
-        slicer.storage.compression,
+        slicer.storage.get("buckets"),
+        slicer.storage.get("compression"),
         _believes(join),
     )
     payload = {name: node for name, node in items.items() if name not in (*types, "_time")}

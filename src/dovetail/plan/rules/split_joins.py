@@ -38,7 +38,7 @@ from dovetail.plan.statements import (
     CreateView,
     Program,
     Statement,
-    Storage,
+    into_log,
     is_join,
 )
 from dovetail.plan.tree import all_of, column, fresh_name, named, passed_on, select, table
@@ -182,8 +182,7 @@ class _Split:
         rows = fresh_name(f"{view.name}_rows", self.taken)
         output = fresh_name(f"{view.name}_output", self.taken)
         names = [item.alias for item in items]
-        storage = Storage(
-            "SCRIBE",
+        storage = into_log(
             f"{self.program.application}.{view.name}",
             buckets=self.options.buckets,
             compression=self._compression,

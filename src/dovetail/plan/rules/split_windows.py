@@ -32,7 +32,7 @@ from dovetail.plan.statements import (
     CreateView,
     Program,
     Statement,
-    Storage,
+    into_log,
 )
 from dovetail.plan.tree import column, fresh_name, named, passed_on, select
 from dovetail.plan.types import type_of
@@ -84,7 +84,7 @@ class _Split:
         passed = select(passed_on([item.alias for item in items], names["rows"]), names["rows"])
         return [
             CreateView(names["rows"], rows, span=span),
-            CreateTable(names["slicer"], passed, Storage("SCRIBE", f"{category}.rows", buckets=1), span),
+            CreateTable(names["slicer"], passed, into_log(f"{category}.rows", buckets=1), span),
             CreateInput(names["input"], tuple(columns), ScribeSource(f"{category}.rows"), span),
             *self._output(query, f"{category}.windows"),
         ]
@@ -95,7 +95,7 @@ class _Split:
             return [replace(table, query=query)]
         passed = output_names(query)
         return [
-            CreateTable(names["windows"], query, Storage("SCRIBE", category, buckets=1), table.span),
+            CreateTable(names["windows"], query, into_log(category, buckets=1), table.span),
             CreateInput(
                 names["closed"],
                 tuple(ColumnDef(name) for name in passed),

@@ -22,7 +22,7 @@ OTHER = {"left_window": "right_window", "right_window": "left_window"}
 
 def turn_right_joins(program: Program) -> Program:
     def rewrite(statement: Statement) -> Iterator[Statement]:
-        yield _turned(statement) if is_join(statement) and _to_be_turned(program, statement) else statement
+        yield turned(statement) if is_join(statement) and _to_be_turned(program, statement) else statement
 
     return each_statement(program, rewrite)
 
@@ -37,7 +37,7 @@ def _to_be_turned(program: Program, view: CreateView) -> bool:
     return join.condition.is_theta and join.options.match == "all"
 
 
-def _turned(view: CreateView) -> CreateView:
+def turned(view: CreateView) -> CreateView:
     query = view.query.copy()
     first, join = query.args["from_"], query.args["joins"][0]
     left, right = first.this, join.this

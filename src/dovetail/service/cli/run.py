@@ -6,13 +6,15 @@ import json
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from dovetail.engine.hold import any_held
 from dovetail.errors import SettingError
-from dovetail.service.cli.arguments import AsJson, Home, home_at
+from dovetail.service.cli.arguments import AsJson, Begins, Home, Reslice, home_at
 from dovetail.service.cli.pql_file import PqlFile, read_pql
 from dovetail.service.cli.stop_signals import stopped_by_signals
 from dovetail.service.figures import RunFigures, RunSummary
@@ -21,6 +23,7 @@ from dovetail.service.settings import DRIVER_MEMORY, INDEX_DIR, MASTER
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from dovetail.changes.takeover import Takeover
     from dovetail.changes.verdict import Change
     from dovetail.plan.physical import Plan
     from dovetail.plan.statements import Program
@@ -66,6 +69,8 @@ def run(
             "nothing is done.",
         ),
     ] = None,
+    begins: Begins = None,
+    reslice: Reslice = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a PQL application: until you stop it, or until its input is processed. Another query than before
@@ -84,6 +89,8 @@ def run(
         metrics_port=metrics_port,
         index_dir=index_dir,
         parent=parent,
+        begins=begins or (),
+        reslice=reslice,
         as_json=as_json,
     )
 
@@ -98,9 +105,17 @@ def run_and_watch(
     metrics_port: int | None = None,
     index_dir: str | None = None,
     parent: int | None = None,
+    begins: Sequence[str] = (),
+    reslice: bool = False,
     as_json: bool = False,
 ) -> None:
-    """Run an application in the foreground, with a live view and a summary at the end."""
+    """Run an application in the foreground, with a live view and a summary at the end. If a run of it that
+    was started in the same way can go on with the query, it does, and this command is done."""
+    in_place = mode == "stream" and not begins and not reslice  # an offer is a query, and no more than that
+    if in_place and _changed_in_place(
+        query, home, parent, _terms(mode, master, settings or {}, index_dir, metrics_port)
+    ):
+        return
     from dovetail.service.cli.live_view import LiveView
     from dovetail.service.follower import Follower
 
@@ -116,6 +131,8 @@ def run_and_watch(
             metrics_port=metrics_port,
             index_dir=index_dir,
             parent=parent,
+            begins=begins,
+            reslice=reslice,
             announce=_announced,
         )
     if as_json:
@@ -124,6 +141,52 @@ def run_and_watch(
         from dovetail.service.cli.summary_view import print_summary
 
         print_summary(summary)
+
+
+def _changed_in_place(query: Query, home: str, parent: int | None, terms: dict[str, object]) -> bool:
+    """Whether a run that is there has taken the query over."""
+    file = _file(query)
+    if file is None or not any_held(home):
+        return False
+    from dovetail.changes.takeover import consider, require
+    from dovetail.changes.versions import read_version
+    from dovetail.engine.handover import Offer
+    from dovetail.service.applications import is_running
+    from dovetail.service.hosting import offered, terms_of
+
+    program, plans = compile_query(query, home)
+    name = program.application
+    if not is_running(home, name):
+        return False
+    takeover = consider(home, plans, program, parent=parent)
+    require(takeover)
+    if not takeover.changes:
+        return False
+    offer = Offer(program.source.text, str(query), parent, terms_of(file, **terms))
+    found = offered(home, name, offer, lambda: is_running(home, name) is True)
+    if found is None:
+        return False
+    if found.error is not None:
+        raise found.error
+    _announced(found.version, read_version(home, name, found.version).changes)
+    typer.echo(f"the run of {name} that was there goes on with it", err=True)
+    return True
+
+
+def _file(query: Query) -> Path | None:
+    return query if isinstance(query, Path) and str(query) != "-" else None
+
+
+def _terms(
+    mode: Mode, master: str, settings: dict[str, str], index_dir: str | None, metrics_port: int | None
+) -> dict[str, object]:
+    return {
+        "mode": mode,
+        "master": master,
+        "settings": settings,
+        "index_dir": index_dir,
+        "metrics_port": metrics_port,
+    }
 
 
 def _announced(version: int, changes: Sequence[Change]) -> None:
@@ -148,18 +211,21 @@ def run_application(
     metrics_port: int | None = None,
     index_dir: str | None = None,
     parent: int | None = None,
+    begins: Sequence[str] = (),
+    reslice: bool = False,
     announce: Announce = lambda version, changes: None,
 ) -> RunSummary:
     """Compile, run, and summarise. Uses the given session, or opens one and closes it again. `on_figures`
     is called while it runs; a `follower` does the same over several runs. `announce` hears when another
-    query than before takes over. `parent`: see `consider`."""
+    query than before takes over. `parent`: see `consider`. `begins`: where new sources begin, as `--from`
+    says it. `reslice`: see `consider`."""
     from dovetail.spark.worker_python import choose_python
 
     if spark is None:
         choose_python(master, settings)  # first of all: its imports go on while we do ours
-    from dovetail.changes.leftovers import remove_leftovers
-    from dovetail.changes.takeover import consider, require, take_over
-    from dovetail.engine.handover import WAITED_S, Requests, answered
+    from dovetail.changes.positions import positions_in
+    from dovetail.changes.takeover import consider, require
+    from dovetail.engine.handover import WAITED_S, answered
     from dovetail.engine.hold import running
     from dovetail.service.follower import Follower
     from dovetail.spark.s3 import s3_settings
@@ -170,48 +236,53 @@ def run_application(
     follower.starting(_name(query))
     began = time.monotonic()
     program, plans = compile_query(query, home)
-    wait_s = WAITED_S if asked_for_change(home, plans, program, parent) else 0.0
+    positions = positions_in(begins)
+    change = partial(consider, home, plans, program, parent=parent, positions=positions, reslice=reslice)
+    wait_s = WAITED_S if asked_for_change(home, program.application, change) else 0.0
     with running(home, program.application, wait_s=wait_s) as held:
         # Before Spark: an error about the home, or about the change, is reported at once.
         answered(home, program.application)
-        takeover = consider(home, plans, program, parent=parent)
+        takeover = change()
         require(takeover)
         plan = takeover.plan
+        require_connectors(plan)
         log = _spark_log(home, plan.application)
         given = {**settings, **s3_settings(home, plan, settings)}
         session = spark or open_session(plan.application, master, DRIVER_MEMORY.read(), given, log)
-        from dovetail.service.metrics_reporter import Reporter  # what Spark need not wait for
-        from dovetail.spark.hang_up import jvm_ended, loss_named
-        from dovetail.spark.runner import Run
-        from dovetail.spark.settling import settle
+        from dovetail.service.hosting import Host, terms_of  # what Spark need not wait for
+        from dovetail.spark.hang_up import jvm_ended
 
-        reporter = Reporter(home, plan, metrics_port)
-        requests = Requests(home, plan.application)
-
-        def watch(run: Run) -> None:
-            follower.take(run, reporter.last)
-            if requests.wanted():
-                run.stop.set()  # another run goes on from here, with a changed query
-
+        host = Host(
+            session,
+            home,
+            mode,
+            index_dir_for(index_dir, master),
+            held,
+            stop or threading.Event(),
+            follower,
+            announce,
+            compile=lambda query: compile_query(query, home),
+            fits=lambda other: s3_settings(home, other, settings).items() <= given.items(),
+            terms=terms_of(_file(query), **_terms(mode, master, settings, index_dir, metrics_port)),
+            log=log,
+            metrics_port=metrics_port,
+        )
         try:
-            index = index_dir_for(index_dir, master)
-            with loss_named(log):
-                steps = settle(session, takeover, index) if takeover.cuts else {}
-                version = take_over(takeover, steps)
-                if version > 1:
-                    remove_leftovers(home, plan.application)  # also those of a run that was killed at it
-            if takeover.changes:
-                announce(version, takeover.changes)
-            run = Run(
-                session, plan, home, mode, index, stop or threading.Event(), watch, held, started_s=began
-            )
-            run.follows = version > 1
-            with loss_named(log), reporter:
-                run.execute()
-            return follower.summary(run, reporter.last)
+            return host.run(takeover, began)
         finally:
             if spark is None and not jvm_ended():
                 session.stop()
+
+
+def require_connectors(plan: Plan) -> None:
+    """Libraries and secrets that its sinks need, before Spark takes its time to start."""
+    from dovetail.connectors.kinds import open_sink
+    from dovetail.connectors.sink import Writer
+    from dovetail.plan.physical import OutsideSink
+
+    for stage in plan.stages:
+        if isinstance(stage.output, OutsideSink):
+            open_sink(stage.output.storage, stage.output.options, Writer(plan.application, stage.name, ""))
 
 
 def index_dir_for(given: str | None, master: str) -> str | None:
@@ -233,19 +304,19 @@ def _spark_log(home: str, application: str) -> Path:
     return hosts_folder() / f"spark-{application}.log"
 
 
-def asked_for_change(home: str, plans: list[Plan], program: Program, parent: int | None) -> bool:
+def asked_for_change(home: str, application: str, change: Callable[[], Takeover]) -> bool:
     """Ask a run of the application to end, if there is one and this query can go on in its place."""
-    from dovetail.changes.takeover import consider, require
+    from dovetail.changes.takeover import require
     from dovetail.engine.handover import ask
     from dovetail.service.applications import is_running
 
-    if is_running(home, program.application) is False:
+    if is_running(home, application) is False:
         return False
-    takeover = consider(home, plans, program, parent=parent)
+    takeover = change()
     require(takeover)
     if not takeover.changes:
         return False
-    ask(home, program.application)
+    ask(home, application)
     return True
 
 

@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dovetail.errors import DovetailError, InputError, SettingError
+from dovetail.errors import DovetailError
 from dovetail.service.cli.arguments import Application, AsJson, Home, home_at
 
 if TYPE_CHECKING:
     from dovetail.engine.asked_tasks import Asked
     from dovetail.model.join_config import JoinConfig
-    from dovetail.plan.physical import Plan
-
-AUTO = "auto"
 
 
 def scale(
@@ -33,55 +30,12 @@ def scale(
     as_json: AsJson = False,
 ) -> None:
     """Show or change the number of tasks of an application's joins, while it runs or for its next start."""
-    from dovetail.engine.asked_tasks import ask, ask_no_more
-    from dovetail.plan.application_file import read_application
+    from dovetail.service.scaling import joins_of, scale_application
 
     place = home_at(home)
-    configs = _joins(read_application(place, application), join, place)
     if tasks is not None:
-        wanted = None if tasks == AUTO else _allowed(tasks, configs)
-        for config in configs:
-            ask_no_more(config) if wanted is None else ask(config, wanted)
-    _show(application, configs, as_json)
-
-
-def _joins(plan: Plan, name: str | None, home: str) -> list[JoinConfig]:
-    from dovetail.plan.configure import join_config
-    from dovetail.plan.nearest import did_you_mean
-
-    found = [
-        join_config(plan, stage, home, tasks=1) for stage in plan.joins if name is None or stage.name == name
-    ]
-    names = [stage.name for stage in plan.joins]
-    if not found:
-        raise InputError(
-            f"there is no join {name}" if name else f"application {plan.application} has no join",
-            where=f"application {plan.application}",
-            expected=f"one of: {', '.join(names)}" if names else "an application with a join",
-            hint=did_you_mean(name, names, listed=True) if name else None,
-        )
-    return found
-
-
-def _allowed(said: str, configs: list[JoinConfig]) -> int:
-    """The number, if every join can have it. Otherwise none of them is changed."""
-    from dovetail.model.join_kind import MOST_TASKS
-
-    least = min(configs, key=lambda config: config.most_tasks)
-    most = min(MOST_TASKS, least.most_tasks)
-    if said in (str(number) for number in range(1, most + 1)):
-        return int(said)
-    few = None
-    if least.join_kind.in_order and most == 1:
-        few = 'its query sets order = "step", which needs a single task'
-    elif most < MOST_TASKS:
-        few = f"a task needs at least one bucket, and the join has {least.buckets}"
-    raise SettingError(
-        f"join {least.join} cannot run in {said!r} tasks",
-        where="--tasks",
-        expected=f"1 to {most}, or {AUTO}",
-        hint=few,
-    )
+        scale_application(place, application, tasks, join)
+    _show(application, joins_of(place, application, join), as_json)
 
 
 def _show(application: str, configs: list[JoinConfig], as_json: bool) -> None:

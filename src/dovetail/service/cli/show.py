@@ -30,13 +30,9 @@ def show(
     home: Home = None,
 ) -> None:
     """Print the newest result rows of an application."""
-    from dovetail.plan.application_file import read_application
-    from dovetail.plan.physical import FileSink
     from dovetail.service.cli.log_output import row_printer
 
-    place = home_at(home)
-    sink = _stored(read_application(place, application), table)
-    rows = newest_file_rows(sink, limit) if isinstance(sink, FileSink) else _category_rows(sink, place, limit)
+    rows = result_rows(home_at(home), application, table, limit)
     if rows is None:
         typer.echo("no result rows yet", err=True)
         return
@@ -44,6 +40,17 @@ def show(
     for batch in rows.to_batches():
         printer.rows(batch)
     printer.end()
+
+
+def result_rows(home: str, application: str, table: str | None, limit: int) -> pa.Table | None:
+    """The newest rows of a table; None: there are none yet."""
+    from dovetail.plan.application_file import read_application
+    from dovetail.plan.physical import FileSink
+
+    sink = _stored(read_application(home, application), table)
+    if isinstance(sink, FileSink):
+        return newest_file_rows(sink, limit)
+    return _category_rows(sink, home, limit)
 
 
 def _stored(plan: Plan, name: str | None) -> FileSink | ScribeSink:

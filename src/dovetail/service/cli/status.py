@@ -131,8 +131,10 @@ def _print(found: Measured) -> None:
     from rich.text import Text
 
     console = Console(highlight=False)
+    running = _STATES[found.running], _STYLES[found.running]
     console.print(
-        Text.assemble((found.application, "bold"), "  ", (_STATES[found.running], _STYLES[found.running]))
+        Text.assemble((found.application, "bold"), "  ", running, (_version(found), "bright_black")),
+        soft_wrap=True,
     )
     if found.running is None:
         console.print("a run holds the application, but has written no metrics for a minute")
@@ -159,6 +161,17 @@ def _print(found: Measured) -> None:
         console.print(f"rejected rows of {table}: {rows:,}")
     for table, files in found.vanished.items():
         console.print(f"vanished files of {table}: {files:,}")
+
+
+def _version(found: Measured) -> str:
+    from dovetail.service import units
+
+    version = found.version
+    if version is None:
+        return ""
+    since = "" if version.since_us is None else f" since {units.instant(version.since_us)} UTC"
+    steps = ", ".join(f"{join} from step {step} on" for join, step in version.from_step.items())
+    return f"  version {version.number}{since}{f' ({steps})' if steps else ''}"
 
 
 def aggregate_facts(found: WindowMeasure) -> list[str]:

@@ -3,7 +3,8 @@ records of steps, so it needs no Spark, and the application may be running."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,7 +14,7 @@ from dovetail.service.cli.arguments import Application, AsJson, Home, home_at
 if TYPE_CHECKING:
     from dovetail.joins.question import Answer
     from dovetail.plan.physical import JoinStage, Plan
-    from dovetail.service.following import Chapter
+    from dovetail.service.following import Chapter, Trail
     from dovetail.service.words.chain_why_words import Story
 
 
@@ -40,34 +41,51 @@ def why(
 ) -> None:
     """Explain what happened to left rows: which rows they matched and when, how long they stay open, or why
     they have no match. What came out of them is followed through the joins that read it."""
-    from dovetail.joins.rows.literals import instant_us
-    from dovetail.plan.application_file import read_application
-    from dovetail.plan.configure import join_config
-    from dovetail.plan.joins.operand_words import operand_words
     from dovetail.service.cli.log_output import print_json
-    from dovetail.service.following import times_from
-    from dovetail.service.words.chain_why_words import Story, story_json
-    from dovetail.service.words.why_words import to_json
-    from dovetail.why.why import why as ask
 
-    place = home_at(home)
-    plan = read_application(place, application)
-    stage = _join(plan, join)
-    config = join_config(plan, stage, place, tasks=1)
-    time_us = instant_us(time, "--time") if time else None
-    answer = ask(config, key or (), time_us, limit, row, operand_words(plan, stage))
-    story = Story(times_from(plan, stage, place), _followed(plan, stage, place, answer))
+    answer, story = asked(home_at(home), application, key or (), time=time, row=row, limit=limit, join=join)
     if as_json:
-        print_json({**to_json(answer, application), **story_json(story)})
+        print_json(for_programs(answer, application, story))
     else:
         _print(answer, application, story)
 
 
-def _followed(plan: Plan, stage: JoinStage, home: str, answer: Answer) -> list[tuple[Chapter, ...]] | None:
-    """Where each row went after the join; None: nothing in the application reads what comes out of it."""
-    from dovetail.service.following import Trail, follow
+def asked(
+    home: str,
+    application: str,
+    key: Sequence[str],
+    *,
+    time: str | None = None,
+    row: int | None = None,
+    limit: int = 20,
+    join: str | None = None,
+) -> tuple[Answer, Story]:
+    """What became of left rows, and of what came out of them."""
+    from dovetail.joins.rows.literals import instant_us
+    from dovetail.plan.application_file import read_application
+    from dovetail.service.following import Trail, times_from
+    from dovetail.service.words.chain_why_words import Story
 
+    plan = read_application(home, application)
+    stage = _join(plan, join)
+    time_us = instant_us(time, "--time") if time else None
     trail = Trail(plan, home)
+    answer = trail.ask(stage, row, key, time_us, limit)
+    return answer, Story(times_from(plan, stage, home), _followed(trail, stage, answer))
+
+
+def for_programs(answer: Answer, application: str, story: Story) -> dict[str, Any]:
+    """The answer as plain values."""
+    from dovetail.service.words.chain_why_words import story_json
+    from dovetail.service.words.why_words import to_json
+
+    return {**to_json(answer, application), **story_json(story)}
+
+
+def _followed(trail: Trail, stage: JoinStage, answer: Answer) -> list[tuple[Chapter, ...]] | None:
+    """Where each row went after the join; None: nothing in the application reads what comes out of it."""
+    from dovetail.service.following import follow
+
     if not trail.readers(getattr(stage.output, "category", "")):
         return None
     return [follow(trail, stage, fate) for fate in answer.fates]

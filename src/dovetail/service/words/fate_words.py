@@ -38,7 +38,7 @@ _WHICH = {
 
 def fate_lines(fate: AnyFate, known: Known) -> list[str]:
     """What became of the row, a sentence a line."""
-    if isinstance(fate, Fate):
+    if not isinstance(fate, WindowFate):
         known = known.as_of(fate.closed)
     if fate.taken is None:
         written = f"it is in the log since {instant(fate.left.written_at_us)}"
@@ -306,7 +306,9 @@ def row_words(row: KeyRow) -> str:
 def at_words(at: At | None) -> str:
     if at is None:
         return "no step"
-    return f"step {at.step}{' or before' if at.or_before else ''} (planned {instant(at.planned_at_us)})"
+    version = "" if at.version is None else f"version {at.version}, "
+    before = " or before" if at.or_before else ""
+    return f"step {at.step}{before} ({version}planned {instant(at.planned_at_us)})"
 
 
 def _stream_time(time_us: int) -> str:
@@ -395,4 +397,9 @@ def row_json(row: KeyRow) -> dict[str, Any]:
 def at_json(at: At | None) -> dict[str, Any] | None:
     if at is None:
         return None
-    return {"step": at.step, "planned_at": iso_time(at.planned_at_us), "or_before": at.or_before}
+    return {
+        "step": at.step,
+        "planned_at": iso_time(at.planned_at_us),
+        "or_before": at.or_before,
+        "version": at.version,
+    }

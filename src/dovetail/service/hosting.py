@@ -1,0 +1,145 @@
+"""A run, and the queries that it goes on with in place: the same process, the same Spark session.
+
+    stream ──► a changed query is offered ──► the run stops ──► the old query comes to rest, the version
+      ▲        and allowed by the rules        its stages         takes over, its stages are built
+      └──────────────────────────────────────────────────────────────────────────────────────────────┘
+
+Law: whatever becomes of an offer, the application runs on: by the new query, or by the old one if the new one
+was refused. An offer that was made on other terms is not for this run: it ends, and whoever asked goes on.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import dovetail
+from dovetail.changes.leftovers import remove_leftovers
+from dovetail.changes.takeover import Takeover, consider, require, take_over
+from dovetail.engine.handover import WAITED_S, Answer, Offer, Request, Requests, answer, answer_to, ask
+from dovetail.errors import DovetailError
+from dovetail.service.figures import RunSummary
+from dovetail.service.metrics_reporter import Reporter
+from dovetail.spark.hang_up import loss_named
+from dovetail.spark.runner import Run
+from dovetail.spark.settling import let_out, settle
+from dovetail.spark.shipped_code import digest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from dovetail.changes.verdict import Change
+    from dovetail.engine.hold import Check
+    from dovetail.plan.physical import Plan
+    from dovetail.plan.statements import Program
+    from dovetail.service.follower import Follower
+    from dovetail.spark.starting import Mode
+
+Compile = Callable[[tuple[str, str]], tuple["Program", "list[Plan]"]]
+Announce = Callable[[int, "Sequence[Change]"], None]
+_LOOK_S = 0.1
+
+
+def terms_of(file: Path | None, **given: Any) -> dict[str, Any]:
+    """What must be the same for one run to go on with the query of another. The file is one of them: a run
+    that is started again, by whoever looks after it, must not bring an old query back."""
+    at = None if file is None else str(file.resolve())
+    return {"code": digest(Path(dovetail.__file__).parent), "python": sys.executable, "file": at, **given}
+
+
+@dataclass
+class Host:
+    """What stays while queries change. `fits`: whether the session has all that a plan needs of it."""
+
+    spark: SparkSession
+    home: str
+    mode: Mode
+    index_dir: str | None
+    held: Check
+    stop: threading.Event
+    follower: Follower
+    announce: Announce
+    compile: Compile
+    fits: Callable[[Plan], bool]
+    terms: Mapping[str, Any]
+    log: Path
+    metrics_port: int | None = None
+    _offered: tuple[Request, Takeover] | None = field(default=None, init=False)
+
+    def run(self, takeover: Takeover, began_s: float) -> RunSummary:
+        """Until it ends, or is asked to make room for a query that it cannot go on with itself."""
+        plan, version = takeover.plan, self._take_over(takeover)
+        while True:
+            run, reporter = self._execute(plan, version, began_s)
+            if self._offered is None or self.stop.is_set():
+                return self.follower.summary(run, reporter.last)
+            (request, takeover), self._offered = self._offered, None
+            error = None
+            try:
+                version = self._take_over(takeover)
+                plan = takeover.plan
+            except DovetailError as refused:  # by Spark: the old query goes on
+                error = refused
+            answer(self.home, plan.application, Answer(request.number, version, error))
+
+    def _take_over(self, takeover: Takeover) -> int:
+        with loss_named(self.log):
+            version = take_over(takeover, settle(self.spark, takeover, self.index_dir))
+            let_out(self.spark, self.home, takeover.plan.application, self.index_dir)
+            if version > 1:  # also after a run that was killed at it
+                remove_leftovers(self.home, takeover.plan.application)
+        if takeover.changes:
+            self.announce(version, takeover.changes)
+        return version
+
+    def _execute(self, plan: Plan, version: int, began_s: float) -> tuple[Run, Reporter]:
+        reporter = Reporter(self.home, plan, version, self.metrics_port)
+        requests = Requests(self.home, plan.application)
+
+        def watch(run: Run) -> None:
+            self.follower.take(run, reporter.last)
+            if run.stop.is_set():
+                return
+            request = requests.wanted()
+            if self.stop.is_set() or (request is not None and self._makes_room(request, plan)):
+                run.stop.set()
+
+        run = Run(self.spark, plan, self.home, self.mode, self.index_dir, watch=watch, held=self.held)
+        run.started_s, run.follows = began_s, version > 1
+        if self.stop.is_set():
+            run.stop.set()
+        with loss_named(self.log), reporter:
+            run.execute()
+        return run, reporter
+
+    def _makes_room(self, request: Request, plan: Plan) -> bool:
+        """Whether to stop: for a query that was offered, or for whoever waits. One that is refused stops
+        nothing."""
+        offer = request.offer
+        if offer is None or self.mode != "stream" or offer.terms != self.terms or offer.terms["file"] is None:
+            return True
+        try:
+            program, plans = self.compile((offer.text, offer.name))
+            takeover = consider(self.home, plans, program, parent=offer.parent)
+            require(takeover)
+        except DovetailError as error:
+            answer(self.home, plan.application, Answer(request.number, 0, error))
+            return False
+        if self.fits(takeover.plan):
+            self._offered = request, takeover
+        return True
+
+
+def offered(home: str, application: str, offer: Offer, is_held: Callable[[], bool]) -> Answer | None:
+    """Offer a query to the run of an application. None: that run has ended, or does not answer."""
+    number, deadline = ask(home, application, offer), time.monotonic() + WAITED_S
+    while time.monotonic() < deadline and is_held():
+        if (found := answer_to(home, application, number)) is not None:
+            return found
+        time.sleep(_LOOK_S)
+    return None

@@ -1,0 +1,83 @@
+"""A folder of queries becomes what is wanted, as a whole or not at all: a folder under git, for example."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from dovetail.errors import DovetailError, InputError
+from dovetail.service.cli.pql_file import read_pql
+from dovetail.service.keeping import verbs
+from dovetail.service.keeping.landing import Finding, land
+from dovetail.service.keeping.wanted import Wanted, find_wanted, list_wanted
+
+Difference = Literal["new", "changed", "stopped", "same"]
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One file of the folder beside what is wanted now."""
+
+    file: Path
+    application: str
+    text: str
+    difference: Difference
+    findings: tuple[Finding, ...]
+    changes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Applied:
+    """`elsewhere`: applications of the service that the folder does not have. They are left as they are."""
+
+    planned: tuple[Planned, ...]
+    elsewhere: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        return not any(one.findings for one in self.planned)
+
+
+def look(home: str, place: Path) -> Applied:
+    """What applying a file, or a folder of `.pql` files, would do. Nothing is touched."""
+    files = sorted(place.glob("**/*.pql")) if place.is_dir() else [place]
+    if not files:
+        raise InputError("the folder has no .pql file", where=str(place), expected="a query in each file")
+    planned = tuple(_planned(home, file) for file in files)
+    names = [one.application for one in planned]
+    for name in names:
+        if names.count(name) > 1:
+            both = ", ".join(str(one.file) for one in planned if one.application == name)
+            raise InputError(f"application {name} is in several files", where=both, expected="one of them")
+    found, _ = list_wanted(home)
+    elsewhere = (one.application for one in found if one.application not in names and one.state != "deleted")
+    return Applied(planned, tuple(elsewhere))
+
+
+def apply(home: str, applied: Applied, *, by: str) -> list[Wanted]:
+    """Deploy all that differ. The caller has looked, and found no errors."""
+    for one in applied.planned:
+        if one.findings:
+            raise one.findings[0].error
+    return [verbs.deploy(home, one.text, by=by)[0] for one in applied.planned if one.difference != "same"]
+
+
+def _planned(home: str, file: Path) -> Planned:
+    text = read_pql(file)
+    name = verbs.name_in(text) or ""
+    try:
+        known = find_wanted(home, name) if name else None
+    except DovetailError as error:
+        return Planned(file, name, text, "new", (Finding("named", error),), ())
+    there = known is not None and known.state != "deleted"
+    landing = land(home, text, name if there else None)
+    return Planned(file, name, text, _difference(known, text), tuple(landing.findings), landing.changes)
+
+
+def _difference(known: Wanted | None, text: str) -> Difference:
+    if known is None or known.state == "deleted":
+        return "new"
+    if known.text != text:
+        return "changed"
+    return "same" if known.state == "running" else "stopped"

@@ -1,0 +1,105 @@
+"""Makes what is seen agree with what is wanted, again and again. One keeper per home."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from dovetail.errors import DovetailError
+from dovetail.service.applications import is_running
+from dovetail.service.keeping import processes
+from dovetail.service.keeping.events import Event, record
+from dovetail.service.keeping.processes import Process
+from dovetail.service.keeping.reconcile import Decision, Past, decide, observe
+from dovetail.service.keeping.removal import remove_application
+from dovetail.service.keeping.wanted import RECOVERABLE_US, Wanted, list_wanted
+
+SERVICE = "service"
+"""Who has done what nobody asked for."""
+
+
+class Keeper:
+    """`step` looks at every application once and does what follows. Nothing that it remembers is needed: a
+    keeper that takes the place of another finds the processes that the other one has started."""
+
+    def __init__(
+        self,
+        home: str,
+        clock_us: Callable[[], int] = lambda: time.time_ns() // 1000,
+        launch: Callable[[str, str, int], subprocess.Popen[bytes]] = processes.launch,
+    ) -> None:
+        self.home = home
+        self.decisions: dict[str, Decision] = {}
+        self.looked_at: dict[str, int] = {}  # the revision that a decision is about
+        self.damaged: list[DovetailError] = []
+        self._clock_us = clock_us
+        self._launch = launch
+        self._pasts: dict[str, Past] = {}
+        self._launched: dict[str, subprocess.Popen[bytes]] = {}
+        self._children: list[subprocess.Popen[bytes]] = []
+
+    def step(self) -> None:
+        self._children = [child for child in self._children if child.poll() is None]  # no zombies
+        found, self.damaged = list_wanted(self.home)
+        for wanted in found:
+            try:
+                self._keep(wanted)
+            except DovetailError as error:  # of one application: the others are kept all the same
+                self._said(wanted, Decision("nothing", "failed", error.what))
+        for gone in self.decisions.keys() - {wanted.application for wanted in found}:
+            del self.decisions[gone]
+
+    def _keep(self, wanted: Wanted) -> None:
+        name, now_us = wanted.application, self._clock_us()
+        alive = processes.processes_of(self.home, name)
+        if self._begins(name, alive):
+            self._said(wanted, Decision("nothing", "starting", f"revision {wanted.revision} starts"))
+            return
+        end = processes.end_of(self.home, name)
+        past = observe(self._pasts.get(name, Past()), wanted, alive, end, now_us)
+        held = not alive and is_running(self.home, name) is not False
+        decision = decide(wanted, alive, held, end, past, now_us)
+        self._pasts[name] = self._do(wanted, decision, past, now_us)
+        self._said(wanted, decision)
+
+    def _do(self, wanted: Wanted, decision: Decision, past: Past, now_us: int) -> Past:
+        name = wanted.application
+        match decision.action:
+            case "start":
+                processes.forget_end(self.home, name)
+                child = self._launch(self.home, name, wanted.revision)
+                self._launched[name] = child
+                self._children.append(child)
+                return replace(past, started_at_us=now_us, was_alive=True)
+            case "ask to end":
+                for process in decision.targets:
+                    processes.ask_to_end(process)
+                return replace(past, asked_at_us=now_us)
+            case "kill":
+                for process in decision.targets:
+                    processes.kill(process)
+        gone = decision.condition == "stopped" and wanted.state == "deleted"
+        if gone and now_us - wanted.at_us > RECOVERABLE_US:
+            remove_application(self.home, name)
+            record(self.home, Event(name, "removed", "it was deleted a day ago", SERVICE))
+        return past
+
+    def _begins(self, application: str, alive: list[Process]) -> bool:
+        """A process was started, lives, and has not said yet that it is there."""
+        child = self._launched.get(application)
+        if child is None:
+            return False
+        if child.poll() is not None or any(process.pid == child.pid for process in alive):
+            del self._launched[application]
+            return False
+        return True
+
+    def _said(self, wanted: Wanted, decision: Decision) -> None:
+        """An event for each change of condition. How long something still takes is no news."""
+        before = self.decisions.get(wanted.application)
+        self.decisions[wanted.application] = decision
+        self.looked_at[wanted.application] = wanted.revision
+        if before is not None and before.condition != decision.condition:
+            record(self.home, Event(wanted.application, decision.condition, decision.why, SERVICE))

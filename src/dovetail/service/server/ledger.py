@@ -1,0 +1,127 @@
+"""What the daemon keeps for itself in SQLite: logins, and the history of figures. It may be deleted at any
+time: people then log in again, and plots begin again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+SESSION_S = 12 * 3600
+LINK_S = 600
+KEPT_S = 7 * 86_400
+"""How long figures are kept."""
+_TABLES = """
+CREATE TABLE IF NOT EXISTS links (hash TEXT PRIMARY KEY, ends REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS sessions (hash TEXT PRIMARY KEY, user TEXT NOT NULL, csrf TEXT NOT NULL,
+                                     ends REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS figures (application TEXT NOT NULL, at REAL NOT NULL, body TEXT NOT NULL,
+                                    PRIMARY KEY (application, at)) WITHOUT ROWID;
+"""
+
+
+class Session(NamedTuple):
+    user: str
+    csrf: str
+
+
+class Ledger:
+    """One connection, used by one thread at a time. A file that is no database is replaced by a new one."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._lock = threading.Lock()
+        try:
+            self._connection = _opened(path)
+        except sqlite3.DatabaseError:
+            for name in (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")):
+                name.unlink(missing_ok=True)
+            self._connection = _opened(path)
+        path.chmod(0o600)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def new_link(self) -> str:
+        """A secret that logs in once."""
+        secret = secrets.token_urlsafe(32)
+        with self._writing() as cursor:
+            cursor.execute("INSERT INTO links VALUES (?, ?)", (_hash(secret), time.time() + LINK_S))
+        return secret
+
+    def log_in(self, link: str) -> str | None:
+        """A session's secret for a link; None: it was used, is too old, or never was one."""
+        now, secret = time.time(), secrets.token_urlsafe(32)
+        with self._writing() as cursor:
+            cursor.execute("DELETE FROM links WHERE ends < ?", (now,))
+            cursor.execute("DELETE FROM links WHERE hash = ?", (_hash(link),))
+            if not cursor.rowcount:
+                return None
+            row = _hash(secret), "admin", secrets.token_urlsafe(24), now + SESSION_S
+            cursor.execute("INSERT INTO sessions VALUES (?, ?, ?, ?)", row)
+        return secret
+
+    def session(self, secret: str) -> Session | None:
+        now = time.time()
+        with self._writing() as cursor:
+            cursor.execute("DELETE FROM sessions WHERE ends < ?", (now,))
+            cursor.execute("SELECT user, csrf FROM sessions WHERE hash = ?", (_hash(secret),))
+            found = cursor.fetchone()
+        return None if found is None else Session(*found)
+
+    def log_out(self, secret: str) -> None:
+        with self._writing() as cursor:
+            cursor.execute("DELETE FROM sessions WHERE hash = ?", (_hash(secret),))
+
+    def remember(self, application: str, at_s: float, figures: dict[str, Any]) -> None:
+        with self._writing() as cursor:
+            row = application, at_s, json.dumps(figures, separators=(",", ":"))
+            cursor.execute("INSERT OR REPLACE INTO figures VALUES (?, ?, ?)", row)
+            cursor.execute(
+                "DELETE FROM figures WHERE application = ? AND at < ?", (application, at_s - KEPT_S)
+            )
+
+    def history(
+        self, application: str, since_s: float, most: int = 500
+    ) -> list[tuple[float, dict[str, Any]]]:
+        """Figures in the order of time, thinned out to about `most`."""
+        with self._writing() as cursor:
+            cursor.execute(
+                "SELECT at, body FROM figures WHERE application = ? AND at >= ? ORDER BY at",
+                (application, since_s),
+            )
+            rows = cursor.fetchall()
+        step = -(-len(rows) // most) or 1
+        return [(at, json.loads(body)) for at, body in rows[(len(rows) - 1) % step :: step]]
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Cursor]:
+        with self._lock, self._connection:
+            yield self._connection.cursor()
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, check_same_thread=False, timeout=10)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.executescript(_TABLES)
+    return connection
+
+
+def _hash(secret: str) -> str:
+    """Secrets are random and long, so a plain hash keeps them."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def ledger_path(home: str) -> Path:
+    if "://" in home:
+        from dovetail.spark.shipped_code import hosts_folder
+
+        return hosts_folder() / f"service-{hashlib.sha256(home.encode()).hexdigest()[:12]}.sqlite"
+    return Path(home) / "service" / "ledger.sqlite"

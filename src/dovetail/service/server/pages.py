@@ -1,0 +1,324 @@
+"""The portal: pages made on the server. They can be read without JavaScript; with it figures stay current,
+and a query is checked while it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+from urllib.parse import quote
+
+from fastapi import APIRouter, Form, Query, Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+import dovetail
+from dovetail.errors import DovetailError, InputError, StateError
+from dovetail.service import units
+from dovetail.service.keeping import verbs
+from dovetail.service.keeping.events import events
+from dovetail.service.keeping.landing import Landing, land
+from dovetail.service.keeping.removal import belongings
+from dovetail.service.server import reading
+from dovetail.service.server.access import Caller
+from dovetail.service.server.api import Author, Deployer, Here, Name, Viewer
+from dovetail.service.server.overview import Overview, overview, overviews
+from dovetail.service.server.state import COOKIE, Daemon
+from dovetail.service.server.time_line import draw_fates
+
+T = TypeVar("T")
+router = APIRouter(include_in_schema=False)
+_TEMPLATES = Environment(
+    loader=FileSystemLoader(Path(__file__).parent / "templates"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_TEMPLATES.globals.update(version=dovetail.__version__)
+_TEMPLATES.filters.update(
+    count=lambda value: "—" if value is None else units.count(round(value)),
+    size=lambda value: "—" if value is None else units.size(value),
+    span=units.span,
+    instant=units.instant,
+    share=units.share,
+    path=lambda value: quote(str(value), safe=""),
+)
+FIRST = """CREATE APPLICATION clicks;
+
+CREATE INPUT TABLE clicks (eventtime TIMESTAMP, ad_id BIGINT, user_id BIGINT)
+FROM SCRIBE("clicks");
+
+CREATE INPUT TABLE impressions (eventtime TIMESTAMP, ad_id BIGINT, campaign STRING)
+FROM SCRIBE("impressions");
+
+CREATE VIEW clicked AS
+SELECT c.eventtime AS eventtime, c.ad_id AS ad_id, i.campaign AS campaign
+FROM clicks AS c LEFT OUTER JOIN impressions AS i
+  ON c.ad_id = i.ad_id AND
+     i.eventtime BETWEEN c.eventtime - INTERVAL '10 minutes' AND c.eventtime + INTERVAL '30 seconds';
+
+CREATE TABLE result AS
+SELECT eventtime, ad_id, campaign FROM clicked
+STORAGE SCRIBE (category = "clicked");
+"""
+"""What the editor begins with: a whole application, to be changed."""
+
+
+def is_page(request: Request) -> bool:
+    return not request.url.path.startswith(("/api/", "/static/", "/healthz", "/readyz", "/metrics"))
+
+
+def show(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+    caller: Caller | None = values.pop("caller", None)
+    page = _TEMPLATES.get_template(template).render(
+        request=request, caller=caller, csrf=caller.csrf if caller else "", **values
+    )
+    return HTMLResponse(page, status)
+
+
+def error_page(request: Request, error: DovetailError, status: int) -> Response:
+    return show(request, "error.html", status, error=error)
+
+
+def not_logged_in(request: Request) -> Response:
+    return show(request, "login.html", 401)
+
+
+@router.get("/login")
+def log_in(request: Request, here: Here, link: Annotated[str, Query(max_length=200)] = "") -> Response:
+    """A link works once: it becomes a session."""
+    secret = here.ledger.log_in(link)
+    if secret is None:
+        return show(request, "login.html", 403)
+    answer = RedirectResponse("/", 303)
+    answer.set_cookie(COOKIE, secret, httponly=True, samesite="strict", path="/")
+    return answer
+
+
+@router.post("/logout")
+def log_out(request: Request, here: Here, _: Viewer) -> Response:
+    here.ledger.log_out(request.cookies.get(COOKIE, ""))
+    answer = RedirectResponse("/", 303)
+    answer.delete_cookie(COOKIE)
+    return answer
+
+
+@router.get("/")
+def home(request: Request, here: Here, caller: Viewer) -> Response:
+    return show(request, "home.html", caller=caller, found=_listed(here), bell=here.bell, home=here.home)
+
+
+@router.get("/fragments/applications")
+def home_fragment(request: Request, here: Here, caller: Viewer) -> Response:
+    return show(request, "applications.html", caller=caller, found=_listed(here), bell=here.bell)
+
+
+@router.get("/new")
+def new(request: Request, here: Here, caller: Author) -> Response:
+    landing = land(here.home, FIRST)
+    return _editor(request, caller, FIRST, None, None, landing)
+
+
+@router.get("/applications/{name}/edit")
+def edit(request: Request, name: Name, here: Here, caller: Author) -> Response:
+    found = _found(here, name)
+    if found.wanted is None:
+        raise StateError(
+            f"{name} was started by hand", hint="deploy its query here to let the service run it"
+        )
+    text = found.wanted.text
+    return _editor(request, caller, text, name, found.wanted.revision, land(here.home, text, name))
+
+
+@router.post("/fragments/check")
+def check(
+    request: Request,
+    here: Here,
+    caller: Author,
+    text: Annotated[str, Form()] = "",
+    application: Annotated[str, Form()] = "",
+) -> Response:
+    landing = land(here.home, text, application or None)
+    return show(request, "checked.html", caller=caller, landing=landing, drawing=_drawing(landing))
+
+
+@router.post("/deploy")
+def deploy(
+    request: Request,
+    here: Here,
+    caller: Deployer,
+    text: Annotated[str, Form()] = "",
+    application: Annotated[str, Form()] = "",
+    revision: Annotated[str, Form()] = "",
+) -> Response:
+    """An editor's text becomes what is wanted; or the editor comes back with what is in its way."""
+    seen = int(revision) if revision.isdigit() else None
+    try:
+        if application and verbs.name_in(text) != application:
+            land(here.home, text, application).require()
+        wanted, _ = verbs.deploy(here.home, text, by=caller.name, revision=seen)
+    except DovetailError as error:
+        landing = land(here.home, text, application or None)
+        return _editor(request, caller, text, application or None, seen, landing, error, 422)
+    here.wake()
+    return RedirectResponse(f"/applications/{wanted.application}", 303)
+
+
+@router.get("/applications/{name}")
+def application(request: Request, name: Name, here: Here, caller: Viewer) -> Response:
+    found = _found(here, name)
+    landing = Landing(here.home, found.wanted.text if found.wanted else "", name)
+    return show(
+        request,
+        "application.html",
+        caller=caller,
+        one=found,
+        bell=here.bell,
+        versions=_or_none(reading.versions, here.home, name) or [],
+        events=events(here.home, name, 30),
+        drawing=_drawn(here.home, found) or _drawing(landing),
+        goes=belongings(here.home, name),
+        output=reading.log_tail(here.home, name),
+    )
+
+
+@router.get("/fragments/applications/{name}")
+def application_fragment(request: Request, name: Name, here: Here, caller: Viewer) -> Response:
+    return show(request, "figures.html", caller=caller, one=_found(here, name), bell=here.bell)
+
+
+@router.get("/applications/{name}/rows")
+def rows(request: Request, name: Name, here: Here, caller: Viewer, table: str | None = None) -> Response:
+    found = _found(here, name)
+    return show(
+        request, "rows.html", caller=caller, one=found, **reading.result_rows(here.home, name, table, 50)
+    )
+
+
+@router.get("/applications/{name}/why")
+def why(
+    request: Request,
+    name: Name,
+    here: Here,
+    caller: Viewer,
+    key: Annotated[list[str] | None, Query(max_length=16)] = None,
+    join: str | None = None,
+) -> Response:
+    found = _found(here, name)
+    answer = reading.why(here.home, name, key, join or None, 20) if key else None
+    drawing = draw_fates(answer) if answer else None
+    return show(request, "why.html", caller=caller, one=found, key=key or [], answer=answer, drawing=drawing)
+
+
+@router.post("/applications/{name}/do")
+def do(
+    name: Name,
+    here: Here,
+    caller: Deployer,
+    verb: Annotated[str, Form()],
+    revision: Annotated[str, Form()] = "",
+    value: Annotated[str, Form()] = "",
+) -> Response:
+    """A button of the application's page."""
+    seen = int(revision) if revision.isdigit() else None
+    match verb:
+        case "start":
+            verbs.start(here.home, name, by=caller.name, revision=seen)
+        case "stop":
+            verbs.stop(here.home, name, by=caller.name, revision=seen)
+        case "restart":
+            verbs.restart(here.home, name, by=caller.name, revision=seen)
+        case "rollback":
+            number = int(value) if value.isdigit() else None
+            verbs.rollback(here.home, name, number, by=caller.name, revision=seen)
+        case "scale":
+            verbs.scale(here.home, name, value, by=caller.name)
+        case "delete":
+            caller.require("admin")
+            verbs.delete(here.home, name, by=caller.name, revision=seen)
+        case "restore":
+            caller.require("admin")
+            verbs.restore(here.home, name, by=caller.name)
+        case _:
+            raise InputError(f"there is no button {verb!r}", expected="one of the page")
+    here.wake()
+    return RedirectResponse("/" if verb == "delete" else f"/applications/{name}", 303)
+
+
+@router.get("/log")
+def log(request: Request, here: Here, caller: Viewer) -> Response:
+    return show(request, "log.html", caller=caller, found=reading.categories(here.home))
+
+
+@router.get("/log/{category}")
+def category(request: Request, category: str, here: Here, caller: Viewer) -> Response:
+    return show(request, "category.html", caller=caller, one=reading.category(here.home, category, 50))
+
+
+def _listed(here: Daemon) -> list[Overview]:
+    return overviews(here.home, here.keeper)
+
+
+def _found(here: Daemon, name: str) -> Overview:
+    found = overview(here.home, name, here.keeper)
+    if found is None:
+        raise StateError(f"there is no application {name}", hint="the list shows all of them")
+    return found
+
+
+def _editor(
+    request: Request,
+    caller: Caller,
+    text: str,
+    application: str | None,
+    revision: int | None,
+    landing: Landing,
+    error: DovetailError | None = None,
+    status: int = 200,
+) -> Response:
+    return show(
+        request,
+        "editor.html",
+        status,
+        caller=caller,
+        text=text,
+        application=application or "",
+        revision=revision or "",
+        landing=landing,
+        drawing=_drawing(landing),
+        error=error,
+    )
+
+
+def _drawing(landing: Landing) -> str | None:
+    """The plan of a query as a picture; None: there is no plan."""
+    from dovetail.pql.parser import parse
+    from dovetail.service.server.plan_picture import draw_plan
+
+    if landing.plan is None and landing.text:
+        try:
+            program = parse(landing.text, name="query")
+        except DovetailError:
+            return None
+        return _or_none(draw_plan, program, landing.home)
+    return None if landing.program is None else _or_none(draw_plan, landing.program, landing.home)
+
+
+def _drawn(home: str, found: Overview) -> str | None:
+    """The plan that an application runs by, drawn from the version that counts."""
+    from dovetail.changes.takeover import program_of
+    from dovetail.plan.application_file import read_current
+    from dovetail.service.server.plan_picture import draw_plan
+
+    current = _or_none(read_current, home, found.name)
+    program = program_of(home, found.name, current.version) if current else None
+    return None if program is None else _or_none(draw_plan, program, home)
+
+
+def _or_none(function: Callable[..., T], *arguments: Any) -> T | None:
+    """What cannot be shown is left out of a page that shows other things, too."""
+    try:
+        return function(*arguments)
+    except DovetailError:
+        return None

@@ -1,0 +1,149 @@
+"""The daemon's own state: the keeper's loop, logins and figures over time."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fastapi import Request
+
+from dovetail.errors import DovetailError
+from dovetail.service.alarms.bell import Bell, memory_bytes
+from dovetail.service.alarms.look import DAY_S, RECENT_S, Look, usual
+from dovetail.service.keeping.keeper import Keeper
+from dovetail.service.server.access import Caller, NotKnown, Refused, by_token
+from dovetail.service.server.ledger import Ledger
+from dovetail.service.server.overview import overviews
+
+KEEP_EVERY_S = 1.0
+REMEMBER_EVERY_S = 10.0
+COOKIE = "dovetail_session"
+CSRF_HEADER, CSRF_FIELD = "x-csrf", "csrf"
+_SAFE = ("GET", "HEAD", "OPTIONS")
+FIGURES = (
+    "rows_per_s",
+    "match_rate",
+    "behind_us",
+    "backlog_rows",
+    "matches",
+    "index_bytes",
+    "rows",
+    "late",
+    "bad",
+    "time_us",
+)
+"""What is remembered of an application over time."""
+
+
+class Daemon:
+    def __init__(self, home: str, ledger: Path, hosts: frozenset[str]) -> None:
+        self.home = home
+        self.hosts = hosts
+        self.keeper = Keeper(home)
+        self.ledger = Ledger(ledger)
+        self.bell = Bell(home)
+        self.looked_at_s = 0.0
+        self.trouble: str | None = None
+        self._woken = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def keep(self) -> None:
+        """Until it is cancelled. Trouble of one look is kept for `/readyz`, and the next look comes."""
+        self._loop = asyncio.get_running_loop()
+        remembered_s = 0.0
+        while True:
+            self._woken.clear()
+            try:
+                await asyncio.to_thread(self.keeper.step)
+                self.looked_at_s, self.trouble = time.time(), None
+                if time.time() - remembered_s > REMEMBER_EVERY_S:
+                    remembered_s = time.time()
+                    await asyncio.to_thread(self._remember)
+                    await asyncio.to_thread(self._ring)
+            except (DovetailError, OSError) as error:
+                self.trouble = str(error)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._woken.wait(), KEEP_EVERY_S)
+
+    def wake(self) -> None:
+        """Look at once: something has changed. May be called from any thread."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._woken.set)
+
+    def history(self, application: str, minutes: float) -> dict[str, list[Any]]:
+        found = self.ledger.history(application, time.time() - 60 * minutes)
+        columns: dict[str, list[Any]] = {"at": [at for at, _ in found]}
+        for name in FIGURES:
+            columns[name] = [figures.get(name) for _, figures in found]
+        return columns
+
+    def _ring(self) -> None:
+        now_s, memory = time.time(), memory_bytes()
+        looks = []
+        for one in overviews(self.home, self.keeper):
+            if one.wanted is None:
+                continue  # whoever runs it by hand looks at it
+            history = self.ledger.history(one.name, now_s - 8 * DAY_S, most=10_000)
+            looks.append(
+                Look(
+                    one.name,
+                    one.wanted.state,
+                    one.condition,
+                    one.why,
+                    one.figures if one.fresh else None,
+                    [(at, figures) for at, figures in history if at > now_s - RECENT_S],
+                    usual(history, "match_rate", now_s),
+                    memory,
+                )
+            )
+        self.bell.look(looks)
+
+    def _remember(self) -> None:
+        now_s = time.time()
+        for one in overviews(self.home, self.keeper):
+            if one.fresh:
+                self.ledger.remember(one.name, now_s, {name: one.brief()[name] for name in FIGURES})
+
+
+def daemon_of(request: Request) -> Daemon:
+    found: Daemon = request.app.state.daemon
+    return found
+
+
+async def caller_of(request: Request) -> Caller:
+    """Who makes a request, by its token or its session."""
+    daemon = daemon_of(request)
+    given = request.headers.get("authorization", "")
+    if given.lower().startswith("bearer "):
+        caller = await asyncio.to_thread(by_token, daemon.home, given[7:].strip())
+        if caller is None:
+            raise NotKnown("the token is not valid", expected="one of `dovetail token`, before its end")
+        return caller
+    session = daemon.ledger.session(request.cookies.get(COOKIE, ""))
+    if session is None:
+        raise NotKnown(
+            "you are not logged in",
+            expected="a session or a token",
+            hint="open the link that `dovetail serve` prints; `dovetail serve --link` prints a new one",
+        )
+    if request.method not in _SAFE and await _secret(request) != session.csrf:
+        raise Refused(
+            "this request does not come from a page of this service",
+            expected="the secret of your session",
+            hint="load the page again and repeat what you did",
+        )
+    return Caller(session.user, "admin", session.csrf)
+
+
+async def _secret(request: Request) -> str | None:
+    said = request.headers.get(CSRF_HEADER)
+    if said is None and request.headers.get("content-type", "").startswith(
+        "application/x-www-form-urlencoded"
+    ):
+        form: Mapping[str, Any] = await request.form()
+        return str(form.get(CSRF_FIELD))
+    return said

@@ -1,0 +1,63 @@
+"""Rows of a stage into a sink outside: tasks write them, the driver commits the batch.
+
+Law: a batch counts once, whatever dies when. Its number is Spark's, and the sink keeps it with the rows,
+under the name of the checkpoint that numbers it: a stage that is given another sink, or a sink that gets
+another stage, mistakes no batch for one that it has.
+
+    rows ─► written in the tasks, where nobody reads them ─► a text each ─► the driver: one commit
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from dovetail.connectors.kinds import open_sink
+from dovetail.connectors.sink import Sink, TaskOutput, Writer
+from dovetail.crash_points import crash_point
+from dovetail.plan.physical import OutsideSink
+from dovetail.spark.checkpoints import Checkpoint
+from dovetail.spark.failures import packs_errors
+
+if TYPE_CHECKING:
+    from dovetail.spark.append import Append
+
+
+def sink_of(output: OutsideSink, checkpoint: Checkpoint) -> Sink:
+    writer = Writer(checkpoint.application, checkpoint.query, checkpoint.id())
+    return open_sink(output.storage, output.options, writer)
+
+
+@dataclass(frozen=True)
+class WriteOutside:
+    """Runs inside the tasks (`mapInArrow`)."""
+
+    output: TaskOutput
+
+    @packs_errors
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        said = self.output.write(batches)
+        if said is not None:
+            yield pa.record_batch({"written": [said]})
+
+
+def committing(sink: Sink, write: WriteOutside | None) -> Append:
+    """Lets count what the tasks of a micro-batch write. `write` None: the rows say what they have written."""
+
+    def append(rows: DataFrame, batch: int) -> None:
+        if write is not None:
+            if batch <= sink.last():
+                return
+            rows = rows.mapInArrow(write, "written string")
+        written = [row[0] for row in rows.collect()]
+        crash_point("sink", "written")
+        if written:
+            sink.commit(batch, written)
+
+    return append

@@ -1,0 +1,47 @@
+"""A run that is killed before, between and after what a sink does, and in the middle of it: every row is
+there once."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from faults import writing_process
+from postgres import Postgres, postgres_server
+from unit.connectors.places import DeltaPlace, DuckdbPlace, IcebergPlace, Place, PostgresPlace
+
+BATCHES = 8
+POINTS = ("sink.begun:2", "sink.written:2", "sink.committed:2")
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[Postgres]:
+    with postgres_server() as server:
+        yield server
+
+
+@pytest.mark.parametrize("kind", ["POSTGRES", "DUCKDB", "DELTA", "ICEBERG"])
+def test_killed_at_every_moment(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    place: Place
+    if kind == "POSTGRES":
+        place = PostgresPlace(request.getfixturevalue("postgres"))
+    else:
+        place = {"DUCKDB": DuckdbPlace, "DELTA": DeltaPlace, "ICEBERG": IcebergPlace}[kind](tmp_path)
+    chance = random.Random(kind)
+    # At the points between; then in the middle of something, as far as the machine lets us choose.
+    for crash in (*POINTS, "any", "any", None):
+        point = crash if crash in POINTS else None
+        process, said = writing_process.start(place.kind, place.options, BATCHES, point)
+        if crash == "any":
+            for _ in range(chance.randrange(1, 3)):
+                said.recv()
+            process.kill()
+        process.join(120)
+        assert process.exitcode == (0 if crash is None else -9)
+    found = place.rows()
+    counts = Counter(zip(found["batch"].to_pylist(), found["row"].to_pylist(), strict=True))
+    assert counts == Counter((b, row) for b in range(BATCHES) for row in range(writing_process.ROWS))

@@ -1,0 +1,236 @@
+"""The keeper over real processes, with its clock passed in: started, killed, replaced, stopped, removed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dovetail.errors import CorruptFile, InputError, StateError
+from dovetail.service.keeping import processes
+from dovetail.service.keeping.events import events
+from dovetail.service.keeping.keeper import Keeper
+from dovetail.service.keeping.reconcile import PATIENCE_US
+from dovetail.service.keeping.wanted import (
+    KEPT,
+    RECOVERABLE_US,
+    Wanted,
+    find_wanted,
+    list_wanted,
+    want,
+    wanted_of,
+)
+
+CHILD = Path(__file__).with_name("keeping_child.py")
+FIRST = Wanted("clicks", 1, "running", "query", "ada", "ada", 0, "deployed")
+SECOND = 1_000_000
+
+
+class Kept:
+    """A home with a keeper, and the processes that were started for it."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = str(home)
+        self.now_us = 10**15
+        self.how = "waits"
+        self.started: list[subprocess.Popen[bytes]] = []
+        self.keeper = self.another()
+
+    def another(self) -> Keeper:
+        return Keeper(self.home, lambda: self.now_us, self._launch)
+
+    def _launch(self, home: str, application: str, revision: int) -> subprocess.Popen[bytes]:
+        child = subprocess.Popen(
+            [sys.executable, str(CHILD), home, application, self.how], start_new_session=True
+        )
+        self.started.append(child)
+        return child
+
+    def until(self, condition: str) -> None:
+        """Let the keeper look until it finds this."""
+        self.holds(lambda: self.condition() == condition, condition)
+
+    def holds(self, found: Callable[[], bool], what: str) -> None:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            self.keeper.step()
+            if found():
+                return
+            time.sleep(0.02)
+        pytest.fail(f"never {what}: {self.keeper.decisions}")
+
+    def condition(self) -> str:
+        return self.keeper.decisions["clicks"].condition
+
+    def alive(self) -> list[processes.Process]:
+        return processes.processes_of(self.home, "clicks")
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Iterator[Kept]:
+    made = Kept(tmp_path)
+    yield made
+    for child in made.started:
+        if child.poll() is None:
+            os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+
+
+def test_what_is_wanted_runs_once(kept: Kept) -> None:
+    want(kept.home, FIRST)
+    kept.until("running")
+    for _ in range(3):
+        kept.keeper.step()
+    assert len(kept.started) == 1
+
+
+def test_a_process_outlives_its_keeper_and_the_next_one_finds_it(kept: Kept) -> None:
+    want(kept.home, FIRST)
+    kept.until("running")
+    kept.keeper = kept.another()
+    kept.until("running")
+    assert len(kept.started) == 1
+    want(kept.home, FIRST.next("stopped", "ada", state="stopped"))
+    kept.until("stopped")
+    assert kept.started[0].wait(20) == 0
+
+
+def test_a_killed_process_is_started_again_after_a_while(kept: Kept) -> None:
+    want(kept.home, FIRST)
+    kept.until("running")
+    kept.started[0].kill()
+    kept.until("waiting")
+    assert len(kept.started) == 1
+    kept.now_us += SECOND
+    kept.until("running")
+    assert len(kept.started) == 2
+    said = [event["kind"] for event in events(kept.home, "clicks")]
+    assert said == ["running", "starting", "waiting", "running"]
+
+
+def test_one_that_fails_again_and_again_is_in_a_crash_loop_with_its_reason(kept: Kept) -> None:
+    kept.how = "fails"
+    want(kept.home, FIRST)
+    for _ in range(4):
+        kept.until("waiting")
+        kept.now_us += 10 * SECOND
+        kept.until("starting")
+    kept.until("crash loop")
+    assert "the sink is full" in kept.keeper.decisions["clicks"].why
+    kept.now_us += 60 * SECOND
+    kept.keeper.step()
+    assert len(kept.started) == 5
+    kept.how = "waits"
+    want(kept.home, FIRST.next("deployed", "ada", text="another query"))
+    kept.until("running")
+
+
+def test_a_deaf_process_is_killed_with_all_that_it_has_started(kept: Kept) -> None:
+    kept.how = "deaf"
+    want(kept.home, FIRST)
+    kept.until("running")
+    want(kept.home, FIRST.next("stopped", "ada", state="stopped"))
+    kept.until("stopping")
+    kept.keeper.step()
+    assert kept.alive()
+    kept.now_us += PATIENCE_US + SECOND
+    kept.until("stopped")
+    assert kept.started[0].wait(20) == -signal.SIGKILL
+
+
+def test_another_query_starts_a_process_beside_the_old_one_which_hands_over(kept: Kept) -> None:
+    want(kept.home, FIRST)
+    kept.until("running")
+    want(kept.home, FIRST.next("deployed", "bob", text="another query"))
+    kept.holds(lambda: len(kept.alive()) == 2, "two processes")
+    kept.until("changing")
+    kept.started[0].terminate()  # as a run does when it is asked to hand over
+    kept.until("running")
+    assert [process.revision for process in kept.alive()] == [2]
+
+
+def test_a_restart_is_another_process(kept: Kept) -> None:
+    want(kept.home, FIRST)
+    kept.until("running")
+    want(kept.home, FIRST.next("restarted", "ada", restarts=1))
+    kept.holds(lambda: len(kept.started) == 2, "two starts")
+    kept.until("running")
+    assert kept.started[0].wait(20) == 0
+
+
+def test_an_application_that_runs_by_hand_is_left_alone(kept: Kept) -> None:
+    from dovetail.engine.hold import running
+
+    with running(kept.home, "clicks"):
+        want(kept.home, FIRST)
+        kept.until("elsewhere")
+        assert kept.started == []
+    kept.until("running")
+
+
+def test_a_deleted_application_is_gone_after_a_day_and_not_before(kept: Kept) -> None:
+    want(kept.home, FIRST)
+    kept.until("running")
+    want(kept.home, replace(FIRST.next("deleted", "ada", state="deleted"), at_us=kept.now_us))
+    kept.until("stopped")
+    kept.now_us += RECOVERABLE_US
+    kept.keeper.step()
+    assert find_wanted(kept.home, "clicks") is not None
+    kept.now_us += SECOND
+    kept.keeper.step()
+    kept.keeper.step()
+    assert find_wanted(kept.home, "clicks") is None
+    assert kept.keeper.decisions == {}
+
+
+def test_a_record_of_a_process_that_is_gone_means_nothing(kept: Kept) -> None:
+    """Its number may belong to another process by now, which must not be touched."""
+    want(kept.home, FIRST)
+    gone = replace(processes.this_process(FIRST), born=1)
+    processes.enter(kept.home, gone)
+    assert not gone.alive
+    kept.until("running")
+    assert len(kept.started) == 1
+
+
+def test_the_second_who_changes_a_revision_is_told(tmp_path: Path) -> None:
+    home = str(tmp_path)
+    seen = want(home, FIRST)
+    want(home, seen.next("stopped", "ada", state="stopped"))
+    with pytest.raises(StateError, match="changed by somebody else"):
+        want(home, seen.next("deployed", "bob", text="other"))
+    assert wanted_of(home, "clicks").by == "ada"
+
+
+def test_old_revisions_go(tmp_path: Path) -> None:
+    last = want(str(tmp_path), FIRST)
+    for _ in range(KEPT + 5):
+        last = want(str(tmp_path), last.next("deployed", "ada"))
+    assert len(list((tmp_path / "service/wanted/clicks").iterdir())) == KEPT
+    assert wanted_of(str(tmp_path), "clicks") == last
+
+
+def test_a_damaged_document_is_named_and_hides_no_other(tmp_path: Path) -> None:
+    home = str(tmp_path)
+    want(home, FIRST)
+    want(home, replace(FIRST, application="views"))
+    path = tmp_path / FIRST.path
+    path.write_bytes(path.read_bytes().replace(b"running", b"stopped"))
+    with pytest.raises(CorruptFile):
+        wanted_of(home, "clicks")
+    found, damaged = list_wanted(home)
+    assert [wanted.application for wanted in found] == ["views"]
+    assert [error.condition for error in damaged] == ["FILE_CORRUPT"]
+
+
+@pytest.mark.parametrize("name", ["", "../x", "a/b", "a.b", "1a", "x" * 101, "ä", "a\n"])
+def test_a_name_leads_nowhere_else(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InputError):
+        find_wanted(str(tmp_path), name)

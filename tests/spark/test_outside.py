@@ -1,0 +1,136 @@
+"""Rows of joins in places outside: every kind of sink, through failures and a change of the query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dovetail.connectors.sinks.postgres import PostgresSink
+from dovetail.errors import DovetailError, PlaceError, Unreachable
+from dovetail.service.checkout import checkout_root
+from dovetail.service.figures import RunFigures
+from postgres import PASSWORD, Postgres, postgres_server
+from spark.application import Application
+from spark.batch import ON, Database, database, differences, join_sql
+from spark.events import events, write_files
+from spark.pairs import pairs
+from unit.connectors.places import DeltaPlace, DuckdbPlace, IcebergPlace, PostgresPlace
+
+ROWS = 2000
+LEFT, RIGHT = events(ROWS, 200, 71), events(ROWS, 200, 72)
+EXPECTED = join_sql("left", "l.id, r.id", ON)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Postgres]:
+    with postgres_server() as running:
+        yield running
+
+
+def feed(application: Application, part: int) -> None:
+    for name, table in (("l", LEFT), ("r", RIGHT)):
+        write_files(table.slice(part * ROWS // 2, ROWS // 2), application.folder / name, 1, first=part)
+
+
+def tables(select: str) -> str:
+    """The tables of the page about databases and lakes, over one join, with more or fewer columns."""
+    page = (checkout_root() / "docs/how-to/databases-and-lakes.md").read_text()
+    shown = page.split("```sql\n")[1].split("```")[0].replace("SELECT *", f"SELECT {select}")
+    for place in ("results.db", "delta", "catalog.db", "lake", "csv"):
+        shown = shown.replace(f'"{place}"', f'"{{here}}/{place}"').replace(
+            f"///{place}", f"///{{here}}/{place}"
+        )
+    text = pairs("LEFT", select="l.id AS l, r.id AS r, CAST(l.id % 3 AS INT) AS part", storage="NOOP")
+    return text[: text.index("CREATE TABLE")] + shown
+
+
+def test_one_join_into_every_place(
+    application: Application, server: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of the rows, then all of them under a query with one more column."""
+    monkeypatch.setenv("THE_SERVER", server.uri)
+    here = application.folder
+    postgres = PostgresPlace(server)
+    feed(application, 0)
+    application.run(tables("l, r, part"), "available-now")
+    feed(application, 1)
+    application.run(tables("l, r, part, l + 1 AS next"))
+    found = {
+        "postgres": postgres.ask("SELECT * FROM pairs"),
+        "latest": postgres.ask("SELECT * FROM latest"),
+        "duckdb": DuckdbPlace(here).rows(),
+        "delta": DeltaPlace(here).rows(),
+        "iceberg": IcebergPlace(here).rows(),
+    }
+    db = database(l=LEFT, r=RIGHT, **found)
+    for name in found:
+        expected = f"{EXPECTED} WHERE r.id >= 0" if name == "latest" else EXPECTED
+        assert differences(db, f"SELECT l, r FROM {name}", expected) == {}, name
+        wrong = db.execute(f"SELECT count(*) FROM {name} WHERE part <> l % 3 OR next <> l + 1").fetchall()
+        assert wrong == [(0,)]
+        assert db.execute(f"SELECT count(next) FROM {name}").fetchall()[0][0] > 0, name
+    csv = application.spark.read.csv(str(here / "csv"), header=True)
+    assert csv.count() == db.execute(f"SELECT count(*) FROM ({EXPECTED})").fetchall()[0][0]
+    written = [path.read_bytes() for path in Path(application.home).rglob("*") if path.is_file()]
+    assert not any(PASSWORD.replace(" ", "%20").encode() in text for text in written), (
+        "a secret is in the home"
+    )
+    assert any(b"THE_SERVER" in text for text in written)
+
+
+def test_a_server_that_is_away_and_a_join_that_writes_by_itself(
+    application: Application, server: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server goes down between the tasks and the commit, and comes back while the run waits. Its table in
+    between was not logged: what tasks had written is gone."""
+    monkeypatch.setenv("THE_SERVER", server.uri)
+    place = PostgresPlace(server)
+    query = pairs(
+        "LEFT",
+        "max_step_rows = 500",
+        storage=f"""
+        POSTGRES(connection = SECRET("THE_SERVER"), table = "{place.options["table"]}")""",
+    )
+    commit, seen = PostgresSink.commit, []
+
+    def goes_away(sink: PostgresSink, batch: int, written: object) -> None:
+        if not seen:
+            seen.append("away")
+            server.stop("immediate")
+        commit(sink, batch, written)  # type: ignore[arg-type]
+
+    def look(now: RunFigures) -> None:
+        if "PostgreSQL cannot be reached" in now.waiting and seen == ["away"]:
+            seen.append(now.waiting)
+            server.start()
+
+    for part in (0, 1):
+        feed(application, part)
+    with monkeypatch.context() as patch:
+        patch.setattr(PostgresSink, "commit", goes_away)
+        application.run(query, on_figures=look)
+    assert len(seen) == 2, "it waited, and said for what"
+    db: Database = database(l=LEFT, r=RIGHT, found=place.rows())
+    assert differences(db, "FROM found", EXPECTED) == {}
+
+
+def test_what_is_wrong_is_said_before_anything_starts(
+    application: Application, server: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    feed(application, 0)
+    query = pairs("LEFT", storage='POSTGRES(connection = SECRET("THE_SERVER"), table = "refused")')
+    with pytest.raises(DovetailError, match=r'SECRET\("THE_SERVER"\) is not set'):
+        application.run(query)
+    for connection, kind, says in (
+        (server.uri.replace(str(server.port), "1"), Unreachable, "cannot be reached"),
+        (server.uri.replace("wholly", "hardly"), PlaceError, "password authentication failed"),
+        ("a wholly secret connection", PlaceError, "refuses"),
+    ):
+        monkeypatch.setenv("THE_SERVER", connection)
+        with pytest.raises(kind) as said:
+            application.run(query)
+        assert says in str(said.value)
+        assert "secret" not in str(said.value).replace("STORAGE", "")
+    assert not any(Path(application.home).glob("log/*/commits/[0-9]*")), "nothing was sliced"

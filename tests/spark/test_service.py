@@ -1,0 +1,165 @@
+"""The service as people use it: from an empty home over HTTP to joined rows, through a kill of the daemon, a
+change of the query and a stop."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from dovetail.service.keeping.processes import processes_of
+from dovetail.service.server.access import new_token
+from spark.standalone import until
+
+QUERY = """CREATE APPLICATION clicks;
+CREATE INPUT TABLE c (eventtime TIMESTAMP, ad BIGINT) FROM SCRIBE("clicks");
+CREATE INPUT TABLE i (eventtime TIMESTAMP, ad BIGINT, campaign STRING) FROM SCRIBE("impressions");
+CREATE VIEW clicked AS SELECT c.eventtime AS eventtime, c.ad AS ad, i.campaign AS campaign
+FROM c JOIN i ON c.ad = i.ad
+  AND i.eventtime BETWEEN c.eventtime - INTERVAL '10 minutes' AND c.eventtime;
+CREATE TABLE result AS SELECT eventtime, ad, campaign FROM clicked STORAGE SCRIBE (category = "clicked");
+"""
+CHANGED = QUERY.replace(
+    "SELECT eventtime, ad, campaign FROM", "SELECT eventtime, ad, UPPER(campaign) AS campaign FROM"
+)
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class Service:
+    """A home with a daemon that can be killed and started again."""
+
+    def __init__(self, home: Path) -> None:
+        self.home, self.log = str(home), home.parent / "serve.log"
+        self.token = new_token(self.home, "ada", "admin", 1)
+        self.process: subprocess.Popen[bytes] | None = None
+        self.address = ""
+        self.sent = 0
+
+    def start(self) -> None:
+        self.log.write_bytes(b"")
+        command = [
+            sys.executable,
+            "-m",
+            "dovetail.service.cli.main",
+            "serve",
+            "--home",
+            self.home,
+            "--port",
+            "0",
+        ]
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=log)
+        until(lambda: "login?link=" in self.log.read_text(), "the service listens")
+        found = re.search(r"(http://\S+)/login", self.log.read_text())
+        assert found is not None
+        self.address = found[1]
+
+    def kill(self) -> None:
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait()
+
+    def call(self, method: str, path: str, body: Any = None, kind: str = "application/json") -> Any:
+        data = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": kind}
+        request = urllib.request.Request(self.address + path, data, headers, method=method)
+        with urllib.request.urlopen(request) as answer:
+            return json.loads(answer.read())
+
+    def send(self) -> None:
+        """An impression and a click on it, a minute later; and both of another ad, which let time pass."""
+        ad, at = self.sent, START + timedelta(minutes=self.sent)
+        view = {"eventtime": at.isoformat(), "ad": ad, "campaign": f"summer {ad}"}
+        click = {"eventtime": (at + timedelta(minutes=1)).isoformat(), "ad": ad}
+        for category, row in (("impressions", view), ("clicks", click)):
+            self.call("POST", f"/api/v1/log/{category}", json.dumps(row).encode(), "application/x-ndjson")
+        self.sent += 1
+
+    def campaigns(self) -> list[str]:
+        try:
+            rows = self.call("GET", "/api/v1/applications/clicks/rows?limit=100")["rows_shown"]
+        except urllib.error.HTTPError as error:
+            if error.code != 404:
+                raise
+            return []
+        return sorted(row[2] for row in rows)
+
+    def condition(self) -> str:
+        return str(self.call("GET", "/api/v1/applications/clicks")["condition"])
+
+
+@contextmanager
+def cleared(service: Service) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        if service.process is not None and service.process.poll() is None:
+            service.kill()
+        for process in processes_of(service.home, "clicks"):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def test_from_an_empty_home_to_rows_through_a_killed_daemon_a_change_and_a_stop(tmp_path: Path) -> None:
+    service = Service(tmp_path / "home")
+    with cleared(service):
+        service.start()
+        service.send()
+        service.call("PUT", "/api/v1/applications/clicks", {"text": QUERY})
+        until(lambda: service.campaigns() == ["summer 0"], "the first row comes out")
+        (process,) = processes_of(service.home, "clicks")
+
+        service.kill()
+        assert process.alive, "an application goes on without the service"
+        service.start()
+        until(lambda: service.condition() == "running", "the next service finds it")
+        assert processes_of(service.home, "clicks") == [process]
+        service.send()
+        until(lambda: service.campaigns() == ["summer 0", "summer 1"], "it has gone on")
+
+        service.call("PUT", "/api/v1/applications/clicks", {"text": CHANGED})
+        until(lambda: service.condition() == "running" and not process.alive, "the change has taken over")
+        service.send()
+        expected = ["SUMMER 2", "summer 0", "summer 1"]
+        until(lambda: service.campaigns() == expected, "the new query puts out what comes now")
+        versions = service.call("GET", "/api/v1/applications/clicks/versions")
+        assert [(version["number"], version["current"]) for version in versions] == [(2, True), (1, False)]
+
+        service.call("POST", "/api/v1/applications/clicks/stop")
+        until(lambda: service.condition() == "stopped", "it has stopped")
+        assert processes_of(service.home, "clicks") == []
+        answer = service.call("GET", "/api/v1/applications/clicks/why?key=1")
+        assert answer["rows"][0]["status"] == "matched"
+
+
+def test_a_second_service_of_a_home_is_told(tmp_path: Path) -> None:
+    service = Service(tmp_path / "home")
+    with cleared(service):
+        service.start()
+        done = subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "dovetail.service.cli.main",
+                "serve",
+                "--home",
+                service.home,
+                "--port",
+                "0",
+            ],
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+    assert done.returncode == 1
+    assert "the service of this home is running already" in done.stderr

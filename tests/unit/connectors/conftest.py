@@ -1,0 +1,15 @@
+"""One PostgreSQL server for all tests of a process; each test has a database of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from postgres import Postgres, postgres_server
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    with postgres_server() as server:
+        yield server

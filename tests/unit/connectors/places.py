@@ -1,0 +1,102 @@
+"""Every kind of sink, each with its real server or library: how a test opens one, and what is there then."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import duckdb
+import pyarrow as pa
+
+from dovetail.connectors.kinds import open_sink
+from dovetail.connectors.sink import Sink, Writer
+from postgres import Postgres
+
+
+class Place(Protocol):
+    """`options` as a query would give them."""
+
+    kind: str
+    options: dict[str, Any]
+
+    def rows(self) -> pa.Table: ...
+
+
+def open_place(place: Place, checkpoint: str = "one", application: str = "app", **more: Any) -> Sink:
+    options = place.options | more
+    return open_sink(place.kind, options.items(), Writer(application, "pairs", checkpoint))
+
+
+@dataclass
+class PostgresPlace:
+    server: Postgres
+    kind: str = "POSTGRES"
+
+    def __post_init__(self) -> None:
+        self.options = {"connection": self.server.uri, "table": f"t_{uuid.uuid4().hex[:12]}"}
+
+    def rows(self) -> pa.Table:
+        return self.ask(f'SELECT * FROM "{self.options["table"]}"')
+
+    def ask(self, sql: str) -> pa.Table:
+        from adbc_driver_postgresql import dbapi
+
+        with dbapi.connect(self.server.uri) as db, db.cursor() as cursor:
+            cursor.execute(sql)
+            found: pa.Table = cursor.fetch_arrow_table()
+            db.commit()
+            return found
+
+
+@dataclass
+class DuckdbPlace:
+    folder: Path
+    kind: str = "DUCKDB"
+
+    def __post_init__(self) -> None:
+        self.options = {"path": str(self.folder / "results.db"), "table": "pairs"}
+
+    def rows(self) -> pa.Table:
+        with duckdb.connect(self.options["path"], read_only=True) as db:
+            return db.sql("FROM pairs").to_arrow_table()
+
+
+@dataclass
+class DeltaPlace:
+    folder: Path
+    kind: str = "DELTA"
+
+    def __post_init__(self) -> None:
+        self.options = {"path": str(self.folder / "delta")}
+
+    def rows(self) -> pa.Table:
+        from deltalake import DeltaTable
+
+        return DeltaTable(self.options["path"]).to_pyarrow_table()
+
+
+@dataclass
+class IcebergPlace:
+    folder: Path
+    kind: str = "ICEBERG"
+
+    def __post_init__(self) -> None:
+        self.options = {
+            "table": "results.pairs",
+            "uri": f"sqlite:///{self.folder}/catalog.db",
+            "warehouse": str(self.folder / "lake"),
+        }
+
+    def rows(self) -> pa.Table:
+        from pyiceberg.catalog import load_catalog
+
+        catalog = load_catalog("dovetail", type="sql", uri=self.options["uri"])
+        found: pa.Table = catalog.load_table("results.pairs").scan().to_arrow()
+        return found
+
+
+def sorted_rows(rows: pa.Table) -> list[Mapping[str, Any]]:
+    return sorted(rows.to_pylist(), key=str)
