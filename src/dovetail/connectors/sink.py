@@ -72,10 +72,13 @@ class Sink(Protocol):
 
 class SinkKind(Protocol):
     """`name`: as STORAGE calls it. `place` is for people and has no secrets; two tables are in the same place
-    if it says so of both."""
+    if it says so of both. `one_machine`: tasks and driver must be on the same."""
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def one_machine(self) -> bool: ...
 
     @property
     def options(self) -> tuple[Option, ...]: ...

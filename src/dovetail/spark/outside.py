@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from dovetail.connectors.kinds import open_sink
+from dovetail.connectors.kinds import SINKS, open_sink
 from dovetail.connectors.sink import Sink, TaskOutput, Writer
 from dovetail.crash_points import crash_point
+from dovetail.errors import PlanError
 from dovetail.plan.physical import OutsideSink
 from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.failures import packs_errors
+from dovetail.spark.masters import is_cluster
 
 if TYPE_CHECKING:
     from dovetail.spark.append import Append
@@ -30,6 +32,16 @@ if TYPE_CHECKING:
 def sink_of(output: OutsideSink, checkpoint: Checkpoint) -> Sink:
     writer = Writer(checkpoint.application, checkpoint.query, checkpoint.id())
     return open_sink(output.storage, output.options, writer)
+
+
+def require_reach(output: OutsideSink, master: str, stage: str) -> None:
+    """Tasks of a cluster would write to disks of their own."""
+    if SINKS[output.storage].one_machine and is_cluster(master):
+        raise PlanError(
+            f"STORAGE {output.storage} is for one machine, and {master} is a cluster",
+            where=f"table {stage}",
+            hint="write to PARQUET, DELTA or POSTGRES, and read that with DuckDB",
+        )
 
 
 @dataclass(frozen=True)

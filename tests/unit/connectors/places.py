@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -93,7 +94,9 @@ class IcebergPlace:
     def rows(self) -> pa.Table:
         from pyiceberg.catalog import load_catalog
 
-        catalog = load_catalog("dovetail", type="sql", uri=self.options["uri"])
+        known = {"s3.endpoint": "AWS_ENDPOINT_URL", "s3.region": "AWS_REGION"}
+        there = {name: os.environ[variable] for name, variable in known.items() if variable in os.environ}
+        catalog = load_catalog("dovetail", type="sql", uri=self.options["uri"], **there)
         found: pa.Table = catalog.load_table("results.pairs").scan().to_arrow()
         return found
 

@@ -35,6 +35,7 @@ _TRIES = 20
 @dataclass(frozen=True)
 class DeltaKind:
     name: str = "DELTA"
+    one_machine: bool = False
     options: tuple[Option, ...] = (
         Option("path", "text", "The table's folder, here or on S3.", required=True),
         PARTITIONED,

@@ -41,6 +41,7 @@ _LOCKED = ("lock on file", "Conflicting lock", "already open", "different config
 @dataclass(frozen=True)
 class DuckdbKind:
     name: str = "DUCKDB"
+    one_machine: bool = True
     options: tuple[Option, ...] = (
         Option("path", "text", "The database's file, on this machine.", required=True),
         TABLE,

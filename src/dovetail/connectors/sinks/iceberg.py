@@ -30,11 +30,14 @@ _NOTED = "dovetail."
 """Before a writer's name, in the properties of a table: its last batch."""
 _RETRIES = "commit.retry.num-retries"
 _TRIES = 20
+_FROM_ENVIRONMENT = {"s3.endpoint": "AWS_ENDPOINT_URL", "s3.region": "AWS_REGION"}
+"""What everybody else on S3 takes from there."""
 
 
 @dataclass(frozen=True)
 class IcebergKind:
     name: str = "ICEBERG"
+    one_machine: bool = False
     options: tuple[Option, ...] = (
         Option("table", "text", "The table, with its namespace: `sales.clicks`.", required=True),
         Option(
@@ -63,6 +66,7 @@ class IcebergKind:
         need("iceberg", "pyiceberg.catalog", by=f"STORAGE {self.name}")
         values = given.values
         settings = {"type": values["catalog"], "uri": values["uri"], "token": values["token"]}
+        settings |= {name: os.environ.get(variable) for name, variable in _FROM_ENVIRONMENT.items()}
         if values["warehouse"] is not None:
             place = values["warehouse"]
             settings["warehouse"] = place if "://" in place else f"file://{os.path.abspath(place)}"

@@ -69,6 +69,7 @@ _WIDER = {
 @dataclass(frozen=True)
 class PostgresKind:
     name: str = "POSTGRES"
+    one_machine: bool = False
     options: tuple[Option, ...] = (
         Option(
             "connection",
