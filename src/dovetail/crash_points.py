@@ -53,6 +53,8 @@ KINDS = {
     r"apps/[^/]+/state/.*/replay/": "replay",
     r"apps/[^/]+/state/.*/windows\.json": "windows",
     r"apps/[^/]+/slicers/": "slicer",
+    r"apps/[^/]+/readings/": "reading",
+    r"apps/[^/]+/closing\.json": "closing",
     r"apps/[^/]+/application\.json": "application",
     r"apps/[^/]+/versions/": "version",
     r"apps/[^/]+/handover\.json": "handover",

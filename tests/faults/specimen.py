@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from dovetail.changes.closing import Closing, read_closing, write_closing
 from dovetail.changes.compare import compare
 from dovetail.changes.versions import Version, read_version, write_version
 from dovetail.engine import asked_tasks, handover, live_index
@@ -49,6 +50,8 @@ from dovetail.pql.compile import compile_pql
 from dovetail.service.torture.quick_join import BATCHES, BUCKETS, ROWS, append
 from dovetail.service.torture.workload import AFTER, BEFORE, MAX_DELAY, cut
 from dovetail.slicing.covered_files import CoveredFiles, Slicer
+from dovetail.slicing.readings import Reading, read_reading, write_reading
+from dovetail.slicing.standing import CommitsRead, FilesDone
 from dovetail.spark.batch_files import files_of_batch, last_planned
 from dovetail.spark.checkpoints import Checkpoint
 from dovetail.time.clock import CommitSummary
@@ -152,6 +155,10 @@ def build(root: Path, seed: int) -> Specimen:
     for slicer in SLICERS:
         record = CoveredFiles(left, slicer)
         record.begin(partial(list, (f"{slicer.place}/{seed}.parquet", "/elsewhere/a.parquet")))
+        for standing in (CommitsRead("events", 7 + seed), FilesDone(frozenset(["/in/a", f"/in/{seed}"]))):
+            number = 1 + isinstance(standing, FilesDone)
+            write_reading(join.home, Reading("app", slicer.stage, number, f"source {number}", standing))
+    write_closing(join.home, Closing(1 + seed, compile_pql(QUERY), ("v",)))
     near.build(made.near, seed)
     return made
 
@@ -400,6 +407,16 @@ def use_slicers(made: Specimen) -> Any:
     for record in found:
         record.begin(list)
     return [(sorted(one.files), one.next_batch) for one in found]
+
+
+def use_readings(made: Specimen) -> Any:
+    """Where sources of slicers begin, and where they were left."""
+    return [read_reading(made.join.home, "app", slicer.stage, n) for slicer in SLICERS for n in (1, 2)]
+
+
+def use_closing(made: Specimen) -> Any:
+    """Which joins have to let out what they hold."""
+    return read_closing(made.join.home, "app")
 
 
 def use_lease(made: Specimen) -> Any:

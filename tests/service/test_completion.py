@@ -73,6 +73,7 @@ OPTIONS = {
     "rollback": "--available-now",
     "serve": "--port",
     "service": None,  # a group
+    "alarm": None,  # a group
     "token": None,  # a group
     "scale": "--tasks",
     "show": "--table",

@@ -15,6 +15,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from dovetail.log.category import Category
+from dovetail.service.alarms.look import Look
+from dovetail.service.alarms.settings import read_settings
 from dovetail.service.keeping.wanted import wanted_of
 from dovetail.service.server.access import ROLES, new_token
 from dovetail.service.server.app import make_app
@@ -348,6 +350,23 @@ def test_by_clicks_from_an_empty_home_to_a_deployed_application(person: TestClie
 def test_health_needs_nobody(anyone: TestClient) -> None:
     assert anyone.get("/healthz").text == "ok\n"
     assert anyone.get("/readyz").status_code == 503
+
+
+def test_alarms_are_seen_and_muted(person: TestClient, daemon: Daemon) -> None:
+    secret = {"X-CSRF": csrf(person)}
+    person.put("/api/v1/applications/clicks", json={"text": QUERY}, headers=secret)
+    wrong = Look("clicks", "running", "crash loop", "<b>the sink is full</b>")
+    daemon.bell.look([wrong])
+    assert [held["name"] for held in person.get("/api/v1/alarms").json()] == ["crash_loop"]
+    for path in ("/", "/applications/clicks"):
+        page = person.get(path).text
+        assert "crash loop" in page
+        assert "<b>the sink" not in page
+    muted = {"application": "clicks", "alarm": "crash_loop", "hours": 1}
+    assert person.post("/api/v1/alarms/mute", json=muted, headers=secret).status_code == 204
+    wild = {"application": "../x", "alarm": "*", "hours": 1}
+    assert person.post("/api/v1/alarms/mute", json=wild, headers=secret).status_code == 422
+    assert read_settings(daemon.home).is_muted("clicks", "crash_loop", 0)
 
 
 def test_prometheus_reads_the_state_of_all_applications(admin: TestClient, anyone: TestClient) -> None:

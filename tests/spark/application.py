@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -43,8 +43,10 @@ class Application:
         *,
         stop: threading.Event | None = None,
         on_figures: Callable[[RunFigures], None] | None = None,
+        begins: Sequence[str] = (),
+        reslice: bool = False,
     ) -> RunSummary:
-        """Run a query text; `{here}` in it is the application's folder."""
+        """Run a query text; `{here}` in it is the application's folder. `begins`: as `--from` says it."""
         path = self.folder / "app.pql"
         path.write_text(pql.replace("{here}", str(self.folder)))
         return run_application(
@@ -56,6 +58,8 @@ class Application:
             on_figures=on_figures,
             stop=stop,
             spark=self.spark,
+            begins=begins,
+            reslice=reslice,
         )
 
     def stream(self, pql: str, script: Iterator[Callable[[RunFigures], bool]]) -> RunFigures:

@@ -91,8 +91,9 @@ def test_expressions_columns_and_tables_change_and_no_row_is_lost_or_doubled(
 def test_a_refused_change_names_a_way_that_works_and_touches_nothing(application: Application) -> None:
     stream = Stream(application, 2)
     stream.run(ONE, "out")
+    other = ONE.replace("LEFT JOIN", "FULL JOIN").replace("l.k = r.k", "l.id = r.k")
     with pytest.raises(StateError) as refused:
-        application.run(ONE.replace("l.k = r.k", "l.id = r.k"), "available-now")
+        application.run(other, "available-now")
     assert "the key: k, now id" in refused.value.what
     assert "app.pql:5" in (refused.value.where or "")
     assert "give the changed view a new name" in (refused.value.hint or "")

@@ -67,10 +67,13 @@ def test_a_change_that_only_spark_can_compute(application: Application) -> None:
 
 def test_files_are_called_what_spark_calls_them(application: Application) -> None:
     """Or it would read once more what a thread has read."""
-    hadoop = application.spark.sparkContext._jvm.org.apache.hadoop.fs.Path  # type: ignore[union-attr]
-    for name in ("a b%20c", "day=2026-11-17", "x+y&z,;:@$!'()*~", "größe", "[1]{2}#?", 'q"<>^`|'):
-        path = f"/data/{name}/part.parquet"
-        assert as_uri(path).replace("file://", "file:") == hadoop(f"file:{path}").toUri().toString()
+    folder = application.folder / "a b%20c" / "x+y&z,;@$!'()*~"
+    folder.mkdir(parents=True)
+    names = ("day=2026-11-17", "größe", "[1]{2}#?", 'q"<>^`|')
+    for name in names:
+        (folder / name).write_text("text")
+    found = application.spark.read.text(str(folder)).select("_metadata.file_path").collect()
+    assert {row[0] for row in found} == {as_uri(str(folder / name)) for name in names}
 
 
 def test_which_dataframes_are_files_and_no_more(application: Application) -> None:

@@ -3,25 +3,45 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from sqlglot import exp
 
-from dovetail.changes.verdict import Change, Verdict
-from dovetail.plan.physical import JoinStage, Plan, SlicerStage, Stage, WindowStage
+from dovetail.changes.costs import Costs, Unknown
+from dovetail.changes.verdict import Change, Cost, Verdict
+from dovetail.plan.physical import InputTable, JoinStage, Plan, SlicerStage, Stage, WindowStage
 from dovetail.plan.source import Span, span_of
 from dovetail.plan.statements import CreateTable, CreateView, Program
+from dovetail.slicing.standing import Standing
+
+
+class Beginning(NamedTuple):
+    """Where a new source begins, in words. `standing`: how much of it counts as read, if that is known."""
+
+    words: str
+    standing: Standing | None = None
+
+
+Begins = Callable[[SlicerStage, InputTable], Beginning | None]
 
 
 @dataclass
 class Between:
     """`old_text` and `new_text` are the programs as written, where there are any: a join of DataFrames has
-    none, and releases before versions did not keep it."""
+    none, and releases before versions did not keep it. `begins`: where a new source begins; None if that is
+    not said. `costs`: what it costs to read something. `reslice`: rows in flight are wanted as the new query
+    makes them. `curable`: refusals that do not hold for a join that begins afresh."""
 
     old: Plan
     new: Plan
     old_text: Program | None = None
     new_text: Program | None = None
+    begins: Begins = lambda stage, table: None
+    costs: Costs = field(default_factory=Unknown)
+    reslice: bool = False
+    curable: list[Change] = field(default_factory=list)
     found: list[Change] = field(default_factory=list)
 
     def say(
@@ -32,11 +52,14 @@ class Between:
         what: str,
         *,
         flight: str | None = None,
-        cost: str | None = None,
+        cost: Cost | None = None,
         instead: str | None = None,
         place: str | None = None,
+        curable: bool = False,
     ) -> None:
         self.found.append(Change(rule, part, verdict, what, flight, cost, instead, place))
+        if curable:
+            self.curable.append(self.found[-1])
 
     def place_of_column(self, column: str, *statements: str) -> str | None:
         """Where a column is selected: in the new text, or if it is gone in the old one. The statements are

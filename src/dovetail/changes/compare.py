@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dovetail.changes.between import Between, part_of, view_of
-from dovetail.changes.names import with_old_names
+from dovetail.changes.afresh import begin_afresh
+from dovetail.changes.between import Begins, Between, part_of, view_of
+from dovetail.changes.costs import Costs, Unknown
+from dovetail.changes.names import with_old_categories, with_old_names
 from dovetail.changes.rules import RULES
 from dovetail.changes.rules.tables import tables
 from dovetail.changes.verdict import ORDER, Change, strictest
@@ -15,10 +17,17 @@ from dovetail.plan.statements import Program
 
 
 def compare(
-    old: Plan, new: Plan, old_text: Program | None = None, new_text: Program | None = None
+    old: Plan,
+    new: Plan,
+    old_text: Program | None = None,
+    new_text: Program | None = None,
+    begins: Begins = lambda stage, table: None,
+    costs: Costs | None = None,
+    reslice: bool = False,
 ) -> list[Change]:
-    """What differs between two versions, in the order of the stages. Nothing, if they mean the same."""
-    between = Between(old, new, old_text, new_text)
+    """What differs between two versions, in the order of the stages. Nothing, if they mean the same.
+    `begins`, `costs`, `reslice`: see `Between`."""
+    between = Between(old, new, old_text, new_text, begins, costs or Unknown(), reslice)
     if old.application != new.application:
         between.say(
             "name",
@@ -37,16 +46,23 @@ def compare(
             _compare_stages(between, known, stage)
         elif known is not None:
             _unknown(between, stage, f"was a {type(known).__name__}, is now a {type(stage).__name__}")
+    begin_afresh(between)
     return between.found
 
 
 def closest(
-    old: Plan, plans: Sequence[Plan], old_text: Program | None = None, new_text: Program | None = None
+    old: Plan,
+    plans: Sequence[Plan],
+    old_text: Program | None = None,
+    new_text: Program | None = None,
+    begins: Begins = lambda stage, table: None,
+    costs: Costs | None = None,
+    reslice: bool = False,
 ) -> tuple[Plan, list[Change]]:
     """Of several plans for one query, the one that changes least: a release that plans otherwise, or a view
     that could be shared now, is no reason to give up state."""
-    named = [with_old_names(old, plan) for plan in plans]
-    compared = [(plan, compare(old, plan, old_text, new_text)) for plan in named]
+    named = [with_old_names(old, with_old_categories(old, plan)) for plan in plans]
+    compared = [(plan, compare(old, plan, old_text, new_text, begins, costs, reslice)) for plan in named]
     return min(compared, key=lambda one: (ORDER.index(strictest(one[1]) or ORDER[0]), len(one[1])))
 
 

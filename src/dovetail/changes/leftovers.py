@@ -13,7 +13,16 @@ from dovetail.log.category import Category, list_categories
 from dovetail.log.definition import folder_of
 from dovetail.log.homes.filesystem import Store, open_store
 from dovetail.plan.application_file import read_current
-from dovetail.plan.physical import CategoryOutput, Plan, WindowStage
+from dovetail.plan.physical import (
+    CategoryOutput,
+    Plan,
+    ScribeSource,
+    SlicerStage,
+    Stage,
+    WindowStage,
+    filed_under,
+)
+from dovetail.slicing.readings import forget_readings
 
 
 def own_categories(plan: Plan) -> set[str]:
@@ -29,22 +38,24 @@ def remove_leftovers(home: str, application: str) -> None:
     plan, version = read_current(home, application)
     store = open_store(home)
     stages = {stage.name for stage in plan.stages}
+    records = {filed_under(stage) for stage in plan.stages}
     gone = own_categories(_parent(home, application, version) or plan) - own_categories(plan)
     for name in list_categories(home):
         if name in gone:
             remove_category(store, name)
         else:
-            _forget_readers(Category.open(home, name), application, stages)
+            _forget_readers(Category.open(home, name), plan)
     for name in store.folders(f"apps/{application}/checkpoints"):
         of_a_table = ".rejects." in name  # what it could not read is kept once, whichever stage reads it
-        if name not in stages and not of_a_table:
+        if name not in records and not of_a_table:
             delete_folder(store, f"apps/{application}/checkpoints/{name}")
     for name in store.folders(f"apps/{application}/state"):
-        if name not in stages:
+        if name not in records:
             delete_folder(store, f"apps/{application}/state/{name}")
     for entry in store.files(f"apps/{application}/slicers"):
-        if entry.name.removesuffix(".json") not in stages:
+        if entry.name.removesuffix(".json") not in records:
             store.delete(f"apps/{application}/slicers/{entry.name}")
+    forget_readings(home, application, stages)
 
 
 def remove_category(store: Store, name: str) -> None:
@@ -60,12 +71,22 @@ def delete_folder(store: Store, folder: str) -> None:
         delete_folder(store, f"{folder}/{name}")
 
 
-def _forget_readers(category: Category, application: str, stages: set[str]) -> None:
+def _forget_readers(category: Category, plan: Plan) -> None:
     for reader in category.marks():
-        if reader.application == application and not any(
-            _is_of(reader.name, application, name) for name in stages
-        ):
+        if reader.application != plan.application:
+            continue
+        of = [stage for stage in plan.stages if _is_of(reader.name, plan.application, stage.name)]
+        owner = max(of, key=lambda stage: len(stage.name), default=None)
+        if owner is None or _reads_others(owner, category.name):
             category.drop_reader(reader.name)
+
+
+def _reads_others(stage: Stage, category: str) -> bool:
+    """A slicer that has left this category for another source. It also leaves marks where it writes."""
+    if not isinstance(stage, SlicerStage) or not stage.inputs:
+        return False
+    sources = {table.source.category for table in stage.inputs if isinstance(table.source, ScribeSource)}
+    return category not in sources and category != getattr(stage.output, "category", None)
 
 
 def _is_of(reader: str, application: str, stage: str) -> bool:

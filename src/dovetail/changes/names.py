@@ -33,6 +33,32 @@ def with_old_names(old: Plan, new: Plan) -> Plan:
     return with_promises(replace(new, stages=tuple(_renamed(stage, names) for stage in new.stages)))
 
 
+def with_old_categories(old: Plan, new: Plan) -> Plan:
+    """The sides of a join that has begun afresh are where the old plan has them."""
+    before = {join.name: join for join in old.joins if join.begun > 1}
+    places: dict[str, str] = {}
+    for join in new.joins:
+        if (known := before.get(join.name)) is not None:
+            for was, now in ((known.left, join.left), (known.right, join.right)):
+                if was == f"{now}.{known.begun}":
+                    places[now] = was
+    return with_categories(new, places)
+
+
+def with_categories(plan: Plan, places: Mapping[str, str]) -> Plan:
+    """The plan with other names for some of the categories that joins read."""
+
+    def placed(stage: Stage) -> Stage:
+        if isinstance(stage, JoinStage):
+            left, right = (places.get(name, name) for name in (stage.left, stage.right))
+            stage = replace(stage, left=left, right=right)
+        if isinstance(stage.output, CategoryOutput) and stage.output.category in places:
+            return replace(stage, output=replace(stage.output, category=places[stage.output.category]))
+        return stage
+
+    return replace(plan, stages=tuple(placed(stage) for stage in plan.stages)) if places else plan
+
+
 def _names(old: Stage, new: Stage) -> Names:
     if isinstance(old, WindowStage) or isinstance(new, WindowStage):
         return {}

@@ -12,34 +12,42 @@ from __future__ import annotations
 
 import getpass
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 
+from dovetail.changes.afresh import begun_afresh, with_new_places
+from dovetail.changes.between import Beginning
 from dovetail.changes.compare import closest
+from dovetail.changes.costs import InHome
+from dovetail.changes.positions import Position, begin_at, key_of
 from dovetail.changes.promises import older_than_promised
+from dovetail.changes.rules.sources import same_inputs, swapped
 from dovetail.changes.verdict import Change, Verdict, strictest
 from dovetail.changes.versions import Version, read_version, version_numbers, version_path, write_version
 from dovetail.engine.queries import remember
-from dovetail.errors import DovetailError, StateError
+from dovetail.errors import DovetailError, SettingError, StateError
 from dovetail.log.category import Category, list_categories
 from dovetail.log.homes.filesystem import Store, open_store
 from dovetail.plan.application_file import Current, application_path, decode, encode
 from dovetail.plan.configure import join_config
-from dovetail.plan.physical import JoinStage, Plan, Stage
+from dovetail.plan.physical import InputTable, JoinStage, Plan, SlicerStage, Stage
 from dovetail.plan.statements import Program
 from dovetail.pql.parser import parse
+from dovetail.slicing.readings import left_before
 
 
 @dataclass(frozen=True)
 class Takeover:
     """A start of a query. `before`: what the application runs by now, None if nothing binds it. `plan`:
-    what it would run by, with what it takes over from the plan before."""
+    what it would run by, with what it takes over from the plan before. `positions`: by input, where a new
+    source begins."""
 
     home: str
     plan: Plan
     text: str | None
     before: Current | None
     changes: tuple[Change, ...]
+    positions: Mapping[str, Position] = field(default_factory=dict)
 
     @property
     def verdict(self) -> Verdict | None:
@@ -52,10 +60,17 @@ class Takeover:
 
 
 def consider(
-    home: str, plans: Sequence[Plan], program: Program | None = None, *, parent: int | None = None
+    home: str,
+    plans: Sequence[Plan],
+    program: Program | None = None,
+    *,
+    parent: int | None = None,
+    positions: Mapping[str, Position] | None = None,
+    reslice: bool = False,
 ) -> Takeover:
     """What a start with one of several plans for the same query would mean. `parent`: the version that the
-    query was made from; if the application has changed since, that is an error."""
+    query was made from; if the application has changed since, that is an error. `positions`: see
+    `Takeover`. `reslice`: see `Between`."""
     first, text = plans[0], program.source.text if program is not None else None
     before = bound(home, first.application)
     if parent is not None and parent != (found := before.version if before else 0):
@@ -68,11 +83,52 @@ def consider(
             f"start it with --parent {found}",
         )
     if before is None:
+        _require_asked(positions or {}, set())
         return Takeover(home, first, text, None, ())
     old_text = program_of(home, first.application, before.version)
-    plan, changes = closest(before.plan, plans, old_text, program)
-    changes += older_than_promised(home, before.plan, plan)
-    return Takeover(home, carried(before.plan, plan), text, before, tuple(changes))
+    given = positions or {}
+    plan, changes = changes_to(home, before, plans, old_text, program, given, reslice=reslice)
+    afresh = begun_afresh(changes)
+    return Takeover(home, carried(before.plan, plan, afresh), text, before, tuple(changes), given)
+
+
+def changes_to(
+    home: str,
+    before: Current,
+    plans: Sequence[Plan],
+    old_text: Program | None,
+    new_text: Program | None,
+    positions: Mapping[str, Position],
+    *,
+    reslice: bool = False,
+) -> tuple[Plan, list[Change]]:
+    """The plan that changes least, and what it changes. A new source begins as said, or where it was left if
+    the stage has had it before."""
+    application, reading = before.plan.application, {s.name: s.reading for s in before.plan.slicers}
+    asked: set[str] = set()
+
+    def begins(stage: SlicerStage, table: InputTable) -> Beginning | None:
+        asked.add(table.name.lower())
+        position = positions.get(table.name.lower())
+        if position is not None:
+            return Beginning(str(position), begin_at(home, table.source, position))
+        key, last = key_of(table.source), reading.get(stage.name, 0)
+        known = left_before(home, application, stage.name, key, last)
+        return None if known is None else Beginning("what has come since it was left", known.standing)
+
+    costs = InHome(home, before.plan)
+    plan, changes = closest(before.plan, plans, old_text, new_text, begins, costs, reslice)
+    _require_asked(positions, asked)
+    return plan, [*changes, *older_than_promised(home, before.plan, plan)]
+
+
+def _require_asked(positions: Mapping[str, Position], asked: set[str]) -> None:
+    for table in positions.keys() - asked:
+        raise SettingError(
+            f"input {table} does not come from another source than before",
+            where=f"--from {table}=",
+            expected="an input whose source changes: others go on where they are",
+        )
 
 
 def require(takeover: Takeover) -> None:
@@ -121,18 +177,23 @@ def take_over(takeover: Takeover, took_over: Mapping[str, int] | None = None) ->
     return number
 
 
-def carried(old: Plan, new: Plan) -> Plan:
+def carried(old: Plan, new: Plan, afresh: Set[str] = frozenset()) -> Plan:
     """The new plan with what its stages take over from those before: a join whose meaning changes has one
-    more meaning behind it."""
-    before = {stage.name: stage for stage in old.joins}
+    more meaning behind it, and a slicer with another source one more reading. `afresh`: the joins that begin
+    afresh."""
+    before = {stage.name: stage for stage in old.stages}
 
     def follow(stage: Stage) -> Stage:
         known = before.get(stage.name)
-        if not isinstance(stage, JoinStage) or known is None:
-            return stage
-        return replace(stage, query=known.query + (known.join_kind != stage.join_kind))
+        if isinstance(stage, JoinStage) and isinstance(known, JoinStage):
+            meaning = known.query + (known.join_kind != stage.join_kind)
+            return replace(stage, query=meaning, begun=known.begun)
+        if isinstance(stage, SlicerStage) and isinstance(known, SlicerStage):
+            swaps = any(swapped(new.application, *pair) for pair in same_inputs(known, stage))
+            return replace(stage, reading=known.reading + swaps)
+        return stage
 
-    return replace(new, stages=tuple(follow(stage) for stage in new.stages))
+    return with_new_places(old, replace(new, stages=tuple(follow(stage) for stage in new.stages)), afresh)
 
 
 def _version(takeover: Takeover, number: int, parent: int | None, took_over: Mapping[str, int]) -> Version:

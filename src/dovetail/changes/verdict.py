@@ -6,12 +6,28 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
-Verdict = Literal["next step", "kept", "replayed", "refused"]
+Verdict = Literal["next step", "kept", "replayed", "afresh", "refused"]
 """From harmless to strict. `next step`: nothing that was seen is affected. `kept`: the state stays as it
 is, and rows in flight are explained. `replayed`: the state is read from the log again, in the step of the
-change. `refused`: there is no way from the old state to the new query."""
+change. `afresh`: the join lets go what it holds, and begins again with what its inputs still have.
+`refused`: there is no way from the old state to the new query."""
 
 ORDER = get_args(Verdict)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Rows and bytes that are read for a change, and how many seconds that takes. None: not known."""
+
+    rows: int | None
+    bytes: int | None
+    seconds: float | None = None
+
+    def __add__(self, other: Cost) -> Cost:
+        """What is not known of one is not known of both."""
+        rows = None if self.rows is None or other.rows is None else self.rows + other.rows
+        size = None if self.bytes is None or other.bytes is None else self.bytes + other.bytes
+        return Cost(rows, size)
 
 
 @dataclass(frozen=True)
@@ -25,7 +41,7 @@ class Change:
     verdict: Verdict
     what: str
     flight: str | None = None
-    cost: str | None = None
+    cost: Cost | None = None
     instead: str | None = None
     place: str | None = None
 

@@ -13,14 +13,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dovetail.changes.verdict import Change
+from dovetail.changes.verdict import Change, Cost
 from dovetail.errors import CorruptFile, DovetailError, StateError
 from dovetail.log import document
 from dovetail.log.homes.filesystem import open_store
 from dovetail.model import json_values as said
 from dovetail.plan.physical import Plan
 
-KIND, VERSION = "dovetail.version", 1
+KIND, VERSION = "dovetail.version", 2
+READ = (1, VERSION)
+"""Until version 2 nothing was said of what a change costs."""
 _NAME = re.compile(r"(\d{1,9})\.json")
 _REMEDY = "restore it from a copy of the home; the application runs on without it"
 
@@ -79,7 +81,7 @@ def read_version(home: str, application: str, number: int) -> Version:
             expected=f"one of {', '.join(map(str, there))}" if there else "a version: none were kept yet",
             hint=f"`dovetail versions {application}` lists them",
         ) from None
-    body = document.decode(data, KIND, VERSION, where=where, remedy=_REMEDY)
+    body = document.decode(data, KIND, READ, where=where, remedy=_REMEDY)
     try:
         found = _checked(body)
         if (found.application, found.number) != (application, number):
@@ -136,6 +138,16 @@ def _checked(body: Mapping[str, Any]) -> Version:
 def _change(body: Any) -> Change:
     given = said.fields(body, Change.__dataclass_fields__)
     for name, value in given.items():
-        if value is not None or name in ("rule", "part", "verdict", "what"):
+        if name != "cost" and (value is not None or name in ("rule", "part", "verdict", "what")):
             said.text(value)
-    return Change(**given)
+    return Change(**{**given, "cost": None if given["cost"] is None else _cost(given["cost"])})
+
+
+def _cost(body: Any) -> Cost:
+    given = said.fields(body, Cost.__dataclass_fields__)
+    rows, size, seconds = given["rows"], given["bytes"], given["seconds"]
+    return Cost(
+        None if rows is None else said.whole(rows),
+        None if size is None else said.whole(size),
+        None if seconds is None else said.real(seconds),
+    )

@@ -4,21 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from dovetail.changes.verdict import Change, Verdict, strictest
+from dovetail.changes.verdict import Change, Cost, Verdict, strictest
 
 VERDICTS: dict[Verdict, str] = {
     "next step": "holds from the next step on",
     "kept": "state kept",
     "replayed": "state kept, and read from the log again where the new query needs more of it",
+    "afresh": "a join begins afresh, filled from its inputs",
     "refused": "refused",
 }
-SHORT: dict[Verdict, str] = {**VERDICTS, "next step": "next step", "replayed": "window replayed"}
+SHORT: dict[Verdict, str] = {
+    **VERDICTS,
+    "next step": "next step",
+    "replayed": "window replayed",
+    "afresh": "begins afresh",
+}
 SAME = "no change in meaning"
 
 
 def verdict_words(changes: Sequence[Change]) -> str:
     verdict = strictest(changes)
     return SAME if verdict is None else VERDICTS[verdict]
+
+
+def cost_words(cost: Cost | None) -> str | None:
+    """What is read, and how long that takes; None if nothing is known of it."""
+    if cost is None:
+        return None
+    rows = None if cost.rows is None else f"{cost.rows:,} row{'s' if cost.rows != 1 else ''}"
+    size = None if cost.bytes is None else f"{cost.bytes / 1e6:,.1f} MB"
+    read = f"{rows} ({size})" if rows and size else rows or size
+    if read is None:
+        return None
+    took = None if cost.seconds is None else f"about {max(0.1, cost.seconds):,.1f} s at the pace so far"
+    return f"{read} to read{f', {took}' if took else ''}"
 
 
 def change_lines(changes: Sequence[Change], *, places: bool = True) -> Iterator[str]:
@@ -33,7 +52,7 @@ def change_lines(changes: Sequence[Change], *, places: bool = True) -> Iterator[
             yield from (f"    {line}" for line in change.place.split("\n"))
         for name, said in (
             ("rows in flight", change.flight),
-            ("cost", change.cost),
+            ("cost", cost_words(change.cost)),
             ("instead", change.instead),
         ):
             if said:

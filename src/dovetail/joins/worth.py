@@ -5,7 +5,7 @@ last. So NaN is larger than any other number and equal to itself, -0.0 equals 0.
 bytes, and a null is worth less than any value, to MAX and to MIN.
 
 Values are not kept. The columns that the expression reads (`_on_0`, ...) are mapped from the log and gathered
-by row number for the pairs that are compared.
+by row number for the pairs that are compared. Others are unpacked, where rows are packed.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from dovetail.joins.emitted import Int64s
 from dovetail.joins.rows.gather import Rows
 from dovetail.joins.tactics import Worth
 from dovetail.joins.theta.condition import Columns, comparable, values
+from dovetail.log.blocks import is_mapped
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.share import SIDES, Side
 from dovetail.model.theta import Expression, operands_in
@@ -46,7 +47,10 @@ def _columns(expression: Expression, side: Side, rows: Rows, numbers: Int64s) ->
     if not names:
         return {}
     places = rows.places(numbers)
-    return {name: comparable(rows.take(name, places)) for name in names}
+    if all(is_mapped(name) for name in names):
+        return {name: comparable(rows.take(name, places)) for name in names}
+    batch = rows.at(places)
+    return {name: comparable(batch.take(name)) for name in names}
 
 
 def ranks(compared: pa.Array, *, largest: bool) -> Int64s:

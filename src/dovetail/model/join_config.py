@@ -56,6 +56,7 @@ class JoinConfig:
     feeding: tuple[str, ...] = ()  # gates that open when a slicer that feeds it has no more to come
     feeds: tuple[Feed, ...] = ()  # the joins of the application that read this one's output
     query: int = 1  # which of the join's configurations this is: only another `join_kind` makes the next one
+    begun: int = 1  # how many times it has begun afresh, each time with a state of its own
 
     def to_json(self) -> str:
         return json.dumps({**asdict(self), "join_kind": kind_to_json(self.join_kind)})
@@ -78,7 +79,7 @@ class JoinConfig:
     @property
     def state_path(self) -> str:
         """Where the state of this join is, below the home."""
-        return state_path(self.application, self.join)
+        return state_path(self.application, numbered(self.join, self.begun))
 
     @property
     def reader(self) -> str:
@@ -96,6 +97,11 @@ class JoinConfig:
     def share(self, task: int, offset: JoinOffset) -> Share:
         """What belongs to a task in the step that ends at an offset."""
         return Share(task, offset.tasks, self.buckets, offset.hot_keys, self.join_kind.dealt)
+
+
+def numbered(name: str, number: int) -> str:
+    """The name of one of several, one after the other; the first has no number."""
+    return name if number == 1 else f"{name}@{number}"
 
 
 def state_path(application: str, join: str) -> str:

@@ -8,7 +8,15 @@ from typing import Literal
 from dovetail.model.join_config import Feed, JoinConfig, OutputColumn, state_path
 from dovetail.model.share import Side
 from dovetail.model.window_config import WindowConfig
-from dovetail.plan.physical import CategoryOutput, JoinColumn, JoinStage, Plan, ScribeSource, WindowStage
+from dovetail.plan.physical import (
+    CategoryOutput,
+    JoinColumn,
+    JoinStage,
+    Plan,
+    ScribeSource,
+    WindowStage,
+    filed_under,
+)
 
 
 def join_config(
@@ -40,6 +48,7 @@ def join_config(
         gate=gate,
         feeds=tuple(_feeds(plan, stage)),
         query=stage.query,
+        begun=stage.begun,
     )
 
 
@@ -61,7 +70,7 @@ def _feeds_of(plan: Plan, output: str | None, slicer: str | None, sliced: str) -
     """For each join that has a category as one of its sides."""
     for join in plan.joins:
         sides: list[tuple[Side, str]] = [("left", join.left), ("right", join.right)]
-        state, paced = state_path(plan.application, join.name), join.settings.pacing is not None
+        state, paced = state_path(plan.application, filed_under(join)), join.settings.pacing is not None
         for side, category in sides:
             if category == sliced:
                 yield Feed(output, slicer, category, side, state, paced)

@@ -17,6 +17,7 @@ from dovetail.connectors.secret import Secret
 from dovetail.errors import CorruptFile, DovetailError, UnknownVersion
 from dovetail.model.compression import Compression
 from dovetail.model.interval import IntervalSpec
+from dovetail.model.join_config import numbered
 from dovetail.model.join_kind import IntervalJoin, JoinKind, ThetaJoin, WindowedJoin
 from dovetail.model.join_settings import JoinSettings
 from dovetail.model.promise import PromisedColumn
@@ -26,8 +27,9 @@ from dovetail.model.window_config import WindowSettings
 from dovetail.plan.plan_json import decode, encode
 
 PLAN_VERSION = 5
-"""Before version 5 nothing went to places outside. Before version 4 no plan followed another. Before
-version 3 a category in the log did not say how long it keeps rows; aggregates had a watermark."""
+"""Before version 5 nothing went to places outside, a stage had one source, and a join one state, for ever.
+Before version 4 no plan followed another. Before version 3 a category in the log did not say how long it
+keeps rows; aggregates had a watermark."""
 
 
 @dataclass(frozen=True)
@@ -55,10 +57,24 @@ class FilesSource:
 
 
 @dataclass(frozen=True)
+class KafkaSource:
+    """`FROM KAFKA("topic", brokers = "...", format = "...", ...)`, with the options of
+    `plan/kafka_options.py`."""
+
+    topic: str
+    brokers: str
+    format: str
+    options: tuple[tuple[str, str | Secret], ...] = ()
+
+
+Source = ScribeSource | FilesSource | KafkaSource
+
+
+@dataclass(frozen=True)
 class InputTable:
     name: str
     columns: tuple[Column, ...]
-    source: ScribeSource | FilesSource
+    source: Source
 
 
 @dataclass(frozen=True)
@@ -152,13 +168,15 @@ Output = CategoryOutput | Sink
 
 @dataclass(frozen=True)
 class SlicerStage:
-    """Reads inputs, evaluates, writes. A join's side yields `_key_0`.., `_time` and payload columns."""
+    """Reads inputs, evaluates, writes. A join's side yields `_key_0`.., `_time` and payload columns.
+    `reading`: how many sources it has had, one after the other, since it was first started."""
 
     name: str
     inputs: tuple[InputTable, ...]
     views: tuple[Relation, ...]
     select: str
     output: Output
+    reading: int = 1
 
 
 @dataclass(frozen=True)
@@ -175,7 +193,8 @@ class JoinColumn:
 @dataclass(frozen=True)
 class JoinStage:
     """Joins two categories, then evaluates what could not be evaluated before, and writes. `query`: how many
-    meanings the join has had since it was first started, see `JoinConfig`."""
+    meanings the join has had since it was first started, see `JoinConfig`. `begun`: how many times it has
+    begun, with nothing that it has seen before."""
 
     name: str
     left: str
@@ -188,6 +207,7 @@ class JoinStage:
     select: str
     output: Output
     query: int = 1
+    begun: int = 1
 
     @property
     def spec(self) -> IntervalSpec:
@@ -223,6 +243,15 @@ class WindowStage:
 
 
 Stage = SlicerStage | JoinStage | WindowStage
+
+
+def filed_under(stage: Stage) -> str:
+    """The name of a stage's progress in the home: each source that it has had has one of its own, and so does
+    a join that has begun afresh."""
+    match stage:
+        case SlicerStage(reading=number) | JoinStage(begun=number):
+            return numbered(stage.name, number)
+    return stage.name
 
 
 @dataclass(frozen=True)
@@ -279,6 +308,7 @@ _KINDS: dict[str, type] = {
     for kind in (
         ScribeSource,
         FilesSource,
+        KafkaSource,
         CategoryOutput,
         ScribeSink,
         FileSink,

@@ -27,7 +27,7 @@ from dovetail.service.figures import RunSummary
 from dovetail.service.metrics_reporter import Reporter
 from dovetail.spark.hang_up import loss_named
 from dovetail.spark.runner import Run
-from dovetail.spark.settling import settle
+from dovetail.spark.settling import let_out, settle
 from dovetail.spark.shipped_code import digest
 
 if TYPE_CHECKING:
@@ -90,6 +90,7 @@ class Host:
     def _take_over(self, takeover: Takeover) -> int:
         with loss_named(self.log):
             version = take_over(takeover, settle(self.spark, takeover, self.index_dir))
+            let_out(self.spark, self.home, takeover.plan.application, self.index_dir)
             if version > 1:  # also after a run that was killed at it
                 remove_leftovers(self.home, takeover.plan.application)
         if takeover.changes:

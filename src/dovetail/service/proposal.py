@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dovetail.changes.positions import Position
     from dovetail.changes.verdict import Change
     from dovetail.plan.application_file import Current
     from dovetail.plan.physical import Plan
@@ -22,10 +25,19 @@ class Proposal:
     changes: list[Change]
 
 
-def proposal(home: str, text: str, name: str, application: str | None = None) -> Proposal:
-    """`name`: what errors call the text. `application`: if it is not the one that the text names."""
-    from dovetail.changes.compare import closest
-    from dovetail.changes.takeover import carried, program_of
+def proposal(
+    home: str,
+    text: str,
+    name: str,
+    application: str | None = None,
+    positions: Mapping[str, Position] | None = None,
+    *,
+    reslice: bool = False,
+) -> Proposal:
+    """`name`: what errors call the text. `application`: if it is not the one that the text names. The others:
+    see `consider`."""
+    from dovetail.changes.afresh import begun_afresh
+    from dovetail.changes.takeover import carried, changes_to, program_of
     from dovetail.plan.application_file import read_current
     from dovetail.pql.compile import plans_of, trace_program
     from dovetail.pql.parser import parse
@@ -36,5 +48,5 @@ def proposal(home: str, text: str, name: str, application: str | None = None) ->
     current = read_current(home, application)
     plans = plans_of(trace_program(program, known_types(program, home)), current.plan)
     before = program_of(home, application, current.version)
-    plan, changes = closest(current.plan, plans, before, program)
-    return Proposal(program, current, carried(current.plan, plan), changes)
+    plan, changes = changes_to(home, current, plans, before, program, positions or {}, reslice=reslice)
+    return Proposal(program, current, carried(current.plan, plan, begun_afresh(changes)), changes)

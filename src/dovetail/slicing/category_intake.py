@@ -6,17 +6,15 @@ beside the log. A mark in the source keeps its retention from passing that commi
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Executor
-from typing import Any
 
 import pyarrow as pa
 
-from dovetail.errors import CorruptFile
 from dovetail.log.category import Category
-from dovetail.log.commit import Commit, PlacedSegment
-from dovetail.model import json_values as said
+from dovetail.log.commit import PlacedSegment
 from dovetail.model.promise import Promise
+from dovetail.slicing.covered_commits import commit_in, last_of
 from dovetail.slicing.covered_files import Slicer
 from dovetail.slicing.direct import DirectSlice
 from dovetail.slicing.intake import SHARED_ROWS, Part, Waiting
@@ -52,11 +50,9 @@ class CategoryIntake:
         tail = category.commit(stop - 1) if stop else None
         self.next_batch = (tail.producers.get(slicer.producer, -1) if tail else -1) + 1
         last = last_of(category, slicer.producer) if self.next_batch else None
-        read_to = (
-            commit_in(last.covers, category, last.number)[1]
-            if last is not None and last.covers is not None
-            else before()
-        )
+        covers = slicer.covered_in(last)
+        known = None if last is None or covers is None else commit_in(covers, category, last.number)[1]
+        read_to = before() if known is None else known
         self._next = self._source.first_commit() if read_to is None else read_to
         self._taken, self._known = self._next, self._next
         self._marked, self._marked_s = -1, -MARK_EVERY_S
@@ -66,6 +62,10 @@ class CategoryIntake:
         self.settled = self._quiet()
         self._known = self._source.next_commit(self._known)
         return self.more()
+
+    @property
+    def exhausted(self) -> bool:
+        return not self.more()
 
     def more(self) -> bool:
         return self._known > self._next
@@ -79,7 +79,7 @@ class CategoryIntake:
             segment for commit in self._source.commits(self._next, end) for segment in commit.segments
         ]
         self._taken = end
-        covers = {"category": self._source.name, "commit": end}
+        covers = self._slicer.covering({"category": self._source.name, "commit": end})
         return Part(covers, lambda threads: self._write(segments, threads), self._promise_of(end))
 
     def appended(self, part: Part) -> None:
@@ -115,24 +115,3 @@ class CategoryIntake:
 
     def _table(self, segment: PlacedSegment) -> pa.Table:
         return pa.Table.from_batches([self._source.open_segment(segment).batch])
-
-
-def last_of(category: Category, producer: str) -> Commit | None:
-    """The newest commit of a producer that is there."""
-    for number in range(category.next_commit() - 1, category.first_commit() - 1, -1):
-        if (commit := category.commit(number)).producer == producer:
-            return commit
-    return None
-
-
-def commit_in(covers: Mapping[str, Any], category: Category, number: int) -> tuple[str, int]:
-    """The source that a commit says it has read, and the first commit of it that is not in it."""
-    try:
-        given = said.fields(covers, ["category", "commit"])
-        return said.text(given["category"]), said.whole(given["commit"])
-    except ValueError as error:
-        raise CorruptFile(
-            f"the commit does not say up to which commit of its source it goes: {error}",
-            where=f"{category.where}/commits/{number}",
-            hint="restore it from a copy of the home",
-        ) from error

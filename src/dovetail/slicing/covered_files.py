@@ -20,6 +20,7 @@ from typing import Any
 from dovetail.errors import CorruptFile, StateError
 from dovetail.log import document
 from dovetail.log.category import Category
+from dovetail.log.commit import Commit
 from dovetail.model import json_values as said
 
 KIND, VERSION = "dovetail.covered_files", 1
@@ -33,11 +34,13 @@ _REMEDY = (
 
 @dataclass(frozen=True)
 class Slicer:
-    """Whose record it is: a stage of an application that appends the files at a place to a category."""
+    """Whose record it is: a stage of an application that appends the files at a place, or the commits of a
+    category, to a category. `reading`: how many such sources it has had."""
 
     application: str
     stage: str
     place: str
+    reading: int = 1
 
     @property
     def producer(self) -> str:
@@ -45,11 +48,23 @@ class Slicer:
 
     @property
     def path(self) -> str:
-        return f"apps/{self.application}/slicers/{self.stage}.json"
+        reading = "" if self.reading == 1 else f"@{self.reading}"
+        return f"apps/{self.application}/slicers/{self.stage}{reading}.json"
 
     @property
     def reader(self) -> str:
         return f"{self.producer}.files"
+
+    def covering(self, what: Mapping[str, Any]) -> dict[str, Any]:
+        """What a commit says of the part of the source that it has."""
+        return {**what, "reading": self.reading} if self.reading > 1 else dict(what)
+
+    def covered_in(self, commit: Commit | None) -> dict[str, Any] | None:
+        """What a commit says of this source; None if it says nothing, or was made from another one."""
+        if commit is None or commit.producer != self.producer or commit.covers is None:
+            return None
+        said_of = {name: value for name, value in commit.covers.items() if name != "reading"}
+        return said_of if commit.covers.get("reading", 1) == self.reading else None
 
 
 class CoveredFiles:
@@ -82,7 +97,7 @@ class CoveredFiles:
 
     def covers(self, files: Iterable[str]) -> dict[str, Any]:
         """For the commit of a batch: the files whose rows it has."""
-        return {"files": [self._short(file) for file in files]}
+        return self._slicer.covering({"files": [self._short(file) for file in files]})
 
     def appended(self, files: Iterable[str]) -> None:
         """A batch of these files is in the log."""
@@ -159,8 +174,8 @@ class CoveredFiles:
 
     def _read_commits(self, stop: int) -> None:
         for commit in self._category.commits(self._from_commit, stop):
-            if commit.producer == self._slicer.producer and commit.covers is not None:
-                self.files.update(map(self._long, files_in(commit.covers, self._category, commit.number)))
+            if (covers := self._slicer.covered_in(commit)) is not None:
+                self.files.update(map(self._long, files_in(covers, self._category, commit.number)))
 
     def _short(self, file: str) -> str:
         """Below the place, where most are."""
@@ -171,9 +186,8 @@ class CoveredFiles:
         return file if os.path.isabs(file) else os.path.join(self._slicer.place, file)
 
 
-def recorded_place(category: Category, application: str, stage: str) -> str:
+def recorded_place(category: Category, slicer: Slicer) -> str:
     """Where the files are that a slicer has a record of."""
-    slicer = Slicer(application, stage, "")
     store, where = category.store, f"{category.store.root}/{slicer.path}"
     try:
         data = store.read(slicer.path)

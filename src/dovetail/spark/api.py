@@ -54,7 +54,7 @@ from dovetail.spark.building import Builder, BuiltStage
 from dovetail.spark.failures import failure_of
 from dovetail.spark.frame_times import promising, with_times
 from dovetail.spark.hang_up import hung_up
-from dovetail.spark.progress import follow_thread
+from dovetail.spark.progress import take_up
 from dovetail.spark.source_reports import SourceReports
 from dovetail.spark.starting import Mode, start
 from dovetail.spark.workers import make_ready
@@ -199,7 +199,7 @@ def _slice(builder: Builder, home: str, name: str, mode: Mode, gates: Gates) -> 
     if not slicers:
         return
     for stage in slicers:
-        follow_thread(stage, home, name)
+        take_up(builder.spark, stage, home, name)
     attempts = Attempts()
     running: dict[str, StreamingQuery] = {}
     over: set[str] = set()

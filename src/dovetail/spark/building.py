@@ -24,7 +24,6 @@ from dovetail.model.validity import Validity
 from dovetail.plan.configure import join_config, window_config
 from dovetail.plan.physical import (
     CategoryOutput,
-    FilesSource,
     JoinStage,
     Output,
     OutsideSink,
@@ -34,6 +33,7 @@ from dovetail.plan.physical import (
     SlicerStage,
     Stage,
     WindowStage,
+    filed_under,
 )
 from dovetail.plan.projection import plain_projection
 from dovetail.plan.shared import reserve
@@ -49,6 +49,7 @@ from dovetail.spark.residence import Residence, may_reside, read_by, residence
 from dovetail.spark.session import driver_address
 from dovetail.spark.short_way import is_ansi
 from dovetail.spark.slicer import common_type, make_category, require_time, sliced
+from dovetail.spark.topic_residence import TopicResidence, records_of
 from dovetail.spark.window_source import WindowSource
 
 
@@ -69,7 +70,14 @@ class BuiltStage:
     aggregation: Aggregation | None = None  # of the rows of each micro-batch
     result: DataFrame | None = None  # no rows, in the columns of the aggregation
     read: FilesRead | None = None  # the files that its rows are, if they are no more than that
-    resident: Residence | None = None  # it is no query: a thread of the run slices what it reads
+    resident: Residence | TopicResidence | None = (
+        None  # it is no query: a thread of the run slices what it reads
+    )
+
+    @property
+    def record(self) -> str:
+        """The name of its progress."""
+        return filed_under(self.stage)
 
     @property
     def sinks(self) -> bool:
@@ -176,6 +184,9 @@ class Builder:
         return built
 
     def _slicer(self, stage: SlicerStage) -> BuiltStage:
+        if (topic := records_of(stage)) is not None:
+            rows = topic.nothing(self.spark)
+            return BuiltStage(stage.name, rows, stage.output, (), stage, resident=topic)
         rejects = {}
         after = []
         for table in stage.inputs:
@@ -188,7 +199,7 @@ class Builder:
                 bad = read_rejects(self.spark, table)
                 if bad is not None:
                     rejects[table.name] = bad
-            if not isinstance(table.source, FilesSource) and table.source.category in self._writers:
+            if isinstance(table.source, ScribeSource) and table.source.category in self._writers:
                 after.append(self._writers[table.source.category])
         rows = self._select(stage.views, stage.select)
         read = read_by(stage, rows) if self._resides else None

@@ -14,19 +14,22 @@ from pyspark.sql import SparkSession
 
 from dovetail.engine.planner import JoinPlanner
 from dovetail.errors import PlanError, StateError
-from dovetail.log.category import Category
+from dovetail.log.category import Category, list_categories
 from dovetail.plan.physical import CategoryOutput, FileSink, ScribeSink, ScribeSource, SlicerStage
-from dovetail.slicing.standing import forget_thread, left_by_thread
+from dovetail.slicing.covered_files import Slicer
+from dovetail.slicing.thread_record import forget_thread, left_by_thread
 from dovetail.spark.batch_files import last_done, last_planned
 from dovetail.spark.building import BuiltStage
 from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.file_sink import fill_gaps, last_named, output_folder
 from dovetail.spark.seeding import category_offset, repeat_done, seed, write_done
+from dovetail.spark.standings import appended, said_at_first
+from dovetail.spark.starting import rejects_query
 
 
 def go_on(spark: SparkSession, built: BuiltStage, home: str, application: str) -> None:
     """Make a stage's next batch one that its output counts. Done again, it changes nothing."""
-    checkpoint = Checkpoint(home, application, built.name)
+    checkpoint = Checkpoint(home, application, built.record)
     if last_planned(checkpoint) > last_done(checkpoint):
         return  # it has begun a batch for this very place
     taken = _taken(spark, built, home, application)
@@ -44,7 +47,7 @@ def require_new(spark: SparkSession, built: BuiltStage, home: str, application: 
     if not isinstance(built.output, FileSink):
         return
     folder = output_folder(built.output.path)
-    if last_planned(Checkpoint(home, application, built.name)) < 0 and last_named(spark, folder) >= 0:
+    if last_planned(Checkpoint(home, application, built.record)) < 0 and last_named(spark, folder) >= 0:
         raise StateError(
             f"{built.output.place} were written by another application, or from another home",
             where=folder,
@@ -53,22 +56,30 @@ def require_new(spark: SparkSession, built: BuiltStage, home: str, application: 
         )
 
 
-def follow_thread(built: BuiltStage, home: str, application: str) -> None:
-    """Let a query go on where a thread of an earlier run has stopped to slice for its stage. Done again, it
-    changes nothing."""
-    output = built.output
-    if built.resident is not None or not isinstance(output, CategoryOutput) or output.time is None:
+def take_up(spark: SparkSession, built: BuiltStage, home: str, application: str) -> None:
+    """Let a query go on where its stage stands, although that is not in its checkpoint: a thread of an
+    earlier run has sliced for it, or its source is new. Done again, it changes nothing."""
+    stage = built.stage
+    if built.resident is not None or not isinstance(stage, SlicerStage):
         return
-    category = Category.open(home, output.category)
-    checkpoint, last = Checkpoint(home, application, built.name), _last_batch(category, application, built)
-    if last_done(checkpoint) < last:
-        standing = left_by_thread(category, application, built.name)
-        if standing is None:
-            return  # the query has put the batch into the log, and died before it could note that
+    checkpoint = Checkpoint(home, application, built.record)
+    slicer = Slicer(application, stage.name, "", stage.reading)
+    side = stage.output if isinstance(stage.output, CategoryOutput) else None
+    category = Category.open(home, side.category) if side is not None and side.time is not None else None
+    by_thread = category is not None and last_done(checkpoint) < appended(category, slicer)
+    standing = left_by_thread(category, slicer) if by_thread and category is not None else None
+    if standing is None and last_planned(checkpoint) < 0:
+        standing = said_at_first(home, slicer)
+    if standing is not None:
         _require_one_source(built)
-        seed(checkpoint, last, standing)
-    # Only now: until the query has a record of its own, this is the only one.
-    forget_thread(category, application, built.name)
+        for table in built.rejects or {}:
+            rejects = Checkpoint(home, application, rejects_query(stage, home, application, table))
+            if last_planned(rejects) < 0:
+                seed(rejects, 0, standing)
+        seed(checkpoint, max(0, _taken(spark, built, home, application)), standing)
+    if category is not None:
+        # Only now: until the query has a record of its own, this is the only one.
+        forget_thread(category, slicer)
 
 
 def _require_one_source(built: BuiltStage) -> None:
@@ -89,13 +100,9 @@ def _taken(spark: SparkSession, built: BuiltStage, home: str, application: str) 
         case FileSink(path=path):
             return last_named(spark, output_folder(path))
         case ScribeSink(category=name) | CategoryOutput(category=name):
-            return _last_batch(Category.open(home, name), application, built)
+            there = name in list_categories(home)
+            return appended(Category.open(home, name) if there else None, Slicer(application, built.name, ""))
     return -1
-
-
-def _last_batch(category: Category, application: str, built: BuiltStage) -> int:
-    stop = category.next_commit()
-    return category.commit(stop - 1).producers.get(f"{application}.{built.name}", -1) if stop else -1
 
 
 def _first_offset(built: BuiltStage, home: str) -> dict[str, Any]:

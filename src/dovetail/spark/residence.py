@@ -22,13 +22,13 @@ from dovetail.engine.idle import SourceWatch
 from dovetail.engine.planner import HOST_CLOCK
 from dovetail.errors import SettingError
 from dovetail.log.category import Category
-from dovetail.model import json_values
 from dovetail.model.validity import Validity
 from dovetail.plan.physical import (
     CategoryOutput,
     FilesSource,
     ScribeSource,
     SlicerStage,
+    filed_under,
     vanished_category,
 )
 from dovetail.plan.stage_promises import after_commits, promised_columns
@@ -38,13 +38,13 @@ from dovetail.slicing.direct import DirectSlice, direct_slice
 from dovetail.slicing.folder_intake import BATCH_FILES, FolderIntake
 from dovetail.slicing.input_files import MissingInput, input_files, is_local, local_path
 from dovetail.slicing.intake import Intake
-from dovetail.slicing.parquet_files import parquet_schema
+from dovetail.slicing.parquet_files import check_files, parquet_schema
 from dovetail.slicing.resident import ResidentSlicer
-from dovetail.spark.batch_files import files_done, files_of_batch, last_done, offsets_at
 from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.file_frames import FilesRead, files_read
 from dovetail.spark.masters import is_cluster
 from dovetail.spark.short_way import short_way
+from dovetail.spark.standings import commits_before, files_before
 
 VARIABLE = "DOVETAIL_SLICING"
 _UNDERSTOOD = {"maxfilespertrigger", "maxbytespertrigger", "maxfileage"}
@@ -90,7 +90,7 @@ class Residence:
                 category,
                 self.slicer,
                 self.slice,
-                before=lambda: _commits_read(checkpoint, category, self.slicer.producer),
+                before=lambda: commits_before(checkpoint, category, self.slicer),
                 promise_of=partial(self._promise, source) if promises else (lambda commit: None),
                 quiet=lambda: watch.standing().state in ("empty", "unknown"),
             )
@@ -101,7 +101,7 @@ class Residence:
             self.slice,
             self._names(),
             vanished_category(self.slicer.application, table),
-            before=lambda: _files_read(checkpoint, category, self.slicer.producer),
+            before=lambda: files_before(checkpoint, category, self.slicer),
             max_files=min(BATCH_FILES, int(self.files.options.get("maxfilespertrigger", BATCH_FILES))),
         )
 
@@ -117,7 +117,7 @@ class Residence:
 
     def slicing(self, home: str, **how: Any) -> ResidentSlicer:
         """To be started. `how`: see `ResidentSlicer`."""
-        checkpoint = Checkpoint(home, self.slicer.application, self.stage.name)
+        checkpoint = Checkpoint(home, self.slicer.application, filed_under(self.stage))
         category = Category.open(self.slice.home, self.slice.category)
         return ResidentSlicer(category, self.slicer, lambda: self.open(checkpoint), **how)
 
@@ -159,7 +159,7 @@ def residence(
         slice_ = direct_slice(stored, category, read.columns, output.keys, output.time, validity)
     if slice_ is None:
         return None
-    return Residence(stage, Slicer(application, stage.name, place), slice_, read)
+    return Residence(stage, Slicer(application, stage.name, place, stage.reading), slice_, read)
 
 
 def _from_files(read: FilesRead, category: Category) -> tuple[str, pa.Schema] | None:
@@ -182,7 +182,9 @@ def _schema(place: str, category: Category, columns: dict[str, str]) -> pa.Schem
     """Of the files: that of the first, or if there is none yet what the category expects of them, as far as
     that is beyond doubt."""
     try:
-        return parquet_schema(input_files(place, "parquet")[0])
+        files = input_files(place, "parquet")
+        first = parquet_schema(files[0])
+        return first if set(columns.values()) <= set(first.names) else check_files(files, [*columns.values()])
     except MissingInput:
         types = {source: pa.timestamp("us", "UTC") for source in columns.values()}
         names = set(category.schema.names)
@@ -191,26 +193,3 @@ def _schema(place: str, category: Category, columns: dict[str, str]) -> pa.Schem
         }
         plain = all(any(is_(kind) for is_ in _PLAIN) for kind in types.values())
         return pa.schema(types if plain else {})
-
-
-def _appended(category: Category, producer: str) -> int:
-    """The last batch of a producer that is in the log."""
-    stop = category.next_commit()
-    return category.commit(stop - 1).producers.get(producer, -1) if stop else -1
-
-
-def _files_read(checkpoint: Checkpoint, category: Category, producer: str) -> list[str]:
-    """The files that a query of Spark has put into the category. The last batch may be in the log although
-    Spark had not noted that it is done."""
-    found = files_done(checkpoint, {})[0]
-    for batch in range(last_done(checkpoint) + 1, _appended(category, producer) + 1):
-        found += files_of_batch(checkpoint, batch)
-    return [local_path(file) for file in found]
-
-
-def _commits_read(checkpoint: Checkpoint, category: Category, producer: str) -> int | None:
-    """The first commit of the source that a query of Spark has not put into the category."""
-    batch = max(last_done(checkpoint), _appended(category, producer))
-    if batch < 0:
-        return None
-    return json_values.whole(offsets_at(checkpoint, batch)[0]["commit"])

@@ -28,7 +28,7 @@ from dovetail.spark.building import Builder, BuiltStage
 from dovetail.spark.checkpoints import write_quickly
 from dovetail.spark.clean_stop import copy_snapshots
 from dovetail.spark.failures import failure_of
-from dovetail.spark.progress import follow_thread, go_on, require_new
+from dovetail.spark.progress import go_on, require_new, take_up
 from dovetail.spark.source_reports import SourceReports
 from dovetail.spark.starting import Mode, start
 
@@ -82,7 +82,7 @@ class Run:
         try:
             self.stages = builder.build()
             for stage in self.stages:
-                follow_thread(stage, self.home, self.plan.application)
+                take_up(self.spark, stage, self.home, self.plan.application)
                 if stage.resident is None:
                     begin = go_on if self.follows else require_new
                     begin(self.spark, stage, self.home, self.plan.application)

@@ -1,7 +1,7 @@
 """A checkpoint that was written for Spark: its query goes on from there as if it had come so far itself.
 
-Law: the last file that is written says that the batch is done. Until it is there, nothing counts, and all of
-it is written again.
+Law: the last file that is written says that the batch is done. Until it is there, nothing counts, and all
+of it is written again.
 
     offsets/41, offsets/42    where the sources stand; Spark reads the last two
     sources/0/0               of a file source: the files that were read

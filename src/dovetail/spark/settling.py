@@ -11,14 +11,19 @@ from collections.abc import Sequence
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
+from dovetail.changes.afresh import begun_afresh
+from dovetail.changes.closing import Closing, forget_closing, read_closing, write_closing
 from dovetail.changes.takeover import Takeover
+from dovetail.changes.versions import read_version
 from dovetail.model.offset import JoinOffset
-from dovetail.plan.physical import Plan, ScribeSource, SlicerStage, Stage, WindowStage
+from dovetail.plan.application_file import read_current
+from dovetail.plan.physical import JoinStage, Plan, ScribeSource, SlicerStage, Stage, WindowStage, filed_under
 from dovetail.spark.batch_files import last_done, last_planned, offsets_at
 from dovetail.spark.building import Builder, BuiltStage
 from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.clean_stop import copy_snapshots
 from dovetail.spark.failures import failure_of
+from dovetail.spark.new_readings import note_readings
 from dovetail.spark.starting import Failures, Mode, start
 
 
@@ -30,16 +35,23 @@ def settle(spark: SparkSession, takeover: Takeover, index_dir: str | None) -> di
     old, home = takeover.before.plan, takeover.home
     if takeover.cuts:
         _come_to_rest(spark, old, takeover.plan, home, index_dir)
-    return {join.name: step for join in old.joins if (step := _last_step(home, old, join.name)) is not None}
+        note_readings(takeover)
+        if afresh := begun_afresh(takeover.changes):
+            write_closing(home, Closing(takeover.before.version, old, tuple(sorted(afresh))))
+    return {join.name: step for join in old.joins if (step := _last_step(home, old, join)) is not None}
 
 
 def _come_to_rest(spark: SparkSession, old: Plan, new: Plan, home: str, index_dir: str | None) -> None:
     _builder(spark, new, home, index_dir).build()
     leaving = _leaving(old, new)
-    begun = {stage.name for stage in old.stages if _unfinished(Checkpoint(home, old.application, stage.name))}
+    begun = {
+        stage.name
+        for stage in old.stages
+        if _unfinished(Checkpoint(home, old.application, filed_under(stage)))
+    }
     if begun or leaving:
         stages = _builder(spark, old, home, index_dir).build()
-        _run([stage for stage in stages if stage.name in begun], home, old.application, "once")
+        _run([s for s in stages if s.name in begun and s.resident is None], home, old.application, "once")
         # In the order of the plan: what one of them puts out is there when the next one starts.
         for stage in stages:
             if stage.name in leaving and stage.resident is None:
@@ -47,8 +59,24 @@ def _come_to_rest(spark: SparkSession, old: Plan, new: Plan, home: str, index_di
         copy_snapshots(spark, [stage.join for stage in stages if stage.join is not None])
 
 
-def _builder(spark: SparkSession, plan: Plan, home: str, index_dir: str | None) -> Builder:
-    return Builder(spark, plan, home, spark.sparkContext.defaultParallelism, index_dir=index_dir, drain=False)
+def let_out(spark: SparkSession, home: str, application: str, index_dir: str | None) -> None:
+    """Let joins of the query before put out what they hold, if the query that counts begins them afresh. Done
+    again, it changes nothing."""
+    closing = read_closing(home, application)
+    if closing is None:
+        return
+    current = read_current(home, application)
+    if read_version(home, application, current.version).parent == closing.version:
+        stages = _builder(spark, closing.plan, home, index_dir, drain=True).build()
+        _run([stage for stage in stages if stage.name in closing.joins], home, application, "available-now")
+    forget_closing(home, application)
+
+
+def _builder(
+    spark: SparkSession, plan: Plan, home: str, index_dir: str | None, *, drain: bool = False
+) -> Builder:
+    tasks = spark.sparkContext.defaultParallelism
+    return Builder(spark, plan, home, tasks, index_dir=index_dir, drain=drain)
 
 
 def _unfinished(checkpoint: Checkpoint) -> bool:
@@ -84,8 +112,8 @@ def _run(stages: Sequence[BuiltStage], home: str, application: str, mode: Mode) 
                 raise failures.get(stage.name) or failure_of(error, stage.name) from error
 
 
-def _last_step(home: str, plan: Plan, join: str) -> int | None:
+def _last_step(home: str, plan: Plan, join: JoinStage) -> int | None:
     """The last one that was planned: a step that runs again is that of whoever has planned it."""
-    checkpoint = Checkpoint(home, plan.application, join)
+    checkpoint = Checkpoint(home, plan.application, filed_under(join))
     batch = last_planned(checkpoint)
     return JoinOffset.from_json(offsets_at(checkpoint, batch)[0]).step if batch >= 0 else None

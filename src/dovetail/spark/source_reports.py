@@ -186,7 +186,7 @@ class StageReporter:
         self.stage = stage
         self._home, self._name = home, name
         self._category: Category | None = None
-        self._checkpoint = Checkpoint(home, application, stage.name)
+        self._checkpoint = Checkpoint(home, application, stage.record)
         tables = stage.stage.inputs if isinstance(stage.stage, SlicerStage) else ()
         self._files = WaitingFiles(tables, self._checkpoint)
         self._inputs: LogInputs | None = None

@@ -22,9 +22,12 @@ from dovetail.plan.physical import (
     NoopSink,
     OutsideSink,
     ScribeSink,
+    SlicerStage,
+    Stage,
     rejects_category,
 )
 from dovetail.slicing.placement import HASH, TIME, Placement
+from dovetail.slicing.readings import read_reading
 from dovetail.spark.aggregation import Aggregation
 from dovetail.spark.append import Append, append_batch, appender
 from dovetail.spark.arrow_types import arrow_schema
@@ -58,25 +61,40 @@ def start(
     built: BuiltStage, home: str, application: str, mode: Mode, failures: Failures
 ) -> list[StreamingQuery]:
     """Start a stage's query, and one for each of its inputs that may hold unreadable rows."""
-    checkpoint = Checkpoint(home, application, built.name)
+    checkpoint = Checkpoint(home, application, built.record)
     writer = _writer(built, home, application, checkpoint, failures)
     queries = [_query(writer, checkpoint, built.name, mode, AT_ONCE if built.starts_process else POLL)]
     for table, rows in (built.rejects or {}).items():
         category = make_category(rows, home, rejects_category(application, table), 1, "auto", "rejects")
-        name = _rejects_query(home, application, table)
+        name = rejects_query(built.stage, home, application, table)
         append = partial(append_batch, category=category, producer=name, placement=Placement(None, None))
         writer = rows.writeStream.foreachBatch(_reporting(append, built.name, failures))
         queries.append(_query(writer, Checkpoint(home, application, name), name, mode))
     return queries
 
 
-def _rejects_query(home: str, application: str, table: str) -> str:
+def rejects_query(stage: Stage, home: str, application: str, table: str) -> str:
     """The query that keeps the unreadable rows of an input table. It belongs to the table, because after a
-    change another stage may be the first to read that. Earlier releases had one for each stage; of those any
-    goes on."""
+    change another stage may be the first to read that; and to its source, which another may replace. Earlier
+    releases had one for each stage; of those any goes on."""
+    source = _first_reading(stage, home, application) if isinstance(stage, SlicerStage) else 1
+    if source > 1:
+        return f"inputs@{source}.rejects.{table}"
     known = open_store(home).folders(f"apps/{application}/checkpoints")
-    names = [name for name in known if name.endswith(f".rejects.{table}")]
+    names = [n for n in known if n.endswith(f".rejects.{table}") and not n.startswith("inputs@")]
     return min(names, default=f"inputs.rejects.{table}")
+
+
+def _first_reading(stage: SlicerStage, home: str, application: str) -> int:
+    """Since when a stage has had the source that it has now: joins that begin afresh read theirs again."""
+    number = stage.reading
+    now = read_reading(home, application, stage.name, number)
+    while number > 1 and now is not None:
+        before = read_reading(home, application, stage.name, number - 1)
+        if before is None or before.source != now.source:
+            return number
+        number -= 1
+    return number
 
 
 def describe_output(built: BuiltStage, home: str) -> str:

@@ -6,7 +6,8 @@
     -- says
     the words
 
-Several edits may follow each other. A piece may have several lines: each begins with the sign.
+Several edits may follow each other. A piece may have several lines: each begins with the sign. A line
+`-- from clicks=latest` or `-- reslice` is an option of the command.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from typing import Any
 
 import pytest
 
+from dovetail.changes.between import Beginning
 from dovetail.changes.compare import closest
+from dovetail.changes.positions import positions_in
 from dovetail.changes.rules import RULES
 from dovetail.changes.verdict import Change
 from dovetail.changes.words import change_lines, verdict_words
@@ -30,7 +33,7 @@ from dovetail.pql.parser import parse
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "changes"
 QUERY = (GOLDEN / "query.pql").read_text()
-OTHERS = {"tables", "spelling"}
+OTHERS = {"tables", "spelling", "afresh"}
 
 
 def cases() -> Iterator[Any]:
@@ -61,15 +64,18 @@ def compiled(text: str) -> tuple[Program, list[Plan]]:
     return program, plans_of(trace_program(program), before)
 
 
-def changes(text: str) -> list[Change]:
+def changes(edits: str) -> list[Change]:
     old, (plan, *_) = compiled(QUERY)
-    new, plans = compiled(text)
-    return closest(plan, plans, old, new)[1]
+    new, plans = compiled(edited(QUERY, edits))
+    begins = positions_in(re.findall(r"^-- from (.*)$", edits, flags=re.M))
+    said = {table: Beginning(str(position)) for table, position in begins.items()}
+    reslice = "\n-- reslice\n" in edits
+    return closest(plan, plans, old, new, lambda stage, table: said.get(table.name), reslice=reslice)[1]
 
 
 @pytest.mark.parametrize(("rule", "edits", "words"), list(cases()))
 def test_rule(rule: str, edits: str, words: str) -> None:
-    found = changes(edited(QUERY, edits))
+    found = changes(edits)
     shown = "\n".join([verdict_words(found), *change_lines(found)])
     assert shown.strip() == words
     assert rule in {change.rule for change in found} | OTHERS | {"side_columns"}
@@ -81,5 +87,5 @@ def test_every_rule_has_its_cases() -> None:
 
 def test_every_refusal_names_a_way_that_works() -> None:
     for case in cases():
-        for change in changes(edited(QUERY, case.values[1])):
+        for change in changes(case.values[1]):
             assert change.verdict != "refused" or change.instead, change

@@ -25,7 +25,7 @@ QUERY = """
     CREATE TABLE o AS SELECT x, y FROM v STORAGE NOOP;
 """
 WIDER = QUERY.replace("- INTERVAL '1 minute'", "- INTERVAL '2 minutes'")
-OTHER_KEY = QUERY.replace("a.k = b.k", "a.x = b.y")
+OTHER_KEY = QUERY.replace("a.k = b.k", "a.x = b.y").replace("LEFT JOIN", "FULL JOIN")
 
 
 def considered(home: str, text: str, parent: int | None = None) -> Takeover:

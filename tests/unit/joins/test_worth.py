@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,12 @@ import pyarrow as pa
 import pytest
 
 from dovetail.errors import PlanError
-from dovetail.joins.worth import check_order, ranks
+from dovetail.joins.rows.gather import Rows
+from dovetail.joins.worth import check_order, ranks, worth_in
+from dovetail.log.category import Category
+from dovetail.model.interval import IntervalSpec
 from dovetail.model.theta import Operand, Operation
+from wide_rows import SCHEMA, put, wide_rows
 
 LEFT, RIGHT = Operand("left", "_on_0"), Operand("right", "_on_0")
 DIFFERENCE = Operation("-", (RIGHT, LEFT))
@@ -77,3 +82,21 @@ def test_nested_values_have_none(kind: pa.DataType) -> None:
 def test_a_text_less_a_number_is_nothing() -> None:
     with pytest.raises(PlanError, match="cannot be evaluated"):
         check_order(DIFFERENCE, *schemas(pa.string(), pa.int64()))
+
+
+def test_columns_that_are_packed_in_the_log_are_compared_too(tmp_path: Path) -> None:
+    """Those that a query compares are kept apart from the packed ones. A join that is given others picks all
+    the same."""
+    wide = wide_rows(500)
+    sides = []
+    for name in ("left", "right"):
+        category = Category.create(str(tmp_path), name, SCHEMA, buckets=4, compression="zstd")
+        put(category, wide)
+        sides.append(Rows(category, 0, category.next_commit()))
+    assert sides[1].packed
+    numbers = np.arange(500, dtype=np.int64)
+    scores = sides[1].at(sides[1].places(numbers)).take("score")
+    spec = IntervalSpec(0, 0, "inner", "one", "max", picked_by=Operand("right", "score"))
+    worth = worth_in(spec, sides[0], sides[1])
+    assert worth is not None
+    assert np.argsort(worth(numbers, numbers)).tolist() == np.argsort(scores.to_numpy()).tolist()

@@ -7,12 +7,13 @@ from typing import Any
 
 from dovetail.log import history
 from dovetail.plan.physical import CategoryOutput, SlicerStage
-from dovetail.slicing.standing import CommitsRead, FilesDone, left_by_thread
+from dovetail.slicing.standing import CommitsRead, FilesDone
+from dovetail.slicing.thread_record import left_by_thread
 from dovetail.spark.batch_files import files_done, last_done, last_planned, offsets_done
 from dovetail.spark.building import BuiltStage
 from dovetail.spark.checkpoints import Checkpoint
-from dovetail.spark.progress import follow_thread
-from dovetail.spark.residence import _commits_read, _files_read
+from dovetail.spark.progress import take_up
+from dovetail.spark.standings import commits_before, files_before
 from dying import crash_everywhere
 from unit.slicing.test_resident import Chain, Folder, rows
 
@@ -23,7 +24,7 @@ def follow(home: str) -> Checkpoint:
     history.forget()
     stage = SlicerStage("left", (), (), "", OUTPUT)
     nothing: Any = None
-    follow_thread(BuiltStage("left", nothing, OUTPUT, (), stage), home, "app")
+    take_up(nothing, BuiltStage("left", nothing, OUTPUT, (), stage), home, "app")
     return Checkpoint(home, "app", "left")
 
 
@@ -39,7 +40,7 @@ def test_files(tmp_path: Path) -> None:
     assert (last_done(checkpoint), last_planned(checkpoint)) == (2, 2)
     assert not (tmp_path / "home" / folder.slicer.path).exists(), "there is one record, that of Spark"
     assert not folder.category.marks()
-    assert sorted(_files_read(checkpoint, folder.category, "app.left")) == [
+    assert sorted(files_before(checkpoint, folder.category, folder.slicer)) == [
         str(tmp_path / "in" / name) for name in names
     ], "what a thread would take over again"
 
@@ -49,10 +50,10 @@ def test_commits(tmp_path: Path) -> None:
     for number in range(3):
         chain.append(rows(3 * number))
         chain.slice()
-    assert left_by_thread(chain.category, "app", "left") == CommitsRead("events", 3)
+    assert left_by_thread(chain.category, chain.slicer) == CommitsRead("events", 3)
     checkpoint = follow(chain.home)
     assert offsets_done(checkpoint)[-1] == {"version": 1, "commit": 3, "category": "events"}
-    assert _commits_read(checkpoint, chain.category, "app.left") == 3
+    assert commits_before(checkpoint, chain.category, chain.slicer) == 3
 
 
 def test_nothing_is_written_for_a_query_that_has_its_own_record(tmp_path: Path) -> None:
@@ -61,7 +62,7 @@ def test_nothing_is_written_for_a_query_that_has_its_own_record(tmp_path: Path) 
     assert last_planned(checkpoint) == -1, "nobody has sliced"
     folder.put("a.parquet", rows(0))
     folder.slice()
-    assert left_by_thread(folder.category, "app", "left") == FilesDone(
+    assert left_by_thread(folder.category, folder.slicer) == FilesDone(
         frozenset([str(tmp_path / "in" / "a.parquet")])
     )
     follow(folder.home)

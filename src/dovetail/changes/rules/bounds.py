@@ -40,6 +40,7 @@ def bounds(between: Between, old: Stage, new: Stage) -> Stage:
                         "replayed" if after > before else "kept",
                         f"{side}_rows: {before}, now {after}",
                         flight=WIDER if after > before else NARROWER,
+                        cost=between.costs.window(new) if after > before else None,
                         place=between.place_of_option(view_of(new), f"{side}_rows"),
                     )
         return replace(old, join_kind=replace(was, spec=spec, theta=replace(was.theta, rows=now.theta.rows)))
@@ -58,6 +59,7 @@ def _compared(between: Between, stage: JoinStage, was: IntervalSpec, now: Interv
             "replayed" if wider else "kept",
             f"window {'wider' if wider else 'narrower'}: {bound} was {words(before)}, is now {words(after)}",
             flight=WIDER if wider else NARROWER,
+            cost=between.costs.window(stage) if wider else None,
             place=between.place_of_join(view_of(stage)),
         )
     return replace(was, before_us=now.before_us, after_us=now.after_us)

@@ -1,6 +1,6 @@
 """What makes a join this join: its keys, its event times, its buckets, its kind. State by one is nothing to
 the other, so they stay (paper, section 4.2). The paper's way out is a view of another name beside the old
-one."""
+one. Where it can, the join begins afresh instead: `changes/afresh.py`."""
 
 from __future__ import annotations
 
@@ -48,13 +48,14 @@ def _kinds(between: Between, old: SlicerStage | JoinStage, new: SlicerStage | Jo
     for side, one, other in (("left", old.left, new.left), ("right", old.right, new.right)):
         if one != other:
             between.say(
-                "identity",
+                "sharing",
                 part_of(new),
                 "refused",
                 f"{new.name} no longer has its {side} side in common with another join",
                 flight=f"what it holds is in category {one}",
                 instead="change a copy of that other view under a new name, and let its tables read the copy",
                 place=between.place_of(view_of(new)),
+                curable=True,
             )
     old = replace(old, left=new.left, right=new.right)
     was, now = old.join_kind, new.join_kind
@@ -84,6 +85,7 @@ def _refuse(between: Between, stage: Stage, what: str, was: str | None, now: str
         flight="what the join has seen is stored by the old one",
         instead=BESIDE,
         place=between.place_of_join(view_of(stage)),
+        curable=True,
     )
 
 

@@ -59,6 +59,7 @@ def _columns(between: Between, stage: Stage, before: Flat, after: Flat) -> None:
                 flight="they carry the old one",
                 instead=BESIDE,
                 place=between.place_of_join(view),
+                curable=True,
             )
         elif was is None:
             between.say(

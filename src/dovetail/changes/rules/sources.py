@@ -7,7 +7,17 @@ from dataclasses import replace
 from dovetail.changes.between import Between, part_of
 from dovetail.changes.flat import flat
 from dovetail.changes.rules.identity import BESIDE
-from dovetail.plan.physical import Column, FilesSource, InputTable, ScribeSource, SlicerStage, Stage
+from dovetail.plan.kafka_options import FIELDS
+from dovetail.plan.physical import (
+    Column,
+    FilesSource,
+    InputTable,
+    KafkaSource,
+    ScribeSource,
+    SlicerStage,
+    Source,
+    Stage,
+)
 
 _WIDER = {
     "TINYINT": ("SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE"),
@@ -20,35 +30,83 @@ _WIDER = {
 def sources(between: Between, old: Stage, new: Stage) -> Stage:
     if not isinstance(old, SlicerStage) or not isinstance(new, SlicerStage):
         return old
-    before = {table.name.lower(): table for table in old.inputs}
     read = _read(old)
-    for table in new.inputs:
-        was = before.get(table.name.lower())
-        if was is None:
-            continue
-        if was.source != table.source and _own(between, was) == _own(between, table) is False:
+    for was, table in same_inputs(old, new):
+        if swapped(between.new.application, was, table):
             _swapped(between, new, was, table)
-        if not _own(between, table):
+        elif was.source != table.source and not _own(between.new.application, table):
+            between.say(
+                "sources",
+                part_of(new),
+                "kept",
+                f"input {table.name} is read from {_said(table)}, it was read from {_said(was)}",
+                flight=f"{_kept_of(table.source)} that have been read are not read again",
+                place=between.place_of(table.name),
+            )
+        if not _own(between.new.application, table):
             for column in table.columns:
                 _typed(between, new, table, _column(was, column.name), column, read)
     return replace(old, inputs=new.inputs)
 
 
-def _own(between: Between, table: InputTable) -> bool:
-    """A category that the application writes itself: who writes it is the planner's business."""
+def same_inputs(old: SlicerStage, new: SlicerStage) -> list[tuple[InputTable, InputTable]]:
+    """The inputs that both versions of a stage have, by their names."""
+    before = {table.name.lower(): table for table in old.inputs}
+    return [(was, now) for now in new.inputs if (was := before.get(now.name.lower())) is not None]
+
+
+def swapped(application: str, was: InputTable, now: InputTable) -> bool:
+    """Whether an input comes from another place. A category that the application writes itself is the
+    planner's business."""
+    return _place(was) != _place(now) and not _own(application, was) and not _own(application, now)
+
+
+def _place(table: InputTable) -> tuple[object, ...]:
+    """Which rows come, and as what. How brokers are reached, and how fast a topic is read, may change: a
+    topic of another cluster is found out by its id."""
+    match table.source:
+        case ScribeSource(category):
+            return (category,)
+        case FilesSource(path, form):
+            return path, form
+        case KafkaSource(topic, _, form, options):
+            kept = [(name, value) for name, value in options if name in (*FIELDS, "times", "sep")]
+            return "kafka", topic, form, *kept
+
+
+def _kept_of(source: Source) -> str:
+    return "records" if isinstance(source, KafkaSource) else "files"
+
+
+def _own(application: str, table: InputTable) -> bool:
     source = table.source
-    return isinstance(source, ScribeSource) and source.category.startswith(f"{between.new.application}.")
+    return isinstance(source, ScribeSource) and source.category.startswith(f"{application}.")
 
 
 def _swapped(between: Between, stage: SlicerStage, was: InputTable, now: InputTable) -> None:
+    what = f"input {now.name} comes from {_said(now)}, it came from {_said(was)}"
+    part, place = part_of(stage), between.place_of(now.name)
+    topics = any(isinstance(table.source, KafkaSource) for table in (was, now))
+    alone = len(stage.inputs) == 1 and not topics  # what a position in a topic is, nobody can say yet
+    begins = between.begins(stage, now) if alone else None
+    if begins is not None:
+        flight = (
+            "they stay; what the old source has and was not read by then is left out; the new one begins "
+            f"with {begins.words}"
+        )
+        cost = between.costs.source(now.source, begins.standing)
+        between.say("sources", part, "kept", what, flight=flight, cost=cost, place=place)
+        return
     between.say(
         "sources",
-        part_of(stage),
+        part,
         "refused",
-        f"input {now.name} comes from {_said(now)}, it came from {_said(was)}",
+        what,
         flight="how far it was read is known of the old source only",
-        instead=BESIDE,
-        place=between.place_of(now.name),
+        instead=f"say where it begins: --from {now.name}=latest, or earliest, a commit number, a time"
+        if alone
+        else BESIDE,
+        place=place,
     )
 
 
@@ -81,6 +139,7 @@ def _typed(
         "under a new "
         "name",
         place=place,
+        curable=True,
     )
 
 
@@ -101,3 +160,6 @@ def _said(table: InputTable) -> str:
         case FilesSource(path, form, options):
             given = "".join(f", {name} = {value}" for name, value in options)
             return f"{form} files in {path}{given}"
+        case KafkaSource(topic, brokers, form, options):
+            given = "".join(f", {name} = {value}" for name, value in options)
+            return f"topic {topic} at {brokers}, {form}{given}"

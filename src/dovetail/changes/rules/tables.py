@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dovetail.changes.between import Between, part_of, view_of
-from dovetail.plan.physical import CategoryOutput, ConsoleSink, NoopSink, Plan, SlicerStage, Stage
+from dovetail.changes.verdict import Cost
+from dovetail.plan.physical import CategoryOutput, ConsoleSink, JoinStage, NoopSink, Plan, SlicerStage, Stage
 
 Tables = dict[str, Stage]
 
@@ -17,7 +18,7 @@ def tables(between: Between) -> None:
     come, gone = _come_and_gone(*joins)
     for join in come:
         flight = "it begins with what the inputs' log, or their folder, still has"
-        _say(between, join, part_of(join), f"new join {join.name}", flight)
+        _say(between, join, part_of(join), f"new join {join.name}", flight, cost=_filling(between, join))
     for join in gone:
         flight = "what it holds is discarded: open rows do not come out"
         instead = "to let them out first, run it once more with --drain"
@@ -39,11 +40,27 @@ def _come_and_gone(
     return come, [stage for name, stage in before.items() if name not in after]
 
 
+def _filling(between: Between, join: Stage) -> Cost | None:
+    """Of reading what the inputs of a new join have."""
+    sides = {join.left, join.right} if isinstance(join, JoinStage) else set()
+    feeding = [s for s in between.new.slicers if getattr(s.output, "category", None) in sides]
+    tables = [table for stage in feeding for table in stage.inputs]
+    costs = [between.costs.source(table.source, None) for table in tables]
+    known = [cost for cost in costs if cost is not None]
+    return sum(known[1:], known[0]) if known and len(known) == len(costs) else None
+
+
 def _say(
-    between: Between, stage: Stage, part: str, what: str, flight: str, instead: str | None = None
+    between: Between,
+    stage: Stage,
+    part: str,
+    what: str,
+    flight: str,
+    instead: str | None = None,
+    cost: Cost | None = None,
 ) -> None:
     place = between.place_of(_short(stage))
-    between.say("tables", part, "kept", what, flight=flight, instead=instead, place=place)
+    between.say("tables", part, "kept", what, flight=flight, cost=cost, instead=instead, place=place)
 
 
 def _tables(plan: Plan, stay: set[str]) -> Tables:

@@ -18,6 +18,7 @@ from dovetail.plan.rules.resolve_names import resolve_names
 from dovetail.plan.rules.share_sides import share_sides
 from dovetail.plan.rules.split_joins import split_joins
 from dovetail.plan.rules.split_windows import split_windows
+from dovetail.plan.rules.take_in_topics import take_in_topics
 from dovetail.plan.rules.turn_right_joins import turn_right_joins
 from dovetail.plan.statements import Program
 
@@ -35,6 +36,7 @@ RULES: tuple[Rule, ...] = (
     chain_joins,
     turn_right_joins,
     infer_types,
+    take_in_topics,
     split_windows,
     compare_beside_keys,
     split_joins,

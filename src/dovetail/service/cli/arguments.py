@@ -41,6 +41,23 @@ def _names(context: typer.Context, incomplete: str, listing: Callable[[str], lis
 
 Home = Annotated[str | None, typer.Option("--home", envvar=HOME.variable, help=HOME.sentence)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Begins = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--from",
+        metavar="INPUT=WHERE",
+        help="Where an input begins whose source changes: earliest, latest, a commit number, or a time. "
+        "Repeat it for several.",
+    ),
+]
+Reslice = Annotated[
+    bool,
+    typer.Option(
+        "--reslice",
+        help="Where columns or filters of an input change, let the join begin afresh, filled from its "
+        "inputs, instead of going on with rows that the old query has made.",
+    ),
+]
 Application = Annotated[
     str, typer.Argument(metavar="APP", help="Name of the application.", autocompletion=_applications)
 ]

@@ -8,21 +8,30 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dovetail.service.cli.arguments import Application, AsJson, Home, home_at
+from dovetail.service.cli.arguments import Application, AsJson, Begins, Home, Reslice, home_at
 from dovetail.service.cli.pql_file import PqlFile, read_pql
 
 if TYPE_CHECKING:
     from dovetail.changes.versions import Version
 
 
-def diff(application: Application, file: PqlFile, home: Home = None, as_json: AsJson = False) -> None:
+def diff(
+    application: Application,
+    file: PqlFile,
+    home: Home = None,
+    begins: Begins = None,
+    reslice: Reslice = False,
+    as_json: AsJson = False,
+) -> None:
     """Show what would change if an application went on with another query, and what becomes of what it has
     seen. Nothing is touched. Exits with 1 if the change would be refused."""
+    from dovetail.changes.positions import positions_in
     from dovetail.changes.verdict import strictest
     from dovetail.changes.words import change_lines, verdict_words
     from dovetail.service.proposal import proposal
 
-    proposed = proposal(home_at(home), read_pql(file), str(file), application)
+    positions = positions_in(begins or ())
+    proposed = proposal(home_at(home), read_pql(file), str(file), application, positions, reslice=reslice)
     current, changes = proposed.current, proposed.changes
     if as_json:
         said = {

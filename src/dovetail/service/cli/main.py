@@ -63,6 +63,7 @@ def _commands() -> dict[str, Command]:
         Command("scale", "Show or change the number of tasks, even while it runs.", "scale:scale"),
         Command("serve", "Keep applications running, with a portal and an API.", "serve:serve"),
         Command("service", "Apply, start, stop and delete the applications of the service.", "service:app"),
+        Command("alarm", "List alarms, say whom they reach, and mute them.", "alarm:app"),
         Command("token", "Make, list and drop tokens for the API.", "serve:token"),
         Command("check", "Find the mistakes in a PQL file without running it.", "check_plan:check"),
         Command("plan", "Show how a PQL file will be run.", "check_plan:plan"),

@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -13,7 +14,7 @@ import typer
 
 from dovetail.engine.hold import any_held
 from dovetail.errors import SettingError
-from dovetail.service.cli.arguments import AsJson, Home, home_at
+from dovetail.service.cli.arguments import AsJson, Begins, Home, Reslice, home_at
 from dovetail.service.cli.pql_file import PqlFile, read_pql
 from dovetail.service.cli.stop_signals import stopped_by_signals
 from dovetail.service.figures import RunFigures, RunSummary
@@ -22,6 +23,7 @@ from dovetail.service.settings import DRIVER_MEMORY, INDEX_DIR, MASTER
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from dovetail.changes.takeover import Takeover
     from dovetail.changes.verdict import Change
     from dovetail.plan.physical import Plan
     from dovetail.plan.statements import Program
@@ -67,6 +69,8 @@ def run(
             "nothing is done.",
         ),
     ] = None,
+    begins: Begins = None,
+    reslice: Reslice = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a PQL application: until you stop it, or until its input is processed. Another query than before
@@ -85,6 +89,8 @@ def run(
         metrics_port=metrics_port,
         index_dir=index_dir,
         parent=parent,
+        begins=begins or (),
+        reslice=reslice,
         as_json=as_json,
     )
 
@@ -99,11 +105,14 @@ def run_and_watch(
     metrics_port: int | None = None,
     index_dir: str | None = None,
     parent: int | None = None,
+    begins: Sequence[str] = (),
+    reslice: bool = False,
     as_json: bool = False,
 ) -> None:
     """Run an application in the foreground, with a live view and a summary at the end. If a run of it that
     was started in the same way can go on with the query, it does, and this command is done."""
-    if mode == "stream" and _changed_in_place(
+    in_place = mode == "stream" and not begins and not reslice  # an offer is a query, and no more than that
+    if in_place and _changed_in_place(
         query, home, parent, _terms(mode, master, settings or {}, index_dir, metrics_port)
     ):
         return
@@ -122,6 +131,8 @@ def run_and_watch(
             metrics_port=metrics_port,
             index_dir=index_dir,
             parent=parent,
+            begins=begins,
+            reslice=reslice,
             announce=_announced,
         )
     if as_json:
@@ -200,15 +211,19 @@ def run_application(
     metrics_port: int | None = None,
     index_dir: str | None = None,
     parent: int | None = None,
+    begins: Sequence[str] = (),
+    reslice: bool = False,
     announce: Announce = lambda version, changes: None,
 ) -> RunSummary:
     """Compile, run, and summarise. Uses the given session, or opens one and closes it again. `on_figures`
     is called while it runs; a `follower` does the same over several runs. `announce` hears when another
-    query than before takes over. `parent`: see `consider`."""
+    query than before takes over. `parent`: see `consider`. `begins`: where new sources begin, as `--from`
+    says it. `reslice`: see `consider`."""
     from dovetail.spark.worker_python import choose_python
 
     if spark is None:
         choose_python(master, settings)  # first of all: its imports go on while we do ours
+    from dovetail.changes.positions import positions_in
     from dovetail.changes.takeover import consider, require
     from dovetail.engine.handover import WAITED_S, answered
     from dovetail.engine.hold import running
@@ -221,11 +236,13 @@ def run_application(
     follower.starting(_name(query))
     began = time.monotonic()
     program, plans = compile_query(query, home)
-    wait_s = WAITED_S if asked_for_change(home, plans, program, parent) else 0.0
+    positions = positions_in(begins)
+    change = partial(consider, home, plans, program, parent=parent, positions=positions, reslice=reslice)
+    wait_s = WAITED_S if asked_for_change(home, program.application, change) else 0.0
     with running(home, program.application, wait_s=wait_s) as held:
         # Before Spark: an error about the home, or about the change, is reported at once.
         answered(home, program.application)
-        takeover = consider(home, plans, program, parent=parent)
+        takeover = change()
         require(takeover)
         plan = takeover.plan
         require_connectors(plan)
@@ -287,19 +304,19 @@ def _spark_log(home: str, application: str) -> Path:
     return hosts_folder() / f"spark-{application}.log"
 
 
-def asked_for_change(home: str, plans: list[Plan], program: Program, parent: int | None) -> bool:
+def asked_for_change(home: str, application: str, change: Callable[[], Takeover]) -> bool:
     """Ask a run of the application to end, if there is one and this query can go on in its place."""
-    from dovetail.changes.takeover import consider, require
+    from dovetail.changes.takeover import require
     from dovetail.engine.handover import ask
     from dovetail.service.applications import is_running
 
-    if is_running(home, program.application) is False:
+    if is_running(home, application) is False:
         return False
-    takeover = consider(home, plans, program, parent=parent)
+    takeover = change()
     require(takeover)
     if not takeover.changes:
         return False
-    ask(home, program.application)
+    ask(home, application)
     return True
 
 

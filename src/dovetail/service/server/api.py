@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
@@ -12,8 +13,9 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
 from dovetail.errors import InputError, StateError
+from dovetail.service.alarms.settings import mute
 from dovetail.service.keeping import verbs
-from dovetail.service.keeping.events import events
+from dovetail.service.keeping.events import Event, events, record
 from dovetail.service.keeping.landing import land
 from dovetail.service.keeping.wanted import Wanted
 from dovetail.service.server import reading
@@ -206,6 +208,25 @@ def why(
 def output(name: Name, here: Here, _: Viewer) -> Response:
     """The end of what the application's process has printed."""
     return Response(reading.log_tail(here.home, _found(here, name).name), media_type="text/plain")
+
+
+@router.get("/alarms")
+def alarms(here: Here, _: Viewer) -> list[dict[str, Any]]:
+    """The alarms that ring now."""
+    return [asdict(held) for held in here.bell.ringing]
+
+
+class Muted(BaseModel):
+    application: Annotated[str, Field(pattern=r"^([A-Za-z_][A-Za-z0-9_]{0,99}|\*)$")]
+    alarm: Annotated[str, Field(pattern=r"^([a-z_]{1,40}|\*)$")]
+    hours: Annotated[float, Field(ge=0, le=10_000)]
+
+
+@router.post("/alarms/mute", status_code=204)
+def mute_alarm(to: Muted, here: Here, caller: Deployer) -> None:
+    """Let an alarm hold without ringing, for some hours; 0: let it ring again."""
+    mute(here.home, to.application, to.alarm, to.hours)
+    record(here.home, Event(to.application, "muted", f"{to.alarm} for {to.hours:g} hours", caller.name))
 
 
 @router.get("/log")

@@ -64,7 +64,14 @@ class Overview:
             "backlog_rows": sum(stream.get("backlog_rows") or 0 for stream in streams),
             "matches": sum(join.get("totals", {}).get("pairs", 0) for join in joins),
             "index_bytes": sum(join.get("totals", {}).get("index_bytes", 0) for join in joins),
+            "rows": _sum(streams, "rows"),
+            "late": _sum(streams, "late"),
+            "bad": _sum(streams, "null_keys") + _sum(streams, "invalid") + self._rejected(),
+            "time_us": min((s["time_us"] for s in streams if s.get("time_us") is not None), default=None),
         }
+
+    def _rejected(self) -> int:
+        return sum((self.figures or {}).get("rejected", {}).values())
 
 
 def overviews(home: str, keeper: Keeper) -> list[Overview]:
@@ -111,6 +118,10 @@ def figures_of(home: str, name: str) -> dict[str, Any] | None:
 def _measured_at_us(figures: dict[str, Any] | None) -> int:
     at_us = (figures or {}).get("measured_at_us")
     return at_us if isinstance(at_us, int) else 0
+
+
+def _sum(streams: list[dict[str, Any]], name: str) -> int:
+    return sum(stream.get(name) or 0 for stream in streams)
 
 
 def _streams(join: dict[str, Any]) -> list[dict[str, Any]]:

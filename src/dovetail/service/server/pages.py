@@ -106,12 +106,12 @@ def log_out(request: Request, here: Here, _: Viewer) -> Response:
 
 @router.get("/")
 def home(request: Request, here: Here, caller: Viewer) -> Response:
-    return show(request, "home.html", caller=caller, found=_listed(here), home=here.home)
+    return show(request, "home.html", caller=caller, found=_listed(here), bell=here.bell, home=here.home)
 
 
 @router.get("/fragments/applications")
 def home_fragment(request: Request, here: Here, caller: Viewer) -> Response:
-    return show(request, "applications.html", caller=caller, found=_listed(here))
+    return show(request, "applications.html", caller=caller, found=_listed(here), bell=here.bell)
 
 
 @router.get("/new")
@@ -174,6 +174,7 @@ def application(request: Request, name: Name, here: Here, caller: Viewer) -> Res
         "application.html",
         caller=caller,
         one=found,
+        bell=here.bell,
         versions=_or_none(reading.versions, here.home, name) or [],
         events=events(here.home, name, 30),
         drawing=_drawn(here.home, found) or _drawing(landing),
@@ -184,7 +185,7 @@ def application(request: Request, name: Name, here: Here, caller: Viewer) -> Res
 
 @router.get("/fragments/applications/{name}")
 def application_fragment(request: Request, name: Name, here: Here, caller: Viewer) -> Response:
-    return show(request, "figures.html", caller=caller, one=_found(here, name))
+    return show(request, "figures.html", caller=caller, one=_found(here, name), bell=here.bell)
 
 
 @router.get("/applications/{name}/rows")

@@ -12,6 +12,8 @@ from typing import Any
 from fastapi import Request
 
 from dovetail.errors import DovetailError
+from dovetail.service.alarms.bell import Bell, memory_bytes
+from dovetail.service.alarms.look import DAY_S, RECENT_S, Look, usual
 from dovetail.service.keeping.keeper import Keeper
 from dovetail.service.server.access import Caller, NotKnown, Refused, by_token
 from dovetail.service.server.ledger import Ledger
@@ -22,7 +24,18 @@ REMEMBER_EVERY_S = 10.0
 COOKIE = "dovetail_session"
 CSRF_HEADER, CSRF_FIELD = "x-csrf", "csrf"
 _SAFE = ("GET", "HEAD", "OPTIONS")
-FIGURES = ("rows_per_s", "match_rate", "behind_us", "backlog_rows", "matches", "index_bytes")
+FIGURES = (
+    "rows_per_s",
+    "match_rate",
+    "behind_us",
+    "backlog_rows",
+    "matches",
+    "index_bytes",
+    "rows",
+    "late",
+    "bad",
+    "time_us",
+)
 """What is remembered of an application over time."""
 
 
@@ -32,6 +45,7 @@ class Daemon:
         self.hosts = hosts
         self.keeper = Keeper(home)
         self.ledger = Ledger(ledger)
+        self.bell = Bell(home)
         self.looked_at_s = 0.0
         self.trouble: str | None = None
         self._woken = asyncio.Event()
@@ -49,6 +63,7 @@ class Daemon:
                 if time.time() - remembered_s > REMEMBER_EVERY_S:
                     remembered_s = time.time()
                     await asyncio.to_thread(self._remember)
+                    await asyncio.to_thread(self._ring)
             except (DovetailError, OSError) as error:
                 self.trouble = str(error)
             with contextlib.suppress(TimeoutError):
@@ -65,6 +80,27 @@ class Daemon:
         for name in FIGURES:
             columns[name] = [figures.get(name) for _, figures in found]
         return columns
+
+    def _ring(self) -> None:
+        now_s, memory = time.time(), memory_bytes()
+        looks = []
+        for one in overviews(self.home, self.keeper):
+            if one.wanted is None:
+                continue  # whoever runs it by hand looks at it
+            history = self.ledger.history(one.name, now_s - 8 * DAY_S, most=10_000)
+            looks.append(
+                Look(
+                    one.name,
+                    one.wanted.state,
+                    one.condition,
+                    one.why,
+                    one.figures if one.fresh else None,
+                    [(at, figures) for at, figures in history if at > now_s - RECENT_S],
+                    usual(history, "match_rate", now_s),
+                    memory,
+                )
+            )
+        self.bell.look(looks)
 
     def _remember(self) -> None:
         now_s = time.time()

@@ -1,0 +1,84 @@
+"""`dovetail alarm`: what rings, whom it reaches, and what is muted."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from dovetail.service.cli.arguments import AsJson, Home, home_at
+
+app = typer.Typer(
+    help="List alarms, say whom they reach, and mute them.", no_args_is_help=True, add_completion=False
+)
+
+
+@app.command("list")
+def list_alarms(home: Home = None, as_json: AsJson = False) -> None:
+    """Show the alarms that ring, the targets, and what is muted."""
+    from dataclasses import asdict
+
+    from dovetail.service.alarms.bell import Bell
+    from dovetail.service.alarms.settings import read_settings
+    from dovetail.service.cli.log_output import print_json
+    from dovetail.service.units import instant
+
+    place = home_at(home)
+    ringing, settings = Bell(place).ringing, read_settings(place)
+    if as_json:
+        print_json({"ringing": [asdict(one) for one in ringing], **asdict(settings)})
+        return
+    for one in ringing:
+        typer.echo(f"{one.severity}  {one.application}  {one.name}  since {instant(one.since_us)} UTC")
+        typer.echo(f"  {one.words}")
+    if not ringing:
+        typer.echo("no alarm rings")
+    for target in settings.targets:
+        typer.echo(f"to {target.channel} {target.address}")
+    for muted in settings.mutes:
+        typer.echo(f"muted: {muted.application} {muted.name} until {instant(muted.until_us)} UTC")
+
+
+@app.command("to")
+def add_target(
+    channel: Annotated[str, typer.Argument(help="webhook, slack, alertmanager or email.")],
+    address: Annotated[str, typer.Argument(help="A URL; of e-mail smtp://HOST:PORT?from=A&to=B.")],
+    *,
+    drop: Annotated[bool, typer.Option("--drop", help="No longer.")] = False,
+    home: Home = None,
+) -> None:
+    """Send alarms to a target."""
+    from dovetail.service.alarms.settings import add_target, drop_target
+
+    if drop:
+        drop_target(home_at(home), address)
+    else:
+        add_target(home_at(home), channel, address)
+
+
+@app.command("mute")
+def mute_alarm(
+    application: Annotated[str, typer.Argument(metavar="APP", help="An application, or * for all.")],
+    name: Annotated[str, typer.Argument(metavar="[ALARM]", help="An alarm; all if left out.")] = "*",
+    *,
+    hours: Annotated[float, typer.Option(min=0, help="For how long; 0 lets it ring again.")] = 8,
+    home: Home = None,
+) -> None:
+    """Let alarms hold without ringing, for some hours."""
+    from dovetail.service.alarms.settings import mute
+
+    mute(home_at(home), application, name, hours)
+
+
+@app.command()
+def rules(
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the reference page.")] = False,
+) -> None:
+    """Show every alarm: when it rings, and what to do first."""
+    from dovetail.service.alarms.rules import ALARMS, to_markdown
+
+    if markdown:
+        typer.echo(to_markdown(), nl=False)
+        return
+    for one in ALARMS:
+        typer.echo(f"{one.name} ({one.severity})\n  {one.sentence}\n  {one.action}")

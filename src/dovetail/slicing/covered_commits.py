@@ -1,0 +1,32 @@
+"""Up to which commit of its source a slicer has read: what the last commit that it made says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dovetail.errors import CorruptFile
+from dovetail.log.category import Category
+from dovetail.log.commit import Commit
+from dovetail.model import json_values as said
+
+
+def last_of(category: Category, producer: str) -> Commit | None:
+    """The newest commit of a producer that is there."""
+    for number in range(category.next_commit() - 1, category.first_commit() - 1, -1):
+        if (commit := category.commit(number)).producer == producer:
+            return commit
+    return None
+
+
+def commit_in(covers: Mapping[str, Any], category: Category, number: int) -> tuple[str, int]:
+    """The source that a commit says it has read, and the first commit of it that is not in it."""
+    try:
+        given = said.fields(covers, ["category", "commit"])
+        return said.text(given["category"]), said.whole(given["commit"])
+    except ValueError as error:
+        raise CorruptFile(
+            f"the commit does not say up to which commit of its source it goes: {error}",
+            where=f"{category.where}/commits/{number}",
+            hint="restore it from a copy of the home",
+        ) from error

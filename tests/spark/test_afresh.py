@@ -1,0 +1,101 @@
+"""Law: through a change that lets a join begin afresh, each left row comes out by one query: by the old one,
+with the partners that had come, if it came before the change, and by the new one if it came after it."""
+
+from __future__ import annotations
+
+import os
+
+import pyarrow as pa
+import pytest
+
+from dovetail.log.category import list_categories
+from dovetail.plan.application_file import read_current
+from dovetail.service import hosting
+from spark.application import Application
+from spark.batch import database, differences
+from spark.events import events, write_files
+
+ROWS, PARTS = 6_000, 4
+TIMES = "r.eventtime BETWEEN l.eventtime - INTERVAL '2 minutes' AND l.eventtime + INTERVAL '3 minutes'"
+PQL = f"""
+    CREATE APPLICATION app;
+    CREATE INPUT TABLE l (eventtime, k, id, v) FROM FILES("{{here}}/l", format = "parquet");
+    CREATE INPUT TABLE r (eventtime, k, id, v) FROM FILES("{{here}}/r", format = "parquet");
+    CREATE VIEW few AS SELECT * FROM r WHERE v < 700;
+    CREATE VIEW pairs AS SELECT l.id AS l, r.id AS r FROM l LEFT JOIN few AS r ON l.k = r.k AND {TIMES};
+    CREATE TABLE result AS SELECT * FROM pairs STORAGE PARQUET(path = "{{here}}/out");
+"""
+OTHER_KEY = PQL.replace("l.k = r.k", "l.v % 100 = r.k % 100")
+OTHER_FILTER = PQL.replace("WHERE v < 700", "WHERE v >= 300")
+
+
+def part(seed: int, first: int, stop: int) -> pa.Table:
+    return events(ROWS, 600, seed).slice(first * ROWS // PARTS, (stop - first) * ROWS // PARTS)
+
+
+class Dies(Exception):
+    """In place of a process that does."""
+
+
+def dies(*_: object) -> None:
+    raise Dies
+
+
+def expected(left: str, right: str, condition: str, where: str) -> str:
+    return (
+        f"SELECT l.id, r.id FROM {left} AS l LEFT JOIN (FROM {right} WHERE {where}) AS r "
+        f"ON {condition} AND {TIMES}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "condition", "where", "reslice"),
+    [
+        (OTHER_KEY, "l.v % 100 = r.k % 100", "v < 700", False),
+        (OTHER_FILTER, "l.k = r.k", "v >= 300", True),
+    ],
+    ids=["another key", "another filter, resliced"],
+)
+def test_a_join_begins_afresh(
+    application: Application,
+    monkeypatch: pytest.MonkeyPatch,
+    query: str,
+    condition: str,
+    where: str,
+    reslice: bool,
+) -> None:
+    folder = application.folder
+    for number in range(PARTS):
+        for name, seed in (("l", 1), ("r", 2)):
+            write_files(part(seed, number, number + 1), folder / name, 1, first=number)
+        changed = number >= PARTS // 2
+        mode = "drain" if number == PARTS - 1 else "available-now"
+        first = number == PARTS // 2
+        if first:
+            # It dies when the new query counts, and the old one has not let out what it holds.
+            with monkeypatch.context() as patch:
+                patch.setattr(hosting, "let_out", dies)
+                with pytest.raises(Dies):
+                    application.run(query, mode, reslice=reslice)
+            application.run(query, mode)
+        else:
+            application.run(query if changed else PQL, mode)
+    half = PARTS // 2
+    db = database(
+        l1=part(1, 0, half),
+        l2=part(1, half, PARTS),
+        r1=part(2, 0, half),
+        r=events(ROWS, 600, 2),
+        found=application.files("out"),
+    )
+    old = expected("l1", "r1", "l.k = r.k", "v < 700")
+    new = expected("l2", "r", condition, where)
+    assert differences(db, "FROM found", f"{old} UNION ALL {new}") == {}
+
+    plan = read_current(application.home, "app").plan
+    assert [(join.begun, join.left, join.right) for join in plan.joins] == [
+        (2, "app.pairs.left.2", "app.pairs.right.2")
+    ]
+    assert not {"app.pairs.left", "app.pairs.right"} & set(list_categories(application.home))
+    assert os.listdir(folder / "home/apps/app/state") == ["pairs@2"]
+    assert not (folder / "home/apps/app/closing.json").exists()
