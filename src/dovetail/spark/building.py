@@ -166,7 +166,7 @@ class Builder:
         output = built.output
         if isinstance(output, OutsideSink):
             require_reach(output, str(self.spark.sparkContext.master), built.name)
-            checkpoint = Checkpoint(self.home, self.plan.application, built.name)
+            checkpoint = Checkpoint(self.home, self.plan.application, built.record)
             sink_of(output, checkpoint).check(arrow_schema(built.rows.schema))
         if isinstance(output, CategoryOutput):
             self._writers[output.category] = built.name

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from dovetail.changes.versions import read_version, version_numbers
 from dovetail.connectors.kinds import SINKS, open_sink
 from dovetail.connectors.sink import Sink, TaskOutput, Writer
 from dovetail.crash_points import crash_point
@@ -30,7 +31,11 @@ if TYPE_CHECKING:
 
 
 def sink_of(output: OutsideSink, checkpoint: Checkpoint) -> Sink:
-    writer = Writer(checkpoint.application, checkpoint.query, checkpoint.id())
+    home, application = checkpoint.home, checkpoint.application
+    # No two homes have made the first version of an application in the same microsecond.
+    first = next(iter(version_numbers(home, application)), None)
+    made = read_version(home, application, first).made_at_us if first is not None else 0
+    writer = Writer(application, checkpoint.query, checkpoint.id(), str(made))
     return open_sink(output.storage, output.options, writer)
 
 

@@ -26,9 +26,11 @@ class Place(Protocol):
     def rows(self) -> pa.Table: ...
 
 
-def open_place(place: Place, checkpoint: str = "one", application: str = "app", **more: Any) -> Sink:
+def open_place(
+    place: Place, checkpoint: str = "one", application: str = "app", home: str = "home", **more: Any
+) -> Sink:
     options = place.options | more
-    return open_sink(place.kind, options.items(), Writer(application, "pairs", checkpoint))
+    return open_sink(place.kind, options.items(), Writer(application, "pairs", checkpoint, home))
 
 
 @dataclass

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from dovetail.connectors.data_files import DataFiles, named
 from dovetail.connectors.extras import need
-from dovetail.connectors.options import Option
+from dovetail.connectors.options import EVERY, Option
 from dovetail.connectors.secret import Revealed
 from dovetail.connectors.sink import Sink, Writer
 from dovetail.connectors.sql_table import KEY, NEWEST, PROGRESS, TABLE, SqlTable, quoted, require_key
@@ -47,6 +47,7 @@ class DuckdbKind:
         TABLE,
         KEY,
         NEWEST,
+        EVERY,
     )
 
     def validate(self, options: dict[str, Any]) -> None:

@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from dovetail.connectors.data_files import DataFiles, fitted, named, require_partitions
+from dovetail.connectors.data_files import DataFiles, fitted, named, nullable, require_partitions
 from dovetail.connectors.extras import need
-from dovetail.connectors.options import PARTITIONED, Option
+from dovetail.connectors.options import EVERY, PARTITIONED, Option
 from dovetail.connectors.secret import Revealed
 from dovetail.connectors.sink import Sink, Writer
 from dovetail.errors import DovetailError, PlaceError, PlanError, Unreachable
@@ -53,6 +53,7 @@ class IcebergKind:
         Option("warehouse", "text", "Where the catalog puts new tables."),
         Option("token", "text", "What a REST catalog asks for.", secret=True),
         PARTITIONED,
+        EVERY,
     )
 
     def validate(self, options: dict[str, Any]) -> None:
@@ -114,7 +115,7 @@ class IcebergSink:
     def prepare(self, schema: pa.Schema) -> None:
         self.check(schema)
         with self._words():
-            table, wanted = self._table(), _nullable(_storable(schema))
+            table, wanted = self._table(), nullable(_storable(schema))
             if table is None:
                 self._create(wanted)
             elif any(name not in table.schema().column_names for name in wanted.names):
@@ -228,12 +229,6 @@ def _storable(schema: pa.Schema) -> pa.Schema:
 
     small = (pa.int8(), pa.int16())
     return pa.schema([one.with_type(pa.int32()) if one.type in small else one for one in schema])
-
-
-def _nullable(schema: pa.Schema) -> pa.Schema:
-    import pyarrow as pa
-
-    return pa.schema([one.with_nullable(True) for one in schema])
 
 
 def _only_new(schema: pa.Schema, known: Sequence[str]) -> pa.Schema:
