@@ -29,6 +29,7 @@ SPARK_SESSIONS = min(2, CORES)
 """Tests on Spark mostly wait: for a JVM to start, for a trigger, for a query to stop. Two processes, each
 with a session of its own, work while the other waits. More would need more memory than a laptop has."""
 THOROUGH = {"HYPOTHESIS_PROFILE": "thorough"}
+MORE_QUERIES = {"DOVETAIL_RANDOM_QUERIES": "500"}
 
 
 @dataclass(frozen=True)
@@ -62,19 +63,20 @@ TIERS = (
         ("tests/simulation", "tests/faults"),
     ),
     Tier("spark", "end to end on Spark", ("tests/spark",), processes=SPARK_SESSIONS),
+    Tier("connectors", "with a Kafka broker that the tests start", ("tests/connectors",), processes=1),
     Tier(
         "full",
         "on Spark, with every join type, pick and window",
         ("tests/spark",),
         processes=SPARK_SESSIONS,
-        environment=THOROUGH,
+        environment={**THOROUGH, **MORE_QUERIES},
         usual=False,
     ),
     Tier(
         "search",
         "laws and faults on thousands of new examples, for hours",
         ("tests/laws", "tests/differential", "tests/simulation", "tests/faults"),
-        environment={**THOROUGH, "FUZZ_MUTANTS": "100000"},
+        environment={**THOROUGH, **MORE_QUERIES, "FUZZ_MUTANTS": "100000"},
         usual=False,
     ),
 )

@@ -2,9 +2,10 @@
 
 A join is a function `(state, new rows, time) -> matches` that changes only its state; everything else here is
 delivery. `dovetail.join` puts it into a PySpark job, by times or within `Tumbling`, `Hopping` or `Session`
-windows; the `dovetail` command runs PQL applications; `dovetail.committed_files` says which files of a
-Parquet output count. In this process, without Spark: `dovetail.window_join` joins two windows,
-`dovetail.SlidingJoin` two streams over sliding windows by any predicate.
+windows; the `dovetail` command runs PQL applications; `dovetail.log.writer` appends rows to their inputs, and
+`dovetail.committed_files` says which files of a Parquet output count. In this process, without Spark:
+`dovetail.window_join` joins two windows, `dovetail.SlidingJoin` two streams over sliding windows by any
+predicate.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from dovetail import log as log
     from dovetail.intra_window.api import window_join as window_join
     from dovetail.intra_window.api import window_join_chunks as window_join_chunks
     from dovetail.intra_window.api import window_join_count as window_join_count
@@ -34,6 +36,7 @@ __all__ = [
     "__version__",
     "committed_files",
     "join",
+    "log",
     "window_join",
     "window_join_chunks",
     "window_join_count",
@@ -53,11 +56,15 @@ _HOMES = {
     "window_join_count": "dovetail.intra_window.api",
 }
 """Where each name is at home."""
+_ROOMS = ("log",)
+"""Packages that programs use by their own name: `dovetail.log.writer`."""
 
 
 def __getattr__(name: str) -> object:
     """Import PySpark only when `dovetail.join` is asked for, and kernels only when a join within this process
     is: `import dovetail` itself stays light."""
+    if name in _ROOMS:
+        return importlib.import_module(f"dovetail.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'dovetail' has no attribute {name!r}")
     return getattr(importlib.import_module(_HOMES[name]), name)
@@ -65,4 +72,4 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     """What completion offers: also what nobody has asked for yet."""
-    return ["__version__", *_HOMES]
+    return ["__version__", *_HOMES, *_ROOMS]

@@ -291,6 +291,7 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "spark/join_source.py": "an option that the driver hands to its own tasks, in no file",
     "spark/failures.py": "an error that crosses the JVM, in no file, and what the system says of memory",
     "engine/gates.py": "one word, for the time of one run; whatever is not `open` ends it",
+    "connectors/sinks/kafka.py": "what tasks tell the driver, in no file",
     "slicing/covered_files.py": ("slicer",),
     "slicing/readings.py": ("reading",),
     "changes/closing.py": ("closing",),

@@ -9,6 +9,7 @@ import pytest
 
 from dovetail.connectors.sinks.postgres import PostgresSink
 from dovetail.errors import DovetailError, PlaceError, Unreachable
+from dovetail.service.checkout import checkout_root
 from dovetail.service.figures import RunFigures
 from postgres import PASSWORD, Postgres, postgres_server
 from spark.application import Application
@@ -33,24 +34,16 @@ def feed(application: Application, part: int) -> None:
         write_files(table.slice(part * ROWS // 2, ROWS // 2), application.folder / name, 1, first=part)
 
 
-def tables(select: str, postgres: PostgresPlace, iceberg: IcebergPlace) -> str:
-    """One join, and a table in every place."""
-    places = {
-        "p": f'POSTGRES(connection = SECRET("THE_SERVER"), table = "{postgres.options["table"]}")',
-        "u": 'POSTGRES(connection = SECRET("THE_SERVER"), table = "upserted", key = (l, r))',
-        "d": 'DUCKDB(path = "{here}/results.db", table = "pairs")',
-        "e": 'DELTA(path = "{here}/delta", merge_every = 2) PARTITIONED BY (part)',
-        "i": f'ICEBERG(table = "results.pairs", uri = "{iceberg.options["uri"]}", '
-        f'warehouse = "{iceberg.options["warehouse"]}") PARTITIONED BY (part)',
-        "c": 'CSV(path = "{here}/csv") PARTITIONED BY (part)',
-    }
+def tables(select: str) -> str:
+    """The tables of the page about databases and lakes, over one join, with more or fewer columns."""
+    page = (checkout_root() / "docs/how-to/databases-and-lakes.md").read_text()
+    shown = page.split("```sql\n")[1].split("```")[0].replace("SELECT *", f"SELECT {select}")
+    for place in ("results.db", "delta", "catalog.db", "lake", "csv"):
+        shown = shown.replace(f'"{place}"', f'"{{here}}/{place}"').replace(
+            f"///{place}", f"///{{here}}/{place}"
+        )
     text = pairs("LEFT", select="l.id AS l, r.id AS r, CAST(l.id % 3 AS INT) AS part", storage="NOOP")
-    text = text[: text.index("CREATE TABLE")]
-    return text + "".join(
-        f"CREATE TABLE {name} AS SELECT {select} FROM pairs {'WHERE r >= 0' if name == 'u' else ''} "
-        f"STORAGE {place};\n"
-        for name, place in places.items()
-    )
+    return text[: text.index("CREATE TABLE")] + shown
 
 
 def test_one_join_into_every_place(
@@ -59,21 +52,21 @@ def test_one_join_into_every_place(
     """Half of the rows, then all of them under a query with one more column."""
     monkeypatch.setenv("THE_SERVER", server.uri)
     here = application.folder
-    postgres, iceberg = PostgresPlace(server), IcebergPlace(here)
+    postgres = PostgresPlace(server)
     feed(application, 0)
-    application.run(tables("l, r, part", postgres, iceberg), "available-now")
+    application.run(tables("l, r, part"), "available-now")
     feed(application, 1)
-    application.run(tables("l, r, part, l + 1 AS next", postgres, iceberg))
+    application.run(tables("l, r, part, l + 1 AS next"))
     found = {
-        "p": postgres.rows(),
-        "u": postgres.ask("SELECT * FROM upserted"),
-        "d": DuckdbPlace(here).rows(),
-        "e": DeltaPlace(here).rows(),
-        "i": iceberg.rows(),
+        "postgres": postgres.ask("SELECT * FROM pairs"),
+        "latest": postgres.ask("SELECT * FROM latest"),
+        "duckdb": DuckdbPlace(here).rows(),
+        "delta": DeltaPlace(here).rows(),
+        "iceberg": IcebergPlace(here).rows(),
     }
     db = database(l=LEFT, r=RIGHT, **found)
     for name in found:
-        expected = f"{EXPECTED} WHERE r.id >= 0" if name == "u" else EXPECTED
+        expected = f"{EXPECTED} WHERE r.id >= 0" if name == "latest" else EXPECTED
         assert differences(db, f"SELECT l, r FROM {name}", expected) == {}, name
         wrong = db.execute(f"SELECT count(*) FROM {name} WHERE part <> l % 3 OR next <> l + 1").fetchall()
         assert wrong == [(0,)]

@@ -20,9 +20,10 @@ from dataclasses import replace
 
 from dovetail.changes.between import Between, part_of, view_of
 from dovetail.changes.names import with_categories
+from dovetail.changes.positions import instant
 from dovetail.changes.rules.sources import same_inputs, swapped
 from dovetail.changes.verdict import Change
-from dovetail.plan.physical import CategoryOutput, JoinStage, Plan, SlicerStage, Stage
+from dovetail.plan.physical import CategoryOutput, JoinStage, KafkaSource, Plan, SlicerStage, Stage
 from dovetail.plan.shared import joins_of
 from dovetail.plan.stage_promises import promised_columns
 
@@ -100,14 +101,16 @@ def _begin(between: Between, known: JoinStage, join: JoinStage) -> None:
     if others:  # then whether it shares a side with another join is of no concern
         between.found = [c for c in between.found if c.part not in parts or c.rule != "sharing"]
     right = _writer(between.new, join.right)
-    source = right.inputs[0].source if isinstance(right, SlicerStage) else None
+    assert isinstance(right, SlicerStage)
+    source = right.inputs[0].source
+    since_us = between.costs.since_us(source)
     between.say(
         RULE,
         part_of(join),
         "afresh",
         f"{join.name} begins afresh, filled from its inputs",
-        flight=_FLIGHT,
-        cost=between.costs.source(source, None) if source is not None else None,
+        flight=_FLIGHT if since_us is None else f"{_FLIGHT}, to what was written since {instant(since_us)}",
+        cost=between.costs.source(source, None),
         place=between.place_of(view_of(join)),
     )
 
@@ -144,6 +147,8 @@ def _obstacle(between: Between, known: JoinStage, join: JoinStage) -> str | None
             swapped(between.new.application, *pair) for pair in same_inputs(old, new)
         ):
             return "a side of it has another input than before; change that first"
+        if isinstance(new.inputs[0].source, KafkaSource):
+            return "a side of it comes from Kafka, which is not read a second time"
     return None
 
 

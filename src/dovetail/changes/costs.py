@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from typing import Protocol
 
-from dovetail.changes.positions import Source
 from dovetail.changes.verdict import Cost
 from dovetail.engine.step_log import StepLog
 from dovetail.errors import DovetailError
@@ -20,7 +19,7 @@ from dovetail.model.join_config import JoinConfig
 from dovetail.model.join_kind import IntervalJoin, JoinKind, ThetaJoin
 from dovetail.model.offset import ENDED, NEVER
 from dovetail.plan.configure import join_config
-from dovetail.plan.physical import JoinStage, Plan, ScribeSource
+from dovetail.plan.physical import FilesSource, JoinStage, Plan, ScribeSource, Source
 from dovetail.slicing.input_files import MissingInput, input_files, is_local, local_path
 from dovetail.slicing.standing import CommitsRead, FilesDone, Standing
 
@@ -34,6 +33,9 @@ class Costs(Protocol):
     def source(self, source: Source, begins: Standing | None) -> Cost | None:
         """Of reading what a source has from there on; None: from its beginning."""
 
+    def since_us(self, source: Source) -> int | None:
+        """When the oldest was written that a source still has; None: nothing of it is gone."""
+
 
 class Unknown:
     """Of plans without a home."""
@@ -42,6 +44,9 @@ class Unknown:
         return None
 
     def source(self, source: Source, begins: Standing | None) -> Cost | None:
+        return None
+
+    def since_us(self, source: Source) -> int | None:
         return None
 
 
@@ -84,7 +89,7 @@ class InHome:
             category = Category.open(self._home, source.category)
             start = begins.commit if isinstance(begins, CommitsRead) else category.first_commit()
             return between(category, max(start, category.first_commit()), category.next_commit())
-        if not is_local(source.path):
+        if not isinstance(source, FilesSource) or not is_local(source.path):
             return None
         try:
             files = input_files(os.path.abspath(local_path(source.path)), source.format)
@@ -92,6 +97,13 @@ class InHome:
             return Cost(0, 0)
         done = begins.files if isinstance(begins, FilesDone) else frozenset()
         return Cost(None, sum(os.path.getsize(file) for file in files if file not in done))
+
+    def since_us(self, source: Source) -> int | None:
+        if not isinstance(source, ScribeSource) or source.category not in list_categories(self._home):
+            return None
+        category = Category.open(self._home, source.category)
+        first = category.first_commit()
+        return category.commit(first).written_at_us if 0 < first < category.next_commit() else None
 
 
 def _totals(config: JoinConfig) -> dict[str, int]:

@@ -12,12 +12,11 @@ from typing import Literal
 
 from dovetail.errors import SettingError
 from dovetail.log.category import Category
-from dovetail.plan.physical import FilesSource, ScribeSource
+from dovetail.plan.physical import FilesSource, KafkaSource, ScribeSource, Source
 from dovetail.plan.plan_json import encode
 from dovetail.slicing.input_files import MissingInput, input_files, is_local, local_path
 from dovetail.slicing.standing import CommitsRead, FilesDone, Standing
 
-Source = ScribeSource | FilesSource
 WAYS = "earliest, latest, a commit number, or a time such as 2026-11-17T10:00:00Z"
 
 
@@ -33,12 +32,15 @@ class Position:
             case "commit":
                 return f"commit {self.value}"
             case "time":
-                at = datetime.datetime.fromtimestamp(self.value / 1e6, datetime.UTC)
-                return f"what was written since {at:%Y-%m-%d %H:%M:%S} UTC"
+                return f"what was written since {instant(self.value)}"
             case "earliest":
                 return "the earliest that it has"
             case "latest":
                 return "what comes from the change on"
+
+
+def instant(time_us: int) -> str:
+    return f"{datetime.datetime.fromtimestamp(time_us / 1e6, datetime.UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def positions_in(texts: Iterable[str]) -> dict[str, Position]:
@@ -54,14 +56,22 @@ def positions_in(texts: Iterable[str]) -> dict[str, Position]:
 
 def begin_at(home: str, source: Source, position: Position) -> Standing:
     """How much of a source counts as read, so that a slicer begins there."""
-    if isinstance(source, ScribeSource):
-        return _in_category(Category.open(home, source.category), position)
-    return _in_folder(source, position)
+    match source:
+        case ScribeSource(category):
+            return _in_category(Category.open(home, category), position)
+        case FilesSource():
+            return _in_folder(source, position)
+        case KafkaSource(topic):
+            raise SettingError(
+                f"where to begin in topic {topic} is said in the query",
+                where="--from",
+                expected="the option `start` of FROM KAFKA, for an input of a new name",
+            )
 
 
 def key_of(source: Source) -> str:
     """The same text for the same source."""
-    kinds: Mapping[str, type] = {kind.__name__: kind for kind in (ScribeSource, FilesSource)}
+    kinds: Mapping[str, type] = {kind.__name__: kind for kind in (ScribeSource, FilesSource, KafkaSource)}
     return json.dumps(encode(source, kinds), sort_keys=True)
 
 

@@ -9,9 +9,11 @@ from typing import Any, Literal
 
 from dovetail.connectors.secret import Secret
 
-ValueKind = Literal["text", "choice", "category", "whole", "flag", "interval", "columns", "expression"]
+ValueKind = Literal[
+    "text", "choice", "category", "whole", "flag", "interval", "columns", "expression", "secret"
+]
 """`category`: the name of one in the log; `interval`: in microseconds; `columns`: of the table, one or
-several; `expression`: over the table's columns."""
+several; `expression`: over the table's columns; `secret`: nothing but SECRET("name")."""
 Value = str | int | bool | tuple[str, ...] | Secret
 MOST = 10**18
 
@@ -44,12 +46,17 @@ class Option:
                 return f"a column, or several in brackets: {self.name} = (a, b)"
             case "expression":
                 return "an expression over the table's columns"
+            case "secret":
+                return f'{self.name} = SECRET("...")'
         return f'{self.name} = "..."' + (f' | {self.name} = SECRET("...")' if self.secret else "")
 
 
 PARTITIONED = Option(
     "partitioned_by", "columns", "A folder for each value of these columns: `PARTITIONED BY (a, b)`."
 )
+
+
+EVERY = Option("every", "interval", "Write at most this often: fewer and larger batches.")
 
 
 def with_defaults(table: Iterable[Option], given: Iterable[tuple[str, Any]]) -> dict[str, Any]:

@@ -58,6 +58,7 @@ class SourceMeasure:
     bytes: int | None
     rows: int | None
     newest_us: int | None
+    trouble: str | None = None  # why the source cannot be read now
 
 
 @dataclass(frozen=True)
@@ -220,11 +221,11 @@ def _stream(
         window=explained[-1].window if explained else None,
         values=explained[-1].values if explained else (),
         accuracy=explained[-1].accuracy if explained else None,
-        source=_source(category, now_us),
+        source=source_of(category, now_us),
     )
 
 
-def _source(category: Category, now_us: int) -> SourceMeasure | None:
+def source_of(category: Category, now_us: int) -> SourceMeasure | None:
     """Of the side's slicer, as its last report says; None where none reports, or a report cannot be read:
     the coordinator says so."""
     try:
@@ -244,6 +245,7 @@ def _measured(report: SourceReport, now_us: int) -> SourceMeasure:
         report.bytes,
         report.rows,
         report.newest_us,
+        report.trouble,
     )
 
 

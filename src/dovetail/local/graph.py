@@ -34,8 +34,10 @@ from dovetail.plan.build import written_category
 from dovetail.plan.configure import join_config, window_config
 from dovetail.plan.physical import (
     CategoryOutput,
+    FilesSource,
     InputTable,
     JoinStage,
+    KafkaSource,
     Plan,
     ScribeSource,
     SlicerStage,
@@ -225,6 +227,7 @@ class SlicerRunner(Runner):
         source = self._input.source
         if isinstance(source, ScribeSource):
             return {"category": source.category, "commit": end}
+        assert isinstance(source, FilesSource)
         first = self._first() if start is None else start
         files = input_files(source.path, source.format)[first:end]
         return {"files": [os.path.abspath(local_path(file)) for file in files]}
@@ -245,6 +248,8 @@ class SlicerRunner(Runner):
         if isinstance(source, ScribeSource):
             category = self._category()
             return category.next_commit() if category else 0
+        if isinstance(source, KafkaSource):
+            raise _needs_spark(self._input.name, "a Kafka topic")
         if source.format != "parquet":
             raise _needs_spark(self._input.name, f"{source.format} files")
         return len(input_files(source.path, source.format))
@@ -268,7 +273,7 @@ class SlicerRunner(Runner):
             yield from _commits(
                 Category.open(self.graph.category_home(source.category), source.category), start, end
             )
-        else:
+        elif isinstance(source, FilesSource):
             for file in input_files(source.path, source.format)[start:end]:
                 yield pq.read_table(local_path(file))
 

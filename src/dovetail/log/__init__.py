@@ -11,3 +11,21 @@
                       readers/*.json, first.json how far back readers need the log; where it begins
                       retention.json             how long rows stay, if somebody has set it
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dovetail.log.producing import writer as writer
+
+__all__ = ["writer"]
+
+
+def __getattr__(name: str) -> object:
+    """Nothing is imported before it is asked for."""
+    if name != "writer":
+        raise AttributeError(f"module 'dovetail.log' has no attribute {name!r}")
+    import importlib
+
+    return importlib.import_module("dovetail.log.producing").writer

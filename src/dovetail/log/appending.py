@@ -51,9 +51,10 @@ def append(
         producers = dict(tail.producers) if tail else {}
         if producer is not None and batch is not None:
             if producers.get(producer, -1) >= batch:
-                if lost and not category.store.local:
+                found = _commit_of(category, producer, batch, number)
+                if lost and not category.store.local and not _is_ours(found, segments):
                     raise _overtaken(category, producer, batch)
-                return _commit_of(category, producer, batch, number)
+                return found
             producers[producer] = batch
         promises = dict(tail.promises) if tail else {}
         if producer is not None:
@@ -90,6 +91,11 @@ def append(
             retention.tend(category, number)
             return commit
         category.store.delete(path)  # readers who saw it read `first.json` too, and do not believe it
+
+
+def _is_ours(commit: Commit, segments: Sequence[SegmentInfo]) -> bool:
+    """It names what we have written: a store had done what we asked for, and its answer was lost."""
+    return {info.name for info in commit.segments} == {info.name for info in segments}
 
 
 def _overtaken(category: Category, producer: str, batch: int) -> StateError:

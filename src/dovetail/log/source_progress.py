@@ -31,7 +31,9 @@ from dovetail.model import json_values as said
 if TYPE_CHECKING:
     from dovetail.log.category import Category
 
-KIND, VERSION = "dovetail.progress", 1
+KIND, VERSION = "dovetail.progress", 2
+READ_VERSIONS = (1, VERSION)
+"""Before version 2 a report named no trouble."""
 FOLDER = "progress"
 _REMEDY = "delete the file: a writer that runs replaces it within seconds; until then the stream is not idle"
 
@@ -43,7 +45,8 @@ _STATES: tuple[WriterState, ...] = get_args(WriterState)
 class SourceReport:
     """What a writer said last. `looks` counts its reports, `looked_at_us` is when it made this one and
     `since_us` when its state began, by its own clock. What waits in its source, as far as it knows: `files`,
-    `bytes`, `rows`, and the newest time at which the source itself says it grew."""
+    `bytes`, `rows`, and the newest time at which the source itself says it grew. `trouble`: why the source
+    cannot be read now, for people."""
 
     producer: str
     application: str
@@ -55,6 +58,7 @@ class SourceReport:
     bytes: int | None = None
     rows: int | None = None
     newest_us: int | None = None
+    trouble: str | None = None
 
 
 def write_report(category: Category, report: SourceReport) -> None:
@@ -80,7 +84,7 @@ def read_reports(category: Category) -> list[SourceReport]:
         path = f"{folder}/{entry.name}"
         where = f"{store.root}/{path}"
         try:
-            body = document.decode(store.read(path), KIND, VERSION, where=where, remedy=_REMEDY)
+            body = document.decode(store.read(path), KIND, READ_VERSIONS, where=where, remedy=_REMEDY)
             if said.text(body.get("category")) != category.id:
                 continue  # of an older category of this name
             report = _report(body)
@@ -97,7 +101,7 @@ def read_reports(category: Category) -> list[SourceReport]:
 
 def _report(body: dict[str, Any]) -> SourceReport:
     names = [field.name for field in fields(SourceReport)]
-    given = said.fields(body, ["category", *names])
+    given = said.fields({"trouble": None, **body}, ["category", *names])
     if given["state"] not in _STATES:
         raise ValueError(f"{given['state']!r} is not a state")
     return SourceReport(
@@ -111,6 +115,7 @@ def _report(body: dict[str, Any]) -> SourceReport:
         _known(given["bytes"]),
         _known(given["rows"]),
         None if given["newest_us"] is None else said.time_us(given["newest_us"]),
+        None if given["trouble"] is None else said.text(given["trouble"]),
     )
 
 

@@ -57,10 +57,24 @@ class FilesSource:
 
 
 @dataclass(frozen=True)
+class KafkaSource:
+    """`FROM KAFKA("topic", brokers = "...", format = "...", ...)`, with the options of
+    `plan/kafka_options.py`."""
+
+    topic: str
+    brokers: str
+    format: str
+    options: tuple[tuple[str, str | Secret], ...] = ()
+
+
+Source = ScribeSource | FilesSource | KafkaSource
+
+
+@dataclass(frozen=True)
 class InputTable:
     name: str
     columns: tuple[Column, ...]
-    source: ScribeSource | FilesSource
+    source: Source
 
 
 @dataclass(frozen=True)
@@ -294,6 +308,7 @@ _KINDS: dict[str, type] = {
     for kind in (
         ScribeSource,
         FilesSource,
+        KafkaSource,
         CategoryOutput,
         ScribeSink,
         FileSink,

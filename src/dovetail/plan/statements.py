@@ -15,7 +15,7 @@ from sqlglot import exp
 from dovetail.connectors.options import Value
 from dovetail.errors import PlanError, PqlError
 from dovetail.model.compression import Compression
-from dovetail.plan.physical import FilesSource, ScribeSource
+from dovetail.plan.physical import Source
 from dovetail.plan.source import PqlText, Span, span_of
 
 
@@ -76,7 +76,7 @@ def into_log(
 class CreateInput:
     name: str
     columns: tuple[ColumnDef, ...]
-    origin: ScribeSource | FilesSource
+    origin: Source
     span: Span | None = field(default=None, compare=False)
 
 

@@ -13,7 +13,7 @@ from dovetail.plan.physical import Plan
 from dovetail.plan.rules import RULES, Rule
 from dovetail.plan.rules.share_sides import share_sides
 from dovetail.plan.rules.split_joins import split_joins
-from dovetail.plan.statements import CreateInput, Program, Statement
+from dovetail.plan.statements import ColumnDef, CreateInput, Program, Statement
 from dovetail.plan.types import spark_type
 from dovetail.pql.parser import parse
 
@@ -89,7 +89,7 @@ def before_rule(rule: Rule, program: Program) -> Program:
 
 
 def with_source_types(program: Program, schemas: SourceSchemas) -> Program:
-    """Fills in undeclared types that the source knows. Declared ones stay."""
+    """Fills in undeclared columns and types that the source knows. Declared ones stay."""
     known = {
         table.lower(): {column.lower(): type_ for column, type_ in columns.items()}
         for table, columns in schemas.items()
@@ -98,13 +98,20 @@ def with_source_types(program: Program, schemas: SourceSchemas) -> Program:
     for statement in program:
         if isinstance(statement, CreateInput) and statement.name.lower() in known:
             types = known[statement.name.lower()]
+            declared = statement.columns or _columns(schemas, statement)
             columns = tuple(
-                replace(c, type=c.type or _canonical(types.get(c.name.lower()))) for c in statement.columns
+                replace(c, type=c.type or _canonical(types.get(c.name.lower()))) for c in declared
             )
             made.append(replace(statement, columns=columns))
         else:
             made.append(statement)
     return program.with_statements(made)
+
+
+def _columns(schemas: SourceSchemas, table: CreateInput) -> tuple[ColumnDef, ...]:
+    """All columns that the source of an input table has."""
+    found = next(columns for name, columns in schemas.items() if name.lower() == table.name.lower())
+    return tuple(ColumnDef(name, None, table.span) for name in found)
 
 
 def _canonical(type_: str | None) -> str | None:

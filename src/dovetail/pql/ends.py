@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dovetail.connectors.kinds import STORAGES
 from dovetail.connectors.options import PARTITIONED, Option, Value
-from dovetail.connectors.secret import Secret, is_name
 from dovetail.plan.interval_literal import SPELLINGS, NotAnInterval, interval_us
 from dovetail.plan.nearest import did_you_mean
-from dovetail.plan.physical import FilesSource, ScribeSource
+from dovetail.plan.physical import FilesSource, ScribeSource, Source
 from dovetail.plan.source import Span
-from dovetail.plan.statements import Storage
+from dovetail.plan.statements import ColumnDef, Storage
+from dovetail.pql.kafka_end import parse_kafka
+from dovetail.pql.secrets import secret_value
 from dovetail.pql.select import parse_expression
-from dovetail.pql.tokens import Cursor, span, word
+from dovetail.pql.tokens import Cursor, span
 
 FORMATS = ("parquet", "json", "csv")
 
 
-def parse_origin(cursor: Cursor) -> ScribeSource | FilesSource:
+def parse_origin(cursor: Cursor, columns: Sequence[ColumnDef]) -> Source:
     """What follows FROM in CREATE INPUT TABLE."""
     if cursor.accept("SCRIBE") or cursor.accept("LOG"):
         cursor.expect("(")
@@ -29,10 +32,13 @@ def parse_origin(cursor: Cursor) -> ScribeSource | FilesSource:
         return ScribeSource(category)
     if cursor.accept("FILES"):
         return _files(cursor)
+    if cursor.accept("KAFKA"):
+        return parse_kafka(cursor, columns)
     token = cursor.token
     raise cursor.unexpected(
-        'SCRIBE("category") | FILES("path", format = "parquet")',
-        did_you_mean(token.text, ("SCRIBE", "FILES"), listed=True) if token else None,
+        'SCRIBE("category") | FILES("path", format = "parquet") | '
+        'KAFKA("topic", brokers = "..", format = "json")',
+        did_you_mean(token.text, ("SCRIBE", "FILES", "KAFKA"), listed=True) if token else None,
     )
 
 
@@ -166,8 +172,8 @@ def _value(cursor: Cursor, option: Option, tokens: list[Token]) -> Value | exp.E
             if one and one.token_type in (TokenType.TRUE, TokenType.FALSE):
                 return one.token_type is TokenType.TRUE
             raise cursor.error_at(place, f"{name} is neither true nor false", expected=option.expected)
-    if word(tokens[0]) == "SECRET":
-        return _secret(cursor, option, tokens, place)
+    if (secret := secret_value(cursor, option, tokens, place)) is not None:
+        return secret
     if one is None or one.token_type is not TokenType.STRING or not one.text:
         raise cursor.error_at(place, f"{name} is not text", expected=option.expected, hint="put it in quotes")
     if option.kind == "category":
@@ -180,21 +186,6 @@ def _value(cursor: Cursor, option: Option, tokens: list[Token]) -> Value | exp.E
             hint=did_you_mean(one.text, option.choices, listed=True),
         )
     return one.text
-
-
-def _secret(cursor: Cursor, option: Option, tokens: list[Token], place: Span) -> Secret:
-    """`SECRET("name")`."""
-    shape = [token.token_type for token in tokens[1:]]
-    if shape != [TokenType.L_PAREN, TokenType.STRING, TokenType.R_PAREN] or not is_name(tokens[2].text):
-        raise cursor.error_at(
-            place,
-            "this does not name a secret",
-            expected='SECRET("name")',
-            hint="the name of an environment variable, or of a file in the folder DOVETAIL_SECRETS",
-        )
-    if not option.secret:
-        raise cursor.error_at(place, f"{option.name} cannot be a secret", expected=option.expected)
-    return Secret(tokens[2].text)
 
 
 def _columns(cursor: Cursor, option: Option, tokens: list[Token], place: Span) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """PQL text -> `Program`.
 
     application := CREATE APPLICATION name
-    input       := CREATE INPUT TABLE name ( column [type], ... ) FROM origin
+    input       := CREATE INPUT TABLE name [( column [type], ... )] FROM origin
     origin      := SCRIBE("category") | FILES("path", format = "..", ...)
     view        := CREATE VIEW name AS query
     table       := CREATE TABLE name AS query STORAGE kind [( argument = value, ... )] [PARTITIONED BY ( .. )]
@@ -44,6 +44,7 @@ from dovetail.pql.mistakes import near_word
 from dovetail.pql.picks import pick_by_value
 from dovetail.pql.select import parse_expression, parse_query
 from dovetail.pql.tokens import DECLARED, Cursor, depths, join_numbers, scan, span, split_statements, word
+from dovetail.pql.using import without_using
 from dovetail.pql.within import cut_within, with_condition
 
 _DECIMAL = re.compile(r"\d{1,9}\.\d{1,9}")
@@ -185,9 +186,11 @@ def _declared_name(cursor: Cursor, what: str) -> tuple[str, Span]:
 
 def _input(cursor: Cursor) -> CreateInput:
     name, place = _declared_name(cursor, "the input table's name")
-    cursor.expect("(", "an input table names its columns: CREATE INPUT TABLE t (a, b) FROM ...")
     columns: list[ColumnDef] = []
-    while True:
+    named = word(cursor.token) != "FROM"  # without a list, the source says which columns there are
+    if named:
+        cursor.expect("(", "columns are in brackets: CREATE INPUT TABLE t (a, b) FROM ...")
+    while named:
         column = _column(cursor)
         if any(column.name.lower() == other.name.lower() for other in columns):
             raise PqlError(
@@ -199,9 +202,11 @@ def _input(cursor: Cursor) -> CreateInput:
         if not cursor.accept(","):
             raise cursor.unexpected("`,` or `)`")
     cursor.expect(
-        "FROM", 'an input table says where it reads: FROM SCRIBE("category") or FROM FILES("path", ...)'
+        "FROM",
+        'an input table says where it reads: FROM SCRIBE("category"), FILES("path", ...) '
+        'or KAFKA("topic", ...)',
     )
-    origin = parse_origin(cursor)
+    origin = parse_origin(cursor, columns)
     cursor.finish()
     return CreateInput(name, tuple(columns), origin, place)
 
@@ -298,6 +303,7 @@ def _query(
     tokens, within = cut_within(source, tokens)
     query, warned = parse_query(source, tokens, declared, end)
     warnings.extend(warned)
+    without_using(query)
     joins = query.args.get("joins") or [] if isinstance(query, exp.Select) else []
     conditioned = {number for number, join in enumerate(joins) if join.args.get("on") is not None}
     first = next(iter(within.values()), None)

@@ -12,7 +12,7 @@ from dovetail.connectors.secret import Secret
 from dovetail.plan.dialect import deep_trees, pql_sql, quoted
 from dovetail.plan.interval_literal import words
 from dovetail.plan.joins.options import BY_NAME
-from dovetail.plan.physical import ScribeSource
+from dovetail.plan.physical import KafkaSource, ScribeSource, Source
 from dovetail.plan.statements import (
     CreateInput,
     CreateTable,
@@ -72,13 +72,22 @@ def _input(statement: CreateInput) -> str:
     body = "\n".join(
         textwrap.wrap(columns, 100, initial_indent="  ", subsequent_indent="  ", break_long_words=False)
     )
-    origin = statement.origin
+    declared = f" (\n{body}\n)" if statement.columns else ""
+    return f"CREATE INPUT TABLE {quoted(statement.name)}{declared} FROM {_origin(statement.origin)};"
+
+
+def _origin(origin: Source) -> str:
     if isinstance(origin, ScribeSource):
-        end = f"SCRIBE({text(origin.category)})"
-    else:
-        options = "".join(f", {quoted(name)} = {text(value)}" for name, value in origin.options)
-        end = f"FILES({text(origin.path)}, format = {text(origin.format)}{options})"
-    return f"CREATE INPUT TABLE {quoted(statement.name)} (\n{body}\n) FROM {end};"
+        return f"SCRIBE({text(origin.category)})"
+    options = "".join(f", {quoted(name)} = {_given(value)}" for name, value in origin.options)
+    if isinstance(origin, KafkaSource):
+        first = f"{text(origin.topic)}, brokers = {text(origin.brokers)}"
+        return f"KAFKA({first}, format = {text(origin.format)}{options})"
+    return f"FILES({text(origin.path)}, format = {text(origin.format)}{options})"
+
+
+def _given(value: str | Secret) -> str:
+    return f"SECRET({text(value.name)})" if isinstance(value, Secret) else text(value)
 
 
 def _storage(storage: Storage) -> str:
@@ -91,8 +100,8 @@ def _storage(storage: Storage) -> str:
 
 def _value(one: Option, value: Value | exp.Expr) -> str:
     match value:
-        case Secret(name):
-            return f"SECRET({text(name)})"
+        case Secret():
+            return _given(value)
         case exp.Expr():
             return pql_sql(value)
         case bool():

@@ -26,7 +26,15 @@ from dovetail.plan.joins.words import (
     window_words,
     windows_words,
 )
-from dovetail.plan.physical import Column, JoinStage, OutsideSink, Plan, ScribeSource, WindowStage
+from dovetail.plan.physical import (
+    Column,
+    JoinStage,
+    KafkaSource,
+    OutsideSink,
+    Plan,
+    ScribeSource,
+    WindowStage,
+)
 from dovetail.plan.scope import environment_of, relation_types, tables
 from dovetail.plan.statements import CreateInput, CreateTable, CreateView, Program, Storage, is_join, reads
 from dovetail.plan.tree import as_written, relation_as_written, table_as_written
@@ -208,11 +216,12 @@ def _finds(program: Program, join: JoinView) -> tuple[str, ...]:
 
 def _origin(table: CreateInput) -> str:
     origin = table.origin
-    return (
-        f'category "{origin.category}"'
-        if isinstance(origin, ScribeSource)
-        else f'{origin.format} files "{origin.path}"'
-    )
+    match origin:
+        case ScribeSource(category):
+            return f'category "{category}"'
+        case KafkaSource(topic=topic, brokers=brokers):
+            return f'topic "{topic}" at {brokers}'
+    return f'{origin.format} files "{origin.path}"'
 
 
 def _storage(storage: Storage) -> str:

@@ -20,6 +20,7 @@ from dovetail.plan.tree import all_of
 from dovetail.pql.select import parse_expression
 from dovetail.pql.tokens import Cursor, depths, join_numbers, span, starts_join, word
 
+_CONDITIONS = (TokenType.ON, TokenType.USING)
 _ENDS = ("WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT")
 
 
@@ -44,7 +45,7 @@ def cut_within(source: PqlText, tokens: list[Token]) -> tuple[list[Token], dict[
             ),
             len(tokens),
         )
-        if not any(level[n] == 0 and tokens[n].token_type is TokenType.ON for n in range(i)):
+        if not any(level[n] == 0 and tokens[n].token_type in _CONDITIONS for n in range(i)):
             raise PqlError(
                 "WITHIN belongs after a join's ON condition",
                 where=source.show(span(token)),

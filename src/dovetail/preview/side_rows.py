@@ -20,7 +20,7 @@ from dovetail.local.writing import write_category
 from dovetail.log.category import Category
 from dovetail.log.commit import Commit
 from dovetail.model import json_values as said
-from dovetail.plan.physical import CategoryOutput, FilesSource, Plan, ScribeSource, SlicerStage
+from dovetail.plan.physical import CategoryOutput, FilesSource, KafkaSource, Plan, ScribeSource, SlicerStage
 from dovetail.plan.stage_promises import after_commits
 from dovetail.preview.selecting import select_of
 from dovetail.slicing.covered_files import files_in
@@ -196,7 +196,9 @@ def _one_input(stage: SlicerStage, old: SlicerStage) -> ScribeSource | FilesSour
             expected="the same rows for both versions",
             hint="run the changed query under another application name, beside this one",
         )
-    return stage.inputs[0].source
+    source = stage.inputs[0].source
+    assert not isinstance(source, KafkaSource), "a side reads the category of its topic"
+    return source
 
 
 def _unknown_input(stage: SlicerStage, old: Category) -> PreviewError:

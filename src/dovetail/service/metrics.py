@@ -22,6 +22,7 @@ from dovetail.plan.configure import join_config, window_config
 from dovetail.plan.joins.words import emit_words
 from dovetail.plan.physical import JoinStage, Plan, WindowStage, rejects_category, vanished_category
 from dovetail.service.advice import Advice, Bound, Distances, advise, distances
+from dovetail.service.topics import with_topics
 from dovetail.service.words.status_words import age_words, waiting_words
 
 
@@ -154,7 +155,7 @@ def _aggregate(home: str, plan: Plan, stage: WindowStage, now_us: int) -> Window
 
 def _join(home: str, plan: Plan, stage: JoinStage, now_us: int) -> MeasuredJoin:
     config = join_config(plan, stage, home, tasks=1)
-    found = measure(config, now_us)
+    found = with_topics(measure(config, now_us), plan, home, now_us)
     advice = tuple(advise(stage.spec, stage.settings.pacing is not None, found))
     records = StepLog(home, config.state_path).recent(1)
     return MeasuredJoin(

@@ -63,6 +63,10 @@ class CategoryIntake:
         self._known = self._source.next_commit(self._known)
         return self.more()
 
+    @property
+    def exhausted(self) -> bool:
+        return not self.more()
+
     def more(self) -> bool:
         return self._known > self._next
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from dovetail.errors import InputError
 from dovetail.model.validity import Validity
-from dovetail.slicing.parquet_files import RowGroup, read_row_group
+from dovetail.slicing.parquet_files import RowGroup, read_row_group, widens
 from dovetail.slicing.placement import HASH, TIME
 
 if TYPE_CHECKING:
@@ -62,6 +62,8 @@ class DirectSlice:
     def require(self, stored: pa.Schema, file: str) -> None:
         """That files with this schema, that of `file`, can be sliced so."""
         for name, kept in self._needed():
+            if name not in stored.names:
+                continue  # it is null there
             read = stored.field(name).type
             if not _fits(read, kept):
                 raise InputError(
@@ -112,12 +114,7 @@ def direct_slice(
 def _fits(read: pa.DataType, kept: pa.DataType) -> bool:
     """The values of a file's column are those of the category's: the same type, any unit of time, or a number
     that becomes wider without changing."""
-    if read.equals(kept) or (pa.types.is_timestamp(read) and pa.types.is_timestamp(kept)):
-        return True
-    if pa.types.is_floating(read) and pa.types.is_floating(kept):
-        return bool(read.bit_width <= kept.bit_width)
-    both_signed = pa.types.is_signed_integer(read) and pa.types.is_signed_integer(kept)
-    return bool(both_signed and read.bit_width <= kept.bit_width)
+    return widens(read, kept) or bool(pa.types.is_timestamp(read) and pa.types.is_timestamp(kept))
 
 
 def computed_slice(

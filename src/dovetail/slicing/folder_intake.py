@@ -66,6 +66,10 @@ class FolderIntake:
         self._newest_us = max((file.modified_ns // 1000 for file in self._waiting), default=self._newest_us)
         return self.more()
 
+    @property
+    def exhausted(self) -> bool:
+        return not self.more()
+
     def more(self) -> bool:
         return bool(self._waiting)
 
@@ -115,7 +119,8 @@ class FolderIntake:
 
     def _check(self, files: list[str]) -> None:
         """Files that do not fit are named before a row of them is read."""
-        if self._schema is None and files:
-            self._schema = check_files(files[:1], self._names)
-            self._slice.require(self._schema, files[0])
-        check_files(files, self._names, self._schema)
+        for file in files:
+            known = self._schema
+            self._schema = check_files([file], self._names, known, grows=True)
+            if self._schema != known:
+                self._slice.require(self._schema, file)

@@ -1,4 +1,4 @@
-"""What a resident slicer reads: files that appear in a folder, or commits of a category.
+"""What a resident slicer reads: files that appear in a folder, commits of a category, or records of a topic.
 
 Law: what `look` has found is handed out by `take` in order, each part once. A part that is in the log is
 never handed out again, however the process ended: the commit that holds it says what it covers."""
@@ -24,6 +24,7 @@ class Waiting(NamedTuple):
     bytes: int | None = None
     rows: int | None = None
     newest_us: int | None = None
+    trouble: str | None = None  # why the source cannot be read now, for people
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,10 @@ class Intake(Protocol):
     def settled(self) -> bool:
         """Nothing was on its way into the source when it was last looked at: if it is empty, it stays so
         until somebody writes again."""
+
+    @property
+    def exhausted(self) -> bool:
+        """All that was there at the first look is taken."""
 
     def look(self) -> bool:
         """Look for what is new. Whether there is more to take."""

@@ -1,7 +1,7 @@
-"""Parquet inputs: what their footers say, and that all files of an input say the same.
+"""Parquet inputs: what their footers say, and that all files of an input go together.
 
-Spark reads a file with another schema as nulls, or fails in the middle with a puzzling error. So we look at
-footers before Spark reads a file.
+Spark fails on a file of other types in the middle of a query, with a puzzling error. So we look at footers
+before Spark reads a file.
 """
 
 from __future__ import annotations
@@ -20,30 +20,58 @@ RowGroup = tuple[str, int, int]
 
 
 def check_files(
-    files: Iterable[str], names: Sequence[str], first: pa.Schema | None = None
-) -> pa.Schema | None:
-    """Parquet files must have a footer, the named columns, and the types of the first file."""
+    files: Iterable[str], names: Sequence[str], known: pa.Schema | None = None, *, grows: bool = False
+) -> pa.Schema:
+    """Parquet files must have a footer and some of the named columns, in the types that are known of them or
+    in narrower ones: a column that a file lacks is null there, and a narrower number becomes wider.
+
+    Returns what is known now. `grows`: a wider type than the known one takes its place."""
+    types = {field.name: field.type for field in known or ()}
     for file in files:
         schema = parquet_schema(file)
-        missing = [name for name in names if name not in schema.names]
-        if missing:
-            raise InputError(
-                f"the file lacks column{'s' if len(missing) > 1 else ''} {', '.join(missing)}",
-                where=file,
-                expected=f"columns {', '.join(names)}",
-                hint=f"it has {', '.join(schema.names)}; remove the file or correct the table's columns",
-            )
-        if first is None:
-            first = schema
-        for name in names:
-            if not schema.field(name).type.equals(first.field(name).type):
+        there = [name for name in names if name in schema.names]
+        if not there and names:
+            raise _lacks(file, names, schema)
+        for name in there:
+            found = schema.field(name).type
+            if name not in types or (grows and widens(types[name], found)):
+                types[name] = found
+            elif not widens(found, types[name]):
                 raise InputError(
-                    f"the file has another type for column {name}: {schema.field(name).type}",
+                    f"the file has another type for column {name}: {found}",
                     where=file,
-                    expected=str(first.field(name).type),
+                    expected=str(types[name]),
                     hint="rewrite it with the type that the others have, or keep it in another directory",
                 )
-    return first
+    return pa.schema(types)
+
+
+def common_schema(files: Sequence[str], names: Sequence[str]) -> pa.Schema:
+    """The named columns as all files together have them. One that no file has is an error."""
+    found = check_files(files, names, grows=True)
+    missing = [name for name in names if name not in found.names]
+    if missing:
+        raise _lacks(files[0], missing, parquet_schema(files[0]))
+    return found
+
+
+def widens(read: pa.DataType, kept: pa.DataType) -> bool:
+    """Whether a number of one type becomes one of another without changing."""
+    if read.equals(kept):
+        return True
+    if pa.types.is_floating(read) and pa.types.is_floating(kept):
+        return bool(read.bit_width <= kept.bit_width)
+    both_signed = pa.types.is_signed_integer(read) and pa.types.is_signed_integer(kept)
+    return bool(both_signed and read.bit_width <= kept.bit_width)
+
+
+def _lacks(file: str, missing: Sequence[str], schema: pa.Schema) -> InputError:
+    return InputError(
+        f"the file lacks column{'s' if len(missing) > 1 else ''} {', '.join(missing)}",
+        where=file,
+        expected=f"columns {', '.join(missing)}",
+        hint=f"it has {', '.join(schema.names)}; remove the file or correct the table's columns",
+    )
 
 
 def parquet_schema(file: str) -> pa.Schema:
@@ -64,8 +92,14 @@ def row_groups(files: Sequence[str]) -> list[RowGroup]:
 
 
 def read_row_group(path: str, number: int, columns: list[str]) -> pa.Table:
+    """The named columns; those that the file lacks are null."""
     with _readable(path, "the file cannot be read"):
-        rows = pq.ParquetFile(path).read_row_group(number, columns=columns, use_threads=False)
+        file = pq.ParquetFile(path)
+        rows = file.read_row_group(number, columns=columns, use_threads=False)
+        count = file.metadata.row_group(number).num_rows
+    for name in columns:
+        if name not in rows.column_names:
+            rows = rows.append_column(name, pa.nulls(count))
     return rows
 
 

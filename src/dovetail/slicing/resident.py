@@ -137,7 +137,7 @@ class ResidentSlicer:
                     if self._finite or intake.more():
                         continue
                     self._stop.wait(self._rhythm.commit_s - (time.monotonic() - began_s))
-                elif self._finite:
+                elif self._finite and intake.exhausted:
                     return
                 else:
                     self._tell("empty" if intake.settled else "waiting", intake)

@@ -16,7 +16,7 @@ from dovetail.log.category import Category
 from dovetail.log.homes.filesystem import shown
 from dovetail.plan.physical import FilesSource, InputTable, SlicerStage, vanished_category
 from dovetail.slicing.input_files import input_files, is_local, is_on_s3, plain_place
-from dovetail.slicing.parquet_files import check_files, parquet_schema
+from dovetail.slicing.parquet_files import check_files, common_schema
 from dovetail.slicing.placement import Placement
 from dovetail.spark.batch_files import files_of_batch, last_planned
 from dovetail.spark.batch_promises import PromiseOf, promises_of
@@ -95,19 +95,17 @@ def _parquet(
         return None  # Spark reads it, and reports what is wrong with a file
     names = [column.name for column in stage.inputs[0].columns]
     short = None
+    known = common_schema(input_files(source.path, source.format), names)
     if placement.validity is not None:
-        stored = parquet_schema(input_files(source.path, source.format)[0])
         ansi = is_ansi(built.rows.sparkSession)
-        short = short_way(stage, stored, category, placement.validity, ansi=ansi)
-    first = None
+        short = short_way(stage, known, category, placement.validity, ansi=ansi)
 
     def write(rows: DataFrame, batch: int, files: list[str]) -> list[str]:
         from dovetail.slicing.vanished_files import vanished
 
-        nonlocal first
         gone = vanished(files) if batch <= planned_before else []
         there = [file for file in files if file not in gone]
-        first = check_files(there, names, first)
+        check_files(there, names, known)
         if short is None:
             return write_batch(rows, category, placement)
         return write_files(rows.sparkSession.sparkContext, there, short)

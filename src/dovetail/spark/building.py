@@ -24,7 +24,6 @@ from dovetail.model.validity import Validity
 from dovetail.plan.configure import join_config, window_config
 from dovetail.plan.physical import (
     CategoryOutput,
-    FilesSource,
     JoinStage,
     Output,
     OutsideSink,
@@ -44,12 +43,13 @@ from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.file_frames import FilesRead
 from dovetail.spark.inputs import read_input, read_rejects
 from dovetail.spark.join_source import DRIVER, JoinSource, Writing
-from dovetail.spark.outside import sink_of
+from dovetail.spark.outside import require_reach, sink_of
 from dovetail.spark.own_source import own_source
 from dovetail.spark.residence import Residence, may_reside, read_by, residence
 from dovetail.spark.session import driver_address
 from dovetail.spark.short_way import is_ansi
 from dovetail.spark.slicer import common_type, make_category, require_time, sliced
+from dovetail.spark.topic_residence import TopicResidence, records_of
 from dovetail.spark.window_source import WindowSource
 
 
@@ -70,7 +70,9 @@ class BuiltStage:
     aggregation: Aggregation | None = None  # of the rows of each micro-batch
     result: DataFrame | None = None  # no rows, in the columns of the aggregation
     read: FilesRead | None = None  # the files that its rows are, if they are no more than that
-    resident: Residence | None = None  # it is no query: a thread of the run slices what it reads
+    resident: Residence | TopicResidence | None = (
+        None  # it is no query: a thread of the run slices what it reads
+    )
 
     @property
     def record(self) -> str:
@@ -163,7 +165,8 @@ class Builder:
         self._built[built.name] = built
         output = built.output
         if isinstance(output, OutsideSink):
-            checkpoint = Checkpoint(self.home, self.plan.application, built.name)
+            require_reach(output, str(self.spark.sparkContext.master), built.name)
+            checkpoint = Checkpoint(self.home, self.plan.application, built.record)
             sink_of(output, checkpoint).check(arrow_schema(built.rows.schema))
         if isinstance(output, CategoryOutput):
             self._writers[output.category] = built.name
@@ -181,6 +184,9 @@ class Builder:
         return built
 
     def _slicer(self, stage: SlicerStage) -> BuiltStage:
+        if (topic := records_of(stage)) is not None:
+            rows = topic.nothing(self.spark)
+            return BuiltStage(stage.name, rows, stage.output, (), stage, resident=topic)
         rejects = {}
         after = []
         for table in stage.inputs:
@@ -193,7 +199,7 @@ class Builder:
                 bad = read_rejects(self.spark, table)
                 if bad is not None:
                     rejects[table.name] = bad
-            if not isinstance(table.source, FilesSource) and table.source.category in self._writers:
+            if isinstance(table.source, ScribeSource) and table.source.category in self._writers:
                 after.append(self._writers[table.source.category])
         rows = self._select(stage.views, stage.select)
         read = read_by(stage, rows) if self._resides else None

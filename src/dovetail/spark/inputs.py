@@ -17,10 +17,11 @@ from dovetail.errors import CategoryNotFound, DovetailError, InputError
 from dovetail.log.category import Category, list_categories
 from dovetail.plan.build import input_table
 from dovetail.plan.dialect import quoted
-from dovetail.plan.physical import Column, FilesSource, InputTable, ScribeSource
+from dovetail.plan.physical import Column, FilesSource, InputTable, KafkaSource, ScribeSource, Source
 from dovetail.plan.statements import CreateInput, CreateTable, Program
+from dovetail.slicing.inferred_columns import inferred_columns
 from dovetail.slicing.input_files import MissingInput, csv_header, input_files, local_path
-from dovetail.slicing.parquet_files import check_files, parquet_schema
+from dovetail.slicing.parquet_files import common_schema, parquet_schema
 from dovetail.spark.arrow_types import spark_schema
 from dovetail.spark.category_source import CategorySource
 from dovetail.spark.own_source import own_source
@@ -47,10 +48,8 @@ def known_types(program: Program, home: str) -> dict[str, Mapping[str, str]]:
         if isinstance(table, CreateInput):
             origin = table.origin
             if isinstance(origin, FilesSource):
-                known[table.name] = source_types(
-                    FilesSource(origin.path, origin.format, origin.options), home
-                )
-            elif origin.category not in written:
+                known[table.name] = source_types(origin, home, inferring=not table.columns)
+            elif isinstance(origin, ScribeSource) and origin.category not in written:
                 known[table.name] = source_types(ScribeSource(origin.category), home)
     return known
 
@@ -78,6 +77,8 @@ def seen_sources(program: Program, home: str) -> SourceFindings:
             continue
         if isinstance(table.origin, ScribeSource) and (table.origin.category in unseen or not has_home):
             continue  # the application writes it, or there is no home to look into
+        if isinstance(table.origin, KafkaSource):
+            continue  # its records have no columns before they are read
         try:
             types[table.name] = _seen_types(input_table(table), home)
         except (CategoryNotFound, MissingInput) as error:
@@ -94,23 +95,29 @@ def _seen_types(table: InputTable, home: str) -> Mapping[str, str]:
     """The types that a source knows, after the checks that a run makes when it opens the source."""
     if isinstance(table.source, ScribeSource):
         _check_columns(Category.open(home, table.source.category), table)
-    else:
+    elif isinstance(table.source, FilesSource):
         files = input_files(table.source.path, table.source.format)
         if table.source.format == "parquet":
-            check_files(files, [column.name for column in table.columns])
-        elif files:
+            common_schema(files, [column.name for column in table.columns])
+        elif files and table.columns:
             _text_schema(files, table, table.source)
-    return source_types(table.source, home)
+    return source_types(table.source, home, inferring=not table.columns)
 
 
-def source_types(source: ScribeSource | FilesSource, home: str) -> Mapping[str, str]:
-    """Column types that a source knows by itself: Spark SQL names by column; empty where it knows none."""
+def source_types(source: Source, home: str, *, inferring: bool = False) -> Mapping[str, str]:
+    """Column types that a source knows by itself: Spark SQL names by column; empty where it knows none.
+    `inferring`: the table names no columns, so those of a text file are guessed from its beginning."""
     if isinstance(source, ScribeSource):
         schema = spark_schema(Category.open(home, source.category).schema, f"category {source.category}")
         return {field.name: field.dataType.simpleString() for field in schema}
+    if isinstance(source, KafkaSource):
+        return {}
     if source.format == "parquet":
         files = input_files(source.path, source.format)
         return _column_types(files[0], source.path) if files else {}
+    if inferring and (files := input_files(source.path, source.format)):
+        schema = inferred_columns(files[0], source.format, dict(source.options))
+        return {field.name: field.dataType.simpleString() for field in spark_schema(schema, source.path)}
     return {}
 
 
@@ -131,6 +138,7 @@ def read_input(
     if isinstance(table.source, ScribeSource):
         rows = _read_category(spark, table, table.source, home, reader, tasks)
     else:
+        assert isinstance(table.source, FilesSource), "a topic is taken into a category first"
         rows = _read_files(spark, table, table.source)
         if CORRUPT in rows.columns:
             rows = rows.where(F.col(CORRUPT).isNull())
@@ -206,8 +214,7 @@ def _parquet_schema(files: Sequence[str], table: InputTable, place: str) -> Stru
     if not files:
         declared = ", ".join(f"`{column.name}` {column.type or 'STRING'}" for column in table.columns)
         return cast("StructType", StructType.fromDDL(declared))
-    stored = parquet_schema(files[0])
-    check_files(files, [column.name for column in table.columns], stored)
+    stored = common_schema(files, [column.name for column in table.columns])
     schema = StructType()
     for column in table.columns:
         field = stored.field(column.name)

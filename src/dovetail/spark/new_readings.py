@@ -7,11 +7,11 @@ a join that begins afresh  its left input goes on where the old join has stopped
 
 from __future__ import annotations
 
-from dovetail.changes.positions import Position, Source, begin_at, key_of
+from dovetail.changes.positions import Position, begin_at, key_of
 from dovetail.changes.rules.sources import same_inputs, swapped
 from dovetail.changes.takeover import Takeover
 from dovetail.log.category import Category
-from dovetail.plan.physical import CategoryOutput, Plan, ScribeSink, SlicerStage, filed_under
+from dovetail.plan.physical import CategoryOutput, Plan, ScribeSink, SlicerStage, Source, filed_under
 from dovetail.slicing.covered_files import Slicer
 from dovetail.slicing.readings import Reading, left_before, write_reading
 from dovetail.slicing.standing import CommitsRead, Standing

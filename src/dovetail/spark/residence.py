@@ -38,7 +38,7 @@ from dovetail.slicing.direct import DirectSlice, direct_slice
 from dovetail.slicing.folder_intake import BATCH_FILES, FolderIntake
 from dovetail.slicing.input_files import MissingInput, input_files, is_local, local_path
 from dovetail.slicing.intake import Intake
-from dovetail.slicing.parquet_files import parquet_schema
+from dovetail.slicing.parquet_files import check_files, parquet_schema
 from dovetail.slicing.resident import ResidentSlicer
 from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.file_frames import FilesRead, files_read
@@ -182,7 +182,9 @@ def _schema(place: str, category: Category, columns: dict[str, str]) -> pa.Schem
     """Of the files: that of the first, or if there is none yet what the category expects of them, as far as
     that is beyond doubt."""
     try:
-        return parquet_schema(input_files(place, "parquet")[0])
+        files = input_files(place, "parquet")
+        first = parquet_schema(files[0])
+        return first if set(columns.values()) <= set(first.names) else check_files(files, [*columns.values()])
     except MissingInput:
         types = {source: pa.timestamp("us", "UTC") for source in columns.values()}
         names = set(category.schema.names)

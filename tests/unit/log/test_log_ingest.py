@@ -385,7 +385,7 @@ def test_parquet_casts_lose_nothing(home: Home) -> None:
         InputError, match=r"column id is string, not int64; column at .* is missing"
     ) as caught:
         home.append("d.parquet", pa.table({"id": ["x"]}))
-    assert "nothing of this file was committed" in (caught.value.hint or "")
+    assert "nothing of it was committed" in (caught.value.hint or "")
     assert len(home.rows()) == 2
 
 

@@ -17,6 +17,7 @@ from dovetail.pql.check import check
 from dovetail.pql.compile import compile_pql
 from dovetail.pql.parser import parse
 from dovetail.pql.render import render
+from dovetail.service.checkout import checkout_root
 
 TEXT = """CREATE APPLICATION app;
 CREATE INPUT TABLE a (t TIMESTAMP, k BIGINT, day DATE) FROM SCRIBE("a");
@@ -103,3 +104,15 @@ def test_a_library_that_is_missing_says_what_to_run() -> None:
         need("delta", "no_such_library", by="STORAGE DELTA")
     assert "STORAGE DELTA needs a library that is not installed: no_such_library" in str(said.value)
     assert 'pip install "dovetail-joins[delta]"' in str(said.value)
+
+
+def test_the_reference_has_every_option() -> None:
+    page = (checkout_root() / "docs/reference/pql.md").read_text()
+    for storage, options in STORAGES.items():
+        for option in options:
+            if option.sentence.endswith("of the client."):
+                continue  # the page about Kafka has them
+            name = "PARTITIONED BY (..)" if option.name == "partitioned_by" else option.name
+            (row,) = [line for line in page.splitlines() if line.startswith(f"| `{storage}` | `{name}` |")]
+            assert row.endswith(f"| {option.sentence} |")
+            assert ("required" in row) == option.required

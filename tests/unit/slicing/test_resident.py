@@ -106,6 +106,33 @@ def test_what_is_there_enters_once(folder: Folder) -> None:
     assert covered == [{"files": ["a.parquet", "b.parquet"]}, {"files": ["c.parquet"]}]
 
 
+def test_a_file_may_lack_a_column_or_have_a_narrower_type(folder: Folder) -> None:
+    folder.put("a.parquet", rows(0).drop_columns(["note"]))
+    folder.put("b.parquet", rows(3).set_column(0, "id", rows(3)["id"].cast(pa.int16())))
+    folder.put("c.parquet", rows(6))
+    folder.slice()
+    assert folder.ids() == [*range(9)]
+    assert folder.notes() == [*(f"note {i}" for i in range(3, 9)), None, None, None]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (rows(3).set_column(0, "id", rows(3)["id"].cast(pa.string())), "another type for column id: string"),
+        (pa.table({"other": [1]}), "lacks columns id, at, note"),
+    ],
+)
+def test_a_file_of_other_columns_is_refused(folder: Folder, wrong: pa.Table, says: str) -> None:
+    folder.put("a.parquet", rows(0))
+    folder.slice()
+    folder.put("b.parquet", wrong)
+    error = folder.slice().error
+    assert isinstance(error, InputError)
+    assert says in error.what
+    assert str(error.where).endswith("b.parquet")
+    assert folder.ids() == [0, 1, 2]
+
+
 def test_files_without_rows_are_read_once_too(folder: Folder) -> None:
     folder.put("empty.parquet", rows(0, 0))
     folder.slice()

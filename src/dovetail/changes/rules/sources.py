@@ -7,7 +7,17 @@ from dataclasses import replace
 from dovetail.changes.between import Between, part_of
 from dovetail.changes.flat import flat
 from dovetail.changes.rules.identity import BESIDE
-from dovetail.plan.physical import Column, FilesSource, InputTable, ScribeSource, SlicerStage, Stage
+from dovetail.plan.kafka_options import FIELDS
+from dovetail.plan.physical import (
+    Column,
+    FilesSource,
+    InputTable,
+    KafkaSource,
+    ScribeSource,
+    SlicerStage,
+    Source,
+    Stage,
+)
 
 _WIDER = {
     "TINYINT": ("SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE"),
@@ -30,7 +40,7 @@ def sources(between: Between, old: Stage, new: Stage) -> Stage:
                 part_of(new),
                 "kept",
                 f"input {table.name} is read from {_said(table)}, it was read from {_said(was)}",
-                flight="files that have been read are not read again",
+                flight=f"{_kept_of(table.source)} that have been read are not read again",
                 place=between.place_of(table.name),
             )
         if not _own(between.new.application, table):
@@ -46,17 +56,26 @@ def same_inputs(old: SlicerStage, new: SlicerStage) -> list[tuple[InputTable, In
 
 
 def swapped(application: str, was: InputTable, now: InputTable) -> bool:
-    """Whether an input comes from another place. A category that the application writes itself is the
-    planner's business."""
-    return _place(was) != _place(now) and not _own(application, was) and not _own(application, now)
+    """Whether an input comes from another place. Which categories the application writes itself on the way
+    is the planner's business."""
+    return _place(was) != _place(now) and not (_own(application, was) and _own(application, now))
 
 
-def _place(table: InputTable) -> tuple[str, ...]:
+def _place(table: InputTable) -> tuple[object, ...]:
+    """Which rows come, and as what. How brokers are reached, and how fast a topic is read, may change: a
+    topic of another cluster is found out by its id."""
     match table.source:
         case ScribeSource(category):
             return (category,)
         case FilesSource(path, form):
             return path, form
+        case KafkaSource(topic, _, form, options):
+            kept = [(name, value) for name, value in options if name in (*FIELDS, "times", "sep")]
+            return "kafka", topic, form, *kept
+
+
+def _kept_of(source: Source) -> str:
+    return "records" if isinstance(source, KafkaSource) else "files"
 
 
 def _own(application: str, table: InputTable) -> bool:
@@ -67,7 +86,10 @@ def _own(application: str, table: InputTable) -> bool:
 def _swapped(between: Between, stage: SlicerStage, was: InputTable, now: InputTable) -> None:
     what = f"input {now.name} comes from {_said(now)}, it came from {_said(was)}"
     part, place = part_of(stage), between.place_of(now.name)
-    alone = len(stage.inputs) == 1
+    application = between.new.application
+    through_log = any(_own(application, table) for table in (was, now))  # a topic that is copied first
+    topics = through_log or any(isinstance(table.source, KafkaSource) for table in (was, now))
+    alone = len(stage.inputs) == 1 and not topics  # what a position in a topic is, nobody can say yet
     begins = between.begins(stage, now) if alone else None
     if begins is not None:
         flight = (
@@ -140,3 +162,6 @@ def _said(table: InputTable) -> str:
         case FilesSource(path, form, options):
             given = "".join(f", {name} = {value}" for name, value in options)
             return f"{form} files in {path}{given}"
+        case KafkaSource(topic, brokers, form, options):
+            given = "".join(f", {name} = {value}" for name, value in options)
+            return f"topic {topic} at {brokers}, {form}{given}"

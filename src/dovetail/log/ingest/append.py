@@ -20,7 +20,7 @@ from dovetail.errors import CategoryMismatch, CategoryNotFound, DovetailError, I
 from dovetail.log.category import Category
 from dovetail.log.commit import Commit, RejectedRows
 from dovetail.log.ingest.files import open_source
-from dovetail.log.ingest.source import InputFile, Progress
+from dovetail.log.ingest.source import InputFile, Progress, Source
 from dovetail.log.schema import describe
 from dovetail.log.segment import TimeOf
 from dovetail.model.compression import Compression
@@ -38,6 +38,7 @@ class Appended:
     rows: int
     rejected: int
     sample: str | None
+    ours: bool = True  # not so if this batch of the producer had been there with other rows
 
 
 def append_file(
@@ -55,7 +56,34 @@ def append_file(
 ) -> Appended:
     """Append a file to a category. If there is none, the file's schema makes it, by default with 1 bucket.
     The batch of a producer enters once, however often it is appended."""
-    source = open_source(file, kind)
+    return append_source(
+        home,
+        name,
+        open_source(file, kind),
+        where=file.path,
+        buckets=buckets,
+        time_column=time_column,
+        compression=compression,
+        progress=progress,
+        producer=producer,
+        batch=batch,
+    )
+
+
+def append_source(
+    home: str,
+    name: str,
+    source: Source,
+    *,
+    where: str,
+    buckets: int | None = None,
+    time_column: str | None = None,
+    compression: str | None = None,
+    progress: Progress = lambda done_bytes: None,
+    producer: str | None = None,
+    batch: int | None = None,
+) -> Appended:
+    """The same for rows from anywhere. `where`: what errors call them."""
     try:
         category = Category.open(home, name)
         _check(category, buckets, time_column, compression)
@@ -76,11 +104,11 @@ def append_file(
             _times(category.schema, timed),
         )
     except (CategoryMismatch, InputError) as error:
-        raise _in_file(error, file) from error
+        raise _in_file(error, where) from error
     except (pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
         raise InputError(
             f"the file's format cannot be read into this category: {error}",
-            where=file.path,
+            where=where,
             expected=describe(category.schema),
             hint="nothing was committed: append the rows as Parquet",
         ) from error
@@ -89,7 +117,7 @@ def append_file(
     if aside.rows and not rows:
         raise InputError(
             f"none of the {aside.rows} rows of the file can be read; the first: {aside.sample}",
-            where=file.path,
+            where=where,
             expected=f"rows with {describe(category.schema)}",
             hint="nothing was committed: check the format (--format) and the category",
         )
@@ -103,7 +131,8 @@ def append_file(
         compression=made.compression,
     )
     commit = category.append(segments, rejected=rejected, producer=producer, batch=batch)
-    return Appended(commit, rows, aside.rows, aside.sample)
+    ours = commit is None or {one.name for one in commit.segments} == {one.name for one in segments}
+    return Appended(commit, rows, aside.rows, aside.sample, ours)
 
 
 def usual_time_column(schema: pa.Schema) -> str | None:
@@ -168,11 +197,11 @@ def _spread(rows: int, buckets: int) -> npt.NDArray[np.int64]:
     return np.arange(rows, dtype=np.int64) * buckets // max(1, rows)
 
 
-def _in_file(error: DovetailError, file: InputFile) -> InputError:
-    if isinstance(error, InputError) and error.where == file.path:
+def _in_file(error: DovetailError, where: str) -> InputError:
+    if isinstance(error, InputError) and error.where == where:
         return error
-    hint = f"nothing of this file was committed: {error.hint or 'choose another column'}"
-    return InputError(error.what, where=file.path, expected=error.expected, hint=hint)
+    hint = f"nothing of it was committed: {error.hint or 'choose another column'}"
+    return InputError(error.what, where=where, expected=error.expected, hint=hint)
 
 
 class _Aside:

@@ -33,6 +33,7 @@ from dovetail.plan.physical import (
     FileSink,
     InputTable,
     JoinStage,
+    KafkaSource,
     OutsideSink,
     Plan,
     ScribeSink,
@@ -132,6 +133,8 @@ def _input_node(table: InputTable) -> Node:
     columns = _limited([f"{column.name} {column.type or '?'}" for column in table.columns])
     if isinstance(table.source, ScribeSource):
         return Node(f"category {table.source.category}", "category", table.source.category, columns)
+    if isinstance(table.source, KafkaSource):
+        return Node(f"topic {table.name}", "files", table.source.topic, ("Kafka topic", *columns))
     return Node(f"files {table.name}", "files", table.source.path, (f"{table.source.format} files", *columns))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dovetail.plan.rules.chain_joins import chain_joins
+from dovetail.plan.rules.check_calls import check_calls
 from dovetail.plan.rules.check_queries import check_queries
 from dovetail.plan.rules.compare_beside_keys import compare_beside_keys
 from dovetail.plan.rules.eliminate_aliases import eliminate_aliases
@@ -18,6 +19,7 @@ from dovetail.plan.rules.resolve_names import resolve_names
 from dovetail.plan.rules.share_sides import share_sides
 from dovetail.plan.rules.split_joins import split_joins
 from dovetail.plan.rules.split_windows import split_windows
+from dovetail.plan.rules.take_in_topics import take_in_topics
 from dovetail.plan.rules.turn_right_joins import turn_right_joins
 from dovetail.plan.statements import Program
 
@@ -28,6 +30,7 @@ RULES: tuple[Rule, ...] = (
     lift_joins,
     order_statements,
     check_queries,
+    check_calls,
     expand_stars,
     resolve_names,
     eliminate_aliases,
@@ -35,6 +38,7 @@ RULES: tuple[Rule, ...] = (
     chain_joins,
     turn_right_joins,
     infer_types,
+    take_in_topics,
     split_windows,
     compare_beside_keys,
     split_joins,

@@ -48,6 +48,8 @@ def check_queries(program: Program) -> Program:
         )
     for statement in program:
         if isinstance(statement, CreateInput):
+            if not statement.columns:
+                problems.add(statement.name, _no_columns(program, statement))
             continue
         with problems.of(statement.name):
             _endless(program, statement.query)
@@ -60,6 +62,15 @@ def check_queries(program: Program) -> Program:
                 _storage(program, statement)
     problems.done()
     return program
+
+
+def _no_columns(program: Program, table: CreateInput) -> PlanError:
+    return program.plan_error(
+        f"the columns of `{table.name}` are not known",
+        table.span,
+        expected="a source that is there, or a list of columns",
+        hint=f"name them: CREATE INPUT TABLE {table.name} (a INT, b STRING) FROM ...",
+    )
 
 
 def _endless(program: Program, query: exp.Expr) -> None:
@@ -110,13 +121,11 @@ def _joins(program: Program, statement: CreateView | CreateTable) -> None:
 
 def _join_kind(program: Program, join: exp.Join) -> None:
     kind = " ".join(filter(None, (join.method, join.side, join.kind))).upper()
-    has_on, using = join.args.get("on") is not None, join.args.get("using")
-    if kind in JOIN_TYPES and has_on and not using:
+    has_on = join.args.get("on") is not None
+    if kind in JOIN_TYPES and has_on:
         return
     what = f"a {kind} JOIN is not available" if kind not in JOIN_TYPES else "the join has no ON condition"
-    if using:
-        what = "USING is not available: the window needs an ON condition"
-    elif kind in ("", "CROSS") and not has_on:
+    if kind in ("", "CROSS") and not has_on:
         what = "no condition joins the two relations"
     raise program.plan_error(what, join, expected=f"{JOIN_KINDS} ... ON key = key AND window")
 

@@ -17,6 +17,7 @@ from dovetail.errors import DovetailError, InputError
 from dovetail.log.category import Category, list_categories
 from dovetail.log.ingest.append import Appended, append_file
 from dovetail.log.ingest.files import find_files
+from dovetail.log.ingest.standard_input import piped_files
 from dovetail.log.limits import Limits, set_limits
 from dovetail.service.cli.arguments import AsJson, CategoryName, Home, home_at
 from dovetail.service.cli.log_limits import (
@@ -86,7 +87,9 @@ def cat(
 @app.command()
 def append(
     name: CategoryName,
-    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Files, or folders of files.")],
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILE...", help="Files, or folders of files; - is standard input.")
+    ],
     *,
     home: Home = None,
     form: Annotated[
@@ -102,10 +105,16 @@ def append(
     as_json: AsJson = False,
 ) -> None:
     """Append files to a category. The first file creates it and sets its schema. A file is appended as a
-    whole or not at all."""
+    whole or not at all. Standard input is appended as it comes, JSON lines unless --format says otherwise."""
+    done: list[Appended] = []
+    if files == ["-"]:
+        for piped in piped_files("json" if form == "auto" else form):
+            made = {"buckets": buckets, "time_column": time_column, "compression": compression}
+            done.append(append_file(home_at(home), name, piped, kind=form, **made))  # type: ignore[arg-type]
+        _report(name, done, as_json)
+        return
     inputs = find_files(files)
     console = Console(stderr=True)
-    done: list[Appended] = []
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),

@@ -55,6 +55,8 @@ def unsliced_words(source: SourceMeasure | None) -> str:
 def source_words(source: SourceMeasure) -> str:
     """What a slicer last said of its source."""
     since = f"since {units.instant(source.since_us)} UTC"
+    if source.trouble is not None:
+        return f"{source.trouble}, {since}"
     if source.state == "empty":
         return f"source empty {since}"
     if source.state == "waiting":

@@ -1,0 +1,213 @@
+"""Kafka in beside Parquet in: what it costs to bring rows to the side of a join.
+
+JSON records of about 200 bytes are in a topic, and the same rows in Parquet files. Both are sliced in this
+process, without Spark, and the CPU time of the process is counted: for Kafka that of the client too, but not
+the broker's. A broker is started for it. See `docs/how-to/benchmark.md`.
+"""
+
+from __future__ import annotations
+
+import resource
+import statistics
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bench.command import Command, finish, tell
+from dovetail.connectors.kafka_client import Cluster, kafka
+from dovetail.kafka.decoding import Decoder
+from dovetail.kafka.formats import format_of
+from dovetail.kafka.rejects import Rejects
+from dovetail.kafka.topic import Topic
+from dovetail.kafka.topic_intake import Reading, TopicIntake
+from dovetail.log.category import Category
+from dovetail.model.validity import Validity
+from dovetail.slicing.category_intake import CategoryIntake
+from dovetail.slicing.covered_files import Slicer
+from dovetail.slicing.direct import direct_slice
+from dovetail.slicing.folder_intake import FolderIntake
+from dovetail.slicing.intake import Intake
+from dovetail.slicing.resident import ResidentSlicer
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+TOPIC, FILES = "rows", 8
+UTC = pa.timestamp("us", "UTC")
+SCHEMA = pa.schema(
+    [("id", pa.int64()), ("user", pa.string()), ("t", UTC), ("amount", pa.float64()), ("note", pa.string())]
+)
+SIDE = pa.schema(
+    [
+        ("_hash", pa.int64()),
+        ("_time", pa.int64()),
+        ("_key_0", pa.string()),
+        ("id", pa.int64()),
+        ("amount", pa.float64()),
+        ("note", pa.string()),
+    ]
+)
+PICKED = {"_key_0": "user", "t": "t", "id": "id", "amount": "amount", "note": "note"}
+
+
+def command() -> Command:
+    made = Command("connectors", __doc__)
+    made.number("--rows", 400_000, "rows in the topic, and in the files")
+    made.number("--partitions", 4, "partitions of the topic")
+    made.number("--repeat", 3, "runs of each, alternating; the first is a warm-up")
+    return made
+
+
+@dataclass(frozen=True)
+class Figures:
+    """CPU seconds of the runs after the warm-up, by way in."""
+
+    rows: int
+    cpu_s: dict[str, list[float]]
+
+    def rows_per_cpu_s(self, way: str) -> float:
+        return self.rows / statistics.median(self.cpu_s[way])
+
+    @property
+    def ratio(self) -> float:
+        """Kafka's rate to that of Parquet."""
+        return self.rows_per_cpu_s("kafka") / self.rows_per_cpu_s("parquet")
+
+
+def main(argv: Sequence[str]) -> int:
+    given = command().parse_args(argv)
+    with tempfile.TemporaryDirectory() as folder:
+        found = measured(Path(folder), given.rows, given.partitions, given.repeat)
+    finish(given.json, asdict(found) | {"ratio": found.ratio}, lambda: _print(table(found)))
+    return 0
+
+
+def measured(folder: Path, rows: int, partitions: int, repeat: int) -> Figures:
+    from dovetail_dev.kafka_broker import Broker
+
+    (folder / "broker").mkdir()
+    broker = Broker(folder / "broker")
+    broker.start()
+    try:
+        tell(f"writing {rows:,} records and the same rows as Parquet")
+        fill(broker.address, rows, partitions)
+        files(folder / "files", rows)
+        ways = {
+            "kafka": lambda home: from_topic(home, broker.address),
+            "parquet": lambda home: from_files(home, folder / "files"),
+        }
+        cpu_s: dict[str, list[float]] = {way: [] for way in ways}
+        for run in range(repeat + 1):
+            for way, bring in ways.items():
+                taken_s = _cpu_s(lambda bring=bring, way=way, run=run: bring(str(folder / f"{way}{run}")))
+                tell(f"{way}: {taken_s:.2f} CPU seconds" + ("" if run else ", warm-up"))
+                if run:
+                    cpu_s[way].append(taken_s)
+                assert rows_in(str(folder / f"{way}{run}")) == rows, way
+    finally:
+        broker.kill()
+    return Figures(rows, cpu_s)
+
+
+def values(start: int, stop: int) -> Iterator[bytes]:
+    note = b"x" * 105
+    for n in range(start, stop):
+        moment = b"2026-01-01T%02d:%02d:%02d.%03dZ" % (n // 3600 % 24, n // 60 % 60, n % 60, n % 1000)
+        head = b'{"id": %d, "user": "user-%06d", "t": "%s", ' % (n, n % 100_000, moment)
+        yield head + b'"amount": %d.5, "note": "%s"}' % (n % 1000, note)
+
+
+def fill(address: str, rows: int, partitions: int) -> None:
+    client = kafka("bench connectors")
+    admin = client.admin.AdminClient({"bootstrap.servers": address})
+    admin.create_topics([client.admin.NewTopic(TOPIC, partitions, 1)])[TOPIC].result(30)
+    producer = client.Producer({"bootstrap.servers": address, "linger.ms": 20})
+    for start in range(0, rows, 10_000):
+        messages: list[dict[str, Any]] = [
+            {"value": value} for value in values(start, min(rows, start + 10_000))
+        ]
+        assert producer.produce_batch(TOPIC, messages) == len(messages)
+        producer.flush(60)
+
+
+def files(folder: Path, rows: int) -> None:
+    folder.mkdir()
+    made = format_of("json", SCHEMA, "iso", ",")
+    for number in range(FILES):
+        part = list(values(rows * number // FILES, rows * (number + 1) // FILES))
+        pq.write_table(made.rows(part), folder / f"{number}.parquet")
+
+
+def from_topic(home: str, address: str) -> None:
+    """Into the category of the input table, and from there to the side."""
+    category = Category.create(home, "app.rows", SCHEMA, buckets=1)
+    slicer = Slicer("app", "rows", TOPIC)
+    decoder = Decoder(SCHEMA, format_of("json", SCHEMA, "iso", ","), {})
+    rejects = Rejects(home, "app.rejects.rows", slicer.producer, TOPIC)
+
+    def intake() -> Intake:
+        topic = Topic(Cluster(address), TOPIC)
+        return TopicIntake(category, slicer, topic, decoder, rejects, Reading(finite=True), time_column="t")
+
+    _slice(category, slicer, intake)
+    side, short = _side(home, SCHEMA)
+    reader = Slicer("app", "side", "app.rows")
+    _slice(side, reader, lambda: CategoryIntake(side, reader, short))
+
+
+def from_files(home: str, folder: Path) -> None:
+    side, short = _side(home, pq.read_schema(folder / "0.parquet"))
+    slicer = Slicer("app", "side", str(folder))
+    names = tuple(SCHEMA.names)
+    _slice(side, slicer, lambda: FolderIntake(side, slicer, short, names, "app.vanished.rows"))
+
+
+def rows_in(home: str) -> int:
+    side = Category.open(home, "app.side")
+    return side.commit(side.next_commit() - 1).next_row
+
+
+def table(found: Figures) -> Table:
+    from rich.table import Table
+
+    made = Table("way in", "rows per CPU second", "CPU seconds", box=None, pad_edge=False)
+    for way, taken_s in found.cpu_s.items():
+        shown = ", ".join(f"{one:.2f}" for one in taken_s)
+        made.add_row(way, f"{found.rows_per_cpu_s(way):,.0f}", shown)
+    made.add_row("ratio", f"{found.ratio:.2f}", "")
+    return made
+
+
+def _side(home: str, stored: pa.Schema) -> tuple[Category, Any]:
+    side = Category.create(home, "app.side", SIDE, buckets=64, role="side")
+    short = direct_slice(stored, side, PICKED, ["_key_0"], "t", Validity())
+    assert short is not None
+    return side, short
+
+
+def _slice(category: Category, slicer: Slicer, intake: Callable[[], Intake]) -> None:
+    resident = ResidentSlicer(category, slicer, intake, finite=True)
+    resident.run()
+    if resident.error is not None:
+        raise resident.error
+
+
+def _cpu_s(act: Callable[[], None]) -> float:
+    def now_s() -> float:
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        return used.ru_utime + used.ru_stime
+
+    began_s = now_s()
+    act()
+    return now_s() - began_s
+
+
+def _print(shown: Table) -> None:
+    from rich.console import Console
+
+    Console().print(shown)

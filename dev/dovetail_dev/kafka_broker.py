@@ -1,0 +1,148 @@
+"""A Kafka broker on loopback: one node, in a process of its own.
+
+Its jars come from Maven Central by the Ivy that is in the PySpark package, once for each machine. Where they
+cannot be fetched whoever needs the broker fails, with what Ivy said."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+import subprocess
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pyspark
+
+VERSION = "4.3.1"
+PATIENCE_S = 180
+_IVY = f"""<ivy-module version="2.0">
+  <info organisation="dovetail" module="kafka-broker"/>
+  <configurations><conf name="broker"/></configurations>
+  <dependencies>
+    <dependency org="org.apache.kafka" name="kafka_2.13" rev="{VERSION}" conf="broker->default"/>
+  </dependencies>
+</ivy-module>
+"""
+_SMALL = ("-Xmx320m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dlog4j2.level=WARN")
+
+
+def broker_jars() -> Path:
+    """The folder of the broker's jars, fetched if it is not there."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dovetail-tests"
+    cache.mkdir(parents=True, exist_ok=True)
+    jars = cache / f"kafka-{VERSION}"
+    with open(cache / "kafka.lock", "wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not jars.exists():
+            _fetch(cache, jars)
+    return jars
+
+
+def _fetch(cache: Path, jars: Path) -> None:
+    ivy = next(Path(pyspark.__file__).parent.glob("jars/ivy-*.jar"))
+    (cache / "ivy.xml").write_text(_IVY)
+    draft = cache / f"kafka-{VERSION}.draft"
+    asked = ["-ivy", "ivy.xml", "-cache", "ivy", "-confs", "broker", "-types", "jar", "bundle"]
+    pattern = f"{draft.name}/[artifact]-[revision].[ext]"
+    done = subprocess.run(
+        ["java", "-jar", str(ivy), *asked, "-retrieve", pattern],
+        cwd=cache,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, f"the Kafka broker cannot be fetched:\n{done.stdout[-3000:]}{done.stderr}"
+    draft.rename(jars)
+
+
+class Broker:
+    """Formatted when it is made; a test may `start` and `kill` it often. Its port and its topics stay."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._classes = folder, f"{broker_jars()}/*"
+        self.port, controller = _free_port(), _free_port()
+        self.address = f"127.0.0.1:{self.port}"
+        self._process: subprocess.Popen[bytes] | None = None
+        (folder / "server.properties").write_text(
+            "\n".join(
+                [
+                    "process.roles=broker,controller",
+                    "node.id=1",
+                    f"controller.quorum.voters=1@127.0.0.1:{controller}",
+                    f"listeners=PLAINTEXT://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{controller}",
+                    f"advertised.listeners=PLAINTEXT://127.0.0.1:{self.port}",
+                    "controller.listener.names=CONTROLLER",
+                    f"log.dirs={folder}/log",
+                    "auto.create.topics.enable=false",
+                    "num.partitions=1",
+                    "offsets.topic.num.partitions=1",
+                    "offsets.topic.replication.factor=1",
+                    "transaction.state.log.num.partitions=1",
+                    "transaction.state.log.replication.factor=1",
+                    "transaction.state.log.min.isr=1",
+                    "group.initial.rebalance.delay.ms=0",
+                    "log.cleaner.backoff.ms=200",
+                    "log.retention.check.interval.ms=500",
+                    "log.initial.task.delay.ms=500",
+                    "message.max.bytes=20000000",
+                    "replica.fetch.max.bytes=20000000",
+                ]
+            )
+        )
+        self._run(
+            "kafka.tools.StorageTool", "format", "-t", "MkU3OEVBNTcwNTJENDM2Qk", "-c", "server.properties"
+        )
+
+    def start(self) -> None:
+        with open(self._folder / "broker.log", "ab") as log:
+            self._process = subprocess.Popen(
+                self._command("kafka.Kafka", "server.properties"),
+                cwd=self._folder,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+            )
+        deadline_s = time.monotonic() + PATIENCE_S
+        while not self._answers():
+            assert time.monotonic() < deadline_s, "the broker does not answer"
+            time.sleep(0.05)
+
+    def kill(self) -> None:
+        """As a machine that loses its power."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def _answers(self) -> bool:
+        from confluent_kafka import KafkaException
+        from confluent_kafka.admin import AdminClient
+
+        said = (self._folder / "broker.log").read_text()[-3000:]
+        assert self._process is not None
+        assert self._process.poll() is None, f"the broker has ended:\n{said}"
+        with closing(socket.socket()) as probe:
+            if probe.connect_ex(("127.0.0.1", self.port)) != 0:
+                return False
+        try:
+            admin = AdminClient({"bootstrap.servers": self.address, "log_level": 0})
+            return bool(admin.list_topics(timeout=2).brokers)
+        except KafkaException:
+            return False
+
+    def _run(self, *arguments: str) -> None:
+        done = subprocess.run(
+            self._command(*arguments), cwd=self._folder, check=False, capture_output=True, text=True
+        )
+        assert done.returncode == 0, f"{arguments[0]} has failed:\n{done.stdout}{done.stderr}"
+
+    def _command(self, *arguments: str) -> list[str]:
+        return ["java", *_SMALL, "-cp", self._classes, *arguments]
+
+
+def _free_port() -> int:
+    with closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,300 @@
+"""`STORAGE KAFKA`: rows as records of a topic.
+
+    tasks    make keys and values of their rows, and hand them to the driver, packed
+    driver   in one transaction: the records of the batch, and its number
+
+The number of the batch is the offset of a consumer group that nobody consumes with: Kafka commits offsets in
+the transaction of the records, keeps them, and compacts them by itself. So there is no topic beside the
+topic, and no record to look for. Before anything is written the driver takes over the name of the transaction
+from whoever had it: that ends what a process that died had begun, one way or the other, and only then is the
+number read. What was committed is not written again, and what was not is gone.
+
+At least once there is no transaction: records are out when brokers have them, and a batch that runs again is
+written again."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from dovetail.connectors.kafka_client import (
+    TOPIC_NAMES,
+    WRITING,
+    Cluster,
+    client_options,
+    cluster_of,
+    is_topic,
+    kafka,
+    made,
+)
+from dovetail.connectors.options import Option
+from dovetail.connectors.secret import Revealed
+from dovetail.connectors.sink import Sink, Writer
+from dovetail.errors import DovetailError, PlaceError, PlanError, StateError, Unreachable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ANSWER_S = 15.0
+COMMIT_S = 60.0
+AT_ONCE = 10_000
+"""Records that are handed to the client in one call."""
+FORMATS = ("json", "csv", "raw")
+DELIVERIES = ("exactly once", "at least once")
+
+
+@dataclass(frozen=True)
+class KafkaKind:
+    name: str = "KAFKA"
+    one_machine: bool = False
+    options: tuple[Option, ...] = (
+        Option("topic", "text", "The topic that the rows go to.", required=True),
+        Option(
+            "brokers", "text", "Where brokers are found: `host:port`, several with commas.", required=True
+        ),
+        Option("format", "choice", "How values are written.", default="json", choices=FORMATS),
+        Option("key", "columns", "The column that is the key of a record. It is in the value, too."),
+        Option(
+            "delivery", "choice", "In transactions, or without.", default=DELIVERIES[0], choices=DELIVERIES
+        ),
+        *client_options(WRITING),
+    )
+
+    def validate(self, options: dict[str, Any]) -> None:
+        if len(options["key"] or ()) > 1:
+            raise PlanError("the key of a record is one column", expected="key = a")
+        if not is_topic(options["topic"]):
+            raise PlanError(f"`{options['topic'][:60]}` cannot name a topic", expected=TOPIC_NAMES)
+
+    def place(self, options: dict[str, Any]) -> str:
+        return f"topic {options['topic']} at {options['brokers']}"
+
+    def open(self, given: Revealed, writer: Writer) -> Sink:
+        kafka(f"STORAGE {self.name}")
+        return KafkaSink(cluster_of(given.values), given, writer)
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """Runs in the tasks: rows as keys and values, packed as a text."""
+
+    format: str
+    key: str | None
+
+    def write(self, rows: Iterable[pa.RecordBatch]) -> str | None:
+        import pyarrow as pa
+
+        packed = io.BytesIO()
+        count = 0
+        schema = pa.schema([("key", pa.binary()), ("value", pa.binary())])
+        with pa.ipc.new_stream(packed, schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as stream:
+            for batch in rows:
+                count += batch.num_rows
+                keys = pa.nulls(batch.num_rows, pa.binary())
+                if self.key is not None:
+                    keys = _bytes(batch.column(self.key))
+                stream.write_batch(pa.record_batch([keys, self._values(batch)], schema=schema))
+        return base64.b64encode(packed.getvalue()).decode() if count else None
+
+    def _values(self, batch: pa.RecordBatch) -> pa.Array:
+        from dovetail.connectors.record_text import csv_lines, json_objects
+
+        if self.format == "raw":
+            return _bytes(next(batch.column(name) for name in batch.schema.names if name != self.key))
+        return _bytes((json_objects if self.format == "json" else csv_lines)(batch))
+
+
+def _bytes(column: pa.Array) -> pa.Array:
+    import pyarrow as pa
+
+    return column.cast(pa.string() if not pa.types.is_binary(column.type) else column.type).cast(pa.binary())
+
+
+def records(written: Sequence[str]) -> Iterator[list[dict[str, Any]]]:
+    """What tasks have packed, some records at a time."""
+    import pyarrow as pa
+
+    for text in written:
+        for batch in pa.ipc.open_stream(base64.b64decode(text)):
+            for start in range(0, batch.num_rows, AT_ONCE):
+                yield batch.slice(start, AT_ONCE).to_pylist()
+
+
+@dataclass
+class KafkaSink:
+    cluster: Cluster
+    given: Revealed = field(repr=False)
+    writer: Writer
+
+    def __post_init__(self) -> None:
+        self.topic: str = self.given.values["topic"]
+        self._once = self.given.values["delivery"] == DELIVERIES[0]
+        self._producer: Any = None
+        self._numbers: Any = None
+        self._trouble: str | None = None
+        self._lost: Any = None  # why a record did not arrive
+
+    @property
+    def place(self) -> str:
+        return f"topic {self.topic} at {self.cluster.brokers}"
+
+    @property
+    def name(self) -> str:
+        """Of the transaction, and of the group whose offset is the number of the last batch."""
+        return f"dovetail.{self.topic}.{self.writer}"
+
+    @property
+    def encoder(self) -> Encoder:
+        keys = self.given.values.get("key") or ()
+        return Encoder(self.given.values["format"], keys[0] if keys else None)
+
+    def check(self, schema: pa.Schema) -> None:
+        encoder = self.encoder
+        if encoder.key is not None and encoder.key not in schema.names:
+            raise PlanError(
+                f"the table has no column {encoder.key} for the key",
+                where=self.place,
+                expected=", ".join(schema.names),
+            )
+        if encoder.format == "raw" and len(set(schema.names) - {encoder.key}) != 1:
+            raise PlanError(
+                "format raw writes one column",
+                where=self.place,
+                expected="a table with one column beside the key",
+                hint='format = "json" writes all columns',
+            )
+        admin = made(kafka().admin.AdminClient, self.cluster.configured(self._failed))
+        try:
+            known = admin.list_topics(timeout=ANSWER_S).topics
+        except kafka().KafkaException as error:
+            raise self._said(error) from None
+        if self.topic not in known:
+            raise PlaceError(
+                f"there is no topic {self.topic}",
+                where=self.place,
+                expected="a topic that exists",
+                hint="create it with the partitions and settings that it needs",
+            )
+        if self._once:
+            self._require_alone(admin)
+
+    def prepare(self, schema: pa.Schema) -> None:
+        self.check(schema)
+
+    def output(self, schema: pa.Schema) -> Encoder:
+        return self.encoder
+
+    def last(self) -> int:
+        if not self._once:
+            return -1
+        try:
+            self._open()
+            return self._last()
+        except kafka().KafkaException as error:
+            raise self._said(error) from None
+
+    def commit(self, batch: int, written: Sequence[str]) -> None:
+        try:
+            self._open()
+            if not self._once:
+                self._send(written)
+                self._flush()
+            elif batch > self._last():
+                self._transact(batch, written)
+        except kafka().KafkaException as error:
+            raise self._said(error) from None
+
+    def _open(self) -> None:
+        """A producer of ours. Whoever wrote under this name before is shut out from here on."""
+        if self._producer is not None:
+            return
+        client = kafka()
+        settings: dict[str, Any] = {"enable_idempotence": True, "linger_ms": 20}
+        settings["delivery_report_only_error"] = True
+        if self._once:
+            settings |= {"transactional_id": self.name, "transaction_timeout_ms": 120_000}
+        producer = made(client.Producer, self.cluster.configured(self._failed, **settings))
+        if self._once:
+            self._numbers = made(
+                client.Consumer,
+                self.cluster.configured(self._failed, group_id=self.name, enable_auto_commit=False),
+            )
+            producer.init_transactions(ANSWER_S)
+        self._producer = producer
+
+    def _last(self) -> int:
+        place = kafka().TopicPartition(self.topic, 0)
+        (found,) = self._numbers.committed([place], ANSWER_S)
+        return int(found.offset) - 1 if found.offset >= 0 else -1
+
+    def _transact(self, batch: int, written: Sequence[str]) -> None:
+        producer, client = self._producer, kafka()
+        producer.begin_transaction()
+        self._send(written)
+        number = client.TopicPartition(self.topic, 0, batch + 1)
+        producer.send_offsets_to_transaction([number], self._numbers.consumer_group_metadata(), ANSWER_S)
+        producer.commit_transaction(COMMIT_S)
+
+    def _send(self, written: Sequence[str]) -> None:
+        for messages in records(written):
+            left = messages
+            while left:
+                queued = self._producer.produce_batch(self.topic, left, on_delivery=self._undelivered)
+                left = [one for one in left if "_error" in one] if queued < len(left) else []
+                for one in left:
+                    error = one.pop("_error")
+                    if error.code() != kafka().KafkaError._QUEUE_FULL:
+                        raise kafka().KafkaException(error)
+                self._producer.poll(0.05 if left else 0)
+
+    def _flush(self) -> None:
+        left = self._producer.flush(COMMIT_S)
+        if self._lost is not None:
+            raise kafka().KafkaException(self._lost)
+        if left:
+            raise Unreachable(
+                f"brokers do not take records: {self._trouble or 'no answer'}", where=self.place
+            )
+
+    def _undelivered(self, error: Any, message: Any) -> None:
+        self._lost = error
+
+    def _failed(self, error: Any) -> None:
+        self._trouble = error.str()
+
+    def _said(self, error: Exception) -> DovetailError:
+        """What it means for the batch. The producer is not used again: the next one under its name ends
+        what this one has begun."""
+        self._producer, self._lost = None, None
+        client, refused = kafka(), error.args[0]
+        kinds = client.KafkaError
+        if refused.code() in (kinds._FENCED, kinds.INVALID_PRODUCER_EPOCH, kinds.PRODUCER_FENCED):
+            return StateError(
+                "another run writes this table to the same topic",
+                where=self.place,
+                expected="one run of an application",
+                hint="stop one of them",
+            )
+        denied = (kinds.TOPIC_AUTHORIZATION_FAILED, kinds.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        if refused.code() in (*denied, kinds.GROUP_AUTHORIZATION_FAILED):
+            return PlaceError(f"brokers do not let this user write: {refused.str()}", where=self.place)
+        if refused.code() == kinds.MSG_SIZE_TOO_LARGE:
+            return PlaceError(
+                "a row is larger than a record may be",
+                where=self.place,
+                hint="raise max.message.bytes of the topic, and message_max_bytes here",
+            )
+        said = self._trouble or refused.str()
+        return Unreachable(f"waiting for brokers: {self.given.hide(said)}", where=self.place)
+
+    def _require_alone(self, admin: Any) -> None:
+        try:
+            groups = admin.list_consumer_groups(request_timeout=ANSWER_S).result(ANSWER_S).valid
+        except kafka().KafkaException:
+            return  # who may not list groups is not held up by that
+        prefix = f"dovetail.{self.topic}."
+        others = [one.group_id.removeprefix(prefix) for one in groups if one.group_id.startswith(prefix)]
+        self.writer.require_alone(others, self.place, forget=f"its consumer group {prefix}..")

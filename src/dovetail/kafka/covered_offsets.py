@@ -1,0 +1,66 @@
+"""How far a topic is in a category: what the last commit of its slicer says.
+
+Law: a record is covered if and only if a commit with its row, or with the record set aside, exists. Offsets
+are kept nowhere else: brokers are not told, so nothing can disagree with the log.
+
+    commit 41   topic clicks (its id), offsets 0: 1000, 1: 950      the next record of each partition
+
+The first commit has no rows. It says where the application starts, so that `latest` means the same after a
+crash. A topic that is deleted and made again has another id."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dovetail.errors import CorruptFile
+from dovetail.log.category import Category
+from dovetail.model import json_values as said
+
+
+@dataclass(frozen=True)
+class Covered:
+    """`offsets`: the next record by partition."""
+
+    topic: str
+    id: str
+    offsets: Mapping[int, int] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        numbered = {str(partition): offset for partition, offset in sorted(self.offsets.items())}
+        return {"topic": self.topic, "id": self.id, "offsets": numbered}
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> Covered:
+        given = said.fields(body, ["topic", "id", "offsets"])
+        offsets = said.fields(given["offsets"])
+        return cls(
+            said.text(given["topic"]),
+            said.text(given["id"]),
+            {int(partition): said.whole(offset) for partition, offset in offsets.items()},
+        )
+
+
+def next_batch(category: Category, producer: str) -> int:
+    """The number of the batch that a producer appends next."""
+    stop = category.next_commit()
+    return (category.commit(stop - 1).producers.get(producer, -1) if stop else -1) + 1
+
+
+def covered(category: Category, producer: str) -> Covered | None:
+    """What the last commit of the producer says; None if there is none."""
+    stop = category.next_commit()
+    for number in range(stop - 1, category.first_commit() - 1, -1):
+        commit = category.commit(number)
+        if commit.producer != producer or commit.covers is None:
+            continue
+        try:
+            return Covered.from_json(commit.covers)
+        except ValueError as error:
+            raise CorruptFile(
+                f"the commit does not say up to which offsets of its topic it goes: {error}",
+                where=f"{category.where}/commits/{number}",
+                hint="restore it from a copy of the home",
+            ) from error
+    return None

@@ -1,0 +1,158 @@
+"""Values of records as Arrow columns: a format for each way to write them.
+
+Law: a format makes exactly one row of each value, in order, or raises `pa.ArrowInvalid`. Who calls it finds
+the value that is to blame by halving.
+
+Many values are parsed in one call. For JSON they are joined to one text, so a broken value must not run into
+the next one. If each value begins with `{` and ends with `}`, two neighbours cannot be read as one object:
+inside an object `{` never follows `}` without a comma, and a text in quotes holds no line break. So if as
+many rows come out as values went in, each value is one row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.json
+
+from dovetail.errors import PlanError
+
+Values = Sequence[bytes | None]
+MICROSECONDS = {"seconds": 1_000_000, "milliseconds": 1_000, "microseconds": 1}
+_ZONED = r"(Z|[+-]\d\d:?\d\d)$"
+_NO_ROWS = "a value is not one object"
+
+
+class Format(Protocol):
+    """Makes columns of the values of records."""
+
+    def rows(self, values: Values) -> pa.Table: ...
+
+
+@dataclass(frozen=True)
+class Json:
+    schema: pa.Schema
+    times: str
+
+    def rows(self, values: Values) -> pa.Table:
+        lines = [b"{}" if value is None else value for value in values]
+        if not _are_braced(lines):
+            lines = [line.strip() for line in lines]
+            if not _are_braced(lines):
+                raise pa.ArrowInvalid("the value is not a JSON object")
+        text = b"\n".join(lines)
+        asked = pa.schema([(column.name, _as_read(column.type, self.times)) for column in self.schema])
+        read = pa.json.read_json(
+            pa.BufferReader(text),
+            pa.json.ReadOptions(use_threads=False, block_size=len(text) + 1),
+            pa.json.ParseOptions(
+                explicit_schema=asked, newlines_in_values=True, unexpected_field_behavior="ignore"
+            ),
+        )
+        return _typed(read, self.schema, len(lines), self.times)
+
+
+def _are_braced(lines: Values) -> bool:
+    """Whether each begins with `{` and ends with `}`."""
+    column = pa.array(lines, pa.binary())
+    ends = np.frombuffer(column.buffers()[1], np.int32)[: len(column) + 1]
+    if not len(column) or (np.diff(ends) < len("{}")).any():
+        return False
+    text = np.frombuffer(column.buffers()[2], np.uint8)
+    return bool((text[ends[:-1]] == ord("{")).all() and (text[ends[1:] - 1] == ord("}")).all())
+
+
+@dataclass(frozen=True)
+class Csv:
+    schema: pa.Schema
+    times: str
+    separator: str = ","
+
+    def rows(self, values: Values) -> pa.Table:
+        nothing = self.separator.encode() * (len(self.schema) - 1)
+        text = b"\n".join(nothing if value is None else value.rstrip(b"\r\n") for value in values) + b"\n"
+        asked = {column.name: _as_read(column.type, self.times) for column in self.schema}
+        read = pa.csv.read_csv(
+            pa.BufferReader(text),
+            pa.csv.ReadOptions(use_threads=False, column_names=list(asked), block_size=len(text) + 1),
+            pa.csv.ParseOptions(delimiter=self.separator, ignore_empty_lines=False),
+            pa.csv.ConvertOptions(column_types=asked, null_values=[""], strings_can_be_null=True),
+        )
+        return _typed(read, self.schema, len(values), self.times)
+
+
+@dataclass(frozen=True)
+class Raw:
+    schema: pa.Schema
+
+    def rows(self, values: Values) -> pa.Table:
+        column = pa.array(values, pa.binary()).cast(self.schema.field(0).type)
+        return pa.table([column], schema=self.schema)
+
+
+def format_of(name: str, schema: pa.Schema, times: str, separator: str) -> Format:
+    """For columns of these types. One that the format cannot hold is an error before a record is read."""
+    for column in schema:
+        try:
+            _made(name, pa.schema([column]), times, separator).rows([None])
+        except (pa.ArrowNotImplementedError, pa.ArrowTypeError, pa.ArrowInvalid) as error:
+            raise PlanError(
+                f"column {column.name} cannot be read from {name}: {error}",
+                expected="numbers, BOOLEAN, STRING, BINARY, DATE, TIMESTAMP, DECIMAL"
+                + (", and ARRAY and STRUCT of them" if name == "json" else ""),
+                hint="declare it as STRING, and parse it in a view",
+            ) from None
+    return _made(name, schema, times, separator)
+
+
+def _made(name: str, schema: pa.Schema, times: str, separator: str) -> Format:
+    match name:
+        case "json":
+            return Json(schema, times)
+        case "csv":
+            return Csv(schema, times, separator)
+    return Raw(schema)
+
+
+def _as_read(kind: pa.DataType, times: str) -> pa.DataType:
+    """The type in which the parser reads a column. Times and dates become what they are afterwards."""
+    if pa.types.is_timestamp(kind) and times != "iso":
+        return pa.float64() if times == "seconds" else pa.int64()
+    return pa.string() if pa.types.is_temporal(kind) else kind
+
+
+def _typed(read: pa.Table, schema: pa.Schema, rows: int, times: str) -> pa.Table:
+    if read.num_rows != rows:
+        raise pa.ArrowInvalid(_NO_ROWS)
+    columns = [_as_declared(read.column(field.name), field.type, times) for field in schema]
+    return pa.table(columns, schema=schema)
+
+
+def _as_declared(column: pa.ChunkedArray, kind: pa.DataType, times: str) -> pa.ChunkedArray:
+    if column.type.equals(kind):
+        return column
+    if not pa.types.is_timestamp(kind):
+        return column.cast(kind)
+    if times == "iso":
+        return _moments(column).cast(kind)
+    if times == "seconds":
+        column = pc.round(pc.multiply(column, 1e6)).cast(pa.int64())
+    else:
+        column = pc.multiply_checked(column, MICROSECONDS[times])
+    return column.cast(pa.timestamp("us")).cast(kind)
+
+
+def _moments(texts: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Times with a zone, and those without one in UTC."""
+    zoned = pc.match_substring_regex(texts, _ZONED)
+    nothing, utc = pa.scalar(None, pa.string()), pa.timestamp("us", "UTC")
+    without = pc.if_else(zoned, nothing, texts).cast(pa.timestamp("us"))
+    if not pc.any(zoned).as_py():
+        return pc.assume_timezone(without, "UTC")
+    with_zone = pc.if_else(zoned, texts, nothing).cast(utc)
+    return pc.coalesce(with_zone, pc.assume_timezone(without, "UTC"))

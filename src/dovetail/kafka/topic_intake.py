@@ -1,0 +1,270 @@
+"""A Kafka topic as an intake.
+
+    look    ask for partitions and ends now and then; take over what the client has fetched
+    take    all of that, with the offsets behind it, for one commit
+
+Law: every record of the topic from the start on is in the category once, or in the category of rejects once.
+Records that are gone before they were read stop the run, unless it is told to go on; then what is gone is
+written to the rejects."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from dovetail.errors import InputError
+from dovetail.kafka.allowance import Allowance
+from dovetail.kafka.covered_offsets import Covered, covered, next_batch
+from dovetail.kafka.decoding import Decoder, Reject
+from dovetail.kafka.records import Records, joined
+from dovetail.kafka.rejects import Rejects
+from dovetail.kafka.topic import Described, Topic, Trouble
+from dovetail.kafka.topic_reader import FETCHED, TopicReader
+from dovetail.log.category import Category
+from dovetail.slicing.covered_files import Slicer
+from dovetail.slicing.intake import Part, Waiting
+from dovetail.slicing.placement import Placement
+from dovetail.slicing.sides import Written, write_rows
+
+BATCH_RECORDS, BATCH_BYTES = 200_000, 32 << 20
+"""What a commit covers at most, about."""
+SHARED_RECORDS = 10_000
+"""Fewer than this are not shared out to several threads."""
+THREADS = os.cpu_count() or 1
+ASK_EVERY_S = 1.0
+"""How often brokers are asked for partitions and ends."""
+PATIENCE_S = 120.0
+"""How long a run that ends by itself waits for brokers."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a topic is read. `start`: earliest, latest, a moment, or offsets by partition."""
+
+    start: str | datetime | Mapping[int, int] = "earliest"
+    records_per_s: int | None = None
+    goes_on: bool = False  # although records are gone
+    finite: bool = False  # up to what is there at the first look
+
+
+@dataclass
+class _Buffer:
+    pieces: list[Records] = field(default_factory=list)
+    records: int = 0
+    bytes: int = 0
+
+    def add(self, piece: Records) -> None:
+        self.pieces.append(piece)
+        self.records += len(piece)
+        self.bytes += piece.bytes
+
+    @property
+    def full(self) -> bool:
+        return self.records >= BATCH_RECORDS or self.bytes >= BATCH_BYTES
+
+
+class TopicIntake:
+    """`time`: the column whose values are the event times that a commit tells about."""
+
+    def __init__(
+        self,
+        category: Category,
+        slicer: Slicer,
+        topic: Topic,
+        decoder: Decoder,
+        rejects: Rejects,
+        reading: Reading,
+        *,
+        time_column: str | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._category, self._slicer, self._topic, self._decoder = category, slicer, topic, decoder
+        self._rejects, self._reading, self._clock = rejects, reading, clock
+        self._placement = Placement(None, time_column)
+        self._reader = TopicReader(topic, tuple(decoder.fields))
+        self.next_batch = next_batch(category, slicer.producer)
+        self._covered = covered(category, slicer.producer)
+        self._id: str | None = None
+        self._buffer = _Buffer()
+        self._lost: list[Reject] = []
+        self._ends: dict[int, int] = {}
+        self._goal: dict[int, int] | None = None
+        self._trouble: str | None = None
+        self._asked_s, self._reached_s = -ASK_EVERY_S, clock()
+        self._allowance = Allowance(reading.records_per_s, clock)
+        self._newest_us: int | None = None
+
+    @property
+    def settled(self) -> bool:
+        """All that brokers had when they were last asked is taken. Brokers that are away may have more."""
+        reached = self._trouble is None and self._reader.refused is None and self._id is not None
+        return reached and not self._lag()
+
+    @property
+    def exhausted(self) -> bool:
+        """What was there at the first look is taken."""
+        if self._goal is None:
+            return False
+        at = self._reader.positions
+        return not self.more() and all(at.get(partition, 0) >= end for partition, end in self._goal.items())
+
+    def look(self) -> bool:
+        if self._clock() - self._asked_s >= ASK_EVERY_S:
+            try:
+                self._ask()
+                self._trouble, self._reached_s = None, self._clock()
+            except Trouble as trouble:
+                self._trouble = str(trouble)
+                self._lose_patience()
+            self._asked_s = self._clock()
+        if self._id is not None:
+            self._fetch()
+        return self.more()
+
+    def more(self) -> bool:
+        return bool(self._buffer.records or self._lost) or self._begins()
+
+    def take(self) -> Part:
+        buffer, self._buffer = self._buffer, _Buffer()
+        lost, self._lost = self._lost, []
+        assert self._id is not None
+        now = Covered(self._topic.name, self._id, dict(self._reader.positions))
+        records = joined(buffer.pieces) if buffer.pieces else Records()
+        self._taken = now
+        return Part(now.to_json(), lambda threads: self._write(records, lost, now, threads))
+
+    def appended(self, part: Part) -> None:
+        self.next_batch += 1
+        self._covered = self._taken
+
+    def waiting(self) -> Waiting:
+        rows = self._lag() + self._buffer.records if self._id is not None else None
+        return Waiting(rows=rows, newest_us=self._newest_us, trouble=self._trouble or self._reader.refused)
+
+    def rest(self) -> None:
+        """Nothing to keep."""
+
+    def close(self) -> None:
+        self._reader.close()
+
+    def _begins(self) -> bool:
+        """It is known where to start, and no commit says so."""
+        return self._covered is None and self._id is not None
+
+    def _lag(self) -> int:
+        """Records that brokers have and that are not fetched, as far as offsets tell."""
+        at = self._reader.positions.copy()
+        return sum(max(0, end - at.get(partition, 0)) for partition, end in self._ends.copy().items())
+
+    def _ask(self) -> None:
+        found = self._topic.describe()
+        known = self._id or (self._covered.id if self._covered else None)
+        if known is not None and known != found.id:
+            raise self._another(known, found)
+        new = found.partitions - self._reader.positions.keys()
+        if new:
+            self._reader.add(self._from(new))
+        self._ends = self._topic.end(found.partitions)
+        self._id = found.id
+        if self._reading.finite and self._goal is None:
+            self._goal = dict(self._ends)
+
+    def _from(self, new: frozenset[int]) -> dict[int, int]:
+        """Where partitions begin that are not read yet: where the log says, or at the start that was asked
+        for. Those that are added to the topic later are read from their beginning."""
+        begin = self._topic.begin(new)
+        if self._covered is None and not self._reader.positions:
+            match self._reading.start:
+                case "earliest":
+                    return begin
+                case "latest":
+                    return self._topic.end(new)
+                case datetime() as moment:
+                    return self._topic.at(moment, new)
+                case Mapping() as offsets:
+                    return begin | {one: offsets[one] for one in new & offsets.keys()}
+        said = self._covered.offsets if self._covered else {}
+        made = {}
+        for partition in new:
+            made[partition] = said.get(partition, begin[partition])
+            if made[partition] < begin[partition]:
+                made[partition] = self._skipped(partition, made[partition], begin[partition])
+        return made
+
+    def _fetch(self) -> None:
+        while not self._buffer.full and (most := self._allowance.most(FETCHED)) > 0:
+            records = self._reader.read(most)
+            for partition in list(self._reader.astray):
+                self._jump(partition)
+            if not len(records):
+                return
+            self._buffer.add(records)
+            self._newest_us = time.time_ns() // 1000
+            self._allowance.took(len(records))
+
+    def _jump(self, partition: int) -> None:
+        """The reader stands where a partition has no records."""
+        at = self._reader.positions[partition]
+        try:
+            begin, end = self._topic.begin([partition])[partition], self._topic.end([partition])[partition]
+        except Trouble as trouble:
+            self._trouble = str(trouble)
+            self._reader.move(partition, at)
+            return
+        if at > end:
+            raise InputError(
+                f"partition {partition} of topic {self._topic.name} ends at offset {end}, "
+                f"and was read up to {at} before",
+                where=self._topic.cluster.brokers,
+                expected="a topic that only grows",
+                hint="if it was cut off or replaced, read it under another name of the input table",
+            )
+        self._reader.move(partition, self._skipped(partition, at, begin) if at < begin else at)
+
+    def _skipped(self, partition: int, wanted: int, begin: int) -> int:
+        if not self._reading.goes_on:
+            raise InputError(
+                f"offsets {wanted} to {begin - 1} of partition {partition} of topic {self._topic.name} "
+                "are gone, and have not been read",
+                where=self._topic.cluster.brokers,
+                expected=f"records from offset {wanted} on",
+                hint='on_data_loss = "continue" goes on with what there is, '
+                "and notes the gap among the rejects",
+            )
+        gap = f"offsets {wanted} to {begin - 1} were gone before they were read"
+        self._lost.append(Reject(gap, partition, wanted, None))
+        return begin
+
+    def _another(self, known: str, found: Described) -> InputError:
+        return InputError(
+            f"topic {self._topic.name} is not the one that was read before: it was deleted and made again",
+            where=self._topic.cluster.brokers,
+            expected=f"the topic with the id {known}, not {found.id}",
+            hint="declare the new topic as an input table of another name, and read both",
+        )
+
+    def _lose_patience(self) -> None:
+        if self._reading.finite and self._clock() - self._reached_s > PATIENCE_S:
+            raise InputError(
+                f"{self._trouble}",
+                where=f"topic {self._topic.name}",
+                expected=f"an answer within {PATIENCE_S:.0f} s, for a run that ends by itself",
+                hint="start the run again when the brokers are back; nothing is lost",
+            )
+
+    def _write(self, records: Records, lost: list[Reject], now: Covered, threads: Executor) -> list[Written]:
+        share = max(SHARED_RECORDS, -(-len(records) // THREADS))
+        cuts = [records.cut(start, start + share) for start in range(0, len(records), share)]
+        done = list(threads.map(self._slice, cuts)) if len(cuts) > 1 else [self._slice(cut) for cut in cuts]
+        rejected = [*lost, *(reject for _, found in done for reject in found)]
+        self._rejects.append(rejected, now)
+        return [written for written, _ in done]
+
+    def _slice(self, records: Records) -> tuple[Written, list[Reject]]:
+        tables, rejects = self._decoder.rows(records)
+        batches = [batch for table in tables for batch in table.combine_chunks().to_batches()]
+        return write_rows(self._category, batches, self._placement), rejects

@@ -1,0 +1,56 @@
+"""The columns of a JSON or CSV input that does not declare them: as the beginning of its first file has them.
+
+A column in which the beginning has nothing is text. What later rows have that does not fit is kept aside with
+the unreadable rows, as it is with declared types.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.json
+
+from dovetail.errors import InputError
+
+LOOKED_AT = 1 << 20
+"""Bytes of a file."""
+
+
+def inferred_columns(file: str, form: str, options: Mapping[str, str]) -> pa.Schema:
+    given = {name.lower(): value for name, value in options.items()}
+    with open(file, "rb") as opened:
+        begin = opened.read(LOOKED_AT)
+    if len(begin) == LOOKED_AT:  # not in the middle of a row
+        begin = begin[: begin.rfind(b"\n") + 1]
+    try:
+        if form == "json":
+            found = pyarrow.json.read_json(io.BytesIO(begin)).schema
+        else:
+            headed = given.get("header", "true").lower() == "true"
+            found = pyarrow.csv.read_csv(
+                io.BytesIO(begin),
+                read_options=pyarrow.csv.ReadOptions(
+                    autogenerate_column_names=not headed, encoding=given.get("encoding", "utf8")
+                ),
+                parse_options=pyarrow.csv.ParseOptions(
+                    delimiter=given.get("sep", given.get("delimiter", ","))
+                ),
+            ).schema
+    except (pa.ArrowException, ValueError) as error:
+        raise InputError(
+            f"the columns cannot be told from the file: {str(error).splitlines()[0][:120]}",
+            where=file,
+            expected=f"a {form} file whose first rows can be read",
+            hint="name the columns: CREATE INPUT TABLE t (a INT, b STRING) FROM ...",
+        ) from error
+    return pa.schema([(field.name, _kept(field.type)) for field in found])
+
+
+def _kept(kind: pa.DataType) -> pa.DataType:
+    """Times in the unit that Spark has, in UTC; text where nothing is known."""
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp("us", "UTC")
+    return pa.string() if pa.types.is_null(kind) or pa.types.is_time(kind) else kind

@@ -1,0 +1,32 @@
+"""One broker for all tests of a process; every test has topics and a home of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from connectors.topics import Topics
+from dovetail_dev.kafka_broker import Broker
+from spark import batch
+from spark.conftest import application, spark  # noqa: F401
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    made = Broker(tmp_path_factory.mktemp("broker"))
+    made.start()
+    yield made
+    made.kill()
+
+
+@pytest.fixture(autouse=True)
+def _databases_end_with_their_test() -> Iterator[None]:
+    yield
+    batch.close_all()
+
+
+@pytest.fixture
+def topics(broker: Broker, request: pytest.FixtureRequest) -> Topics:
+    """Topics whose names begin with that of the test."""
+    return Topics(broker.address, request.node.name.split("[")[0])

@@ -1,0 +1,159 @@
+"""Kafka topics as inputs of applications on Spark."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+import pytest
+
+from connectors.topics import Topics
+from dovetail.log.category import Category
+from dovetail.log.source_progress import read_reports
+from dovetail.service.checkout import checkout_root
+from dovetail.service.figures import RunFigures
+from dovetail.service.metrics import measured
+from dovetail.service.words.status_words import source_words
+from dovetail_dev.kafka_broker import Broker
+from spark.application import Application
+from spark.batch import ON, count, database, differences, join_sql
+from spark.events import events
+
+ROWS = 3000
+TABLES = """
+    CREATE APPLICATION from_kafka;
+    CREATE INPUT TABLE l (eventtime TIMESTAMP, k BIGINT, id BIGINT, v INT)
+        FROM KAFKA("{l}", brokers = "{brokers}", format = "json", times = "microseconds");
+    CREATE INPUT TABLE r (eventtime TIMESTAMP, k BIGINT, id BIGINT, v INT)
+        FROM KAFKA("{r}", brokers = "{brokers}", format = "json", times = "microseconds");
+"""
+PAIRS = """
+    CREATE VIEW pairs AS SELECT l.id AS l, r.id AS r, r.v AS v FROM l FULL JOIN r ON l.k = r.k
+        AND r.eventtime BETWEEN l.eventtime - INTERVAL '2 minutes' AND l.eventtime + INTERVAL '3 minutes'
+        WITH (max_delay = INTERVAL '1 day');
+    CREATE TABLE pair_rows AS SELECT * FROM pairs STORAGE PARQUET(path = "{here}/pairs");
+"""
+
+
+def pql(text: str, topics: Topics, left: str, right: str) -> str:
+    return text.replace("{brokers}", topics.address).replace("{l}", left).replace("{r}", right)
+
+
+def write(topics: Topics, topic: str, rows: pa.Table) -> None:
+    plain = rows.set_column(0, "eventtime", rows.column("eventtime").cast(pa.int64()))
+    topics.write(topic, plain.to_pylist())
+
+
+def test_a_join_of_two_topics_over_two_runs(application: Application, topics: Topics) -> None:
+    left, right = events(ROWS, 500, seed=1), events(ROWS, 500, seed=2)
+    names = topics.make("l", 3), topics.make("r", 2)
+    query = pql(TABLES + PAIRS, topics, *names)
+    for run in (0, 1):
+        for topic, rows in zip(names, (left, right), strict=True):
+            write(topics, topic, rows.slice(run * ROWS // 2, ROWS // 2))
+        application.run(query, "available-now" if run == 0 else "drain")
+    db = database(l=left, r=right, pairs=application.files("pairs"))
+    expected = join_sql("full", "l.id, r.id, r.v", ON)
+    assert count(db, expected) > ROWS // 2
+    assert differences(db, "FROM pairs", expected) == {}
+
+
+def test_the_example_of_the_page(application: Application, topics: Topics) -> None:
+    page = (checkout_root() / "docs/how-to/kafka.md").read_text(encoding="utf-8")
+    found_blocks = re.findall(r"```(\w+)\n(.*?)```", page, re.DOTALL)
+    blocks = dict(reversed(found_blocks))
+    views, clicks, out = topics.make("views"), topics.make("clicks"), topics.make("clicked")
+
+    def here(text: str) -> str:
+        named = text.replace('"views"', f'"{views}"').replace('"clicks"', f'"{clicks}"')
+        named = named.replace('topic = "clicked"', f'topic = "{out}"')
+        return named.replace("localhost:9092", topics.address)
+
+    exec(here(blocks["python"]), {})
+    application.run(here(blocks["sql"]))
+    found = application.category("clicked").select(["user", "page", "button"]).to_pylist()
+    assert sorted(map(json.dumps, found)) == sorted(blocks["text"].splitlines())
+    (reject,) = application.category("shop.rejects.clicks").to_pylist()
+    assert (reject["topic"], reject["offset"], reject["raw"]) == (clicks, 1, "this is not JSON")
+    status = measured(application.home, "shop")
+    assert status.rejected == {"clicks": 1}
+    into_topic = next(block for _, block in found_blocks if "STORAGE KAFKA" in block)
+    inputs = blocks["sql"].partition("CREATE TABLE")[0].replace("APPLICATION shop", "APPLICATION to_topic")
+    application.run(here(inputs + into_topic))
+    written = {key: json.loads(value or b"") for key, value in topics.read(out)}
+    assert written == {row["user"].encode(): row for row in found}
+
+
+def test_live_through_a_broker_that_dies(
+    application: Application, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Stream time does not pass while the broker is away, although `idle_timeout` is over."""
+    broker = Broker(tmp_path_factory.mktemp("mortal"))
+    broker.start()
+    topics = Topics(broker.address, "live")
+    names = topics.make("l", 2), topics.make("r", 5)  # most partitions stay empty
+    left, right = events(200, 20, seed=1, nulls=0), events(200, 20, seed=2, nulls=0)
+    query = pql(
+        TABLES + PAIRS.replace("'1 day')", "'1 day', idle_timeout = INTERVAL '1 second')"), topics, *names
+    )
+
+    def script() -> Iterator[Callable[[RunFigures], bool]]:
+        for topic, rows in zip(names, (left, right), strict=True):
+            write(topics, topic, rows.slice(0, 100))
+        yield lambda now: seen(now) >= 200
+        broker.kill()
+        yield lambda now: "waiting for brokers" in (trouble("l") or "")
+        assert "waiting for brokers" in (trouble("r") or "")
+        found = measured(application.home, "from_kafka").joins[0].measure
+        assert all("waiting for brokers" in source_words(one.source) for one in found.streams if one.source)
+        broker.start()
+        for topic, rows in zip(names, (left, right), strict=True):
+            write(topics, topic, rows.slice(100, 100))
+        yield lambda now: seen(now) >= 400
+
+    def trouble(table: str) -> str | None:
+        return read_reports(Category.open(application.home, f"from_kafka.{table}"))[0].trouble
+
+    try:
+        application.stream(query, script())
+        application.run(query)
+    finally:
+        broker.kill()
+    db = database(l=left, r=right, pairs=application.files("pairs"))
+    assert differences(db, "FROM pairs", join_sql("full", "l.id, r.id, r.v", ON)) == {}
+
+
+def seen(now: RunFigures) -> int:
+    return sum(stream.rows_in for stream in now.streams)
+
+
+def test_expressions_aggregates_and_two_readers_of_one_topic(
+    application: Application, topics: Topics
+) -> None:
+    """What only Spark evaluates comes after the category, and a bad record is set aside once."""
+    topic = topics.make("l", 2)
+    rows = events(1000, 10, seed=3, nulls=0)
+    write(topics, topic, rows)
+    topics.write_raw(topic, [b"bad"])
+    application.run(
+        pql(TABLES.partition("CREATE INPUT TABLE r")[0], topics, topic, "")
+        + """
+        CREATE TABLE counted AS
+            SELECT window.start AS since, k, count(*) AS n FROM l GROUP BY window(eventtime, '10 minutes'), k
+            STORAGE SCRIBE(category = "counted");
+        CREATE VIEW words AS SELECT id, format_string('%05d', id) AS word FROM l WHERE k % 2 = 0;
+        CREATE TABLE worded AS SELECT * FROM words STORAGE PARQUET(path = "{here}/worded");
+        """
+    )
+    db = database(l=rows, counted=application.category("counted"), worded=application.files("worded"))
+    assert (
+        differences(
+            db, "SELECT id, word FROM worded", "SELECT id, format('{:05d}', id) FROM l WHERE k % 2 = 0"
+        )
+        == {}
+    )
+    wanted = "SELECT time_bucket(INTERVAL '10 minutes', eventtime), k, count(*) FROM l GROUP BY ALL"
+    assert differences(db, "SELECT since, k, n FROM counted", wanted) == {}
+    assert application.category("from_kafka.rejects.l").num_rows == 1

@@ -1,0 +1,183 @@
+"""A topic as a sink: a batch counts once, whatever dies when."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from connectors.topics import Topics
+from dovetail.connectors.kinds import SINKS, STORAGES
+from dovetail.connectors.options import with_defaults
+from dovetail.connectors.secret import reveal
+from dovetail.connectors.sink import Sink, Writer
+from dovetail.errors import PlaceError, PlanError, StateError, Unreachable
+from dovetail_dev.kafka_broker import Broker
+
+SCHEMA = pa.schema([("k", pa.int64()), ("word", pa.string())])
+
+
+def opened(address: str, topic: str, checkpoint: str = "one", home: str = "home", **more: Any) -> Sink:
+    options = {"topic": topic, "brokers": address, **more}
+    given = reveal(with_defaults(STORAGES["KAFKA"], options.items()).items())
+    return SINKS["KAFKA"].open(given, Writer("app", "pairs", checkpoint, home))
+
+
+def rows(keys: Iterable[int]) -> pa.Table:
+    words = ["", None, 'a "b"', "ü\n\\"]
+    return pa.table({"k": list(keys), "word": [words[key % 4] for key in keys]}, SCHEMA)
+
+
+def written(sink: Sink, table: pa.Table) -> list[str]:
+    output = sink.output(table.schema)
+    assert output.write([]) is None
+    said = [output.write(part.to_batches(max_chunksize=3)) for part in (table.slice(0, 5), table.slice(5))]
+    return [one for one in said if one is not None]
+
+
+def values(topics: Topics, topic: str) -> list[dict[str, Any]]:
+    found = [json.loads(value) for _, value in topics.read(topic) if value is not None]
+    return sorted(found, key=lambda row: int(row["k"]))
+
+
+def test_a_batch_counts_once(topics: Topics) -> None:
+    topic = topics.make(partitions=3)
+    sink = opened(topics.address, topic)
+    sink.check(SCHEMA)
+    sink.prepare(SCHEMA)
+    assert sink.last() == -1
+    first = written(sink, rows(range(10)))
+    assert topics.read(topic) == [], "nobody sees what no commit names"
+    sink.commit(0, first)
+    sink.commit(0, first)
+    assert sink.last() == 0
+    sink.commit(3, written(sink, rows(range(10, 20))))
+    again = opened(topics.address, topic)
+    again.prepare(SCHEMA)
+    assert again.last() == 3
+    again.commit(3, written(again, rows(range(10, 20))))
+    again.commit(4, written(again, rows(range(20, 25))))
+    assert values(topics, topic) == rows(range(25)).to_pylist()
+
+
+def test_keys_and_formats(topics: Topics) -> None:
+    for form, expected in (("json", b'{"k":1,"word":null}'), ("csv", b"1,"), ("raw", None)):
+        topic = topics.make(form)
+        sink = opened(topics.address, topic, key=("k",), format=form)
+        sink.prepare(SCHEMA)
+        sink.commit(0, written(sink, rows([1])))
+        assert topics.read(topic) == [(b"1", expected)]
+
+
+DIES = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from connectors.test_kafka_sink import opened, rows, written
+from dovetail.connectors.sinks import kafka
+import os
+sink = opened(sys.argv[2], sys.argv[3])
+sink.prepare(rows([]).schema)
+point = sys.argv[4]
+sink._open()
+real = sink._producer
+class Dying:
+    def __getattr__(self, name):
+        return getattr(real, name)
+    def commit_transaction(self, *given):
+        if point == "before":
+            real.flush(30)
+            os._exit(9)
+        real.commit_transaction(*given)
+        os._exit(9)
+sink._producer = Dying()
+sink.commit(0, written(sink, rows(range(10))))
+"""
+
+
+@pytest.mark.parametrize("point", ["before", "after"])
+def test_a_process_that_dies_around_the_commit(topics: Topics, point: str) -> None:
+    """Before it nothing is there, and after it nothing is written again."""
+    topic = topics.make()
+    tests = str(Path(__file__).parents[1])
+    died = subprocess.run(
+        [sys.executable, "-c", DIES, tests, topics.address, topic, point], check=False, timeout=120
+    )
+    assert died.returncode == 9
+    sink = opened(topics.address, topic)
+    sink.prepare(SCHEMA)
+    assert sink.last() == (-1 if point == "before" else 0)
+    sink.commit(0, written(sink, rows(range(10))))
+    sink.commit(1, written(sink, rows(range(10, 20))))
+    assert values(topics, topic) == rows(range(20)).to_pylist()
+
+
+def test_a_second_writer_shuts_out_the_first(topics: Topics) -> None:
+    topic = topics.make()
+    first, second = opened(topics.address, topic), opened(topics.address, topic)
+    first.prepare(SCHEMA)
+    first.commit(0, written(first, rows([0])))
+    second.prepare(SCHEMA)
+    second.commit(1, written(second, rows([1])))
+    with pytest.raises(StateError, match="another run"):
+        first.commit(2, written(first, rows([2])))
+    second.commit(2, written(second, rows([2])))
+    assert values(topics, topic) == rows(range(3)).to_pylist()
+
+
+def test_another_home_must_not_fill_the_topic_again(topics: Topics) -> None:
+    topic = topics.make()
+    sink = opened(topics.address, topic)
+    sink.prepare(SCHEMA)
+    sink.commit(0, written(sink, rows([0])))
+    with pytest.raises(StateError, match="another home"):
+        opened(topics.address, topic, checkpoint="two", home="elsewhere").check(SCHEMA)
+
+
+def test_at_least_once_writes_a_batch_again(topics: Topics) -> None:
+    topic = topics.make()
+    sink = opened(topics.address, topic, delivery="at least once")
+    sink.prepare(SCHEMA)
+    for _ in range(2):
+        assert sink.last() == -1
+        sink.commit(0, written(sink, rows([7])))
+    assert values(topics, topic) == rows([7, 7]).to_pylist()
+
+
+def test_what_is_wrong_is_found_before_anything_starts(topics: Topics) -> None:
+    topic = topics.make()
+    with pytest.raises(PlaceError, match="no topic"):
+        opened(topics.address, "nothing").check(SCHEMA)
+    with pytest.raises(PlanError, match="no column nobody"):
+        opened(topics.address, topic, key=("nobody",)).check(SCHEMA)
+    with pytest.raises(PlanError, match="writes one column"):
+        opened(topics.address, topic, format="raw").check(SCHEMA)
+
+
+def test_a_broker_that_is_away(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The batch is written again when it is back, once."""
+    monkeypatch.setattr("dovetail.connectors.sinks.kafka.ANSWER_S", 5.0)
+    broker = Broker(tmp_path_factory.mktemp("mortal"))
+    broker.start()
+    try:
+        topics = Topics(broker.address, "away")
+        topic = topics.make()
+        sink = opened(broker.address, topic)
+        sink.prepare(SCHEMA)
+        sink.commit(0, written(sink, rows(range(5))))
+        broker.kill()
+        with pytest.raises(Unreachable, match="waiting for brokers"):
+            sink.commit(1, written(sink, rows(range(5, 10))))
+        broker.start()
+        sink = opened(broker.address, topic)
+        sink.commit(1, written(sink, rows(range(5, 10))))
+        assert values(topics, topic) == rows(range(10)).to_pylist()
+    finally:
+        broker.kill()

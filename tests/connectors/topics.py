@@ -1,0 +1,134 @@
+"""Topics of a test: made, written to and read with the client alone, without any code of ours."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    IsolationLevel,
+    KafkaError,
+    Producer,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic, OffsetSpec
+
+LARGE = {"message.max.bytes": 20_000_000}
+
+
+class Topics:
+    def __init__(self, address: str, prefix: str) -> None:
+        self.address, self._prefix = address, f"{prefix}-{uuid.uuid4().hex[:6]}"
+        self._admin = AdminClient({"bootstrap.servers": address})
+
+    def make(self, name: str = "t", partitions: int = 1, **config: str) -> str:
+        topic = f"{self._prefix}.{name}"
+        settings = {key.replace("_", "."): value for key, value in config.items()}
+        self._admin.create_topics([NewTopic(topic, partitions, 1, config=settings)])[topic].result(30)
+        return topic
+
+    def delete(self, topic: str) -> None:
+        self._admin.delete_topics([topic])[topic].result(30)
+
+    def make_again(self, topic: str) -> None:
+        self._admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(30)
+
+    def grow(self, topic: str, partitions: int) -> None:
+        self._admin.create_partitions([NewPartitions(topic, partitions)])[topic].result(30)
+
+    def cut(self, topic: str, partition: int, before: int) -> None:
+        """Delete the records below an offset."""
+        place = TopicPartition(topic, partition, before)
+        next(iter(self._admin.delete_records([place]).values())).result(30)
+
+    def write(self, topic: str, rows: Iterable[Mapping[str, Any]], *, partition: int | None = None) -> None:
+        """Rows as JSON, keyed by nothing."""
+        self.write_raw(topic, (json.dumps(row).encode() for row in rows), partition=partition)
+
+    def write_raw(
+        self,
+        topic: str,
+        values: Iterable[bytes | None],
+        *,
+        partition: int | None = None,
+        key: bytes | None = None,
+        headers: list[tuple[str, bytes]] | None = None,
+        timestamp: int = 0,
+    ) -> None:
+        producer = Producer({"bootstrap.servers": self.address, "linger.ms": 5, **LARGE})
+        _send(producer, topic, values, partition, key, headers, timestamp)
+        assert producer.flush(60) == 0
+
+    def write_in_transaction(self, topic: str, rows: Iterable[Mapping[str, Any]], *, commit: bool) -> None:
+        producer = Producer(
+            {"bootstrap.servers": self.address, "transactional.id": uuid.uuid4().hex, **LARGE}
+        )
+        producer.init_transactions(30)
+        producer.begin_transaction()
+        _send(producer, topic, (json.dumps(row).encode() for row in rows))
+        if commit:
+            producer.commit_transaction(30)
+        else:
+            producer.flush(30)
+            producer.abort_transaction(30)
+
+    def ends(self, topic: str) -> dict[int, int]:
+        count = len(self._admin.list_topics(topic, timeout=30).topics[topic].partitions)
+        asked = {TopicPartition(topic, number): OffsetSpec.latest() for number in range(count)}
+        found = self._admin.list_offsets(asked, isolation_level=IsolationLevel.READ_COMMITTED)
+        return {place.partition: answer.result(30).offset for place, answer in found.items()}
+
+    def read(self, topic: str) -> list[tuple[bytes | None, bytes | None]]:
+        """Keys and values of all committed records, partition by partition."""
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self.address,
+                "group.id": uuid.uuid4().hex,
+                "isolation.level": "read_committed",
+                "enable.partition.eof": True,
+                "enable.auto.commit": False,
+            }
+        )
+        open_partitions = set(self.ends(topic))
+        consumer.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for number in open_partitions])
+        found: list[tuple[bytes | None, bytes | None]] = []
+        while open_partitions:
+            message = consumer.poll(30)
+            assert message is not None, f"{topic} cannot be read to its end"
+            error = message.error()
+            if error is None:
+                found.append((message.key(), message.value()))
+            else:
+                assert error.name() == "_PARTITION_EOF", error
+                open_partitions.discard(message.partition())
+        consumer.close()
+        return found
+
+
+def _send(
+    producer: Producer,
+    topic: str,
+    values: Iterable[bytes | None],
+    partition: int | None = None,
+    key: bytes | None = None,
+    headers: list[tuple[str, bytes]] | None = None,
+    timestamp: int = 0,
+) -> None:
+    more: dict[str, Any] = {} if partition is None else {"partition": partition}
+    if timestamp:
+        more["timestamp"] = timestamp
+
+    def taken(error: KafkaError | None, message: Any) -> None:
+        assert error is None, error
+
+    for value in values:
+        while True:
+            try:
+                producer.produce(topic, value, key, headers=headers, on_delivery=taken, **more)
+                break
+            except BufferError:
+                producer.poll(0.1)

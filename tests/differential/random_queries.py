@@ -1,0 +1,209 @@
+"""Random applications over three streams, each as PQL and as what DuckDB is asked: same seed, same query.
+
+The text of both is nearly the same, because PQL is SQL. What differs is said where it is written. `plain`
+queries only pick columns before and after their joins, so `dovetail.local` can run them; the others compute.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+ROWS = 120
+START_US = 1_700_000_000_000_000
+STREAMS = ("a", "b", "c")
+TYPES = {"t": "TIMESTAMP", "k": "BIGINT", "s": "STRING", "x": "INT", "d": "DOUBLE", "id": "BIGINT"}
+KINDS = ("INNER", "LEFT", "RIGHT", "FULL", "LEFT SEMI", "LEFT ANTI")
+
+
+def stream(seed: int) -> pa.Table:
+    """Rows in the order of their times, over ten minutes, with nulls in every column but the time."""
+    rng = random.Random(seed)
+
+    def some(values: list) -> list:
+        return [None if rng.random() < 0.05 else rng.choice(values) for _ in range(ROWS)]
+
+    times = sorted(START_US + rng.randrange(600_000_000) for _ in range(ROWS))
+    return pa.table(
+        {
+            "t": pa.array(times, pa.timestamp("us", "UTC")),
+            "k": pa.array(some(list(range(8))), pa.int64()),
+            "s": pa.array(some(["red", "green", "Blue", "", "ünder"]), pa.string()),
+            "x": pa.array(some(list(range(-4, 12))), pa.int32()),
+            "d": pa.array(some([-1.5, 0.0, 0.25, 2.0, 7.75]), pa.float64()),
+            "id": pa.array(range(ROWS), pa.int64()),
+        }
+    )
+
+
+@dataclass
+class Query:
+    """`pql` are statements after the inputs; the last one makes the table. `sql`: the same for DuckDB, as
+    views, of which the last is the answer."""
+
+    seed: int
+    pql: list[str] = field(default_factory=list)
+    sql: list[str] = field(default_factory=list)
+
+    @property
+    def table(self) -> str:
+        return f"q{self.seed}"
+
+
+class Maker:
+    def __init__(self, seed: int, *, plain: bool) -> None:
+        self.rng = random.Random(seed)
+        self.plain = plain
+        self.query = Query(seed)
+        self.views = 0
+
+    def made(self) -> Query:
+        left = self._stream()
+        left = self._joined(left)
+        if self.rng.random() < 0.4:
+            left = self._joined(left)
+        self._table(left)
+        return self.query
+
+    def _name(self) -> str:
+        self.views += 1
+        return f"{self.query.table}_{self.views}"
+
+    def _view(self, name: str, pql: str, sql: str | None = None) -> None:
+        self.query.pql.append(f"CREATE VIEW {name} AS {pql};")
+        self.query.sql.append(f"CREATE VIEW {name} AS {sql or pql};")
+
+    def _stream(self) -> tuple[str, dict[str, str]]:
+        """A relation and its columns by what they are: an input, or a view that computes and filters."""
+        source, columns = self.rng.choice(STREAMS), {name: name for name in TYPES}
+        if self.plain or self.rng.random() < 0.5:
+            return source, columns
+        name = self._name()
+        items = ["t", "k", "id", f"{self._number()} AS x", f"{self._text()} AS s", "d"]
+        self._view(name, f"SELECT {', '.join(items)} FROM {source} WHERE {self._condition()}")
+        return name, columns
+
+    def _number(self) -> str:
+        return self.rng.choice(
+            ["x", "x + 3", "abs(x)", "x * 2 - 1", "coalesce(x, 5)", "CASE WHEN x > 4 THEN x ELSE 0 END"]
+        )
+
+    def _text(self) -> str:
+        return self.rng.choice(["s", "upper(s)", "coalesce(s, 'none')", "s || '!'", "substring(s, 1, 2)"])
+
+    def _condition(self) -> str:
+        return self.rng.choice(
+            [
+                "x > 0",
+                "x IS NOT NULL AND id % 5 <> 2",
+                "s IN ('red', 'green') OR k < 4",
+                "x BETWEEN -1 AND 9",
+                "NOT (s = 'red')",
+                "length(s) > 3 OR d >= 0.25",
+            ]
+        )
+
+    def _joined(self, left: tuple[str, dict[str, str]]) -> tuple[str, dict[str, str]]:
+        """A view that joins a relation with a stream."""
+        name, (relation, columns), (other, _) = self._name(), left, self._stream()
+        if self.rng.random() < 0.3:
+            other = f"(SELECT id, d, x, s, k, t FROM {other})"
+        kind = self.rng.choice(KINDS)
+        keyed = self.rng.random() < 0.8
+        if not keyed and kind == "FULL":
+            kind = "LEFT"
+        on, within = [], ""
+        keys = self.rng.choice((["k"], ["s"], ["k", "s"])) if keyed else []
+        on += [f"l.{columns[key]} = r.{key}" for key in keys]
+        compares = not keyed or (kind != "FULL" and self.rng.random() < 0.3)
+        sql_window = ""
+        if keyed and self.rng.random() < 0.25:
+            seconds = self.rng.choice((20, 45))
+            within, compares = f" WITHIN TUMBLING '{seconds} seconds' OF l.{columns['t']}, r.t", False
+            origin = "TIMESTAMPTZ '1970-01-01 00:00:00+00'"
+            sql_window = " = ".join(
+                f"time_bucket(INTERVAL {seconds} SECOND, {time}, {origin})"
+                for time in (f"l.{columns['t']}", "r.t")
+            )
+        window = self._window(columns["t"])
+        # Afterwards, and of keys that are no whole numbers, only Spark compares.
+        if compares and not (self.plain and keyed and (kind == "INNER" or keys != ["k"])):
+            on.append(self._compared(columns))
+        items, made = self._items(kind, columns)
+        conditions = " AND ".join(on)
+        sql_kind = kind.removeprefix("LEFT ") if kind in ("LEFT SEMI", "LEFT ANTI") else kind
+        pql_on = conditions if within else f"{conditions} AND {window}"
+        self._view(
+            name,
+            f"SELECT {items} FROM {relation} AS l {kind} JOIN {other} AS r ON {pql_on}{within}",
+            f"SELECT {items} FROM {relation} AS l {sql_kind} JOIN {other} AS r "
+            f"ON {conditions} AND {sql_window or window}",
+        )
+        return name, made
+
+    def _window(self, time: str) -> str:
+        before, after = self.rng.choice(((0, 30), (20, 20), (45, -10), (-5, 40)))
+        return f"r.t BETWEEN l.{time} - INTERVAL '{before} seconds' AND l.{time} + INTERVAL '{after} seconds'"
+
+    def _compared(self, columns: dict[str, str]) -> str:
+        return self.rng.choice(
+            [
+                f"l.{columns['x']} < r.x",
+                f"abs(l.{columns['x']} - r.x) <= 1",
+                f"l.{columns['d']} >= r.d",
+                f"l.{columns['x']} + r.x = 7",
+                f"l.{columns['s']} <> r.s",
+            ]
+        )
+
+    def _items(self, kind: str, columns: dict[str, str]) -> tuple[str, dict[str, str]]:
+        """What a join returns, and where a later one finds its columns: on a side that has no nulls."""
+        lefts = [f"l.{column} AS {kept}_{self.views}" for kept, column in columns.items()]
+        made = {kept: f"{kept}_{self.views}" for kept in columns}
+        if kind in ("LEFT SEMI", "LEFT ANTI"):
+            return ", ".join(lefts), made
+        rights = [f"r.{name} AS r{name}_{self.views}" for name in ("t", "id", "x", "s", "k", "d")]
+        if kind == "RIGHT":
+            made = {name: f"r{name}_{self.views}" for name in TYPES}
+        return ", ".join([*lefts, *rights]), made
+
+    def _table(self, left: tuple[str, dict[str, str]]) -> None:
+        relation, columns = left
+        table, answer = self.query.table, f"{self.query.table}_answer"
+        if not self.plain and self.rng.random() < 0.35:
+            pql, sql = self._aggregate(relation, columns)
+        else:
+            items = [f"{column} AS {kept}" for kept, column in columns.items() if kept != "t"]
+            where = "" if self.plain else f" WHERE {columns['x']} IS NULL OR {columns['x']} > -3"
+            pql = sql = f"SELECT {', '.join(items)} FROM {relation}{where}"
+        self.query.pql.append(f'CREATE TABLE {table} AS {pql} STORAGE SCRIBE(category = "{table}");')
+        self.query.sql.append(f"CREATE VIEW {answer} AS {sql};")
+
+    def _aggregate(self, relation: str, columns: dict[str, str]) -> tuple[str, str]:
+        time, key, number = columns["t"], columns["k"], columns["x"]
+        wanted = f"{key} AS k, COUNT(*) AS n, SUM({number}) AS x, MIN({columns['s']}) AS s, "
+        wanted += f"COUNT(DISTINCT {columns['id']}) AS ids"
+        having = self.rng.choice(("", " HAVING COUNT(*) > 1"))
+        origin = "TIMESTAMPTZ '1970-01-01 00:00:00+00'"
+        bucket = f"time_bucket(INTERVAL 60 SECOND, {time}, {origin})"
+        return (
+            f"SELECT {wanted} FROM {relation} GROUP BY window({time}, '1 minute'), {key}{having}",
+            f"SELECT {wanted} FROM {relation} WHERE {time} IS NOT NULL GROUP BY {bucket}, {key}{having}",
+        )
+
+
+def random_query(seed: int, *, plain: bool) -> Query:
+    return Maker(seed, plain=plain).made()
+
+
+def application(queries: list[Query], folder: str) -> str:
+    """The PQL of an application with some queries."""
+    declared = ", ".join(f"{name} {type_}" for name, type_ in TYPES.items())
+    inputs = [
+        f'CREATE INPUT TABLE {name} ({declared}) FROM FILES("{folder}/{name}", format = "parquet");'
+        for name in STREAMS
+    ]
+    statements = [statement for query in queries for statement in query.pql]
+    return "\n".join(["CREATE APPLICATION random;", *inputs, *statements])

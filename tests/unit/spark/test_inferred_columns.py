@@ -1,0 +1,66 @@
+"""Input tables without a list of columns have those of their source."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dovetail.log.category import Category
+from dovetail.pql.check import check
+from dovetail.pql.parser import parse
+from dovetail.pql.render import render
+from dovetail.spark.inputs import known_types, seen_sources
+
+ROWS = pa.table(
+    {
+        "t": pa.array([1_700_000_000_000_000], pa.timestamp("us", "UTC")),
+        "k": pa.array(["a"]),
+        "x": pa.array([1], pa.int32()),
+        "tags": pa.array([["a"]], pa.list_(pa.string())),
+    }
+)
+TYPED = "t TIMESTAMP, k STRING, x INT, tags ARRAY<STRING>"
+TEXT = {
+    "json": '{"t": "2023-11-14T22:13:20", "k": "a", "x": 1, "d": 0.5, "b": true, "e": null}\n',
+    "csv": "t,k,x,d,b,e\n2023-11-14T22:13:20,a,1,0.5,true,\n",
+}
+
+
+def declared(origin: str, home: Path) -> str:
+    text = f"CREATE APPLICATION app; CREATE INPUT TABLE i FROM {origin}; "
+    text += "CREATE TABLE o AS SELECT * FROM i STORAGE NOOP;"
+    program = parse(text)
+    assert parse(render(program)) == program
+    assert known_types(program, str(home)) == seen_sources(program, str(home)).types
+    report = check(text, source_schemas=known_types(program, str(home)))
+    assert report.ok, report.errors
+    assert report.plan is not None
+    (table,) = report.plan.stages[0].inputs  # type: ignore[union-attr]
+    return ", ".join(f"{column.name} {column.type}" for column in table.columns)
+
+
+def test_of_parquet_files_and_categories(tmp_path: Path) -> None:
+    (tmp_path / "files").mkdir()
+    pq.write_table(ROWS, tmp_path / "files" / "0.parquet")
+    Category.create(str(tmp_path), "category", ROWS.schema, buckets=1)
+    assert declared(f'FILES("{tmp_path}/files", format = "parquet")', tmp_path) == TYPED
+    assert declared('LOG("category")', tmp_path) == TYPED
+
+
+@pytest.mark.parametrize("form", TEXT)
+def test_of_text_files(form: str, tmp_path: Path) -> None:
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "0").write_text(TEXT[form])
+    found = declared(f'FILES("{tmp_path}/files", format = "{form}")', tmp_path)
+    assert found == "t TIMESTAMP, k STRING, x BIGINT, d DOUBLE, b BOOLEAN, e STRING"
+
+
+def test_a_source_that_is_not_there_tells_nothing(tmp_path: Path) -> None:
+    text = 'CREATE APPLICATION app; CREATE INPUT TABLE i FROM LOG("none"); '
+    text += "CREATE TABLE o AS SELECT a FROM i STORAGE NOOP;"
+    (error,) = check(text).errors
+    assert "the columns of `i` are not known" in str(error)
+    assert "CREATE INPUT TABLE i (a INT, b STRING)" in str(error)
