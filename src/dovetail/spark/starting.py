@@ -10,9 +10,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from dovetail.connectors.options import EVERY
 from dovetail.crash_points import crash_point
 from dovetail.errors import DovetailError
 from dovetail.log.category import Category, list_categories
+from dovetail.log.generations import require_following
 from dovetail.log.homes.filesystem import open_store, shown
 from dovetail.log.limits import keep
 from dovetail.plan.physical import (
@@ -63,7 +65,7 @@ def start(
     """Start a stage's query, and one for each of its inputs that may hold unreadable rows."""
     checkpoint = Checkpoint(home, application, built.record)
     writer = _writer(built, home, application, checkpoint, failures)
-    queries = [_query(writer, checkpoint, built.name, mode, AT_ONCE if built.starts_process else POLL)]
+    queries = [_query(writer, checkpoint, built.name, mode, _pace(built))]
     for table, rows in (built.rejects or {}).items():
         category = make_category(rows, home, rejects_category(application, table), 1, "auto", "rejects")
         name = rejects_query(built.stage, home, application, table)
@@ -85,6 +87,15 @@ def rejects_query(stage: Stage, home: str, application: str, table: str) -> str:
     return min(names, default=f"inputs.rejects.{table}")
 
 
+def require_output(built: BuiltStage, home: str, application: str) -> None:
+    """Raise what a start would raise about the columns of an output category. Nothing is written."""
+    if isinstance(built.output, ScribeSink) and built.output.category in list_categories(home):
+        name, shard = built.output.category, built.output.shard
+        rows = built.rows if built.result is None else built.result
+        if _writes_alone(home, name, application):
+            require_following(home, name, arrow_schema((_sharded(rows, shard) if shard else rows).schema))
+
+
 def _first_reading(stage: SlicerStage, home: str, application: str) -> int:
     """Since when a stage has had the source that it has now: joins that begin afresh read theirs again."""
     number = stage.reading
@@ -101,6 +112,14 @@ def describe_output(built: BuiltStage, home: str) -> str:
     """Where the rows of a stage can be found, for people."""
     place = built.output.place
     return f"{place} in {shown(home)}" if isinstance(built.output, ScribeSink | CategoryOutput) else place
+
+
+def _pace(built: BuiltStage) -> str:
+    """How often Spark looks whether there is something to do."""
+    if isinstance(built.output, OutsideSink) and (every_us := dict(built.output.options).get(EVERY.name)):
+        assert isinstance(every_us, int)
+        return f"{max(1, every_us // 1000)} milliseconds"
+    return AT_ONCE if built.starts_process else POLL
 
 
 def _query(
