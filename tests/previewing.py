@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
@@ -54,13 +57,20 @@ class Running:
     """An application that was started with a query."""
 
     def __init__(self, home: str, text: str) -> None:
-        self.home, self.plan = home, compile_pql(text)
+        self.home, self.plan = home, plan_of(text)
         for name in "abc":
             Category.create(home, name, SCHEMA, buckets=1)
         store = open_store(home)
         store.make_folder("apps/app/checkpoints/v")
         store.replace(application_path("app"), encode(self.plan, 1))
         self.graph = Graph(self.plan, home, home)
+
+    def copied(self, home: str) -> Running:
+        """A copy of its home, to look at."""
+        shutil.copytree(self.home, home)
+        made = copy(self)
+        made.home = home
+        return made
 
     def commit(self, name: str, rows: Iterable[Row]) -> None:
         category = Category.open(self.home, name)
@@ -137,5 +147,6 @@ def differences(
     return (before & after).total(), gained.total() - changed, lost.total() - changed, changed
 
 
+@cache
 def plan_of(text: str) -> Plan:
     return compile_pql(text)

@@ -58,6 +58,7 @@ KINDS = {
     r"apps/[^/]+/application\.json": "application",
     r"apps/[^/]+/versions/": "version",
     r"apps/[^/]+/handover\.json": "handover",
+    r"apps/[^/]+/(shadow|progress)\.json": "shadow",
     r"apps/[^/]+/lease\.json": "lease",
     r"apps/[^/]+/metrics\.": "metrics",
 }

@@ -68,9 +68,8 @@ def test_the_example_of_the_page(application: Application, topics: Topics) -> No
 
     def here(text: str) -> str:
         named = text.replace('"views"', f'"{views}"').replace('"clicks"', f'"{clicks}"')
-        return named.replace('topic = "clicked"', f'topic = "{out}"').replace(
-            "localhost:9092", topics.address
-        )
+        named = named.replace('topic = "clicked"', f'topic = "{out}"')
+        return named.replace("localhost:9092", topics.address)
 
     exec(here(blocks["python"]), {})
     application.run(here(blocks["sql"]))

@@ -17,6 +17,7 @@ from dovetail.kafka.formats import format_of
 from dovetail.kafka.rejects import Rejects
 from dovetail.kafka.topic import Topic
 from dovetail.kafka.topic_intake import Reading, TopicIntake
+from dovetail.kafka.topic_reader import TopicReader
 from dovetail.log.category import Category
 from dovetail.log.source_progress import SourceReport, read_reports
 from dovetail.slicing.covered_files import Slicer
@@ -258,6 +259,30 @@ def test_offsets_that_are_gone_stop_the_run(tmp_path: Path, topics: Topics) -> N
     assert [(row["offset"], row["reason"]) for row in goes_on.rejects()] == [
         (5, "offsets 5 to 11 were gone before they were read")
     ]
+
+
+def test_records_that_go_while_a_topic_is_read(topics: Topics) -> None:
+    """The reader says which partition is astray, and loses nothing of the others."""
+    topic = topics.make(partitions=2)
+    for partition in (0, 1):
+        topics.write(topic, numbered(100 * partition, 100 * partition + 20), partition=partition)
+    topics.cut(topic, 0, 12)
+    reader = TopicReader(Topic(Cluster(topics.address), topic), ())
+    reader.add({0: 3, 1: 0})
+    offsets: list[int] = []
+
+    def ended() -> bool:
+        records = reader.read(1000, 0.1)
+        assert set(records.partitions) <= {1}
+        offsets.extend(records.offsets)
+        return reader.astray == {0} and len(offsets) == 20
+
+    until(ended, "all of the other partition")
+    assert offsets == list(range(20))
+    reader.move(0, 12)
+    until(lambda: offsets.extend(reader.read(1000, 0.1).offsets) or len(offsets) == 28, "the rest")
+    assert offsets[20:] == list(range(12, 20))
+    reader.close()
 
 
 def test_a_topic_that_was_made_again_is_another_one(tmp_path: Path, topics: Topics) -> None:

@@ -207,6 +207,9 @@ FORMATS = {
         _document,
         repaired=True,
     ),
+    "shadow": Format(
+        ("home/apps/*/shadow.json", "home/apps/*/progress.json"), specimen.use_shadows, _document
+    ),
     # Only the file's name says which offset it is, and only Spark sees that name.
     "offset": Format(("home/sink/offsets/[56].json",), specimen.use_index, _offset, partners="none"),
     "checkpoint": Format(
@@ -255,6 +258,8 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "engine/asked_tasks.py": ("tasks",),
     "engine/handover.py": ("handover",),
     "engine/queries.py": ("query",),
+    "preview/rows_aside.py": "rows that the same process has written, in a temporary folder of its own",
+    "preview/shadow_files.py": ("shadow",),
     "joins/rebuild_progress.py": ("replay",),
     "joins/snapshot.py": ("snapshot",),
     "engine/copying.py": ("local_snapshot",),

@@ -47,6 +47,8 @@ from dovetail.model.window_config import WindowConfig, WindowSettings
 from dovetail.model.window_offset import WindowOffset
 from dovetail.plan import application_file
 from dovetail.pql.compile import compile_pql
+from dovetail.preview.compare import Difference
+from dovetail.preview.shadow_files import Position, Progress, ShadowFile, read_progress, read_shadow
 from dovetail.service.torture.quick_join import BATCHES, BUCKETS, ROWS, append
 from dovetail.service.torture.workload import AFTER, BEFORE, MAX_DELAY, cut
 from dovetail.slicing.covered_files import CoveredFiles, Slicer
@@ -141,6 +143,10 @@ def build(root: Path, seed: int) -> Specimen:
         for version in (1, 2):
             given = Version(f"app{number}", version, version - 1 or None, query, named, "ada", seed)
             write_version(join.home, replace(given, changes=tuple(changes), took_over={"view": version}))
+        ShadowFile(f"app{number}", 1, named, "ada", seed).write(join.home)
+        found = Difference(seed, number, 2, 1, ({"x": number},), (), (({"x": 1}, {"x": None}),))
+        at = {"view": Position(seed, 5, number)}
+        Progress(number, seed, at, at, {"o": found}, ("none",), seed).write(join.home, f"app{number}")
     asked_tasks.ask(join, 3)
     offer = handover.Offer("CREATE APPLICATION app;", "app.pql", seed + 1, {"file": str(seed)})
     answered = handover.Answer(handover.ask(join.home, "app"), seed, InputError("no"))
@@ -365,6 +371,11 @@ def use_application(made: Specimen) -> Any:
 
 def use_versions(made: Specimen) -> Any:
     return [read_version(made.join.home, f"app{n // 2}", n % 2 + 1) for n in range(4)]
+
+
+def use_shadows(made: Specimen) -> Any:
+    home = made.join.home
+    return [(read_shadow(home, f"app{n}"), read_progress(home, f"app{n}")) for n in range(2)]
 
 
 def use_handover(made: Specimen) -> Any:

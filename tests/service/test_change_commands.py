@@ -11,6 +11,7 @@ import pytest
 from commands import imported_by, run_command
 from dovetail.changes.takeover import consider, take_over
 from dovetail.changes.versions import version_path
+from dovetail.log import document
 from dovetail.log.category import Category
 from dovetail.log.homes.filesystem import open_store
 from dovetail.pql.parser import parse
@@ -93,6 +94,45 @@ def test_a_damaged_version_is_named_and_the_others_are_listed(
     said = capsys.readouterr()
     assert said.out.startswith("*   2")
     assert "versions/1.json" in said.err
+
+
+def contents(home: str) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in Path(home).rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("later", [False, True], ids=["damaged", "of a later release"])
+def test_rolling_back_to_a_version_that_cannot_be_read_changes_nothing(
+    home: str, later: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    change(home, NARROWER)
+    path = Path(home) / version_path("app", 1)
+    said = json.loads(path.read_bytes())
+    path.write_bytes(document.encode(said["format"], 99, said["body"]) if later else path.read_bytes()[:-20])
+    before = contents(home)
+    assert run_command("rollback", "app", "1", "--home", home) == 1
+    error = capsys.readouterr().err
+    assert "versions/1.json" in error
+    assert ("the release of Dovetail that wrote it" if later else "restore it from a copy") in error
+    assert contents(home) == before
+    assert run_command("diff", "app", written(home, QUERY), "--home", home) == 0, "nothing else needs it"
+    assert "window wider" in capsys.readouterr().out
+
+
+def test_an_older_release_says_that_a_newer_one_has_changed_the_application(
+    home: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A home that two releases share: the older one does not know the plan, and leaves it alone."""
+    path = Path(home) / "apps/app/application.json"
+    said = json.loads(path.read_bytes())
+    path.write_bytes(document.encode(said["format"], said["version"] + 1, said["body"]))
+    before = contents(home)
+    file = written(home, NARROWER)
+    for command in (["run", file], ["diff", "app", file], ["versions", "app"], ["rollback", "app"]):
+        assert run_command(*command, "--home", home) == 1
+        error = capsys.readouterr().err
+        assert "application.json" in error
+        assert "the release of Dovetail that wrote it, or a newer one" in error
+    assert contents(home) == before
 
 
 def test_there_is_nothing_to_roll_back_to(home: str, capsys: pytest.CaptureFixture[str]) -> None:

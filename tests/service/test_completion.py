@@ -68,6 +68,8 @@ OPTIONS = {
     "check": "--home",
     "diff": "--json",
     "preview": "--since",
+    "deploy": "--shadow",
+    "shadow": "--promote",
     "advise": "--apply",
     "versions": "--json",
     "rollback": "--available-now",

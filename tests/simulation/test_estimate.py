@@ -172,6 +172,35 @@ def test_what_was_late_long_ago_is_forgotten() -> None:
     assert behind_s[3500] < 30
 
 
+def test_nothing_is_forgotten_while_more_rows_were_late_than_wanted() -> None:
+    """A row per second. Once, 450 rows of the last hour come together: as many as may be late of 90,000. Ten
+    hours later they are remembered."""
+    spec, estimate = EstimateSpec(), Estimate()
+    behind_us = []
+    for second in range(3600, 12 * 3600, 20):
+        rows = np.arange(second, second + 20)
+        if second == 2 * 3600:
+            rows = np.concatenate([np.arange(second - 3600, second, 8), rows])
+        estimate = observe(estimate, spec, sketch(*(rows * 1_000_000).tolist()))
+        behind_us.append((second + 20) * 1_000_000 - estimate.time_us)
+    assert estimate.left_behind is not None
+    assert estimate.left_behind < 0
+    assert max(behind_us[100:180]) < 120_000_000, "before"
+    assert behind_us[-1] > 3500_000_000
+
+
+@given(st.lists(st.integers(0, 5 * 3600), min_size=30, max_size=40))
+def test_a_history_keeps_as_many_rows_as_its_quantile_needs(gaps_s: list[int]) -> None:
+    """However sparse a stream is, and however long it pauses, one row in 200 can be told from none."""
+    spec, estimate, enough = EstimateSpec(), Estimate(), False
+    for at_s in np.cumsum(gaps_s).tolist():
+        rows_s = [*range(at_s, at_s + 12), at_s - 3600]
+        estimate = observe(estimate, spec, sketch(*(row_s * 1_000_000 for row_s in rows_s)))
+        enough = enough or estimate.lateness.count >= spec.rows_for_one_late
+        assert estimate.lateness.count >= spec.rows_for_one_late or not enough
+    assert spec.rows_for_one_late == 200
+
+
 def test_few_rows_make_an_observation_after_a_while() -> None:
     """A row a second: an observation of ten seconds, not of a thousand rows."""
     spec = EstimateSpec(ascending=4)

@@ -53,11 +53,13 @@ class Unseen:
     commit_s: float = 20
 
 
-def _one(process: Process, hours: float) -> Callable[[Random], Rows]:
+def one(process: Process, hours: float) -> Callable[[Random], Rows]:
+    """A stream of one producer."""
     return lambda rng: process.rows(rng, hours * HOUR_S)
 
 
-def _several(hours: float, *processes: Process) -> Callable[[Random], Rows]:
+def several(hours: float, *processes: Process) -> Callable[[Random], Rows]:
+    """A stream of several producers."""
     return lambda rng: merged(*(process.rows(rng, hours * HOUR_S) for process in processes))
 
 
@@ -84,10 +86,11 @@ def _twice(rng: Random) -> Rows:
     return merged(rows, slow)
 
 
-def _stalls(
+def stalls(
     producers: int, every_s: float, stall_s: float, hours: float, per_s: float, in_turn: int = 1
 ) -> Callable[[Random], Rows]:
-    """The first of several partitions, or the first few in turn, stand still now and then, and then flood."""
+    """The first of several partitions, or the first few in turn, stand still now and then, and then flood.
+    The first stall begins after `every_s`."""
 
     def rows(rng: Random) -> Rows:
         parts = [
@@ -150,7 +153,7 @@ MINUTE = Process(steady(1 / 60), exponential(20))
 UNSEEN: dict[str, Unseen] = {
     "outages of minutes": Unseen(_bursts),
     "a clock that gains and one that is behind": Unseen(
-        _several(
+        several(
             3,
             Process(steady(6), exponential(2)),
             Process(steady(2), exponential(2), (_drifting(0.01),)),
@@ -159,7 +162,7 @@ UNSEEN: dict[str, Unseen] = {
     ),
     "each row twice, once late": Unseen(_twice),
     "days and nights": Unseen(
-        _one(
+        one(
             Process(
                 cyclic(0.5, 0.98, DAY_S),
                 scaled(lognormal(10, 1), lambda at: 1.5 - np.cos(2 * np.pi * at / DAY_S)),
@@ -169,9 +172,9 @@ UNSEEN: dict[str, Unseen] = {
         keys=100,
         commit_s=60,
     ),
-    "one row a minute": Unseen(_one(MINUTE, 24), keys=10, window_s=300),
+    "one row a minute": Unseen(one(MINUTE, 24), keys=10, window_s=300),
     "one row a minute, some years old, some days ahead": Unseen(
-        _one(
+        one(
             replace(
                 MINUTE,
                 hindrances=(wild(3 * DAY_S, 0.1, 0.4, 0.41, 0.9), wild(-YEARS_S, 0.05, 0.5, 0.7)),
@@ -182,30 +185,30 @@ UNSEEN: dict[str, Unseen] = {
         window_s=300,
     ),
     "five rows in a row days ahead": Unseen(
-        _one(replace(MINUTE, hindrances=(_in_a_row(5, 3 * DAY_S),)), 12), keys=10, window_s=300
+        one(replace(MINUTE, hindrances=(_in_a_row(5, 3 * DAY_S),)), 12), keys=10, window_s=300
     ),
     "eight rows in a row days ahead": Unseen(
-        _one(replace(MINUTE, hindrances=(_in_a_row(8, 3 * DAY_S),)), 12), keys=10, window_s=300
+        one(replace(MINUTE, hindrances=(_in_a_row(8, 3 * DAY_S),)), 12), keys=10, window_s=300
     ),
     "one of three sparse producers an hour ahead": Unseen(
-        _several(6, MINUTE, MINUTE, replace(MINUTE, hindrances=(skewed_clocks(1.0, HOUR_S),))),
+        several(6, MINUTE, MINUTE, replace(MINUTE, hindrances=(skewed_clocks(1.0, HOUR_S),))),
         keys=30,
         window_s=300,
     ),
     "one of three producers a day behind": Unseen(
-        _several(
+        several(
             4,
             *(Process(steady(2), exponential(5), (skewed_clocks(1.0, by_s),)) for by_s in (0.0, 0.0, -DAY_S)),
         ),
         keys=600,
     ),
-    "a partition stalls an hour": Unseen(_stalls(20, 4 * HOUR_S, HOUR_S, 8, 5), keys=600),
-    "one of eight partitions stalls an hour in four": Unseen(_stalls(8, 4 * HOUR_S, HOUR_S, 24, 1), keys=120),
+    "a partition stalls an hour": Unseen(stalls(20, 4 * HOUR_S, HOUR_S, 8, 5), keys=600),
+    "one of eight partitions stalls an hour in four": Unseen(stalls(8, 4 * HOUR_S, HOUR_S, 24, 1), keys=120),
     "two of eight partitions stall in turn": Unseen(
-        _stalls(8, 2 * HOUR_S, HOUR_S, 24, 1, in_turn=2), keys=120
+        stalls(8, 2 * HOUR_S, HOUR_S, 24, 1, in_turn=2), keys=120
     ),
     "one of eight partitions ends": Unseen(
-        _several(
+        several(
             8,
             *[Process(steady(0.25), exponential(3))] * 7,
             Process(steady(0.25), exponential(3), (lost(4 * HOUR_S),)),
@@ -213,11 +216,11 @@ UNSEEN: dict[str, Unseen] = {
         keys=240,
     ),
     "one client in fifty sends once a day": Unseen(
-        _one(Process(steady(0.25), exponential(5), (uploads(DAY_S, 0.02),)), 96), keys=30
+        one(Process(steady(0.25), exponential(5), (uploads(DAY_S, 0.02),)), 96), keys=30
     ),
-    "a partition stalls every half hour": Unseen(_stalls(10, 1800, 600, 8, 5), keys=600),
+    "a partition stalls every half hour": Unseen(stalls(10, 1800, 600, 8, 5), keys=600),
     "one row in five hundred days ahead, one years behind": Unseen(
-        _one(
+        one(
             Process(
                 steady(10),
                 exponential(5),
@@ -227,20 +230,20 @@ UNSEEN: dict[str, Unseen] = {
         )
     ),
     "one row in fifty an hour ahead": Unseen(
-        _one(Process(steady(10), exponential(5), (skewed_clocks(0.02, HOUR_S),)), 3)
+        one(Process(steady(10), exponential(5), (skewed_clocks(0.02, HOUR_S),)), 3)
     ),
-    "retries": Unseen(_one(Process(steady(10), _retries()), 3)),
+    "retries": Unseen(one(Process(steady(10), _retries()), 3)),
     "phones that upload when they wake": Unseen(
-        _one(Process(steady(5), mixed((0.8, exponential(2)), (0.2, exponential(1200)))), 10), keys=600
+        one(Process(steady(5), mixed((0.8, exponential(2)), (0.2, exponential(1200)))), 10), keys=600
     ),
-    "a hundredth of the rate for two hours": Unseen(_one(Process(_collapse, exponential(5)), 4)),
-    "a minute of rows each hour": Unseen(_one(Process(_minutes, exponential(10)), 24), keys=200, commit_s=5),
+    "a hundredth of the rate for two hours": Unseen(one(Process(_collapse, exponential(5)), 4)),
+    "a minute of rows each hour": Unseen(one(Process(_minutes, exponential(10)), 24), keys=200, commit_s=5),
     "buffers sent when full": Unseen(_counted),
     "uploads each hour of a sparse stream": Unseen(
-        _one(Process(steady(1 / 30), uniform(0, 10), (uploads(HOUR_S),)), 48), keys=20, window_s=300
+        one(Process(steady(1 / 30), uniform(0, 10), (uploads(HOUR_S),)), 48), keys=20, window_s=300
     ),
     "a lag that was hours and is gone": Unseen(
-        _one(Process(steady(5), exponential(5), (outage(HOUR_S, 4 * HOUR_S, catch_up=5),)), 8), keys=600
+        one(Process(steady(5), exponential(5), (outage(HOUR_S, 4 * HOUR_S, catch_up=5),)), 8), keys=600
     ),
 }
 CHEAP = (

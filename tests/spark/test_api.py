@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import datetime
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow.parquet as pq
 import pytest
 
 import dovetail
-from dovetail.errors import PlanError
+from change_oracle import ChangingJoin, Spec
+from dovetail.changes.versions import read_version
+from dovetail.errors import PlanError, StateError
+from dovetail.plan.application_file import read_application
 from dovetail.service.committed_files import committed_files
 from laws.effort import THOROUGH
+from replaying import Replayed
 from spark.application import Application
 from spark.batch import ON, count, database, differences, join_sql
 from spark.events import events, write_files
@@ -64,6 +70,48 @@ def test_every_join_type(application: Application) -> None:
         expected = join_sql(how, rows if how in PAIRS else "l.k, l.eventtime, l.id, l.v", ON)
         assert count(db, expected) > ROWS / 10
         assert differences(db, "FROM found", expected) == {}, how
+
+
+def test_other_arguments_go_by_the_rules_of_changes(application: Application) -> None:
+    """The same name and home, and a wider window: what was seen stays, and the step is that of the oracle."""
+    sides = {"l": events(ROWS, 200, 45), "r": events(ROWS, 200, 46)}
+    home, folder = application.home, application.folder
+
+    def joined(part: int, mode: str, on: str = "k", **bounds: str) -> DataFrame:
+        for name, table in sides.items():
+            write_files(table.slice(part * ROWS // 2, ROWS // 2), folder / name, 1, first=part)
+        streams = (stream(application.spark, folder / name) for name in ("l", "r"))
+        return dovetail.join(
+            *streams,
+            on,
+            how="left",
+            left_time="eventtime",
+            right_time="eventtime",
+            name="changed",
+            home=home,
+            mode=mode,
+            history="1 day",
+            **bounds,
+        )
+
+    narrow = Spec(120_000_000, 180_000_000, "left", "all", "first")
+    wide = narrow._replace(before=900_000_000)
+    became = {2: lambda join: join.change(wide)}
+    expected = Replayed(home, "changed", ("id", "id"), ChangingJoin(narrow), became)
+    wanted: Counter = Counter()
+    for version, (mode, before) in enumerate((("available-now", "2 minutes"), ("drain", "15 minutes")), 1):
+        rows = joined(version - 1, mode, before=before, after="3 minutes")
+        write(rows, folder / "out", availableNow=True).awaitTermination()
+        (stage,) = read_application(home, "changed").joins
+        wanted += Counter(expected.rows(version, stage))
+    found = [pq.ParquetFile(file).read(["id", "id_right"]) for file in committed_files(folder / "out")]
+    pairs = Counter((row["id"], row["id_right"]) for table in found for row in table.to_pylist())
+    assert pairs == wanted
+    last = read_version(home, "changed", 2)
+    assert [change.rule for change in last.changes] == ["bounds"]
+    assert last.took_over["changed"] == 1
+    with pytest.raises(StateError, match="the key"):
+        joined(0, "drain", on="id", before="2 minutes", after="3 minutes")
 
 
 def test_a_live_stream(application: Application) -> None:

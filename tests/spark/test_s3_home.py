@@ -9,21 +9,28 @@ import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 from pyarrow import fs
 
+from dovetail.changes.takeover import take_over
+from dovetail.changes.timeline import timeline
 from dovetail.engine import hold, live_index
 from dovetail.engine.copying import settle
+from dovetail.engine.driver import JoinDriver
 from dovetail.engine.hold import running
+from dovetail.engine.queries import config_at
 from dovetail.errors import HomeError, StateError
 from dovetail.local.graph import Graph
 from dovetail.log.category import Category
 from dovetail.log.homes.filesystem import Output, open_store
 from dovetail.log.homes.lease import Terms
 from dovetail.model.interval import IntervalSpec
+from dovetail.model.join_kind import IntervalJoin
+from dovetail.model.offset import JoinOffset
 from dovetail.pql.compile import compile_pql
 from oracle import batch_join
 from s3 import BUCKET, S3, s3_server
@@ -32,6 +39,7 @@ from spark.batch import ON, count, database, differences, join_sql
 from spark.command_line import assert_no_trace, command, environment
 from spark.events import START_US, events, write_files
 from spark.standalone import SETTINGS, standalone_cluster
+from unit.changes.test_takeover import QUERY, WIDER, considered, started
 from unit.engine.workload import config, joined, offsets, random_rows, write_commits
 
 
@@ -198,3 +206,37 @@ def fetched(filesystem: fs.FileSystem, folder: Path) -> list[Path]:
     """The committed files of the output, brought here."""
     fs.copy_files(f"{BUCKET}/out", str(folder), source_filesystem=filesystem, use_threads=False)
     return [folder / Path(file).name for file in committed_files(folder)]
+
+
+def test_a_join_is_changed_over_a_home_on_s3(s3: S3, tmp_path: Path) -> None:
+    """The versions, what each query was, and the step of the change; with its index lost right before it."""
+    home, rng = s3.home("changed"), random.Random(9)
+    left, right = random_rows(rng, 40, 60), random_rows(rng, 40, 60)
+    for name, rows in (("left", left), ("right", right)):
+        write_commits(home, name, rows, rng, 8)
+    join = config(home, tmp_path / "index", IntervalSpec(20, 90, "inner"), 8, 60)
+    join = replace(join, settings=replace(join.settings, history_us=10**15, max_step_rows=20))
+    driver, at, found = JoinDriver(join), JoinOffset(), []
+    while True:
+        if at.step == 3:
+            shutil.rmtree(tmp_path / "index", ignore_errors=True)
+            live_index.unmap_all()
+            wider = IntervalJoin(IntervalSpec(120, 90, "inner"))
+            driver = JoinDriver(replace(join, join_kind=wider, query=2))
+        end = driver.plan(at, until=driver.there_now(), final=True, tasks=2)
+        if end is at:
+            break
+        found += joined(driver.config, at, end)
+        at = end
+    settle()
+    assert len(found) == len(set(found)), "no pair twice"
+    assert set(batch_join(left, right, 20, 90, "inner")) <= set(found)
+    assert set(found) <= set(batch_join(left, right, 120, 90, "inner"))
+    assert config_at(driver.config, 1).join_kind == join.join_kind
+
+    application = s3.home("versions")
+    started(application)
+    assert take_over(considered(application, WIDER), {"v": 7}) == 2
+    assert [timeline(application, "app", "v").version_at(step, 0) for step in (7, 8)] == [1, 2]
+    with pytest.raises(StateError, match="is at version 2, not at version 1"):
+        considered(application, QUERY, parent=1)

@@ -203,14 +203,14 @@ def _version(takeover: Takeover, number: int, parent: int | None, took_over: Map
         parent=parent,
         plan=takeover.plan,
         text=takeover.text,
-        author=_author(),
+        author=author(),
         made_at_us=time.time_ns() // 1000,
         changes=takeover.changes,
         took_over=took_over,
     )
 
 
-def _author() -> str:
+def author() -> str:
     try:
         return getpass.getuser()
     except (OSError, KeyError):

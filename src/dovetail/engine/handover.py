@@ -88,7 +88,9 @@ def answer(home: str, application: str, found: Answer) -> None:
         "error": None if found.error is None else found.error.to_json(),
     }
     open_store(home).replace(answer_path(application), document.encode(ANSWER_KIND, ANSWER_VERSION, body))
-    answered(home, application)
+    pending = Requests(home, application).wanted()
+    if pending is None or pending.number == found.number:  # somebody else may have asked meanwhile
+        answered(home, application)
 
 
 def answer_to(home: str, application: str, number: str) -> Answer | None:

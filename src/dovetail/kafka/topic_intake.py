@@ -23,7 +23,7 @@ from dovetail.kafka.decoding import Decoder, Reject
 from dovetail.kafka.records import Records, joined
 from dovetail.kafka.rejects import Rejects
 from dovetail.kafka.topic import Described, Topic, Trouble
-from dovetail.kafka.topic_reader import FETCHED, OutOfRange, TopicReader
+from dovetail.kafka.topic_reader import FETCHED, TopicReader
 from dovetail.log.category import Category
 from dovetail.slicing.covered_files import Slicer
 from dovetail.slicing.intake import Part, Waiting
@@ -101,7 +101,8 @@ class TopicIntake:
     @property
     def settled(self) -> bool:
         """All that brokers had when they were last asked is taken. Brokers that are away may have more."""
-        return self._trouble is None and self._id is not None and not self._lag()
+        reached = self._trouble is None and self._reader.refused is None and self._id is not None
+        return reached and not self._lag()
 
     @property
     def exhausted(self) -> bool:
@@ -142,7 +143,7 @@ class TopicIntake:
 
     def waiting(self) -> Waiting:
         rows = self._lag() + self._buffer.records if self._id is not None else None
-        return Waiting(rows=rows, newest_us=self._newest_us, trouble=self._trouble)
+        return Waiting(rows=rows, newest_us=self._newest_us, trouble=self._trouble or self._reader.refused)
 
     def rest(self) -> None:
         """Nothing to keep."""
@@ -196,11 +197,9 @@ class TopicIntake:
 
     def _fetch(self) -> None:
         while not self._buffer.full and (most := self._allowance.most(FETCHED)) > 0:
-            try:
-                records = self._reader.read(most)
-            except OutOfRange as error:
-                self._jump(error.partition)
-                continue
+            records = self._reader.read(most)
+            for partition in list(self._reader.astray):
+                self._jump(partition)
             if not len(records):
                 return
             self._buffer.add(records)
@@ -224,7 +223,7 @@ class TopicIntake:
                 expected="a topic that only grows",
                 hint="if it was cut off or replaced, read it under another name of the input table",
             )
-        self._reader.move(partition, self._skipped(partition, at, begin))
+        self._reader.move(partition, self._skipped(partition, at, begin) if at < begin else at)
 
     def _skipped(self, partition: int, wanted: int, begin: int) -> int:
         if not self._reading.goes_on:

@@ -18,19 +18,15 @@ FETCHED = 10_000
 """Records that are asked for at once."""
 
 
-class OutOfRange(Exception):
-    """A partition has no record at the offset that was asked for."""
-
-    def __init__(self, partition: int) -> None:
-        super().__init__(partition)
-        self.partition = partition
-
-
 class TopicReader:
-    """`wanted`: parts of a record beside its value (`records.py`)."""
+    """`wanted`: parts of a record beside its value (`records.py`). `astray`: partitions that have no record
+    at the offset that was asked for; who reads must `move` on in them. `refused`: why brokers do not let
+    this user read, as long as they do not."""
 
     def __init__(self, topic: Topic, wanted: tuple[str, ...]) -> None:
         self.positions: dict[int, int] = {}
+        self.astray: set[int] = set()
+        self.refused: str | None = None
         self._topic, self._wanted = topic, wanted
         self._client = kafka()
         configuration = topic.cluster.configured(
@@ -64,6 +60,7 @@ class TopicReader:
         self._consumer.incremental_unassign([place])
         self._consumer.incremental_assign([place])
         self.positions[partition] = offset
+        self.astray.discard(partition)
 
     def read(self, most: int, wait_s: float = 0.0) -> Records:
         """Records that have come in: at most so many."""
@@ -77,6 +74,8 @@ class TopicReader:
                     self._note(message, error)
             messages = [one for one, error in zip(messages, errors, strict=True) if error is None]
         records = gathered(messages, self._client.Message, self._wanted)
+        if len(records):
+            self.refused = None
         # The later one of a partition wins: they come in order.
         last = dict(zip(records.partitions, records.offsets, strict=True))
         for partition, offset in last.items():
@@ -91,7 +90,10 @@ class TopicReader:
         if error.code() == kinds._PARTITION_EOF:
             partition = message.partition()
             self.positions[partition] = max(self.positions[partition], message.offset())
+            self.refused = None
         elif error.code() in (kinds._AUTO_OFFSET_RESET, kinds.OFFSET_OUT_OF_RANGE):
-            raise OutOfRange(message.partition())
+            self.astray.add(message.partition())
+        elif error.code() in (kinds.TOPIC_AUTHORIZATION_FAILED, kinds.GROUP_AUTHORIZATION_FAILED):
+            self.refused = f"waiting for topic {self._topic.name}: {error.str()}"
         else:
             self._topic.failed(error)

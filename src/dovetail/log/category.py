@@ -381,10 +381,12 @@ class Category:
         if isinstance(info, PlacedSegment) and info.commit < (first := self.first_commit()):
             raise history.truncated(self, info.commit, first) from None
 
-    def set_reader(self, reader: str, needs_commit: int, *, application: str | None = None) -> None:
+    def set_reader(
+        self, reader: str, needs_commit: int, *, application: str | None = None, lease_s: float | None = None
+    ) -> None:
         """Record that `reader` still needs commit `needs_commit` and all after it, until its application, if
-        it has one, is gone from the home."""
-        retention.set_reader(self, reader, needs_commit, application)
+        it has one, is gone from the home. With a lease it counts no more if it is not renewed in time."""
+        retention.set_reader(self, reader, needs_commit, application, lease_s)
 
     def drop_reader(self, reader: str) -> None:
         """Forget a reader: retention no longer waits for it."""

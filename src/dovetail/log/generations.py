@@ -91,6 +91,11 @@ def evolve(home: str, name: str, wanted: pa.Schema) -> Definition:
         # Another writer took the number: its generation is one of the earlier ones now.
 
 
+def require_following(home: str, name: str, wanted: pa.Schema) -> None:
+    """Raise what `evolve` would raise; nothing is written."""
+    _following(generations_of(home, name), wanted)
+
+
 def every_column(category: Category) -> pa.Schema:
     """The columns of the category's generation, and after them those that earlier ones had."""
     fields = {field.name: field for field in category.schema}

@@ -8,7 +8,8 @@ A reader that registers while retention runs is safe: the reader writes its floo
 retention writes `first.json` and then reads the floors again. Whoever comes second sees the other.
 
 A reader is live until its application is gone from the home, or until it has not renewed its mark for longer
-than the category keeps rows. A mark without an application is live until somebody drops it.
+than the category keeps rows. A mark without an application is live until somebody drops it. A mark with a
+lease is live while it is renewed: its reader is somebody for whom nothing may pile up.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import time
 import urllib.parse
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dovetail.errors import CorruptFile, DovetailError
 from dovetail.log import bundle as bundle_format
@@ -56,13 +57,21 @@ class Reader:
     gone: str | None
 
 
-def set_reader(category: Category, reader: str, needs_commit: int, application: str | None) -> None:
-    body = {
+def set_reader(
+    category: Category,
+    reader: str,
+    needs_commit: int,
+    application: str | None,
+    lease_s: float | None = None,
+) -> None:
+    body: dict[str, Any] = {
         "category": category.id,
         "reader": reader,
         "needs_commit": needs_commit,
         "application": application,
     }
+    if lease_s is not None:
+        body["lease_s"] = lease_s
     category.store.replace(_reader_path(category, reader), document.encode(KIND, VERSION, body))
     if needs_commit < (first := history.bounds(category).first):
         raise history.truncated(category, needs_commit, first)
@@ -101,6 +110,9 @@ def readers(category: Category, now_s: float | None = None) -> list[Reader]:
                     gone = f"application {application} is no longer in this home"
             if age_us is not None and (now_s - entry.modified_s) * 1e6 > age_us:
                 gone = gone or "it has not read for longer than the category keeps rows"
+            lease_s = body.get("lease_s")
+            if lease_s is not None and now_s - entry.modified_s > said.real(lease_s):
+                gone = gone or "it has not renewed its lease"
             found.append(Reader(name, needs, application, gone))
         except FileNotFoundError:
             continue  # dropped meanwhile

@@ -35,6 +35,11 @@ class EstimateSpec:
         return max(self.share / 2, self.share - ON_THE_SAFE_SIDE)
 
     @property
+    def rows_for_one_late(self) -> int:
+        """Of how many rows one may be late: a history of fewer says nothing of the wanted share."""
+        return round(1 / max(self.wanted_late, 1 / self.sample_rows))
+
+    @property
     def levels(self) -> int:
         """How many window sizes there are."""
         return self.max_window.bit_length()

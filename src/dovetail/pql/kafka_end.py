@@ -23,6 +23,13 @@ _STARTS = '"earliest" | "latest" | TIMESTAMP \'2026-01-31 12:00:00\' | "0:100, 1
 
 def parse_kafka(cursor: Cursor, columns: Sequence[ColumnDef]) -> KafkaSource:
     """What follows KAFKA. `columns` are those that the table declares."""
+    if not columns:
+        cursor.at -= 1  # at KAFKA
+        raise cursor.error(
+            "the records of a topic have no columns of their own",
+            expected="CREATE INPUT TABLE name (column type, ...) FROM KAFKA(...)",
+            hint="declare the columns that are wanted; other fields of a record are ignored",
+        )
     cursor.expect("(")
     topic, place = cursor.string(
         'a topic, as in KAFKA("clicks", brokers = "localhost:9092", format = "json")'

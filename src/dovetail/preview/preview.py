@@ -3,14 +3,12 @@ takes."""
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.ipc
 
 from dovetail.engine.measure import match_rate
 from dovetail.errors import PreviewError
@@ -22,6 +20,7 @@ from dovetail.preview.compare import SAMPLES, Compared, Difference, between, com
 from dovetail.preview.identity import TIME_OF
 from dovetail.preview.reach import Recorded, exact_from, newest_us, recorded
 from dovetail.preview.replay import Replay
+from dovetail.preview.rows_aside import RowsAside
 
 
 @dataclass(frozen=True)
@@ -191,26 +190,3 @@ def _figures(replay: Replay) -> VersionFigures:
         for name, totals in replay.totals.items()
     }
     return VersionFigures(joins, replay.cpu_s)
-
-
-class RowsAside:
-    """The rows that come out, by table, in files: a window of hours may be more than memory holds."""
-
-    def __init__(self, folder: str) -> None:
-        self._folder = folder
-        self._open: dict[str, tuple[pa.ipc.RecordBatchFileWriter, str]] = {}
-
-    def put(self, table: str, rows: pa.Table) -> None:
-        if table not in self._open:
-            os.makedirs(self._folder, exist_ok=True)
-            path = f"{self._folder}/{len(self._open)}.arrow"
-            self._open[table] = pa.ipc.new_file(path, rows.schema), path
-        self._open[table][0].write_table(rows)
-
-    def tables(self) -> dict[str, pa.Table]:
-        """All of them, mapped. Nothing can be put any more."""
-        found = {}
-        for name, (writer, path) in self._open.items():
-            writer.close()
-            found[name] = pa.ipc.open_file(pa.memory_map(path)).read_all()
-        return found

@@ -30,7 +30,7 @@ from dovetail.plan.stage_promises import after_commits, after_join
 from dovetail.preview.identity import columns
 from dovetail.preview.reach import Recorded, base_slicer
 from dovetail.preview.replay_join import JoinReplay
-from dovetail.preview.selecting import select_of
+from dovetail.preview.selecting import Select, select_of
 from dovetail.preview.side_rows import KeptSide, MadeSide, SideRows, SlicedAgain
 from dovetail.time.coordinator import Both
 
@@ -57,6 +57,7 @@ class Replay:
         self.needs_spark: set[str] = set()
         self.cpu_s = 0.0
         self._batches: dict[str, int] = {}
+        self._selects: dict[str, tuple[pa.Schema, Select | None]] = {}
         self.joins = {
             stage.name: self._replay(stage, known[stage.name]) for stage in plan.joins if stage.name in known
         }
@@ -114,7 +115,7 @@ class Replay:
         return SlicedAgain(self.plan, slicer, self._home, self._work, old, first)
 
     def _pass_on(self, stage: SlicerStage | JoinStage, rows: pa.Table, promise: Promise | None) -> None:
-        select = None if stage.name in self._raw else select_of(stage, rows.schema)
+        select = None if stage.name in self._raw else self._select(stage, rows.schema)
         if select is None:
             self.needs_spark.add(stage.name)
             self._put(stage.name, rows)
@@ -131,6 +132,12 @@ class Replay:
             sources = [table.source for table in reader.inputs]
             if name is not None and ScribeSource(name) in sources:
                 self._pass_on(reader, made, self._promise(reader, name))
+
+    def _select(self, stage: SlicerStage | JoinStage, given: pa.Schema) -> Select | None:
+        known = self._selects.get(stage.name)
+        if known is None or not known[0].equals(given):
+            known = self._selects[stage.name] = given, select_of(stage, given)
+        return known[1]
 
     def _promise(self, reader: SlicerStage, category: str) -> Promise | None:
         """What a slicer passes on of what the category's last commit promises."""

@@ -50,7 +50,7 @@ STREAM: tuple[_Row, ...] = (
     _Row("backlog_seconds", "backlog_us", False, "Event time of the backlog."),
     _Row("unsliced_files", "unsliced_files", False, "Input files that the slicer has not read yet."),
     _Row("unsliced_bytes", "unsliced_bytes", False, "Size of these files."),
-    _Row("unsliced_rows", "unsliced_rows", False, "Rows of an input category that are not sliced yet."),
+    _Row("unsliced_rows", "unsliced_rows", False, "Rows of an input category or topic not sliced yet."),
     _Row("source_newest_seconds", "source_newest_us", False, "When the source last grew, since 1970."),
     _Row("time_seconds", "time_us", False, "Stream time, since 1970."),
     _Row("delay_seconds", "behind_us", False, "Stream time behind the clock."),

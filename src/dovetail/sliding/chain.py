@@ -56,6 +56,9 @@ class ChainEnds:
     def entered(self, side: int) -> int:
         return int(self.ends.state[kernels.ENTERED + side])
 
+    def next_row(self, side: int) -> int:
+        return int(self.ends.state[kernels.NEXT_ROW + side])
+
 
 class Chain(Topology):
     wants_first = True

@@ -77,7 +77,7 @@ _STEP = 1024
 _READ_PAIRS = 65_536
 _SPINS = 50
 _NAP_S = 20e-6
-_RELEASE_ROWS = 1024
+_RELEASE_ROWS = 4096
 """Rows that come between two looks at which payload can go."""
 _NEVER = int(np.iinfo(np.int64).max)
 

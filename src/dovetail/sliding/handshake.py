@@ -38,7 +38,7 @@ import numpy as np
 from dovetail.sliding.chain import SIDES, Chain
 from dovetail.sliding.kernels import handshake as kernels
 from dovetail.sliding.kernels.handshake import Core, Links
-from dovetail.sliding.kernels.layout import KIND, ROW, R
+from dovetail.sliding.kernels.layout import R
 from dovetail.sliding.kernels.meeting import kept
 from dovetail.sliding.kernels.stepping import LINE, Rules
 from dovetail.sliding.kernels.subwindow import SCAN
@@ -93,11 +93,10 @@ class Handshake(Chain):
 
     def offer(self, messages: Messages, first: int) -> int:
         taken = super().offer(messages, first)
-        for side in SIDES:
-            rows = messages[first : first + taken]
-            rows = rows[rows[:, KIND] == side, ROW]
-            if len(rows):
-                self._entered[side].append((self.ends.entered(side), int(rows[-1]) + 1))
+        for side, entered in zip(SIDES, self._entered, strict=True):
+            next_row = self.ends.next_row(side)
+            if not entered or entered[-1][1] < next_row:
+                entered.append((self.ends.entered(side), next_row))
         return taken
 
     def kept_from(self, side: int) -> int:

@@ -24,7 +24,7 @@ from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.clean_stop import copy_snapshots
 from dovetail.spark.failures import failure_of
 from dovetail.spark.new_readings import note_readings
-from dovetail.spark.starting import Failures, Mode, start
+from dovetail.spark.starting import Failures, Mode, require_output, start
 
 
 def settle(spark: SparkSession, takeover: Takeover, index_dir: str | None) -> dict[str, int]:
@@ -42,7 +42,8 @@ def settle(spark: SparkSession, takeover: Takeover, index_dir: str | None) -> di
 
 
 def _come_to_rest(spark: SparkSession, old: Plan, new: Plan, home: str, index_dir: str | None) -> None:
-    _builder(spark, new, home, index_dir).build()
+    for stage in _builder(spark, new, home, index_dir).build():
+        require_output(stage, home, new.application)
     leaving = _leaving(old, new)
     begun = {
         stage.name

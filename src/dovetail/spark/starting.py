@@ -14,6 +14,7 @@ from dovetail.connectors.options import EVERY
 from dovetail.crash_points import crash_point
 from dovetail.errors import DovetailError
 from dovetail.log.category import Category, list_categories
+from dovetail.log.generations import require_following
 from dovetail.log.homes.filesystem import open_store, shown
 from dovetail.log.limits import keep
 from dovetail.plan.physical import (
@@ -84,6 +85,15 @@ def rejects_query(stage: Stage, home: str, application: str, table: str) -> str:
     known = open_store(home).folders(f"apps/{application}/checkpoints")
     names = [n for n in known if n.endswith(f".rejects.{table}") and not n.startswith("inputs@")]
     return min(names, default=f"inputs.rejects.{table}")
+
+
+def require_output(built: BuiltStage, home: str, application: str) -> None:
+    """Raise what a start would raise about the columns of an output category. Nothing is written."""
+    if isinstance(built.output, ScribeSink) and built.output.category in list_categories(home):
+        name, shard = built.output.category, built.output.shard
+        rows = built.rows if built.result is None else built.result
+        if _writes_alone(home, name, application):
+            require_following(home, name, arrow_schema((_sharded(rows, shard) if shard else rows).schema))
 
 
 def _first_reading(stage: SlicerStage, home: str, application: str) -> int:

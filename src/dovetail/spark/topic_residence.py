@@ -3,6 +3,7 @@ topic (`kafka/topic_intake.py`), on a cluster that of the driver."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -11,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType, StructType
 
-from dovetail.connectors.kafka_client import cluster_of
+from dovetail.connectors.kafka_client import cluster_of, kafka
 from dovetail.connectors.secret import reveal
 from dovetail.kafka.decoding import Decoder
 from dovetail.kafka.formats import format_of
@@ -34,7 +35,10 @@ class TopicResidence:
     category: str
 
     def nothing(self, spark: SparkSession) -> DataFrame:
-        """No rows, in the columns of the table. Also where it is found out that a format cannot hold them."""
+        """No rows, in the columns of the table. Also where it is found out, before anything starts, that the
+        client is missing, a secret is not set, or the format cannot hold a column."""
+        kafka()
+        self._given()
         schema = StructType()
         for column in self.table.columns:
             schema.add(column.name, DataType.fromDDL(column.type or "string"))
@@ -51,7 +55,7 @@ class TopicResidence:
         )
 
     def _open(self, category: Category, slicer: Slicer, finite: bool) -> TopicIntake:
-        given = reveal([*self.source.options, ("brokers", self.source.brokers)]).values
+        given = self._given()
         limit = given.get("max_records_per_second")
         reading = Reading(
             _start(given.get("start", "earliest")),
@@ -69,6 +73,10 @@ class TopicResidence:
             reading,
             time_column=next((one.name for one in category.schema if pa.types.is_timestamp(one.type)), None),
         )
+
+    def _given(self) -> Mapping[str, Any]:
+        """The options, with the values of secrets."""
+        return reveal([*self.source.options, ("brokers", self.source.brokers)]).values
 
     def _decoder(self, schema: pa.Schema) -> Decoder:
         given = {name: str(value) for name, value in self.source.options}

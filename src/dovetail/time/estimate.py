@@ -24,6 +24,11 @@ quantile is learned: it goes up a little with every observation that has fewer l
 with every one that has more. In the long run the share of late rows is therefore the wanted one, whatever
 the stream does (adaptive conformal inference: Gibbs and Candes, 2021).
 
+The history does not fade in two cases. While more rows have been late than wanted (the learned share is a
+debt), what made them late may come back: a partition that stalls for an hour in four is forgotten eight times
+over before it stalls again. And where a sparse stream has few rows in a half-life, the last rows are kept of
+which the wanted quantile can be taken. Of fewer, one gap would leave none, and time would be at the front.
+
 A backlog of hours in one commit is one observation of perhaps millions of rows. In which order they came
 nobody knows, so it says nothing of lateness: an observation that leaps ahead is not remembered, and its front
 is its low end. If the rest of the backlog comes in commits that cover the same hours, it is on time, and once
@@ -223,14 +228,21 @@ def _remembered(
     """Adds to the history how far the rows of an observation were ahead of the front before them."""
     if estimate.front_us == NEVER or not spec.memory_us:
         return replace(estimate, front_us=front_us, aged_us=front_us)
-    lateness, aged_us = estimate.lateness, estimate.aged_us
-    # The loop ends early once nothing is left to halve: after a long silence the front may be many half-lives
-    # ahead. `aged_us` then catches up below.
-    while lateness.count and front_us - aged_us >= spec.memory_us:
-        lateness, aged_us = lateness.halved(), aged_us + spec.memory_us
+    lateness, aged_us = _faded(estimate, spec, front_us)
     lateness = lateness.merge(observation.shifted(-estimate.front_us)).focused(spec.share)
-    aged_us = max(aged_us, front_us - spec.memory_us)
     return replace(estimate, front_us=front_us, lateness=lateness, aged_us=aged_us)
+
+
+def _faded(estimate: Estimate, spec: EstimateSpec, front_us: int) -> tuple[EventTimeSketch, int]:
+    """The history, halved for every half-life that the front has gone, and up to where it is halved."""
+    lateness, aged_us = estimate.lateness, estimate.aged_us
+    in_debt = estimate.left_behind is not None and estimate.left_behind < 0
+    while (
+        not in_debt and lateness.count >= 2 * spec.rows_for_one_late and front_us - aged_us >= spec.memory_us
+    ):
+        lateness, aged_us = lateness.halved(), aged_us + spec.memory_us
+    # Half-lives in which nothing was forgotten are over. Otherwise all of them would count at once later.
+    return lateness, max(aged_us, front_us - spec.memory_us)
 
 
 def _front(observation: EventTimeSketch) -> int:

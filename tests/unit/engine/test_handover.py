@@ -81,6 +81,9 @@ def test_an_offer_reaches_the_run_and_its_answer_comes_back(tmp_path: Path) -> N
     assert found is not None
     assert isinstance(found.error, StateError)
     assert str(found.error) == "no\n  where:    here\n  expected: this\n  hint:     that"
+    second = ask(home, "app", OFFER)
+    answer(home, "app", Answer(number, 5, None))
+    assert Requests(home, "app").wanted() == Request(second, OFFER), "who asked meanwhile is heard, too"
     file = tmp_path / handover.answer_path("app")
     file.write_bytes(file.read_bytes()[:-7])
     assert answer_to(home, "app", number) is None

@@ -82,6 +82,12 @@ def test_mistakes(options: str, what: str) -> None:
     assert "hunter2" not in caught.value.what + str(caught.value.expected) + str(caught.value.hint)
 
 
+def test_columns_must_be_declared() -> None:
+    with pytest.raises(PqlError, match="no columns of their own") as caught:
+        parse(f'CREATE APPLICATION a; CREATE INPUT TABLE x FROM KAFKA("t", {GIVEN});')
+    assert "^^^^^" in str(caught.value.where)
+
+
 def test_an_empty_topic() -> None:
     with pytest.raises(PqlError, match="cannot name a topic"):
         parse(text(GIVEN, topic="a b"))

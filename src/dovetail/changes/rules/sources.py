@@ -56,9 +56,9 @@ def same_inputs(old: SlicerStage, new: SlicerStage) -> list[tuple[InputTable, In
 
 
 def swapped(application: str, was: InputTable, now: InputTable) -> bool:
-    """Whether an input comes from another place. A category that the application writes itself is the
-    planner's business."""
-    return _place(was) != _place(now) and not _own(application, was) and not _own(application, now)
+    """Whether an input comes from another place. Which categories the application writes itself on the way
+    is the planner's business."""
+    return _place(was) != _place(now) and not (_own(application, was) and _own(application, now))
 
 
 def _place(table: InputTable) -> tuple[object, ...]:
@@ -86,7 +86,9 @@ def _own(application: str, table: InputTable) -> bool:
 def _swapped(between: Between, stage: SlicerStage, was: InputTable, now: InputTable) -> None:
     what = f"input {now.name} comes from {_said(now)}, it came from {_said(was)}"
     part, place = part_of(stage), between.place_of(now.name)
-    topics = any(isinstance(table.source, KafkaSource) for table in (was, now))
+    application = between.new.application
+    through_log = any(_own(application, table) for table in (was, now))  # a topic that is copied first
+    topics = through_log or any(isinstance(table.source, KafkaSource) for table in (was, now))
     alone = len(stage.inputs) == 1 and not topics  # what a position in a topic is, nobody can say yet
     begins = between.begins(stage, now) if alone else None
     if begins is not None:

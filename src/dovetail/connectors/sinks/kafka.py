@@ -135,6 +135,7 @@ class KafkaSink:
         self._producer: Any = None
         self._numbers: Any = None
         self._trouble: str | None = None
+        self._lost: Any = None  # why a record did not arrive
 
     @property
     def place(self) -> str:
@@ -212,6 +213,7 @@ class KafkaSink:
             return
         client = kafka()
         settings: dict[str, Any] = {"enable_idempotence": True, "linger_ms": 20}
+        settings["delivery_report_only_error"] = True
         if self._once:
             settings |= {"transactional_id": self.name, "transaction_timeout_ms": 120_000}
         producer = made(client.Producer, self.cluster.configured(self._failed, **settings))
@@ -240,7 +242,7 @@ class KafkaSink:
         for messages in records(written):
             left = messages
             while left:
-                queued = self._producer.produce_batch(self.topic, left)
+                queued = self._producer.produce_batch(self.topic, left, on_delivery=self._undelivered)
                 left = [one for one in left if "_error" in one] if queued < len(left) else []
                 for one in left:
                     error = one.pop("_error")
@@ -249,10 +251,16 @@ class KafkaSink:
                 self._producer.poll(0.05 if left else 0)
 
     def _flush(self) -> None:
-        if self._producer.flush(COMMIT_S):
+        left = self._producer.flush(COMMIT_S)
+        if self._lost is not None:
+            raise kafka().KafkaException(self._lost)
+        if left:
             raise Unreachable(
                 f"brokers do not take records: {self._trouble or 'no answer'}", where=self.place
             )
+
+    def _undelivered(self, error: Any, message: Any) -> None:
+        self._lost = error
 
     def _failed(self, error: Any) -> None:
         self._trouble = error.str()
@@ -260,7 +268,7 @@ class KafkaSink:
     def _said(self, error: Exception) -> DovetailError:
         """What it means for the batch. The producer is not used again: the next one under its name ends
         what this one has begun."""
-        self._producer = None
+        self._producer, self._lost = None, None
         client, refused = kafka(), error.args[0]
         kinds = client.KafkaError
         if refused.code() in (kinds._FENCED, kinds.INVALID_PRODUCER_EPOCH, kinds.PRODUCER_FENCED):

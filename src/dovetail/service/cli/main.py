@@ -57,6 +57,8 @@ def _commands() -> dict[str, Command]:
         Command("why", "Explain what happened to the rows with a key.", "why:why"),
         Command("diff", "Show what another query would do to an application.", "changes:diff"),
         Command("preview", "Show what another query would have put out.", "preview:preview"),
+        Command("deploy", "Let an application go on with another query, or try it.", "shadow:deploy"),
+        Command("shadow", "Show, promote or drop a query that is tried.", "shadow:shadow"),
         Command("advise", "Show what would improve an application, or do it.", "advise:advise"),
         Command("versions", "List the versions of an application.", "changes:versions"),
         Command("rollback", "Run an application by an earlier query.", "changes:rollback"),

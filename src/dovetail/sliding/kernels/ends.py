@@ -29,6 +29,7 @@ STAGE, ENDED = 0, 1
 GATHERED, ENTERED = 2, 4  # of each side: rows in the block that is being gathered; rows that entered
 OLDEST_ROW, OLDEST_TIME = 6, 8  # of each side: what has expired is older
 SAID_ROW, SAID_TIME = 10, 12
+NEXT_ROW = 14  # of each side: the number after that of the newest row, also if it did not enter
 ENDS_WORDS = 16
 
 GATHERING, SEND_R, SEND_S, EXPIRE_S, EXPIRE_R = 0, 1, 2, 3, 4
@@ -56,6 +57,7 @@ def feed(ends: Ends, messages: Words, first: int, left: Channel, right: Channel,
         row = messages[first + taken]
         taken += 1
         side = row[KIND]
+        state[NEXT_ROW + side] = row[ROW] + 1
         _note_time(state, row, rules)
         if row[FLAGS] & BLANK:
             continue

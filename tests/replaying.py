@@ -1,0 +1,67 @@
+"""What a join of an application must have put out, by an oracle that is given the rows of each recorded step.
+
+The records say which commits a step took, which times it came to, and which query it ran. What follows from
+that, the oracle finds by brute force: see `change_oracle.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import oracle
+from dovetail.engine.step_log import StepLog
+from dovetail.log.category import Category
+from dovetail.model.join_config import state_path
+from dovetail.model.offset import ENDED, NEVER
+from dovetail.model.step_record import SideRecord
+from dovetail.model.time_codes import FIRST_TIME
+from dovetail.plan.physical import JoinStage
+
+Row = tuple[Any, int | None, int]
+
+
+@dataclass
+class Replayed:
+    """One join of an application. `became`: what the oracle makes of the change to a version. `ids`: the
+    columns of the two sides that number their rows."""
+
+    home: str
+    application: str
+    ids: tuple[str, str]
+    oracle: Any
+    became: dict[int, Callable[[Any], list[Any]]]
+    _seen: int = 0
+    _queries: list[int] = field(default_factory=lambda: [1])
+
+    def rows(self, version: int, stage: JoinStage) -> list[Any]:
+        """What came out in the steps since the last look, the last of which are of this version."""
+        out: list[Any] = []
+        for record in StepLog(self.home, state_path(self.application, stage.name)).read(self._seen + 1):
+            self._seen = record.step
+            if record.query != self._queries[-1]:
+                self._queries.append(record.query)
+                out += self.became[version](self.oracle)
+                continue
+            until = tuple(_time(side.time_us) for side in (record.left, record.right))
+            lefts = self._taken(stage.left, self.ids[0], record.left)
+            out += self.oracle.step(lefts, self._taken(stage.right, self.ids[1], record.right), until)
+        return out
+
+    def _taken(self, name: str, number: str, record: SideRecord) -> list[Row]:
+        category = Category.open(self.home, name)
+        found: list[Row] = []
+        for commit in category.commits(record.start, record.stop):
+            for info in commit.segments:
+                batch = category.open_segment(info).batch
+                value = "_key_0" if "_key_0" in batch.schema.names else "_on_0"
+                columns = [batch.column(name).to_pylist() for name in (value, "_time", number)]
+                found += [
+                    (key, time if time >= FIRST_TIME else None, row)
+                    for key, time, row in zip(*columns, strict=True)
+                ]
+        return found
+
+
+def _time(time_us: int) -> float:
+    return {NEVER: oracle.NEVER, ENDED: oracle.ENDED}.get(time_us, time_us)

@@ -1,0 +1,174 @@
+"""Changes that meet something else: a chain whose joins both change, a stream that is paused, a change before
+the one before it took over."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+
+from change_oracle import ChangingJoin, Spec
+from dovetail.changes.takeover import carried, take_over
+from dovetail.changes.timeline import timeline
+from dovetail.engine.copying import settle
+from dovetail.engine.driver import JoinDriver
+from dovetail.engine.planner import HostClock
+from dovetail.local.graph import Graph, Journal
+from dovetail.log.category import Category
+from dovetail.model.interval import IntervalSpec
+from dovetail.model.join_kind import IntervalJoin
+from dovetail.model.join_settings import Pacing
+from dovetail.plan.physical import Plan
+from dovetail.pql.compile import compile_pql
+from dovetail.slicing.write_rows import bucket_of, time_of
+from replaying import Replayed
+from unit.changes.test_takeover import QUERY, WIDER, considered, started
+from unit.engine.stepping import Driven
+
+MINUTE = 60_000_000
+START = datetime(2026, 1, 1, tzinfo=UTC)
+SCHEMA = pa.schema([("t", pa.timestamp("us", "UTC")), ("k", pa.int64()), ("id", pa.int64())])
+CHAIN = (
+    "CREATE APPLICATION app;"
+    + "".join(
+        f'CREATE INPUT TABLE {name} (t TIMESTAMP, k BIGINT, id BIGINT) FROM SCRIBE("{name}");'
+        for name in "abc"
+    )
+    + """
+    CREATE VIEW ab AS SELECT a.t AS t, a.k AS k, a.id AS a, b.id AS b FROM a {how} JOIN b
+        ON b.k = a.k AND b.t BETWEEN a.t - INTERVAL '{before} minutes' AND a.t + INTERVAL '5 minutes'
+        WITH (max_delay = INTERVAL '2 minutes', confirmed_by = 1, history = INTERVAL '1 day');
+    CREATE VIEW abc AS SELECT ab.a AS a, ab.b AS b, c.id AS c FROM ab LEFT JOIN c
+        ON c.k = ab.k AND c.t BETWEEN ab.t - INTERVAL '1 minute' AND ab.t + INTERVAL '{after} minutes'
+        WITH (max_delay = INTERVAL '2 minutes', confirmed_by = 1, history = INTERVAL '1 day');
+    CREATE TABLE out AS SELECT a, b, c FROM abc STORAGE NOOP;
+"""
+)
+
+
+def write(home: str, name: str, rng: random.Random, minute: int, first: int) -> None:
+    category = Category.create(home, name, SCHEMA, buckets=1)
+    rows = [
+        {
+            "t": START + timedelta(minutes=minute, seconds=rng.randrange(-100, 20)),
+            "k": rng.randrange(4),
+            "id": n,
+        }
+        for n in range(first, first + 3)
+    ]
+    batch = pa.RecordBatch.from_pylist(rows, SCHEMA)
+    category.append(category.write_segments([batch], bucket_of(None, 1), time_of("t")))
+
+
+def plan(before: int, how: str, after: int) -> Plan:
+    return compile_pql(CHAIN.format(before=before, how=how, after=after))
+
+
+VERSIONS = [(2, "LEFT", 1), (9, "LEFT", 1), (9, "LEFT", 6), (3, "", 4)]
+
+
+def specs(before: int, how: str, after: int) -> dict[str, Spec]:
+    return {
+        "ab": Spec(before * MINUTE, 5 * MINUTE, how.lower() or "inner", "all", "first"),
+        "abc": Spec(MINUTE, after * MINUTE, "left", "all", "first"),
+    }
+
+
+def test_both_joins_of_a_chain_change(tmp_path: Path) -> None:
+    """First the upper one, then the lower one, then both; each step by step as the oracle."""
+    home, journals, rng = str(tmp_path), dict[str, Journal](), random.Random(8)
+    first = specs(*VERSIONS[0])
+    expected = {
+        "ab": Replayed(home, "app", ("a", "_r_id"), ChangingJoin(first["ab"]), {}),
+        "abc": Replayed(home, "app", ("a", "_r_id"), ChangingJoin(first["abc"]), {}),
+    }
+    found, wanted = Counter(), dict[str, Counter]()
+    before: Plan | None = None
+    for version, given in enumerate(VERSIONS, 1):
+        now = plan(*given) if before is None else carried(before, plan(*given))
+        for name, join in expected.items():
+            join.became[version] = lambda oracle, spec=specs(*given)[name]: oracle.change(spec)
+        for minute in range(version * 12, version * 12 + 12):
+            for name in "abc":
+                write(home, name, rng, minute, first=minute * 3)
+            graph = Graph(now, home, home, journals=journals)
+            while [runner for runner in graph.runners.values() if runner.step()]:
+                pass
+        for runner in graph.runners.values() if version == len(VERSIONS) else ():
+            while runner.step(final=True):
+                pass
+        for stage in now.joins:
+            rows = expected[stage.name].rows(version, stage)
+            wanted[stage.name] = wanted.get(stage.name, Counter()) + Counter(rows)
+        before = now
+    settle()
+    assert before is not None
+    side = Category.open(home, before.joins[-1].left)
+    for commit in side.commits(0, side.next_commit()):
+        for info in commit.segments:
+            batch = side.open_segment(info).batch
+            found.update(zip(batch["a"].to_pylist(), batch["b"].to_pylist(), strict=True))
+    assert found == wanted["ab"]
+    rows = graph.tables()["abc"].to_pylist()
+    assert Counter((row["a"], row["c"]) for row in rows) == wanted["abc"]
+    assert len(rows) > 100
+
+
+def test_a_change_does_not_wait_for_a_stream_that_is_paused(tmp_path: Path) -> None:
+    """The right stream is far ahead and has to wait for the left one. The change is made all the same, and
+    the pause lasts on after it."""
+    join = Driven.make(tmp_path, IntervalSpec(10, 10, "left"))
+    settings = replace(join.config.settings, pacing=Pacing(5, 10**12))
+    config = replace(join.config, settings=settings)
+    driver = JoinDriver(config, HostClock(lambda: 0, lambda: 0))
+    join.append("left", ("a", 100))
+    join.append("right", ("a", 100))
+    start = driver.plan(driver.first(), tasks=1)
+    list(driver.run(driver.first(), start))
+    for time in (1000, 2000, 3000):
+        join.append("right", ("a", time))
+    at = start
+    while (end := driver.plan(at, tasks=1)) is not at:
+        list(driver.run(at, end))
+        at = end
+    assert at.right < Category.open(config.home, "right").next_commit(), "it is paused"
+    changed = JoinDriver(
+        replace(config, join_kind=IntervalJoin(IntervalSpec(50, 10, "left")), query=2),
+        HostClock(lambda: 0, lambda: 0),
+    )
+    changed.await_news(at, 3600.0)  # returns at once
+    end = changed.plan(at, tasks=1)
+    assert (end.step, end.query, end.right) == (at.step + 1, 2, at.right)
+    list(changed.run(at, end))
+    assert changed.plan(end, tasks=1) is end, "it is paused as before"
+    join.append("left", ("a", 3000))
+    last = changed.plan(end, tasks=1)
+    assert last.right > end.right
+
+
+def test_a_second_change_before_the_first_took_over(tmp_path: Path) -> None:
+    """Two versions, one step: what was in between has never run, and no row is said to be its own."""
+    home = str(tmp_path / "versions")
+    started(home)
+    assert take_over(considered(home, WIDER), {"v": 7}) == 2
+    third = considered(home, QUERY.replace("LEFT JOIN", "JOIN"))
+    assert take_over(third, {"v": 7}) == 3
+    assert [timeline(home, "app", "v").version_at(step, 2**60) for step in (7, 8)] == [1, 3]
+    (stage,) = third.plan.joins
+
+    join = Driven.make(tmp_path, IntervalSpec(10, 10, "left"))
+    join.append("left", ("a", 100))
+    join.append("right", ("a", 60), ("a", 100))
+    join.step()
+    assert join.pairs == {(0, 1)}
+    narrow, wide = IntervalSpec(0, 0, "left"), IntervalSpec(50, 10, "left")
+    for query, spec in enumerate((narrow, wide), 2):
+        join.config = replace(join.config, join_kind=IntervalJoin(spec), query=query)
+    join.step()
+    assert stage.query == 3
+    assert (join.offset.step, join.offset.query) == (2, 3)
+    assert join.pairs == {(0, 1), (0, 0)}, "the row in flight was not closed by the query in between"
