@@ -108,6 +108,8 @@ class Maker:
     def _joined(self, left: tuple[str, dict[str, str]]) -> tuple[str, dict[str, str]]:
         """A view that joins a relation with a stream."""
         name, (relation, columns), (other, _) = self._name(), left, self._stream()
+        if self.rng.random() < 0.3:
+            other = f"(SELECT id, d, x, s, k, t FROM {other})"
         kind = self.rng.choice(KINDS)
         keyed = self.rng.random() < 0.8
         if not keyed and kind == "FULL":

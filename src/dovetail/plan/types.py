@@ -16,6 +16,8 @@ FLOATS = ("FLOAT", "DOUBLE")
 TIMES = ("DATE", "TIMESTAMP_NTZ", "TIMESTAMP", "TIMESTAMP_LTZ")
 SIMPLE = (*INTEGERS, *FLOATS, "DECIMAL", *TIMES, "STRING", "BOOLEAN", "BINARY", "VARCHAR", "CHAR", "VARIANT")
 NESTED = ("ARRAY", "MAP", "STRUCT")
+INCOMPARABLE = ("MAP", "VARIANT")
+"""Spark has no equality and no hash for these."""
 ALIASES = ("LONG", "INTEGER", "SHORT", "BYTE", "REAL", "DEC", "NUMERIC", "CHARACTER")
 """Other names of simple types in Spark's DDL."""
 

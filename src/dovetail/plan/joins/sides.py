@@ -28,7 +28,7 @@ from dovetail.plan.statements import (
     into_log,
 )
 from dovetail.plan.tree import as_written, column, named, passed_on, select
-from dovetail.plan.types import Environment, common_type, family, is_timestamp, type_of
+from dovetail.plan.types import INCOMPARABLE, Environment, common_type, family, head, is_timestamp, type_of
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,14 @@ def keys_of_one_type(
     left_keys, right_keys = [], []
     for left, right in zip(condition.left_keys, condition.right_keys, strict=True):
         types = type_of(left, environment), type_of(right, environment)
+        for key, type_ in zip((left, right), types, strict=True):
+            if type_ is not None and head(type_) in INCOMPARABLE:
+                raise program.plan_error(
+                    f"a {head(type_)} cannot be a key: {as_written(key)} is {type_}",
+                    key,
+                    expected="values that Spark can compare: numbers, texts, times, structs",
+                    hint="use a part of it, or turn it into text: to_json(..)",
+                )
         if types[0] is not None and types[1] is not None and types[0] != types[1]:
             common = common_type(types[0], types[1])
             if common is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dovetail.plan.rules.chain_joins import chain_joins
+from dovetail.plan.rules.check_calls import check_calls
 from dovetail.plan.rules.check_queries import check_queries
 from dovetail.plan.rules.compare_beside_keys import compare_beside_keys
 from dovetail.plan.rules.eliminate_aliases import eliminate_aliases
@@ -29,6 +30,7 @@ RULES: tuple[Rule, ...] = (
     lift_joins,
     order_statements,
     check_queries,
+    check_calls,
     expand_stars,
     resolve_names,
     eliminate_aliases,

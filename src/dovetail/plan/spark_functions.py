@@ -1,0 +1,70 @@
+"""The functions that Spark has, and how many arguments they take: what its classes say
+(`dev/dovetail_dev/spark_functions.py`), so that no JVM is needed to look at a query.
+
+Law: a call that is refused here, Spark refuses. A function that Spark builds in its own way takes any number
+of arguments here, and Spark judges it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from dovetail.errors import UnknownVersion
+
+FORMAT = 1
+FILE = "spark_functions.json"
+
+
+@dataclass(frozen=True)
+class SparkFunction:
+    """`counts` None: any number. `signatures`: as Spark documents them."""
+
+    name: str
+    counts: tuple[int, ...] | None
+    signatures: tuple[str, ...]
+
+    def takes(self, count: int) -> bool:
+        return self.counts is None or count in self.counts
+
+    @property
+    def signature(self) -> str | None:
+        return " | ".join(self.signatures) or None
+
+    @property
+    def count_words(self) -> str:
+        """`2 arguments`, `1 to 3 arguments`, `2 or 4 arguments`."""
+        counts = self.counts or ()
+        if counts == (0,):
+            return "no arguments"
+        dense = len(counts) > 2 and counts[-1] - counts[0] == len(counts) - 1
+        words = f"{counts[0]} to {counts[-1]}" if dense else " or ".join(str(count) for count in counts)
+        return f"{words} argument{'' if words == '1' else 's'}"
+
+
+@dataclass(frozen=True)
+class SparkFunctions:
+    spark: str
+    functions: Mapping[str, SparkFunction]
+
+
+@cache
+def spark_functions() -> SparkFunctions:
+    said = json.loads(files("dovetail.plan").joinpath(FILE).read_text(encoding="utf-8"))
+    if said.get("format") != FORMAT:
+        raise UnknownVersion(
+            f"{FILE} has format {said.get('format')}",
+            where=f"dovetail/plan/{FILE}",
+            expected=f"format {FORMAT}",
+            hint="install Dovetail again: the file is a part of it",
+        )
+    functions = {
+        name: SparkFunction(
+            name, None if one["counts"] is None else tuple(one["counts"]), tuple(one["signatures"])
+        )
+        for name, one in said["functions"].items()
+    }
+    return SparkFunctions(said["spark"], functions)
