@@ -1,9 +1,10 @@
 """Starts: from the command to the first joined row, first and again, beside Spark's own join; memory in use.
 
-A small application joins Parquet files into Parquet files. It starts three times: with its environment read
-from the disk, as the first one after a set-up or a boot; with an empty home, where it has run before; and
-again with that home, after it was killed. Spark's own join over the same files does the same. Then both run
-on for a while, with a small file a second, and the memory of all their processes is measured."""
+A small application joins Parquet files into Parquet files. It starts four times: as after an installation
+that nothing has prepared; with its environment read from the disk, as the first one after a set-up or a boot;
+with an empty home, where it has run before; and again with that home, after it was killed. Spark's own join
+over the same files does the same, but for the first: nothing of it can be prepared. Then both run on for a
+while, with a small file a second, and the memory of all their processes is measured."""
 
 from __future__ import annotations
 
@@ -22,8 +23,9 @@ from typing import Any, Literal, get_args
 from bench.command import Command, finish, tell
 
 System = Literal["dovetail", "spark"]
-Start = Literal["cold", "first", "again"]
-"""cold: nothing of the environment in memory; first: an empty home; again: the same home."""
+Start = Literal["bare", "cold", "first", "again"]
+"""bare: no archive of classes, no compiled kernels or modules, nothing of the environment in memory; cold:
+only the last of these; first: an empty home; again: the same home."""
 WINDOW_US = 60_000_000
 LIVE_ROWS = 2_000
 
@@ -83,13 +85,19 @@ def measure(
 
     application = _Application(system, work, args.rows, args.cores)
     for start in get_args(Start):
+        if start == "bare" and system == "spark":
+            continue
         if start != "again":
             application.forget()
-        if start == "cold":
+        if start in ("bare", "cold"):
             forget_environment()
         application.feed(args.rows)
         before, began = application.results(), time.monotonic()
-        with running(application.command, {}, work) as process:
+        command, environment = application.command, dict[str, str]()
+        if start == "bare":
+            command = [*command, *unprepared(args.cores)]
+            environment = dict.fromkeys(("NUMBA_CACHE_DIR", "PYTHONPYCACHEPREFIX"), str(work / "compiled"))
+        with running(command, environment, work) as process:
             wait(process, lambda: application.results() > before)  # noqa: B023
             took = time.monotonic() - began
             tell(f"{system}, {start}: {took:.1f} s")
@@ -135,6 +143,13 @@ class _Application:
         return sum(has_rows(path) for path in self._out.rglob("*.parquet"))
 
 
+def unprepared(cores: int) -> list[str]:
+    """Options of a run that has the JVM's settings of any other, but no archive of classes."""
+    from dovetail.spark.session import local_jvm
+
+    return ["--set", f"spark.driver.extraJavaOptions={' '.join(local_jvm(cores))}"]
+
+
 def forget_environment() -> None:
     """Ask the system to drop what it has in memory of Python, its packages, Java and our code. What running
     processes have mapped stays, so this takes a machine where nothing else of the kind runs."""
@@ -162,6 +177,7 @@ def ratios(started: list[Started]) -> dict[str, float]:
     """What is promised: a start beside Spark's, and starting again beside the first time."""
     middle = middles(started)
     wanted = {
+        "again, beside bare": (("dovetail", "again"), ("dovetail", "bare")),
         "cold, beside Spark": (("dovetail", "cold"), ("spark", "cold")),
         "first, beside Spark": (("dovetail", "first"), ("spark", "first")),
         "again, beside cold": (("dovetail", "again"), ("dovetail", "cold")),
@@ -191,7 +207,8 @@ def _show(started: list[Started], living: list[Living]) -> None:
     for head in ("start", *systems):
         table.add_column(head, justify="left" if head == "start" else "right")
     for start in get_args(Start):
-        table.add_row(start, *(f"{middle[system, start]:.1f}" for system in systems))
+        seconds = [middle.get((system, start)) for system in systems]
+        table.add_row(start, *("" if one is None else f"{one:.1f}" for one in seconds))
     console.print(table)
     for name, ratio in ratios(started).items():
         console.print(f"{name}: {ratio:.2f}")

@@ -18,9 +18,9 @@ import pyarrow as pa
 import xxhash
 
 from bench.recovery_window import BUCKETS, SCHEMA, append, join_config
-from dovetail.engine.advance import index_bytes
 from dovetail.engine.copying import settle
 from dovetail.engine.driver import JoinDriver
+from dovetail.engine.index_size import index_bytes
 from dovetail.engine.store import StateStore, read_totals
 from dovetail.joins.buffer import Held
 from dovetail.joins.rows.key_hash import hash_keys

@@ -23,10 +23,10 @@ from dovetail_dev.kafka_broker import Broker
 SCHEMA = pa.schema([("k", pa.int64()), ("word", pa.string())])
 
 
-def opened(address: str, topic: str, checkpoint: str = "one", **more: Any) -> Sink:
+def opened(address: str, topic: str, checkpoint: str = "one", home: str = "home", **more: Any) -> Sink:
     options = {"topic": topic, "brokers": address, **more}
     given = reveal(with_defaults(STORAGES["KAFKA"], options.items()).items())
-    return SINKS["KAFKA"].open(given, Writer("app", "pairs", checkpoint))
+    return SINKS["KAFKA"].open(given, Writer("app", "pairs", checkpoint, home))
 
 
 def rows(keys: Iterable[int]) -> pa.Table:
@@ -136,7 +136,7 @@ def test_another_home_must_not_fill_the_topic_again(topics: Topics) -> None:
     sink.prepare(SCHEMA)
     sink.commit(0, written(sink, rows([0])))
     with pytest.raises(StateError, match="another home"):
-        opened(topics.address, topic, checkpoint="two").check(SCHEMA)
+        opened(topics.address, topic, checkpoint="two", home="elsewhere").check(SCHEMA)
 
 
 def test_at_least_once_writes_a_batch_again(topics: Topics) -> None:

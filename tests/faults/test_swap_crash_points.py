@@ -4,6 +4,7 @@ that is not wanted."""
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from dovetail.changes.closing import Closing, read_closing, write_closing
@@ -37,6 +38,7 @@ CREATE TABLE o AS SELECT * FROM v STORAGE NOOP;
 """
 
 
+@cache
 def plan_with(source: str) -> Plan:
     return plans_of(trace_program(parse(QUERY.format(source=source))))[0]
 
@@ -107,17 +109,15 @@ def test_a_crash_anywhere_in_the_change(tmp_path: Path) -> None:
     def change(application: Application) -> None:
         application.change("new", "a=latest")
         application.run()
-        application.feed("new", 200)
-        application.run()
 
     def check(home: str) -> None:
         application = Application(Path(home))
         [stage, *_] = read_current(application.home, "app").plan.slicers
         if stage.reading == 1:
             application.change("new", "a=latest")
+        application.feed("new", 200)
         application.run()
-        fed = application.sources["new"].next_commit() - 1
-        assert application.ids() == [0, 1, 2, *range(200, 200 + 3 * fed)]
+        assert application.ids() == [0, 1, 2, 200, 201, 202]
 
     assert crash_everywhere(tmp_path, prepared, change, check) > 20
 

@@ -14,7 +14,7 @@ from dovetail.log.homes.filesystem import open_store
 from dovetail.log.ingest.append import append_file
 from dovetail.log.ingest.files import find_files
 from dovetail.plan.application_file import application_path, encode
-from dovetail.plan.physical import FileSink, NoopSink, Plan, ScribeSink, Sink, SlicerStage
+from dovetail.plan.physical import FileSink, NoopSink, OutsideSink, Plan, ScribeSink, Sink, SlicerStage
 from dovetail.service.cli import main as cli
 
 
@@ -76,6 +76,22 @@ def test_json_files_whose_rows_leave_nulls_out(tmp_path: Path, capsys: pytest.Ca
     (out / "a.json").write_text('{"n": 1}\n{"n": 2, "m": "x"}\n')
     commit(out, 0, "a.json")
     assert show(capsys, "--home", home)[-1] == {"n": 2, "m": "x"}
+
+
+def test_csv_files_in_folders_by_value_and_rows_that_are_elsewhere(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    sink = FileSink("csv", str(out), ("day",), (("header", "true"),))
+    home = application(tmp_path, joined=sink, lake=OutsideSink("DELTA", (("path", "lake"),)))
+    for day in ("2024-02-29", "__HIVE_DEFAULT_PARTITION__"):
+        (out / f"day={day}").mkdir(parents=True)
+        (out / f"day={day}/a.csv").write_text("n,m\n1,x\n2,\n")
+        commit(out, int(day < "A"), f"day={day}/a.csv")
+    found = show(capsys, "--home", home, "--table", "joined")
+    assert [row["n"] for row in found] == [1, 2, 1, 2]
+    assert [row["day"] for row in found] == [None, None, "2024-02-29", "2024-02-29"]
+    assert "are in Delta table lake" in refused(capsys, "--home", home, "--table", "lake")
 
 
 def test_a_category_and_a_choice_of_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,6 +20,7 @@ from dataclasses import replace
 
 from dovetail.changes.between import Between, part_of, view_of
 from dovetail.changes.names import with_categories
+from dovetail.changes.positions import instant
 from dovetail.changes.rules.sources import same_inputs, swapped
 from dovetail.changes.verdict import Change
 from dovetail.plan.physical import CategoryOutput, JoinStage, KafkaSource, Plan, SlicerStage, Stage
@@ -100,14 +101,16 @@ def _begin(between: Between, known: JoinStage, join: JoinStage) -> None:
     if others:  # then whether it shares a side with another join is of no concern
         between.found = [c for c in between.found if c.part not in parts or c.rule != "sharing"]
     right = _writer(between.new, join.right)
-    source = right.inputs[0].source if isinstance(right, SlicerStage) else None
+    assert isinstance(right, SlicerStage)
+    source = right.inputs[0].source
+    since_us = between.costs.since_us(source)
     between.say(
         RULE,
         part_of(join),
         "afresh",
         f"{join.name} begins afresh, filled from its inputs",
-        flight=_FLIGHT,
-        cost=between.costs.source(source, None) if source is not None else None,
+        flight=_FLIGHT if since_us is None else f"{_FLIGHT}, to what was written since {instant(since_us)}",
+        cost=between.costs.source(source, None),
         place=between.place_of(view_of(join)),
     )
 

@@ -33,6 +33,9 @@ class Costs(Protocol):
     def source(self, source: Source, begins: Standing | None) -> Cost | None:
         """Of reading what a source has from there on; None: from its beginning."""
 
+    def since_us(self, source: Source) -> int | None:
+        """When the oldest was written that a source still has; None: nothing of it is gone."""
+
 
 class Unknown:
     """Of plans without a home."""
@@ -41,6 +44,9 @@ class Unknown:
         return None
 
     def source(self, source: Source, begins: Standing | None) -> Cost | None:
+        return None
+
+    def since_us(self, source: Source) -> int | None:
         return None
 
 
@@ -91,6 +97,13 @@ class InHome:
             return Cost(0, 0)
         done = begins.files if isinstance(begins, FilesDone) else frozenset()
         return Cost(None, sum(os.path.getsize(file) for file in files if file not in done))
+
+    def since_us(self, source: Source) -> int | None:
+        if not isinstance(source, ScribeSource) or source.category not in list_categories(self._home):
+            return None
+        category = Category.open(self._home, source.category)
+        first = category.first_commit()
+        return category.commit(first).written_at_us if 0 < first < category.next_commit() else None
 
 
 def _totals(config: JoinConfig) -> dict[str, int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 
 import sqlglot
@@ -29,6 +30,7 @@ class Flat:
     whole: tuple[str, ...] = ()
 
 
+@lru_cache(maxsize=1024)
 def flat(stage: SlicerStage | JoinStage) -> Flat:
     inputs: dict[str, dict[str, exp.Expr]]
     if isinstance(

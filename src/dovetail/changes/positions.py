@@ -32,12 +32,15 @@ class Position:
             case "commit":
                 return f"commit {self.value}"
             case "time":
-                at = datetime.datetime.fromtimestamp(self.value / 1e6, datetime.UTC)
-                return f"what was written since {at:%Y-%m-%d %H:%M:%S} UTC"
+                return f"what was written since {instant(self.value)}"
             case "earliest":
                 return "the earliest that it has"
             case "latest":
                 return "what comes from the change on"
+
+
+def instant(time_us: int) -> str:
+    return f"{datetime.datetime.fromtimestamp(time_us / 1e6, datetime.UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def positions_in(texts: Iterable[str]) -> dict[str, Position]:

@@ -94,7 +94,7 @@ def read_version(home: str, application: str, number: int) -> Version:
 
 
 def version_numbers(home: str, application: str) -> list[int]:
-    names = [entry.name for entry in open_store(home).files(f"apps/{application}/versions")]
+    names = open_store(home).names(f"apps/{application}/versions")
     return sorted(int(found[1]) for name in names if (found := _NAME.fullmatch(name)))
 
 

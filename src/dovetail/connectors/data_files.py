@@ -146,6 +146,13 @@ def fitted(rows: pa.Schema, table: pa.Schema | None, place: str) -> pa.Schema:
     return pa.schema(fields)
 
 
+def nullable(schema: pa.Schema) -> pa.Schema:
+    """A later query may lack a column."""
+    import pyarrow as pa
+
+    return pa.schema([field.with_nullable(True) for field in schema])
+
+
 def _takes(stored: Any, given: Any) -> bool:
     from pyarrow import types
 

@@ -56,6 +56,9 @@ PARTITIONED = Option(
 )
 
 
+EVERY = Option("every", "interval", "Write at most this often: fewer and larger batches.")
+
+
 def with_defaults(table: Iterable[Option], given: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     """Every option of a table: as given, or its default."""
     return {option.name: option.default for option in table} | dict(given)

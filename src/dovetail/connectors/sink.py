@@ -29,20 +29,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Writer:
-    """Who writes: a table of an application, and the checkpoint that its batches are numbered in."""
+    """Who writes: a table of an application, the checkpoint that its batches are numbered in, and the home
+    that this is in. A table that is taken out of a query and put in again has another checkpoint in the same
+    home."""
 
     application: str
     table: str
     checkpoint: str
+    home: str = "0"
 
     def __str__(self) -> str:
-        return f"{self.application}.{self.table}/{self.checkpoint}"
+        return f"{self.application}.{self.table}/{self.home}.{self.checkpoint}"
 
     def require_alone(self, others: Iterable[str], place: str, *, forget: str) -> None:
         """Refuse a table that this application has filled from another home: it would get every row twice.
         `forget`: what to do to let it be filled again."""
-        own = f"{self.application}.{self.table}/"
-        if any(other.startswith(own) and other != str(self) for other in others):
+        mine = f"{self.application}.{self.table}/"
+        if any(other.startswith(mine) and not other.startswith(f"{mine}{self.home}.") for other in others):
             raise StateError(
                 f"{place} has rows of table {self.table} of application {self.application}, written from "
                 "another home",
@@ -72,10 +75,13 @@ class Sink(Protocol):
 
 class SinkKind(Protocol):
     """`name`: as STORAGE calls it. `place` is for people and has no secrets; two tables are in the same place
-    if it says so of both."""
+    if it says so of both. `one_machine`: tasks and driver must be on the same."""
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def one_machine(self) -> bool: ...
 
     @property
     def options(self) -> tuple[Option, ...]: ...

@@ -80,7 +80,7 @@ def bring(store: Store, needs: Sequence[Needed]) -> bool:
     all in one folder of the store, which is listed once: there may be very many."""
     if not needs:
         return True
-    there = {entry.name for entry in store.files(os.path.dirname(needs[0].path))}
+    there = set(store.names(os.path.dirname(needs[0].path)))
     for needed in needs:
         if os.path.basename(needed.path) not in there:
             try:

@@ -36,9 +36,9 @@ class HomeSnapshots:
     def whole_in_home(self) -> dict[str, list[str]]:
         """Versions with the snapshots of all tasks in the home, oldest first, and the names of the files."""
         found: dict[tuple[str, int], list[str]] = {}
-        for entry in self._home.files(self._folder):
-            if match := NAME.fullmatch(entry.name):
-                found.setdefault((match[1], int(match[4])), []).append(entry.name)
+        for name in self._home.names(self._folder):
+            if match := NAME.fullmatch(name):
+                found.setdefault((match[1], int(match[4])), []).append(name)
         return {version: names for (version, tasks), names in sorted(found.items()) if len(names) == tasks}
 
     def remembering(self, start: JoinOffset, end: JoinOffset) -> JoinOffset:
@@ -48,7 +48,7 @@ class HomeSnapshots:
 
     def drop(self, *, before: int) -> None:
         """Delete the snapshots of earlier steps from the home, and pieces that none of the others names."""
-        names = [entry.name for entry in self._home.files(self._folder)]
+        names = self._home.names(self._folder)
         kept = []
         for name in names:
             if match := NAME.fullmatch(name):

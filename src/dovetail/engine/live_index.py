@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import mmap
 import os
 import re
 import shutil
@@ -57,9 +58,10 @@ from dovetail.log.homes.filesystem import shown
 from dovetail.model.join_kind import JoinKind, kind_to_json
 from dovetail.model.share import SIDES, Side
 
-KIND, VERSION = "dovetail.index", 5
+KIND, VERSION = "dovetail.index", 6
 TMPFS = Path("/dev/shm")
 _ROOM_BYTES = 1 << 30
+_POPULATE_WRITE = 23  # MADV_POPULATE_WRITE, which Python does not name
 
 RINGS = ("left", "right", "sampled_left", "sampled_right")
 _MOST_HALVINGS = 16  # of the sample: its bits of the hash
@@ -262,7 +264,7 @@ class LiveIndex:
         # The inode too: a file that was put in place of ours under its name is not the one we have mapped.
         if cached is not None and cached[:2] == (name, found.st_ino):
             return cached.ring
-        memory = np.memmap(path, np.uint8, "r+")
+        memory = np.frombuffer(_mapped(path), np.uint8)
         kinds: tuple[Any, ...] = (np.int64, np.uint32, np.int64, ENTRY, np.int64, np.int64)
         ring = Ring(
             *(
@@ -297,6 +299,17 @@ class LiveIndex:
             MAPPED.pop(f"{self.directory}/{side}", None)
         for file in self.directory.glob("*.ring"):
             file.unlink(missing_ok=True)
+
+
+def _mapped(path: Path) -> mmap.mmap:
+    """A file in this process's memory. On tmpfs all of its pages are there at once: they exist, and to fault
+    in each when a row first comes to it costs several times as much. On a disk this would read all of it."""
+    with open(path, "r+b") as file:
+        memory = mmap.mmap(file.fileno(), 0)
+    if path.is_relative_to(TMPFS):
+        with suppress(OSError):  # before Linux 5.14
+            memory.madvise(_POPULATE_WRITE)
+    return memory
 
 
 def _meta(ring: Ring) -> list[int]:

@@ -221,7 +221,7 @@ class SnapshotFiles(HomeSnapshots):
 
     def copy_all(self) -> None:
         """At a clean stop: copy the newest snapshots that the home does not have yet."""
-        there = {entry.name for entry in self._home.files(self._folder)}
+        there = set(self._home.names(self._folder))
         steps = [step for _, step in self._all_here()]
         for file, step in self._all_here():
             if file.name not in there and step == max(steps):

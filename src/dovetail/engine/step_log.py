@@ -89,7 +89,7 @@ class StepLog:
 
     def _chunks(self) -> list[int]:
         """The first steps of the chunks, ascending."""
-        names = (entry.name for entry in self._store.files(self._folder))
+        names = self._store.names(self._folder)
         return sorted(int(match[1]) for name in names if (match := _CHUNK.fullmatch(name)))
 
     def _go_back(self, step: int) -> None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dovetail.joins.journal import Journal
 from dovetail.kernels import ring as rings
 from dovetail.kernels.pick import NO_ROW, prefer, replace
-from dovetail.kernels.ring import BLOCK_ROWS, ENTRY, Ring
+from dovetail.kernels.ring import BLOCK_ROWS, ENTRY, Bits, Bools, Ring, UInt32s
 
 Int64s = NDArray[np.int64]
 
@@ -45,25 +45,27 @@ def in_memory(side: str, capacity: int, with_best: bool) -> Ring:
 
 
 class Held(NamedTuple):
-    """Buffered rows as columns: what a snapshot keeps, and what a rebuild inserts."""
+    """Buffered rows as columns, as in snapshots and rebuilds. `more`: more bits of the hash; 0: unknown."""
 
-    tag: NDArray[np.uint32]
+    tag: UInt32s
     time: Int64s
     row: Int64s
-    matched: NDArray[np.bool_]
+    matched: Bools
     best_time: Int64s
     best_row: Int64s
+    more: Bits
 
     @classmethod
     def fresh(
-        cls, tag: NDArray[np.uint32], time: Int64s, row: Int64s, matched: NDArray[np.bool_] | None = None
+        cls, tag: UInt32s, time: Int64s, row: Int64s, matched: Bools | None = None, more: Bits | None = None
     ) -> Held:
         """Rows that have chosen no partner."""
         flags = np.zeros(len(row), np.bool_) if matched is None else matched
         nobody = np.full(len(row), NO_ROW, np.int64)
-        return cls(tag, time, row, flags, nobody, nobody)
+        unknown = np.zeros(len(row), np.uint16) if more is None else more
+        return cls(tag, time, row, flags, nobody, nobody, unknown)
 
-    def where(self, keep: NDArray[np.bool_]) -> Held:
+    def where(self, keep: Bools) -> Held:
         return self if keep.all() else Held._make(column[keep] for column in self)
 
     def joined(self, other: Held) -> Held:
@@ -126,7 +128,7 @@ class Buffer:
         count = len(held.row)
         ring = self.ring
         slots: Int64s = (ring.meta[rings.HEAD] + np.arange(count, dtype=np.int64)) % len(ring.entries)
-        rings.insert(ring, held.tag, held.time, held.row, held.matched)
+        rings.insert(ring, held.tag, held.more, held.time, held.row, held.matched)
         if self.journal is not None:
             self.journal.came += count
         if len(ring.best_row):
@@ -145,30 +147,28 @@ class Buffer:
 
     def held_at(self, slots: Int64s) -> Held:
         rows, times, matched = self.at(slots)
-        tags = rings.tags_at(self.ring, slots)
+        held = Held.fresh(self.tags_at(slots), times, rows, matched, rings.more_at(self.ring, slots))
         if not len(self.ring.best_row):
-            return Held.fresh(tags, times, rows, matched)
-        return Held(tags, times, rows, matched, self.ring.best_time[slots], self.ring.best_row[slots])
+            return held
+        return held._replace(best_time=self.ring.best_time[slots], best_row=self.ring.best_row[slots])
 
-    def at(self, slots: Int64s) -> tuple[Int64s, Int64s, NDArray[np.bool_]]:
+    def at(self, slots: Int64s) -> tuple[Int64s, Int64s, Bools]:
         """Row numbers, times and matched flags."""
         return rings.rows_at(self.ring, slots)
 
-    def tags_at(self, slots: Int64s) -> NDArray[np.uint32]:
+    def tags_at(self, slots: Int64s) -> UInt32s:
         return rings.tags_at(self.ring, slots)
 
-    def probe(
-        self, tags: NDArray[np.uint32], times: Int64s, low_us: int, high_us: int
-    ) -> tuple[Int64s, Int64s]:
-        """Pairs (position of a probing row, slot) with equal tags, the buffered row's time between
-        `time + low_us` and `time + high_us`."""
-        return rings.probe(self.ring, tags, times, low_us, high_us)
+    def probe(self, held: Held, low_us: int, high_us: int) -> tuple[Int64s, Int64s]:
+        """Pairs (position of a probing row, slot) with equal tags, and more bits that may be equal; the
+        buffered row's time between `time + low_us` and `time + high_us`."""
+        return rings.probe(self.ring, held.tag, held.more, held.time, low_us, high_us)
 
-    def find(self, tags: NDArray[np.uint32], rows: Int64s) -> Int64s:
+    def find(self, tags: UInt32s, rows: Int64s) -> Int64s:
         """The slots of rows by their numbers; -1 for those that are not held."""
         return rings.find(self.ring, tags, rows)
 
-    def crowded(self, tags: NDArray[np.uint32], most: int) -> tuple[Int64s, Int64s]:
+    def crowded(self, tags: UInt32s, most: int) -> tuple[Int64s, Int64s]:
         """Slots of the rows with these tags, where a tag has more than `most`, and which tag each has."""
         return rings.crowded(self.ring, tags, most)
 

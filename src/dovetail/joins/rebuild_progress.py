@@ -30,7 +30,7 @@ _REMEDY = "delete the file: it only shows the progress of a rebuild"
 
 
 class RebuildProgress:
-    """Counts what a task has read back, and shows it to others."""
+    """Counts what a task has read back, and shows it to others. `rows`: about how many it will be."""
 
     def __init__(self, config: JoinConfig, share: Share, rows: int) -> None:
         self._store = open_store(config.home)
@@ -61,7 +61,12 @@ class RebuildProgress:
 
     def report(self) -> bool:
         """Show the count as it is now. False where nothing can be written."""
-        body = {"rows": self._rows, "of": self._of, "began_us": self._began_us, "now_us": _now_us()}
+        body = {
+            "rows": self._rows,
+            "of": max(self._of, self._rows),
+            "began_us": self._began_us,
+            "now_us": _now_us(),
+        }
         try:
             if not self.reports:
                 self._store.make_folder(self._folder)

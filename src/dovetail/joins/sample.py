@@ -85,9 +85,9 @@ def look(
         _halve(sample)
     new_left, new_right = _sampled(sample, left), _sampled(sample, right)
     new_slots = sample.right.insert(new_right)
-    mine, found = sample.right.probe(new_left.tag, new_left.time, -scale.before_us, scale.after_us)
+    mine, found = sample.right.probe(new_left, -scale.before_us, scale.after_us)
     _, found_times, _ = sample.right.at(found)
-    came, waiting = sample.left.probe(new_right.tag, new_right.time, -scale.after_us, scale.before_us)
+    came, waiting = sample.left.probe(new_right, -scale.after_us, scale.before_us)
     _, waiting_times, _ = sample.left.at(waiting)
     offsets = np.concatenate([found_times - new_left.time[mine], new_right.time[came] - waiting_times])
     seen = np.concatenate(

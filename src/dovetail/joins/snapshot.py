@@ -51,8 +51,10 @@ _KINDS = {
 }
 
 
+SAVED = ("tag", "time", "row", "matched", "best_time", "best_row")
+"""What is saved of a row."""
 _PART_KINDS = {
-    **{name: _KINDS[name] for name in Held._fields},
+    **{name: _KINDS[name] for name in SAVED},
     **dict.fromkeys(Changes._fields[1:], "<i8"),
 }
 _FIELDS = {
@@ -98,7 +100,8 @@ class Snapshot:
 
 def encode_snapshot(snapshot: Snapshot, name: str) -> bytes:
     """The bytes of a file of that name."""
-    arrays = {**snapshot.left._asdict(), "right_matched": snapshot.right_matched}
+    arrays: dict[str, NDArray[Any]] = {column: getattr(snapshot.left, column) for column in SAVED}
+    arrays["right_matched"] = snapshot.right_matched
     if snapshot.right is not None:
         arrays |= {f"right_{name}": getattr(snapshot.right, name) for name in ("tag", "time", "row")}
     return _encoded(FORMAT, {"name": name, "totals": snapshot.totals}, arrays)
@@ -168,11 +171,19 @@ def _changes(arrays: dict[str, NDArray[Any]], side: str) -> Changes:
     }
     if not len(given["best_row"]):
         given["best_time"] = given["best_row"] = np.full(len(given["row"]), NO_ROW, np.int64)
-    new = Held(*(given[column] for column in Held._fields))
+    new = _held({column: given[column] for column in SAVED})
     picks = [given[column] for column in ("pick_of", "pick_time", "pick_row")]
     if not _sensible(new) or len({len(column) for column in picks}) > 1:
         raise ValueError("its rows make no sense")
     return Changes(new, given["gone"], given["marked"], *picks)
+
+
+def _held(columns: dict[str, NDArray[Any]]) -> Held:
+    """Rows as they were saved. KeyError or TypeError if these are not the columns that are."""
+    tag, time, row, matched, best_time, best_row = (columns.pop(name) for name in SAVED)
+    if columns:
+        raise TypeError(f"it has {', '.join(columns)} too")
+    return Held.fresh(tag, time, row, matched)._replace(best_time=best_time, best_row=best_row)
 
 
 def put_together(parts: Sequence[SnapshotPart]) -> Snapshot:
@@ -197,7 +208,7 @@ def decode_snapshot(data: bytes, name: str, *, where: str) -> Snapshot:
         right = None
         if "right_row" in arrays:
             right = Held.fresh(*(arrays.pop(f"right_{name}") for name in ("tag", "time", "row")))
-        left = Held(**arrays)
+        left = _held(arrays)
         if offset != len(data) or not all(_sensible(held) for held in (left, right) if held is not None):
             raise ValueError("its rows make no sense")
     except (KeyError, TypeError, ValueError) as error:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.joins.buffer import Held
-from dovetail.kernels.ring import tag_of
+from dovetail.kernels.ring import more_of, tag_of
 from dovetail.model.time_codes import FIRST_TIME
 
 Int64s = NDArray[np.int64]
@@ -45,11 +45,8 @@ def usable(arrivals: Arrivals, *, picks: bool = True) -> tuple[Held, Int64s]:
     else:
         void = arrivals.row[~usable]
         arrivals = Arrivals(*(column[usable] for column in arrivals))
-    held = Held.fresh(
-        tag_of(np.ascontiguousarray(arrivals.hash)),
-        np.ascontiguousarray(arrivals.time),
-        np.ascontiguousarray(arrivals.row),
-    )
+    hashes, times, rows = (np.ascontiguousarray(column) for column in arrivals)
+    held = Held.fresh(tag_of(hashes), times, rows, more=more_of(hashes))
     return (held._replace(best_time=held.best_time.copy()) if picks else held), void
 
 

@@ -8,7 +8,9 @@ A ring is one side's buffer of a streaming join: a chained hash table over a rin
 
 An entry is 24 bytes, whatever the width of the row: event time, row number in the log (with a *matched* bit),
 32 bits of the key's hash (the *tag*), and the next older slot of its chain. With the head array a slot costs
-26 to 28 bytes.
+26 to 28 bytes. Row numbers have 47 bits, and 15 *more* bits of the hash are above them: with a hundred
+million rows in a ring one probe in forty meets another key with its tag, and each such candidate would have
+its key compared in the log, somewhere in the window. 0 stands for bits that are not known.
 
 Nothing is ever unlinked. To take an entry out of its chain we would have to walk to it from the head, a cache
 miss for each step and each row that expires. Instead expiry marks entries dead (time = DEAD), block by block
@@ -43,15 +45,20 @@ from dovetail.kernels.flags import kernel
 
 ENTRY = np.dtype([("time", np.int64), ("row", np.int64), ("tag", np.uint32), ("next", np.uint32)])
 BLOCK_ROWS = 1024
-PROBE_GROUP = 64
+PROBE_GROUP, INSERT_GROUP = 512, 64
 NO_SLOT = np.uint32(0xFFFFFFFF)
 DEAD = np.iinfo(np.int64).min
+MORE_BITS, ROW_BITS = 15, 47
+_MORE_AT = np.int64(ROW_BITS + 1)
+_ROW = np.int64((1 << (ROW_BITS + 1)) - 1)  # with its matched bit
 FOREVER = np.iinfo(np.int64).max
 
 TAIL, HEAD, USED, LIVE, PRINT, META_FIELDS = 0, 1, 2, 3, 4, 5
 
 Int64s = NDArray[np.int64]
 UInt32s = NDArray[np.uint32]
+Bits = NDArray[np.uint16]
+Bools = NDArray[np.bool_]
 
 
 class Ring(NamedTuple):
@@ -68,6 +75,12 @@ class Ring(NamedTuple):
 def tag_of(hashes: Int64s) -> UInt32s:
     """The upper half of a key's hash; the lower half already chose the bucket."""
     return (hashes.view(np.uint64) >> np.uint64(32)).astype(np.uint32)
+
+
+def more_of(hashes: Int64s) -> Bits:
+    """More bits of a key's hash, never 0: those next to the tag, which few buckets need."""
+    more = (hashes.view(np.uint64) >> np.uint64(32 - MORE_BITS)).astype(np.uint16) & ((1 << MORE_BITS) - 1)
+    return np.maximum(more, np.uint16(1))
 
 
 def capacity_for(rows: int) -> int:
@@ -100,12 +113,19 @@ def stamp(ring: Ring, more: int | np.uint64) -> None:
 
 
 @kernel
-def insert(ring: Ring, tags: UInt32s, times: Int64s, rows: Int64s, matched: NDArray[np.bool_]) -> np.uint32:
+def insert(
+    ring: Ring,
+    tags: UInt32s,
+    more: Bits,
+    times: Int64s,
+    rows: Int64s,
+    matched: Bools,
+) -> np.uint32:
     """Append rows at the head. The caller has made sure that there is room, and calls `choose` afterwards
     where picks are kept.
 
-    Each chain's head is a cache miss. So a loop that does nothing else first reads those of PROBE_GROUP rows,
-    and the misses overlap. We return what it read only so that the compiler does not remove the loop.
+    Each chain's head is a cache miss. So a loop that does nothing else first reads those of INSERT_GROUP
+    rows, and the misses overlap. We return what it read only so that the compiler does not remove the loop.
 
     A crash in here leaves heads that lead to slots which HEAD and USED do not count yet. A walk would stop at
     them and miss the live entries behind. That is safe only because nobody reads such a ring again: the live
@@ -116,20 +136,21 @@ def insert(ring: Ring, tags: UInt32s, times: Int64s, rows: Int64s, matched: NDAr
     capacity = len(ring.entries)
     mask = np.uint32(len(ring.heads) - 1)
     slot = ring.meta[HEAD]
-    more = np.uint64(0)
+    added = np.uint64(0)
     fetched = np.uint32(0)
-    for start in range(0, len(tags), PROBE_GROUP):
-        stop = min(start + PROBE_GROUP, len(tags))
+    for start in range(0, len(tags), INSERT_GROUP):
+        stop = min(start + INSERT_GROUP, len(tags))
         for i in range(start, stop):
             fetched ^= ring.heads[tags[i] & mask]
         for i in range(start, stop):
             chain = tags[i] & mask
             entry = ring.entries[slot]
             entry["time"] = times[i]
-            entry["row"] = (rows[i] << 1) | matched[i]
+            word = (np.int64(more[i]) << _MORE_AT) | (rows[i] << 1) | matched[i]
+            entry["row"] = word
             entry["tag"] = tags[i]
             entry["next"] = ring.heads[chain]  # may be a leftover, which no walk follows
-            more += entry_print(slot, times[i], (rows[i] << 1) | matched[i], tags[i])
+            added += entry_print(slot, times[i], word, tags[i])
             ring.heads[chain] = np.uint32(slot)
             block = slot // BLOCK_ROWS
             ring.block_min[block] = min(ring.block_min[block], times[i])
@@ -139,7 +160,7 @@ def insert(ring: Ring, tags: UInt32s, times: Int64s, rows: Int64s, matched: NDAr
     ring.meta[HEAD] = slot
     ring.meta[USED] += len(tags)
     ring.meta[LIVE] += len(tags)
-    stamp(ring, more)
+    stamp(ring, added)
     return fetched
 
 
@@ -155,13 +176,14 @@ def choose(ring: Ring, slots: Int64s, times: Int64s, rows: Int64s) -> None:
 
 
 @kernel
-def probe(ring: Ring, tags: UInt32s, times: Int64s, low: int, high: int) -> tuple[Int64s, Int64s]:
-    """Pairs (i, slot) with equal tags and `times[i] + low <= slot's time <= times[i] + high`, in no fixed
-    order.
+def probe(ring: Ring, tags: UInt32s, more: Bits, times: Int64s, low: int, high: int) -> tuple[Int64s, Int64s]:
+    """Pairs (i, slot) with equal tags, no different more bits, and `times[i] + low <= slot's time <=
+    times[i] + high`, in no fixed order.
 
     Each step along a chain is a cache miss, so PROBE_GROUP chains are walked side by side: one loop without
     branches loads the next entry of every chain, so that the misses overlap, then a second loop looks at what
-    came.
+    came. Most chains end after a step or two; the group is large so that there are still many then. The first
+    loop reads only tag and link: they are in one cache line, and an entry may be in two.
     """
     # for i in rows: for slot in chain(tags[i]): if same tag and in bounds: found (i, slot)
     capacity = np.int64(len(ring.entries))
@@ -176,7 +198,6 @@ def probe(ring: Ring, tags: UInt32s, times: Int64s, low: int, high: int) -> tupl
     where = np.empty(PROBE_GROUP, np.uint32)  # the slot it has come to,
     newest = np.empty(PROBE_GROUP, np.int64)  # and the age of the slot before: the next must be older
     tag_there = np.empty(PROBE_GROUP, np.uint32)
-    time_there = np.empty(PROBE_GROUP, np.int64)
     next_there = np.empty(PROBE_GROUP, np.uint32)
     for start in range(0, len(tags), PROBE_GROUP):
         group = min(PROBE_GROUP, len(tags) - start)
@@ -196,20 +217,22 @@ def probe(ring: Ring, tags: UInt32s, times: Int64s, low: int, high: int) -> tupl
             for j in range(walking):
                 entry = ring.entries[where[j]]
                 tag_there[j] = entry["tag"]
-                time_there[j] = entry["time"]
                 next_there[j] = entry["next"]
             still = 0
             for j in range(walking):
                 i = who[j]
-                time = time_there[j]
-                if tag_there[j] == tags[i] and times[i] + low <= time <= times[i] + high and time != DEAD:
-                    if found == room:
-                        room *= 2
-                        probing = _grown(probing, room)
-                        slots = _grown(slots, room)
-                    probing[found] = i
-                    slots[found] = where[j]
-                    found += 1
+                if tag_there[j] == tags[i]:
+                    entry = ring.entries[where[j]]
+                    time, other = entry["time"], entry["row"] >> _MORE_AT
+                    same = other == 0 or more[i] == 0 or other == more[i]
+                    if same and times[i] + low <= time <= times[i] + high and time != DEAD:
+                        if found == room:
+                            room *= 2
+                            probing = _grown(probing, room)
+                            slots = _grown(slots, room)
+                        probing[found] = i
+                        slots[found] = where[j]
+                        found += 1
                 slot = next_there[j]
                 if slot != NO_SLOT:
                     age = np.int64(slot) - tail
@@ -241,7 +264,7 @@ def find(ring: Ring, tags: UInt32s, rows: Int64s) -> Int64s:
                 break
             newest = age
             entry = ring.entries[slot]
-            if entry["row"] >> 1 == rows[i] and entry["time"] != DEAD:
+            if (entry["row"] & _ROW) >> 1 == rows[i] and entry["time"] != DEAD:
                 slots[i] = np.int64(slot)
                 break
             slot = entry["next"]
@@ -413,8 +436,8 @@ def refill(ring: Ring, old: Ring) -> np.uint32:
     more = np.uint64(0)
     fetched = np.uint32(0)
     used = old.meta[USED]
-    for start in range(0, used, PROBE_GROUP):
-        stop = min(start + PROBE_GROUP, used)
+    for start in range(0, used, INSERT_GROUP):
+        stop = min(start + INSERT_GROUP, used)
         for _ in range(start, stop):
             fetched ^= ring.heads[old.entries[ahead]["tag"] & mask]
             ahead += 1
@@ -493,14 +516,14 @@ def shift(ring: Ring, old: Ring) -> None:
 
 
 @kernel
-def rows_at(ring: Ring, slots: Int64s) -> tuple[Int64s, Int64s, NDArray[np.bool_]]:
+def rows_at(ring: Ring, slots: Int64s) -> tuple[Int64s, Int64s, Bools]:
     """Row number, event time and matched bit of entries."""
     rows = np.empty(len(slots), np.int64)
     times = np.empty(len(slots), np.int64)
     matched = np.empty(len(slots), np.bool_)
     for i in range(len(slots)):
         entry = ring.entries[slots[i]]
-        rows[i] = entry["row"] >> 1
+        rows[i] = (entry["row"] & _ROW) >> 1
         times[i] = entry["time"]
         matched[i] = (entry["row"] & 1) == 1
     return rows, times, matched
@@ -512,6 +535,14 @@ def tags_at(ring: Ring, slots: Int64s) -> UInt32s:
     for i in range(len(slots)):
         tags[i] = ring.entries[slots[i]]["tag"]
     return tags
+
+
+@kernel
+def more_at(ring: Ring, slots: Int64s) -> Bits:
+    more = np.empty(len(slots), np.uint16)
+    for i in range(len(slots)):
+        more[i] = ring.entries[slots[i]]["row"] >> _MORE_AT
+    return more
 
 
 @kernel

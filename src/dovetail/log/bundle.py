@@ -118,8 +118,8 @@ def pack_path(category: Category, name: str) -> str:
 
 def listed(category: Category) -> list[CommitSpan]:
     """All bundles of a category, by where they begin, wider ones first."""
-    entries = category.store.files(f"{category.folder}/{FOLDER}")
-    matches = [match for entry in entries if (match := _NAME.fullmatch(entry.name))]
+    names = category.store.names(f"{category.folder}/{FOLDER}")
+    matches = [match for name in names if (match := _NAME.fullmatch(name))]
     return sorted(
         (CommitSpan(int(m[1]), int(m[2])) for m in matches), key=lambda span: (span.first, -span.stop)
     )

@@ -35,7 +35,7 @@ from dovetail.log.limits import Limits, Role, limits_of
 from dovetail.log.packer import Packer
 from dovetail.log.schema import log_schema
 from dovetail.log.segment import MAX_BYTES, MAX_ROWS, BucketOf, HashOf, Segment, TimeOf
-from dovetail.log.table import NEWEST, STORED, WRITTEN
+from dovetail.log.table import NEWEST, STORED, WRITTEN, Int64s
 from dovetail.model.compression import Compression
 from dovetail.model.promise import Promise
 
@@ -226,6 +226,17 @@ class Category:
     def first_with_time(self, start: int, stop: int, since_us: int) -> int:
         """The first of commits `start..stop-1` with a row at or after an event time; `stop` if none has."""
         return ledger.covering(self, start, stop).first_from(NEWEST, since_us, start, stop)
+
+    def with_time(self, start: int, stop: int, since_us: int) -> tuple[Int64s, int]:
+        """The numbers of those of commits `start..stop-1` that have a row at or after an event time, and how
+        many rows they have together. No commit is read for it."""
+        known = ledger.covering(self, start, stop)
+        numbers = known.all_from(NEWEST, since_us, start, stop)
+        return numbers, int(known.rows_of(numbers).sum())
+
+    def picked(self, numbers: Sequence[int]) -> list[Commit]:
+        """Commits by their numbers, read and checked."""
+        return list(history.picked(self, numbers).values())
 
     def first_written(self, start: int, stop: int, since_us: int) -> int:
         """The first of commits `start..stop-1` that was written at that time or later, or `stop`."""

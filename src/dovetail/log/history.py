@@ -87,8 +87,8 @@ def commit_path(category: Category, number: int) -> str:
 
 def listed(category: Category) -> list[int]:
     """The numbers of all commit files, ascending."""
-    entries = category.store.files(f"{category.folder}/commits")
-    return sorted(int(match[1]) for entry in entries if (match := _COMMIT.fullmatch(entry.name)))
+    names = category.store.names(f"{category.folder}/commits")
+    return sorted(int(match[1]) for name in names if (match := _COMMIT.fullmatch(name)))
 
 
 def bounds(category: Category) -> LogBounds:

@@ -89,6 +89,18 @@ class Ledger:
             at, size = at + size, size * 4
         return stop
 
+    def all_from(self, column: int, least: int, start: int, stop: int) -> Int64s:
+        """The numbers of all commits `start..stop-1` that have at least that in a column."""
+        values = self._columns[column].values[start - self.base : stop - self.base]
+        return start + np.flatnonzero(values >= least)
+
+    def rows_of(self, numbers: Int64s) -> Int64s:
+        """How many rows each of these commits has."""
+        first = np.append(self._columns[FIRST_ROW].values, self._next_row or 0)
+        at = numbers - self.base
+        rows: Int64s = first[at + 1] - first[at]
+        return rows
+
     def first_holding(self, column: int, most: int, start: int, stop: int) -> int:
         """The first commit from `start` on from which those before `stop` add up to at most that in a
         column; `stop` if none does."""

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Proposal:
-    """`plan`: what the application would run by, with what it takes over from the plan before."""
+    """`plan`: what the application would run by, with what it takes over from the plan before; joins that
+    would begin afresh are over the categories that are there."""
 
     program: Program
     current: Current
@@ -36,7 +37,6 @@ def proposal(
 ) -> Proposal:
     """`name`: what errors call the text. `application`: if it is not the one that the text names. The others:
     see `consider`."""
-    from dovetail.changes.afresh import begun_afresh
     from dovetail.changes.takeover import carried, changes_to, program_of
     from dovetail.plan.application_file import read_current
     from dovetail.pql.compile import plans_of, trace_program
@@ -49,4 +49,4 @@ def proposal(
     plans = plans_of(trace_program(program, known_types(program, home)), current.plan)
     before = program_of(home, application, current.version)
     plan, changes = changes_to(home, current, plans, before, program, positions or {}, reslice=reslice)
-    return Proposal(program, current, carried(current.plan, plan, begun_afresh(changes)), changes)
+    return Proposal(program, current, carried(current.plan, plan), changes)

@@ -32,13 +32,13 @@ def files_of_batch(checkpoint: Checkpoint, batch: int) -> list[str]:
 
 def last_planned(checkpoint: Checkpoint) -> int:
     """The number of the last batch that a run before this one has planned, -1 if none: it may not be done."""
-    names = [entry.name for entry in checkpoint.store.files(f"{checkpoint.folder}/offsets")]
+    names = checkpoint.store.names(f"{checkpoint.folder}/offsets")
     return max((int(name) for name in names if name.isdigit()), default=-1)
 
 
 def last_done(checkpoint: Checkpoint) -> int:
     """The number of the last batch that is done, -1 if none is."""
-    names = [entry.name for entry in checkpoint.store.files(f"{checkpoint.folder}/commits")]
+    names = checkpoint.store.names(f"{checkpoint.folder}/commits")
     return max((int(name) for name in names if name.isdigit()), default=-1)
 
 
@@ -68,7 +68,7 @@ def files_done(checkpoint: Checkpoint, since: Mapping[int, int]) -> tuple[list[s
         first = since.get(source, -1) + 1
         if first > last:
             continue
-        names = [entry.name for entry in checkpoint.store.files(f"{checkpoint.folder}/sources/{source}")]
+        names = checkpoint.store.names(f"{checkpoint.folder}/sources/{source}")
         compact = [int(name.removesuffix(".compact")) for name in names if name.endswith(".compact")]
         at = max((number for number in compact if first <= number <= last), default=None)
         paths = [f"sources/{source}/{at}.compact"] if at is not None else []
@@ -103,7 +103,7 @@ def _entries(checkpoint: Checkpoint, source: int, offset: int) -> list[dict[str,
     log = f"sources/{source}"
     path = f"{log}/{offset}"
     if checkpoint.store.size(f"{checkpoint.folder}/{path}") is None:
-        names = [entry.name for entry in checkpoint.store.files(f"{checkpoint.folder}/{log}")]
+        names = checkpoint.store.names(f"{checkpoint.folder}/{log}")
         numbers = (int(name.removesuffix(".compact")) for name in names if name.endswith(".compact"))
         compact = sorted(number for number in numbers if number >= offset)
         path = f"{log}/{compact[0]}.compact" if compact else path

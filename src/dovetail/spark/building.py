@@ -43,7 +43,7 @@ from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.file_frames import FilesRead
 from dovetail.spark.inputs import read_input, read_rejects
 from dovetail.spark.join_source import DRIVER, JoinSource, Writing
-from dovetail.spark.outside import sink_of
+from dovetail.spark.outside import require_reach, sink_of
 from dovetail.spark.own_source import own_source
 from dovetail.spark.residence import Residence, may_reside, read_by, residence
 from dovetail.spark.session import driver_address
@@ -165,7 +165,8 @@ class Builder:
         self._built[built.name] = built
         output = built.output
         if isinstance(output, OutsideSink):
-            checkpoint = Checkpoint(self.home, self.plan.application, built.name)
+            require_reach(output, str(self.spark.sparkContext.master), built.name)
+            checkpoint = Checkpoint(self.home, self.plan.application, built.record)
             sink_of(output, checkpoint).check(arrow_schema(built.rows.schema))
         if isinstance(output, CategoryOutput):
             self._writers[output.category] = built.name

@@ -31,15 +31,18 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+SOURCE = str(Path(__file__).resolve().parents[2])
 VARIABLE = "DOVETAIL_NURSERY"
 """Names the socket, in the environment of the JVM."""
 STREAMS = 3
+OPENS_S = 5.0
 CLIENT_S = 10.0
 """How long a client may take to say its order. It has it ready when it connects."""
 TAKEN = b"+"
@@ -78,28 +81,43 @@ _opened: list[subprocess.Popen[bytes]] = []
 """The nursery of this process, if it has one."""
 
 
-def open_nursery() -> None:
-    """Start the nursery of this process, unless it has one, and let every JVM started from now on use it."""
+def open_nursery() -> str | None:
+    """Start the nursery of this process, unless it has one, and let every JVM started from now on use it.
+    Gives its socket, which is there a moment later; None where there is no nursery."""
     wanted = all(os.environ.get(name, value) == value for name, value in READ_AT_START.items())
     if _opened or not wanted:
-        return
+        return os.environ.get(VARIABLE)
     folder = tempfile.mkdtemp(prefix="dovetail-nursery-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     path = os.path.join(folder, "orders")
     if len(path) > MAX_SOCKET_PATH:
-        return
+        return None
     theirs, _ = os.pipe()  # our end stays open until this process ends, however it ends
     process = subprocess.Popen(
         [sys.executable, "-m", __name__, path, str(theirs)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         pass_fds=[theirs],
-        env=os.environ | READ_AT_START,
+        env=os.environ | READ_AT_START | {"PYTHONPATH": os.pathsep.join(with_source())},
         process_group=0,  # Ctrl-C is for the driver
     )
     _opened.append(process)
     os.close(theirs)
     os.environ[VARIABLE] = path
+    return path
+
+
+def with_source() -> list[str]:
+    """PYTHONPATH with the place of this package, which the driver may have found by other means."""
+    paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    return paths if SOURCE in paths else [SOURCE, *paths]
+
+
+def await_nursery(path: str) -> None:
+    """Until it takes orders: a process that is started before that imports everything by itself."""
+    deadline = time.monotonic() + OPENS_S
+    while not os.path.exists(path) and _opened[0].poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
 
 
 @dataclass(frozen=True)

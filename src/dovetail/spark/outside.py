@@ -16,20 +16,37 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from dovetail.connectors.kinds import open_sink
+from dovetail.changes.versions import read_version, version_numbers
+from dovetail.connectors.kinds import SINKS, open_sink
 from dovetail.connectors.sink import Sink, TaskOutput, Writer
 from dovetail.crash_points import crash_point
+from dovetail.errors import PlanError
 from dovetail.plan.physical import OutsideSink
 from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.failures import packs_errors
+from dovetail.spark.masters import is_cluster
 
 if TYPE_CHECKING:
     from dovetail.spark.append import Append
 
 
 def sink_of(output: OutsideSink, checkpoint: Checkpoint) -> Sink:
-    writer = Writer(checkpoint.application, checkpoint.query, checkpoint.id())
+    home, application = checkpoint.home, checkpoint.application
+    # No two homes have made the first version of an application in the same microsecond.
+    first = next(iter(version_numbers(home, application)), None)
+    made = read_version(home, application, first).made_at_us if first is not None else 0
+    writer = Writer(application, checkpoint.query, checkpoint.id(), str(made))
     return open_sink(output.storage, output.options, writer)
+
+
+def require_reach(output: OutsideSink, master: str, stage: str) -> None:
+    """Tasks of a cluster would write to disks of their own."""
+    if SINKS[output.storage].one_machine and is_cluster(master):
+        raise PlanError(
+            f"STORAGE {output.storage} is for one machine, and {master} is a cluster",
+            where=f"table {stage}",
+            hint="write to PARQUET, DELTA or POSTGRES, and read that with DuckDB",
+        )
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from dovetail.connectors.options import EVERY
 from dovetail.crash_points import crash_point
 from dovetail.errors import DovetailError
 from dovetail.log.category import Category, list_categories
@@ -64,7 +65,7 @@ def start(
     """Start a stage's query, and one for each of its inputs that may hold unreadable rows."""
     checkpoint = Checkpoint(home, application, built.record)
     writer = _writer(built, home, application, checkpoint, failures)
-    queries = [_query(writer, checkpoint, built.name, mode, AT_ONCE if built.starts_process else POLL)]
+    queries = [_query(writer, checkpoint, built.name, mode, _pace(built))]
     for table, rows in (built.rejects or {}).items():
         category = make_category(rows, home, rejects_category(application, table), 1, "auto", "rejects")
         name = rejects_query(built.stage, home, application, table)
@@ -111,6 +112,14 @@ def describe_output(built: BuiltStage, home: str) -> str:
     """Where the rows of a stage can be found, for people."""
     place = built.output.place
     return f"{place} in {shown(home)}" if isinstance(built.output, ScribeSink | CategoryOutput) else place
+
+
+def _pace(built: BuiltStage) -> str:
+    """How often Spark looks whether there is something to do."""
+    if isinstance(built.output, OutsideSink) and (every_us := dict(built.output.options).get(EVERY.name)):
+        assert isinstance(every_us, int)
+        return f"{max(1, every_us // 1000)} milliseconds"
+    return AT_ONCE if built.starts_process else POLL
 
 
 def _query(

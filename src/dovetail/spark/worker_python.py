@@ -12,13 +12,16 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import xxhash
 
-import dovetail
 from dovetail.spark.masters import is_cluster
-from dovetail.spark.nursery import open_nursery
+from dovetail.spark.nursery import SOURCE, VARIABLE, await_nursery, open_nursery, with_source
 from dovetail.spark.shipped_code import hosts_folder
+
+if TYPE_CHECKING:  # the nursery is to import it, not the process that is about to open one
+    from pyspark import SparkContext
 
 DRIVER_PYTHON = "PYSPARK_DRIVER_PYTHON"
 WORKERS_ENVIRONMENT = "spark.executorEnv."
@@ -44,18 +47,25 @@ def choose_python(master: str, settings: Mapping[str, str]) -> None:
     ours = sys.executable if is_cluster(master) else worker_python()
     chosen = os.environ.setdefault("PYSPARK_PYTHON", settings.get("spark.pyspark.python") or ours)
     os.environ.setdefault(DRIVER_PYTHON, sys.executable)
-    _export_package()
-    its_own = any(name.startswith(WORKERS_ENVIRONMENT) for name in settings)
-    if chosen == ours != sys.executable and not its_own:
+    os.environ["PYTHONPATH"] = os.pathsep.join(with_source())  # also where we run from a source tree
+    if chosen == ours != sys.executable and not _its_own(settings):
         open_nursery()
 
 
-def _export_package() -> None:
-    """Python workers must find this package even where it runs from a source tree."""
-    source = str(Path(dovetail.__file__).resolve().parent.parent)
-    paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
-    if source not in paths:
-        os.environ["PYTHONPATH"] = os.pathsep.join([source, *paths])
+def lend_python(context: SparkContext) -> None:
+    """Let the workers of a local session that somebody else made, and for which nobody has chosen a Python,
+    use ours. Its JVM has its environment already: what workers need of that goes with what they are sent."""
+    context.pythonExec = ours = worker_python()
+    context.environment["PYTHONPATH"] = SOURCE
+    if ours == sys.executable or _its_own(dict(context.getConf().getAll())):
+        return
+    if (path := open_nursery()) is not None:
+        context.environment[VARIABLE] = path
+        await_nursery(path)
+
+
+def _its_own(settings: Mapping[str, str]) -> bool:
+    return any(name.startswith(WORKERS_ENVIRONMENT) for name in settings)
 
 
 def worker_python() -> str:

@@ -20,11 +20,11 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
 
-import dovetail
 from dovetail.errors import RunError
 from dovetail.spark.failures import failure_of
 from dovetail.spark.masters import is_cluster
 from dovetail.spark.shipped_code import packed
+from dovetail.spark.worker_python import lend_python
 
 NEEDED = ("numba", "numpy", "pyarrow", "xxhash")
 _ready: set[str] = set()
@@ -37,9 +37,11 @@ def make_ready(context: SparkContext) -> None:
     if application in _ready:
         return
     if not is_cluster(str(context.master)) and not _pinned(context):
-        # The workers are on this machine and nobody has chosen their Python: take the one that runs here.
-        context.pythonExec = sys.executable
-        context.environment["PYTHONPATH"] = str(Path(dovetail.__file__).resolve().parent.parent)
+        # The workers are on this machine and nobody has chosen their Python: take the one that runs here,
+        # which has all that it needs. Asking a worker would cost a first start a second or two.
+        lend_python(context)
+        _ready.add(application)
+        return
     if any(missing == "dovetail" for _, missing in _asked(context)):
         folder = tempfile.mkdtemp(prefix="dovetail-code-")
         atexit.register(shutil.rmtree, folder, ignore_errors=True)

@@ -16,6 +16,7 @@ def test_ratios_are_those_of_medians() -> None:
     started += [Started("dovetail", "again", 4.0), Started("spark", "cold", 20.0)]
     assert middles(started)["dovetail", "cold"] == 10.0
     assert ratios(started) == {"cold, beside Spark": 0.5, "again, beside cold": 0.4}
+    assert ratios([*started, Started("dovetail", "bare", 16.0)])["again, beside bare"] == 0.25
 
 
 @pytest.mark.parametrize("rows", [0, 3])

@@ -11,11 +11,13 @@ from dovetail.changes.compare import compare
 from dovetail.changes.costs import InHome
 from dovetail.changes.verdict import Change, Cost
 from dovetail.changes.words import cost_words
+from dovetail.log import history
 from dovetail.log.category import Category
 from dovetail.plan.physical import CategoryOutput, FilesSource, JoinStage, Plan, ScribeSource, Stage
 from dovetail.pql.compile import compile_pql
 from dovetail.slicing.standing import CommitsRead, FilesDone
 from faults import changing_process
+from unit.slicing.test_resident import Folder, rows
 
 QUERY = """CREATE APPLICATION app;
 CREATE INPUT TABLE a (t TIMESTAMP, k BIGINT) FROM SCRIBE("left");
@@ -85,6 +87,21 @@ def test_a_source_costs_what_it_has_from_where_it_begins(home: str, tmp_path: Pa
         (tmp_path / name).write_bytes(b"12345")
     done = FilesDone(frozenset([str(tmp_path / "a")]))
     assert costs.source(FilesSource(str(tmp_path), "parquet"), done) == Cost(None, 5)
+
+
+def test_how_far_back_a_source_reaches(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    costs = InHome(folder.home, plan_with(1))
+    for number in range(5):
+        folder.put(f"{number}.parquet", rows(number, 1))
+    folder.slice(max_files=1)
+    assert costs.since_us(ScribeSource("app.left")) is None, "nothing of it is gone"
+    folder.category.retain()
+    history.forget()
+    first = folder.category.first_commit()
+    assert first > 0
+    assert costs.since_us(ScribeSource("app.left")) == folder.category.commit(first).written_at_us
+    assert costs.since_us(ScribeSource("nowhere")) is None
 
 
 def test_words() -> None:

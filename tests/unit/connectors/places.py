@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,9 +26,11 @@ class Place(Protocol):
     def rows(self) -> pa.Table: ...
 
 
-def open_place(place: Place, checkpoint: str = "one", application: str = "app", **more: Any) -> Sink:
+def open_place(
+    place: Place, checkpoint: str = "one", application: str = "app", home: str = "home", **more: Any
+) -> Sink:
     options = place.options | more
-    return open_sink(place.kind, options.items(), Writer(application, "pairs", checkpoint))
+    return open_sink(place.kind, options.items(), Writer(application, "pairs", checkpoint, home))
 
 
 @dataclass
@@ -93,7 +96,9 @@ class IcebergPlace:
     def rows(self) -> pa.Table:
         from pyiceberg.catalog import load_catalog
 
-        catalog = load_catalog("dovetail", type="sql", uri=self.options["uri"])
+        known = {"s3.endpoint": "AWS_ENDPOINT_URL", "s3.region": "AWS_REGION"}
+        there = {name: os.environ[variable] for name, variable in known.items() if variable in os.environ}
+        catalog = load_catalog("dovetail", type="sql", uri=self.options["uri"], **there)
         found: pa.Table = catalog.load_table("results.pairs").scan().to_arrow()
         return found
 

@@ -101,7 +101,8 @@ def test_what_is_put_together_is_what_the_buffer_holds() -> None:
 
 def test_a_part_reads_back_as_it_was_or_is_refused() -> None:
     numbers = np.arange(4, dtype=np.int64)
-    new = Held(numbers.astype(np.uint32), numbers, numbers + 9, numbers > 1, numbers - 1, numbers - 1)
+    new = Held.fresh(numbers.astype(np.uint32), numbers, numbers + 9, numbers > 1)
+    new = new._replace(best_time=numbers - 1, best_row=numbers - 1)
     left = Changes(new, numbers, numbers + 1, numbers, numbers, numbers)
     part = SnapshotPart(left, Changes.nothing(), {"a": 1}, (), False, (2, 3))
     data = encode_part(part, "x.piece")

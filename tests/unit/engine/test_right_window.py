@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from dovetail.joins import read_back
 from dovetail.joins.buffer import Buffer, Held, in_memory
 from dovetail.joins.interval.rebuild import rebuild
 from dovetail.joins.kind import Saved, nobody
@@ -15,6 +17,7 @@ from dovetail.joins.state import JoinState
 from dovetail.joins.streams import Times
 from dovetail.kernels.ring import Ring
 from dovetail.log.category import Category
+from dovetail.log.commit import Commit
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.offset import JoinOffset
 from dovetail.model.share import Share
@@ -50,6 +53,47 @@ def times(driven: Driven) -> list[int]:
     right = Category.open(driven.config.home, "right")
     (info,) = right.commit(1).segments
     return right.open_segment(info).mapped.column("_time").to_pylist()
+
+
+def test_commits_are_read_some_at_a_time_and_those_before_the_window_never(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driven = Driven.make(tmp_path, SPEC)
+    for number in range(24):
+        driven.append("right", ("a", 10 * number), ("b", 10 * number + 1))
+    whole = replayed(driven, left_time=200)
+    asked: list[list[int]] = []
+    picked = Category.picked
+
+    def noted(self: Category, numbers: Sequence[int]) -> list[Commit]:
+        asked.append(list(numbers))
+        return picked(self, numbers)
+
+    monkeypatch.setattr(Category, "picked", noted)
+    monkeypatch.setattr(read_back, "AT_ONCE", 4)
+    monkeypatch.setattr(read_back, "SAMPLED", 3)
+    assert replayed(driven, left_time=200) == whole
+    sample, *parts = asked
+    assert (len(sample), [len(part) for part in parts]) == (3, [4, 4, 4, 2])
+    assert [number for part in parts for number in part] == list(range(10, 24))
+
+
+@pytest.mark.parametrize("tasks", [1, 4])
+def test_a_sample_of_commits_is_enough_to_expect_the_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tasks: int
+) -> None:
+    driven = Driven.make(tmp_path, SPEC)
+    for number in range(24):
+        driven.append("right", *((f"{number}-{key}", number) for key in range(200)))
+    monkeypatch.setattr(read_back, "SAMPLED", 3)
+    expected = [
+        read_back.WindowRows(
+            driven.config, Share(task, tasks, BUCKETS), "right", JoinOffset(right=24), 12
+        ).expected(lambda info: info.sketch.share_from(12))[1]
+        for task in range(tasks)
+    ]
+    assert sum(expected) == pytest.approx(12 * 200, rel=0.02)
+    assert max(expected) < 1.2 * 12 * 200 / tasks
 
 
 def test_a_row_at_the_bound_stays(tmp_path: Path) -> None:

@@ -24,7 +24,13 @@ NAME, WHERE = "a.snapshot", "home/a.snapshot"
 def example() -> Snapshot:
     numbers = np.arange(5, dtype=np.int64)
     left = Held(
-        numbers.astype(np.uint32), numbers * 10, numbers + 100, numbers % 2 == 0, numbers - 2, numbers - 1
+        numbers.astype(np.uint32),
+        numbers * 10,
+        numbers + 100,
+        numbers % 2 == 0,
+        numbers - 2,
+        numbers - 1,
+        np.zeros(5, np.uint16),
     )
     return Snapshot(left, np.array([7, 9], np.int64), {"left_in": 12, "open_rows": 5})
 

@@ -21,6 +21,7 @@ def rows_from(rng: np.random.Generator, first: int, count: int) -> Held:
         rng.random(count) < 0.5,
         rng.integers(0, 1000, count),
         rng.integers(0, 1000, count),
+        rng.integers(0, 2**15, count, np.uint16),
     )
 
 

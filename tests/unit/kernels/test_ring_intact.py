@@ -24,6 +24,7 @@ def random_rows(rng: np.random.Generator, count: int, first_row: int) -> Held:
         rng.random(count) < 0.3,
         rng.integers(0, 10, count),
         rng.integers(0, 10, count),
+        rng.integers(0, 2**15, count, np.uint16),
     )
 
 

@@ -176,7 +176,7 @@ def test_standard_input(tmp_path: Path) -> None:
 
 def test_blocks_of_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dovetail.log.ingest.standard_input.MOST_BYTES", 8)
-    monkeypatch.setattr("dovetail.log.ingest.standard_input._READ_BYTES", 4)
+    monkeypatch.setattr("dovetail.log.ingest.standard_input.READ_BYTES", 4)
     (tmp_path / "lines").write_text("a,b\n1,2\n3,4\n5,6")
     with open(tmp_path / "lines") as file:
         found = [Path(one.path).read_text() for one in piped_files("csv", file.fileno())]

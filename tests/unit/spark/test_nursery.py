@@ -154,3 +154,25 @@ def test_the_nursery_ends_after_its_driver_and_its_last_child(tmp_path: Path) ->
     assert client.communicate("go")[0] == "over\n"
     assert client.returncode == 0
     assert made.process.wait() == 0
+
+
+def test_whoever_opens_one_may_wait_until_it_takes_orders_and_gets_the_same_again() -> None:
+    script = (
+        "import os\n"
+        "from dovetail.spark.nursery import await_nursery, open_nursery\n"
+        "path = open_nursery()\n"
+        "if path is not None:\n"
+        "    await_nursery(path)\n"
+        "print(path is not None and os.path.exists(path), open_nursery() == path)\n"
+    )
+    unset = (nursery.VARIABLE, *nursery.READ_AT_START)
+    given = {name: value for name, value in os.environ.items() if name not in unset}
+    for more, said in (({}, "True True\n"), ({"PYTHONHASHSEED": "7"}, "False True\n")):
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            env=given | {"PYTHONPATH": SOURCE} | more,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.stdout == said, done.stderr

@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dovetail.connectors.data_files import DataFile, DataFiles, fitted, named, require_partitions
+from dovetail.connectors.data_files import DataFile, DataFiles, fitted, named, nullable, require_partitions
 from dovetail.connectors.extras import need
-from dovetail.connectors.options import PARTITIONED, Option
+from dovetail.connectors.options import EVERY, PARTITIONED, Option
 from dovetail.connectors.secret import Revealed
 from dovetail.connectors.sink import Sink, Writer
 from dovetail.errors import PlaceError, PlanError, Unreachable
@@ -35,9 +35,11 @@ _TRIES = 20
 @dataclass(frozen=True)
 class DeltaKind:
     name: str = "DELTA"
+    one_machine: bool = False
     options: tuple[Option, ...] = (
         Option("path", "text", "The table's folder, here or on S3.", required=True),
         PARTITIONED,
+        EVERY,
         Option("merge_every", "whole", "Merge small files after that many batches; never, if not given."),
     )
 
@@ -93,14 +95,12 @@ class DeltaSink:
 
         self.check(schema)
         with self._words():
-            table, nullable = self._table(), _nullable(schema)
+            table, wanted = self._table(), Schema.from_arrow(nullable(schema))
             if table is None:
-                DeltaTable.create(
-                    self.path, Schema.from_arrow(nullable), mode="ignore", partition_by=list(self.partitioned)
-                )
+                DeltaTable.create(self.path, wanted, mode="ignore", partition_by=list(self.partitioned))
                 return
             stored = _columns(table).names
-            new = [field for field in Schema.from_arrow(nullable).fields if field.name not in stored]
+            new = [field for field in wanted.fields if field.name not in stored]
             if new:
                 table.alter.add_columns(new)
 
@@ -181,13 +181,6 @@ def _columns(table: Any) -> pa.Schema:
     import pyarrow as pa
 
     return pa.schema(table.schema().to_arrow())
-
-
-def _nullable(schema: pa.Schema) -> pa.Schema:
-    """A later query may lack a column."""
-    import pyarrow as pa
-
-    return pa.schema([field.with_nullable(True) for field in schema])
 
 
 def _added(file: DataFile) -> Any:

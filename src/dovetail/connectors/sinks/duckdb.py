@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from dovetail.connectors.data_files import DataFiles, named
 from dovetail.connectors.extras import need
-from dovetail.connectors.options import Option
+from dovetail.connectors.options import EVERY, Option
 from dovetail.connectors.secret import Revealed
 from dovetail.connectors.sink import Sink, Writer
 from dovetail.connectors.sql_table import KEY, NEWEST, PROGRESS, TABLE, SqlTable, quoted, require_key
@@ -41,11 +41,13 @@ _LOCKED = ("lock on file", "Conflicting lock", "already open", "different config
 @dataclass(frozen=True)
 class DuckdbKind:
     name: str = "DUCKDB"
+    one_machine: bool = True
     options: tuple[Option, ...] = (
         Option("path", "text", "The database's file, on this machine.", required=True),
         TABLE,
         KEY,
         NEWEST,
+        EVERY,
     )
 
     def validate(self, options: dict[str, Any]) -> None:

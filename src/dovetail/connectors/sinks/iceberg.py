@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from dovetail.connectors.data_files import DataFiles, fitted, named, require_partitions
+from dovetail.connectors.data_files import DataFiles, fitted, named, nullable, require_partitions
 from dovetail.connectors.extras import need
-from dovetail.connectors.options import PARTITIONED, Option
+from dovetail.connectors.options import EVERY, PARTITIONED, Option
 from dovetail.connectors.secret import Revealed
 from dovetail.connectors.sink import Sink, Writer
 from dovetail.errors import DovetailError, PlaceError, PlanError, Unreachable
@@ -30,11 +30,14 @@ _NOTED = "dovetail."
 """Before a writer's name, in the properties of a table: its last batch."""
 _RETRIES = "commit.retry.num-retries"
 _TRIES = 20
+_FROM_ENVIRONMENT = {"s3.endpoint": "AWS_ENDPOINT_URL", "s3.region": "AWS_REGION"}
+"""What everybody else on S3 takes from there."""
 
 
 @dataclass(frozen=True)
 class IcebergKind:
     name: str = "ICEBERG"
+    one_machine: bool = False
     options: tuple[Option, ...] = (
         Option("table", "text", "The table, with its namespace: `sales.clicks`.", required=True),
         Option(
@@ -50,6 +53,7 @@ class IcebergKind:
         Option("warehouse", "text", "Where the catalog puts new tables."),
         Option("token", "text", "What a REST catalog asks for.", secret=True),
         PARTITIONED,
+        EVERY,
     )
 
     def validate(self, options: dict[str, Any]) -> None:
@@ -63,6 +67,7 @@ class IcebergKind:
         need("iceberg", "pyiceberg.catalog", by=f"STORAGE {self.name}")
         values = given.values
         settings = {"type": values["catalog"], "uri": values["uri"], "token": values["token"]}
+        settings |= {name: os.environ.get(variable) for name, variable in _FROM_ENVIRONMENT.items()}
         if values["warehouse"] is not None:
             place = values["warehouse"]
             settings["warehouse"] = place if "://" in place else f"file://{os.path.abspath(place)}"
@@ -110,7 +115,7 @@ class IcebergSink:
     def prepare(self, schema: pa.Schema) -> None:
         self.check(schema)
         with self._words():
-            table, wanted = self._table(), _nullable(_storable(schema))
+            table, wanted = self._table(), nullable(_storable(schema))
             if table is None:
                 self._create(wanted)
             elif any(name not in table.schema().column_names for name in wanted.names):
@@ -224,12 +229,6 @@ def _storable(schema: pa.Schema) -> pa.Schema:
 
     small = (pa.int8(), pa.int16())
     return pa.schema([one.with_type(pa.int32()) if one.type in small else one for one in schema])
-
-
-def _nullable(schema: pa.Schema) -> pa.Schema:
-    import pyarrow as pa
-
-    return pa.schema([one.with_nullable(True) for one in schema])
 
 
 def _only_new(schema: pa.Schema, known: Sequence[str]) -> pa.Schema:

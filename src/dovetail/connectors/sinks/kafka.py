@@ -49,6 +49,7 @@ DELIVERIES = ("exactly once", "at least once")
 @dataclass(frozen=True)
 class KafkaKind:
     name: str = "KAFKA"
+    one_machine: bool = False
     options: tuple[Option, ...] = (
         Option("topic", "text", "The topic that the rows go to.", required=True),
         Option(

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dovetail.connectors.extras import need
-from dovetail.connectors.options import Option
+from dovetail.connectors.options import EVERY, Option
 from dovetail.connectors.secret import Revealed
 from dovetail.connectors.sink import Sink, Writer
 from dovetail.connectors.sql_table import (
@@ -69,6 +69,7 @@ _WIDER = {
 @dataclass(frozen=True)
 class PostgresKind:
     name: str = "POSTGRES"
+    one_machine: bool = False
     options: tuple[Option, ...] = (
         Option(
             "connection",
@@ -80,6 +81,7 @@ class PostgresKind:
         TABLE,
         KEY,
         NEWEST,
+        EVERY,
     )
 
     def validate(self, options: dict[str, Any]) -> None:

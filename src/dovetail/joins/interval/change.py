@@ -145,5 +145,5 @@ def came_again(old: IntervalSpec, spec: IntervalSpec, held: Held) -> CameAgain:
 def _probed(open_: Held, some: Int64s, right: Buffer, part: Range) -> Found:
     if not len(some):
         return NONE, NONE
-    at, slots = right.probe(open_.tag[some], open_.time[some], *part)
+    at, slots = right.probe(Held._make(column[some] for column in open_), *part)
     return some[at], slots

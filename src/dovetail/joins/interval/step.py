@@ -60,7 +60,7 @@ def step(
     `copies` knows the rows that other states have too: they are not counted here. `worth` compares partners
     where they are picked by value.
     Without `same_key` and `key_labels` two rows count as having equal keys if the upper halves of their
-    hashes are equal.
+    hashes are equal, and those bits of the lower halves that are known.
     """
     spec, before = state.spec, state.times
     until = until.after(before)
@@ -140,8 +140,8 @@ def decided(spec: IntervalSpec, decision: Decision, closing: Held, copies: Copie
 def _probe(spec: IntervalSpec, times: Times, sides: Sides) -> Pairs:
     """New left rows against all right rows, new right rows against the left rows that were open."""
     right, left = sides.right, sides.left
-    new, found = right.probe(sides.new_left.tag, sides.new_left.time, -spec.before_us, spec.after_us)
-    came, waiting = left.probe(sides.new_right.tag, sides.new_right.time, -spec.after_us, spec.before_us)
+    new, found = right.probe(sides.new_left, -spec.before_us, spec.after_us)
+    came, waiting = left.probe(sides.new_right, -spec.after_us, spec.before_us)
     found_rows, found_times, _ = right.at(found)
     waiting_rows, waiting_times, _ = left.at(waiting)
     pairs = Pairs(new, found, found_rows, found_times, waiting, waiting_rows, waiting_times, came)

@@ -350,8 +350,8 @@ def _eager(
     # New right rows are in the buffer when new left rows probe, and new left rows are not when new right rows
     # do: so a pair of two new rows is found once.
     state.right.insert(right)
-    new, found = state.right.probe(left.tag, left.time, -reach, reach)
-    came, waiting = state.left.probe(right.tag, right.time, -reach, reach)
+    new, found = state.right.probe(left, -reach, reach)
+    came, waiting = state.left.probe(right, -reach, reach)
     found_rows, found_times, _ = state.right.at(found)
     waiting_rows, waiting_times, _ = state.left.at(waiting)
     left_rows = np.concatenate([left.row[new], waiting_rows])

@@ -65,6 +65,9 @@ class Store(Protocol):
     def files(self, folder: str) -> list[Entry]:
         """The files of a folder, none if it is missing."""
 
+    def names(self, folder: str) -> list[str]:
+        """Those of its files: without looking at each where the store can do that."""
+
     def folders(self, folder: str) -> list[str]: ...
 
     def make_folder(self, folder: str) -> None: ...

@@ -87,6 +87,9 @@ class LocalStore:
                     found.append(Entry(entry.name, stat.st_size, stat.st_mtime))
         return found
 
+    def names(self, folder: str) -> list[str]:
+        return [entry.name for entry in self._scan(folder) if entry.is_file()]
+
     def folders(self, folder: str) -> list[str]:
         return [entry.name for entry in self._scan(folder) if entry.is_dir()]
 

@@ -85,6 +85,9 @@ class RemoteStore:
             if info.type == fs.FileType.File
         ]
 
+    def names(self, folder: str) -> list[str]:
+        return [entry.name for entry in self.files(folder)]
+
     def folders(self, folder: str) -> list[str]:
         return [info.base_name for info in self._list(folder) if info.type == fs.FileType.Directory]
 

@@ -16,7 +16,7 @@ from dovetail.log.ingest.source import InputFile
 
 MOST_BYTES = 16 << 20
 PAUSE_S = 0.5
-_READ_BYTES = 1 << 20
+READ_BYTES = 1 << 20
 
 
 def piped_files(kind: str, descriptor: int | None = None) -> Iterator[InputFile]:
@@ -49,7 +49,7 @@ def _blocks(descriptor: int, *, whole: bool) -> Iterator[bytes]:
             if cut:
                 yield bytes(held[:cut])
                 del held[:cut]
-        data = os.read(descriptor, _READ_BYTES)
+        data = os.read(descriptor, READ_BYTES)
         if not data:
             break
         held += data

@@ -6,9 +6,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import unquote
 
 import typer
 
+from dovetail.connectors.data_files import NO_VALUE
 from dovetail.errors import InputError
 from dovetail.service.cli.arguments import Application, Home, home_at
 from dovetail.service.cli.log_output import RowFormat
@@ -55,7 +57,7 @@ def result_rows(home: str, application: str, table: str | None, limit: int) -> p
 
 def _stored(plan: Plan, name: str | None) -> FileSink | ScribeSink:
     """The table that was asked for, by the name of its stage, its folder or its category."""
-    from dovetail.plan.physical import CategoryOutput, FileSink, ScribeSink
+    from dovetail.plan.physical import CategoryOutput, FileSink, OutsideSink, ScribeSink
 
     tables = {
         stage.name: stage.output for stage in plan.stages if not isinstance(stage.output, CategoryOutput)
@@ -67,10 +69,12 @@ def _stored(plan: Plan, name: str | None) -> FileSink | ScribeSink:
             expected=f"--table with one of: {', '.join(tables)}",
         )
     if not isinstance(found[0], FileSink | ScribeSink):
+        outside = isinstance(found[0], OutsideSink)
         raise InputError(
-            "this table keeps no rows",
+            f"the rows of this table are in {found[0].place}" if outside else "this table keeps no rows",
             where=f"application {plan.application}",
-            expected="a table with STORAGE PARQUET, JSON or SCRIBE",
+            expected="a table with STORAGE PARQUET, JSON, CSV or SCRIBE",
+            hint="ask there" if outside else None,
         )
     return found[0]
 
@@ -120,19 +124,36 @@ def newest_file_rows(sink: FileSink, limit: int) -> pa.Table | None:
     for file in reversed(committed_files(sink.path)):
         if limit <= 0:
             break
-        found.insert(0, _last_of(file, sink.format, limit))
+        found.insert(0, _with_parts(_last_of(file, sink, limit), file, sink))
         limit -= found[0].num_rows
     return pa.concat_tables(found, promote_options="permissive") if found else None
 
 
-def _last_of(file: str, form: str, limit: int) -> pa.Table:
+def _last_of(file: str, sink: FileSink, limit: int) -> pa.Table:
     import pyarrow as pa
     import pyarrow.parquet as pq
+    from pyarrow import csv
 
-    if form == "parquet":
-        rows = pq.read_table(file)
+    if sink.format == "parquet":
+        rows = pq.ParquetFile(file).read()  # by itself: the folders that it is in say nothing to Arrow
+        return rows.slice(max(0, rows.num_rows - limit))
+    if sink.format == "csv":
+        named = dict(sink.options).get("header") == "true"
+        rows = csv.read_csv(file, csv.ReadOptions(autogenerate_column_names=not named))
         return rows.slice(max(0, rows.num_rows - limit))
     # Spark leaves null fields out of JSON lines, so every row may have other columns.
     lines = [json.loads(line) for line in Path(file).read_text().splitlines()[-limit:]]
     names = dict.fromkeys(name for line in lines for name in line)
     return pa.table({name: pa.array([line.get(name) for line in lines]) for name in names})
+
+
+def _with_parts(rows: pa.Table, file: str, sink: FileSink) -> pa.Table:
+    """With the columns that only the names of the folders have."""
+    import pyarrow as pa
+
+    folders = dict(folder.split("=", 1) for folder in Path(file).parts[:-1] if "=" in folder)
+    for name in sink.partitioned:
+        value = unquote(folders.get(name, NO_VALUE))
+        known = None if value == NO_VALUE else value
+        rows = rows.append_column(name, pa.array([known] * rows.num_rows, pa.string()))
+    return rows
