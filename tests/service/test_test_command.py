@@ -132,7 +132,8 @@ def test_long_tiers_run_when_they_are_named_and_look_further(
     for tier in (FULL, SEARCH):
         run_tiers([tier], checkout, [], lambda command, root, environment: given.append(environment) or 1)
     thorough = {"HYPOTHESIS_PROFILE": "thorough"}
-    assert given == [{}, thorough, {**thorough, "FUZZ_MUTANTS": "100000"}]
+    more = {"DOVETAIL_RANDOM_QUERIES": "500", "FUZZ_MUTANTS": "100000"}
+    assert given == [{}, thorough, {**thorough, **more}]
 
 
 def test_outside_a_checkout_there_are_no_commands_for_developers(tmp_path: Path) -> None:
