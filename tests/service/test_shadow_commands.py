@@ -70,9 +70,16 @@ def test_one_shadow_at_a_time(app: Running, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_a_change_that_is_refused_is_not_tried(app: Running, capsys: pytest.CaptureFixture[str]) -> None:
-    assert deploy(app, join(9, 5).replace("buckets = 2", "buckets = 4")) == 1
+    assert deploy(app, join(9, 5, "FULL").replace("a.k = b.k", "a.id = b.k")) == 1
     assert "cannot go on with this query" in capsys.readouterr().err
     assert run_command("shadow", "app", "--home", app.home) == 1
+
+
+def test_nothing_is_left_of_a_shadow_that_cannot_be(app: Running, capsys: pytest.CaptureFixture[str]) -> None:
+    assert deploy(app, join(9, 5, select="CAST(a.id AS INT) AS l, b.id AS r")) == 1
+    assert "needs Spark" in capsys.readouterr().err
+    assert run_command("shadow", "app", "--home", app.home) == 1
+    assert "has no shadow" in capsys.readouterr().err
 
 
 def test_promote_and_drop_exclude_each_other(app: Running, capsys: pytest.CaptureFixture[str]) -> None:

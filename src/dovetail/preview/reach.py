@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dovetail.engine.step_log import StepLog, unbroken
+from dovetail.engine.step_log import read_records, unbroken
 from dovetail.errors import PreviewError
 from dovetail.log.category import Category
-from dovetail.model.join_config import state_path
 from dovetail.model.offset import ENDED, NEVER
 from dovetail.model.step_record import SideRecord, StepRecord
 from dovetail.plan.build import written_category
+from dovetail.plan.configure import join_config
 from dovetail.plan.physical import JoinStage, Plan, ScribeSource, SlicerStage, Stage
 
 SIDES = ("left", "right")
@@ -33,9 +33,10 @@ class Recorded:
     lost_us: tuple[int, int]
 
 
-def recorded(home: str, plan: Plan, join: JoinStage, since_step: int = 0) -> Recorded:
+def recorded(home: str, plan: Plan, join: JoinStage) -> Recorded:
     """What is on record of a join, as far back as both the records and the log reach."""
-    records = unbroken(StepLog(home, state_path(plan.application, join.name)).read(since_step))
+    config = join_config(plan, join, home, tasks=1)
+    records = unbroken(read_records(config))
     if not records:
         raise PreviewError(
             f"join {join.name} has no recorded step",

@@ -18,11 +18,10 @@ import pyarrow as pa
 
 from dovetail.changes.leftovers import remove_category
 from dovetail.engine.home_snapshots import HomeSnapshots
-from dovetail.engine.step_log import StepLog
+from dovetail.engine.step_log import read_records
 from dovetail.errors import CategoryNotFound, PreviewError, StateError
 from dovetail.log.category import Category, list_categories
 from dovetail.log.homes.filesystem import open_store
-from dovetail.model.join_config import state_path
 from dovetail.model.offset import NEVER
 from dovetail.model.step_record import StepRecord
 from dovetail.plan.application_file import read_current
@@ -146,8 +145,8 @@ class Shadow:
         found = []
         for stage in self._running.joins:
             last = self._last.get(stage.name)
-            log = StepLog(self._home, state_path(self._app, stage.name))
-            records = log.read(0 if last is None else last.step)
+            config = join_config(self._running, stage, self._home, tasks=1)
+            records = read_records(config, 0 if last is None else last.step)
             if last is not None and (not records or records[0] != last):
                 raise StateError(
                     f"the steps of join {stage.name} are not those that the shadow has followed",

@@ -137,7 +137,7 @@ class SlicedAgain(SideRows):
                 f"{self._stage.name} computes something that needs Spark",
                 where=f"input table {self._stage.inputs[0].name}",
                 expected="columns that are picked, renamed or simply computed",
-                hint="`dovetail deploy --shadow` needs the same; preview the other changes without this one",
+                hint="try the other changes without this one",
             )
         return select(rows.select(declared).cast(given))
 

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,11 +16,12 @@ from hypothesis import strategies as st
 import oracle
 from dovetail.engine.copying import settle
 from dovetail.errors import PreviewError
+from dovetail.local.graph import Graph
 from dovetail.log.category import Category
 from dovetail.model.offset import NEVER
 from dovetail.preview.compare import Difference
 from dovetail.preview.preview import Preview, preview
-from previewing import INPUTS, SECOND, START_US, Row, Running, differences, join, plan_of
+from previewing import INPUTS, SCHEMA, SECOND, START_US, Row, Running, differences, join, plan_of
 
 STEPS: list[tuple[list[Row], list[Row]]] = [
     ([(1, 0, 0)], [(1, 2, 0), (2, 3, 1)]),
@@ -339,3 +342,31 @@ def test_figures_of_both(tmp_path: Path) -> None:
     old, new = found.old.joins["v"], found.new.joins["v"]
     assert (old.match_rate, new.match_rate) == (0.0, 1.0)
     assert new.state_bytes >= old.state_bytes > 0
+
+
+FILES = """CREATE APPLICATION app;
+CREATE INPUT TABLE a (t TIMESTAMP, k BIGINT, id BIGINT) FROM FILES("{0}/a", format = "parquet");
+CREATE INPUT TABLE b (t TIMESTAMP, k BIGINT, id BIGINT) FROM FILES("{0}/b", format = "parquet");
+CREATE VIEW v AS SELECT a.id AS l, b.id AS r FROM a LEFT JOIN b ON a.k = b.k
+  AND b.t BETWEEN a.t - INTERVAL '5 seconds' AND a.t{1} WITH (max_delay = INTERVAL '5 seconds');
+CREATE TABLE o AS SELECT l, r FROM v STORAGE NOOP;
+"""
+
+
+def test_files_are_sliced_again_and_one_that_is_gone_is_named(tmp_path: Path) -> None:
+    home, plan = str(tmp_path / "home"), plan_of(FILES.format(tmp_path, ""))
+    graph = Graph(plan, home, home)
+    for n, both in enumerate(minutes(6)):
+        for name, rows in zip("ab", both, strict=True):
+            (tmp_path / name).mkdir(exist_ok=True)
+            made = [{"t": START_US + (t or 0) * SECOND, "k": k, "id": number} for k, t, number in rows]
+            pq.write_table(pa.Table.from_pylist(made, SCHEMA), tmp_path / name / f"{n}.parquet")
+        while [runner for runner in graph.runners.values() if runner.step()]:
+            pass
+    new = plan_of(FILES.format(tmp_path, "\n  WHERE a.id <> 2"))
+    (table,) = preview(home, plan, new).tables
+    assert counts(table.difference) == (5, 0, 1, 0)
+    (tmp_path / "a" / "3.parquet").unlink()
+    with pytest.raises(PreviewError, match="cannot be read again") as error:
+        preview(home, plan, new)
+    assert "3.parquet" in (error.value.where or "")

@@ -115,9 +115,9 @@ def test_the_streams_end_and_begin_again(tmp_path: Path) -> None:
 
 
 def test_a_shadow_that_is_killed_at_any_file_operation(tmp_path: Path) -> None:
-    app = started(str(tmp_path / "home"))
+    app = started(str(tmp_path / "home"), 2)
     shadow(app).follow()  # it is known from when on rows count
-    app.play(stream(5, 11))
+    app.play(stream(2, 8))
     settle()
     apps: dict[str, Running] = {}
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dovetail.errors import SettingError, StateError
+from dovetail.errors import DovetailError, SettingError, StateError
 from dovetail.service.cli.arguments import Application, AsJson, Home, home_at
 from dovetail.service.cli.pql_file import PqlFile, read_pql
 from dovetail.service.cli.stop_signals import stopped_by_signals
@@ -119,14 +119,20 @@ def _run(
 
 def _follow(home: str, text: str, proposed: Proposal, available_now: bool) -> None:
     from dovetail.engine.hold import running
-    from dovetail.preview.shadow import Shadow
-    from dovetail.preview.shadow_files import shadow_of
+    from dovetail.preview.shadow import Shadow, drop_shadow
+    from dovetail.preview.shadow_files import is_there, shadow_of
 
     plan, current = proposed.plan, proposed.current
     with running(home, shadow_of(plan.application)):
+        begins = not is_there(home, plan.application)
         found = _begun(home, text, proposed)
         with tempfile.TemporaryDirectory(prefix="dovetail-shadow-") as work, stopped_by_signals() as stop:
-            one = Shadow(home, work, current.plan, plan, current.version)
+            try:
+                one = Shadow(home, work, current.plan, plan, current.version)
+            except DovetailError:
+                if begins:
+                    drop_shadow(home, plan.application)  # nothing is left of one that cannot be
+                raise
             try:
                 _watch(one, stop, available_now)
             finally:
