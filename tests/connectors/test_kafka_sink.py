@@ -77,7 +77,7 @@ def test_keys_and_formats(topics: Topics) -> None:
 
 DIES = """
 import sys
-sys.path.insert(0, sys.argv[1])
+sys.path[:0] = sys.argv[1].split(":")
 from connectors.test_kafka_sink import opened, rows, written
 from dovetail.connectors.sinks import kafka
 import os
@@ -104,9 +104,10 @@ sink.commit(0, written(sink, rows(range(10))))
 def test_a_process_that_dies_around_the_commit(topics: Topics, point: str) -> None:
     """Before it nothing is there, and after it nothing is written again."""
     topic = topics.make()
-    tests = str(Path(__file__).parents[1])
+    tests = Path(__file__).parents[1]
+    folders = f"{tests}:{tests.parent / 'dev'}"
     died = subprocess.run(
-        [sys.executable, "-c", DIES, tests, topics.address, topic, point], check=False, timeout=120
+        [sys.executable, "-c", DIES, folders, topics.address, topic, point], check=False, timeout=120
     )
     assert died.returncode == 9
     sink = opened(topics.address, topic)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,10 +16,9 @@ from dovetail_dev.kafka_broker import Broker
 from spark.batch import ON, database, differences, join_sql
 from spark.command_line import command, environment
 from spark.events import events
-from spark.standalone import SETTINGS, standalone_cluster, until
+from spark.standalone import until
 
 ROWS = 1500
-LOCAL = "--master", "local[2]", "--index-dir", "index"
 PAIRS = """
     CREATE TABLE pairs AS SELECT l.id AS l, r.id AS r, r.v AS v FROM l FULL JOIN r ON l.k = r.k
         AND r.eventtime BETWEEN l.eventtime - INTERVAL '2 minutes' AND l.eventtime + INTERVAL '3 minutes'
@@ -29,8 +27,8 @@ PAIRS = """
 """
 
 
-def start(folder: Path, mode: str, crash: str = "", where: Sequence[str] = LOCAL) -> subprocess.Popen[bytes]:
-    arguments = "run", "app.pql", mode, "--home", "home", *where
+def start(folder: Path, mode: str, crash: str = "") -> subprocess.Popen[bytes]:
+    arguments = "run", "app.pql", mode, "--home", "home", "--master", "local[2]", "--index-dir", "index"
     with open(folder / "said", "ab") as said:
         return subprocess.Popen(
             command(*arguments),
@@ -69,16 +67,15 @@ def test_every_row_comes_out_once(tmp_path: Path, tmp_path_factory: pytest.TempP
     (tmp_path / "index").mkdir()
     (tmp_path / "app.pql").write_text(pql(TABLES + PAIRS.replace("{out}", out), topics, *names))
     left, right = events(ROWS, 300, seed=1), events(ROWS, 300, seed=2)
-    halves = [[rows.slice(start, ROWS // 2) for rows in (left, right)] for start in (0, ROWS // 2)]
+    third = ROWS // 3
     try:
-        for topic, rows in zip(names, halves[0], strict=True):
-            write(topics, topic, rows)
-        # The two topics and the two sides commit first, then the table: it dies when brokers have its second
-        # batch and Spark does not know.
-        run = start(tmp_path, "--available-now", "sink.committed:8")
-        assert run.wait(240) == -9, (tmp_path / "said").read_text()
-        for topic, rows in zip(names, halves[1], strict=True):
-            write(topics, topic, rows)
+        for part, crash in enumerate(("sink.written:8", "sink.committed:5")):
+            for topic, rows in zip(names, (left, right), strict=True):
+                write(topics, topic, rows.slice(part * third, third))
+            run = start(tmp_path, "--available-now", crash)
+            assert run.wait(240) == -9, (tmp_path / "said").read_text()
+        for topic, rows in zip(names, (left, right), strict=True):
+            write(topics, topic, rows.slice(2 * third))
         before = taken(tmp_path)
         run = start(tmp_path, "--drain")
         until(lambda: run.poll() is not None or taken(tmp_path) > before, "rows of the topics in the log")
@@ -89,18 +86,3 @@ def test_every_row_comes_out_once(tmp_path: Path, tmp_path_factory: pytest.TempP
         assert differing(topics, out, left, right) == {}
     finally:
         broker.kill()
-
-
-def test_on_two_workers(tmp_path: Path, topics: Topics) -> None:
-    """The driver reads topics and sends what tasks have made; expressions are Spark's."""
-    names, out = (topics.make("l", 3), topics.make("r", 2)), topics.make("out")
-    pairs = PAIRS.replace("r.v AS v", "CAST(trim(CAST(r.v AS STRING)) AS INT) AS v")
-    query = TABLES + pairs.replace("{out}", out)
-    (tmp_path / "app.pql").write_text(pql(query, topics, *names))
-    left, right = events(ROWS, 300, seed=3), events(ROWS, 300, seed=4)
-    for topic, rows in zip(names, (left, right), strict=True):
-        write(topics, topic, rows)
-    with standalone_cluster(tmp_path / "cluster") as cluster:
-        run = start(tmp_path, "--drain", where=("--master", cluster.address, *SETTINGS))
-        assert run.wait(240) == 0, (tmp_path / "said").read_text()
-    assert differing(topics, out, left, right) == {}

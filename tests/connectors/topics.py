@@ -27,7 +27,8 @@ class Topics:
 
     def make(self, name: str = "t", partitions: int = 1, **config: str) -> str:
         topic = f"{self._prefix}.{name}"
-        settings = {key.replace("_", "."): value for key, value in config.items()}
+        settings = {"retention.ms": "-1"}  # records may be dated long ago
+        settings |= {key.replace("_", "."): value for key, value in config.items()}
         self._admin.create_topics([NewTopic(topic, partitions, 1, config=settings)])[topic].result(30)
         return topic
 
