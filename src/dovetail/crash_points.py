@@ -16,6 +16,7 @@ of the live index. A test can therefore crash between any two of them. Other poi
     coordinator.done     Spark has committed a step, nothing is cleaned up yet
     sink.begun           before a batch is written to the log  (`spark/starting.py`, `slicing/resident.py`)
     sink.written         its segments exist, but no commit names them; or its Parquet files, but no list does
+                         or its rows are in a place outside, where nobody reads them (`spark/outside.py`)
     sink.committed       after the commit, before anyone knows
 
 Spark has many workers that reach the same points. `DOVETAIL_CRASH_FILE=path` kills one of them: the first

@@ -13,7 +13,7 @@ import pytest
 import dovetail
 from change_oracle import ChangingJoin, Spec
 from dovetail.changes.versions import read_version
-from dovetail.errors import PlanError, StateError
+from dovetail.errors import PlanError
 from dovetail.plan.application_file import read_application
 from dovetail.service.committed_files import committed_files
 from laws.effort import THOROUGH
@@ -77,13 +77,13 @@ def test_other_arguments_go_by_the_rules_of_changes(application: Application) ->
     sides = {"l": events(ROWS, 200, 45), "r": events(ROWS, 200, 46)}
     home, folder = application.home, application.folder
 
-    def joined(part: int, mode: str, on: str = "k", **bounds: str) -> DataFrame:
+    def joined(part: int, mode: str, **bounds: str) -> DataFrame:
         for name, table in sides.items():
             write_files(table.slice(part * ROWS // 2, ROWS // 2), folder / name, 1, first=part)
         streams = (stream(application.spark, folder / name) for name in ("l", "r"))
         return dovetail.join(
             *streams,
-            on,
+            "k",
             how="left",
             left_time="eventtime",
             right_time="eventtime",
@@ -110,8 +110,6 @@ def test_other_arguments_go_by_the_rules_of_changes(application: Application) ->
     last = read_version(home, "changed", 2)
     assert [change.rule for change in last.changes] == ["bounds"]
     assert last.took_over["changed"] == 1
-    with pytest.raises(StateError, match="the key"):
-        joined(0, "drain", on="id", before="2 minutes", after="3 minutes")
 
 
 def test_a_live_stream(application: Application) -> None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
+from pyarrow import csv
 
 from dovetail.connectors.sinks.postgres import PostgresSink
 from dovetail.errors import DovetailError, PlaceError, Unreachable
@@ -13,7 +16,7 @@ from dovetail.service.checkout import checkout_root
 from dovetail.service.figures import RunFigures
 from postgres import PASSWORD, Postgres, postgres_server
 from spark.application import Application
-from spark.batch import ON, Database, database, differences, join_sql
+from spark.batch import ON, Database, add, database, differences, join_sql
 from spark.events import events, write_files
 from spark.pairs import pairs
 from unit.connectors.places import DeltaPlace, DuckdbPlace, IcebergPlace, PostgresPlace
@@ -49,14 +52,19 @@ def tables(select: str) -> str:
 def test_one_join_into_every_place(
     application: Application, server: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Half of the rows, then all of them under a query with one more column."""
+    """Half of the rows, then all of them under a query with one more column and one table elsewhere."""
     monkeypatch.setenv("THE_SERVER", server.uri)
     here = application.folder
     postgres = PostgresPlace(server)
     feed(application, 0)
     application.run(tables("l, r, part"), "available-now")
     feed(application, 1)
-    application.run(tables("l, r, part, l + 1 AS next"))
+    changed = tables("l, r, part, l + 1 AS next")
+    moved = changed.replace(
+        'CSV (path = "{here}/csv") PARTITIONED BY (part)', 'DELTA (path = "{here}/moved")'
+    )
+    assert moved != changed
+    application.run(moved)
     found = {
         "postgres": postgres.ask("SELECT * FROM pairs"),
         "latest": postgres.ask("SELECT * FROM latest"),
@@ -71,8 +79,11 @@ def test_one_join_into_every_place(
         wrong = db.execute(f"SELECT count(*) FROM {name} WHERE part <> l % 3 OR next <> l + 1").fetchall()
         assert wrong == [(0,)]
         assert db.execute(f"SELECT count(next) FROM {name}").fetchall()[0][0] > 0, name
-    csv = application.spark.read.csv(str(here / "csv"), header=True)
-    assert csv.count() == db.execute(f"SELECT count(*) FROM ({EXPECTED})").fetchall()[0][0]
+    whole = csv.ConvertOptions(column_types={"l": pa.int64(), "r": pa.int64()}, include_columns=["l", "r"])
+    before = [csv.read_csv(file, convert_options=whole) for file in application.files("csv")]
+    add(db, "before", pa.concat_tables(before))
+    add(db, "after", DeltaTable(here / "moved").to_pyarrow_table(columns=["l", "r"]))
+    assert differences(db, "FROM before UNION ALL FROM after", EXPECTED) == {}, "what is not there is here"
     written = [path.read_bytes() for path in Path(application.home).rglob("*") if path.is_file()]
     assert not any(PASSWORD.replace(" ", "%20").encode() in text for text in written), (
         "a secret is in the home"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import dovetail
-from dovetail.errors import DovetailError, HomeError, InputError
+from dovetail.errors import DovetailError, HomeError, InputError, StateError
 from dovetail.log.category import Category
 from dovetail.log.limits import Limits
 from dovetail.service.committed_files import committed_files
@@ -98,6 +98,11 @@ def test_a_folder_that_is_in_the_way_and_files_that_no_commit_names(application:
     assert application.spark.read.parquet(str(out)).count() == sum(
         1 for _ in database(found=committed_files(out)).execute("FROM found").fetchall()
     )
+
+    other = Application(application.folder / "elsewhere", application.spark)
+    feed(other, 0)
+    with pytest.raises(StateError, match="written by another application, or from another home"):
+        other.run(PARQUET.replace("{here}/out", str(out)))
 
 
 def test_what_is_no_output_of_a_stream(tmp_path: Path) -> None:

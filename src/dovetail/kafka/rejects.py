@@ -1,7 +1,8 @@
 """Records that are no rows, in a category of their own: where each stands in its topic, and why.
 
-They are appended before the rows of their batch. If the run dies in between, the batch is cut anew, and may
-be another one. So the commits here say how far they go, too, and what they have is not appended again."""
+They are appended before the rows of their batch. If the run dies in between, the next run cuts a batch
+that may be another one. So the commits here say how far they go, too, and what they have is not appended
+again."""
 
 from __future__ import annotations
 

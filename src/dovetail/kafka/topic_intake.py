@@ -4,8 +4,8 @@
     take    all of that, with the offsets behind it, for one commit
 
 Law: every record of the topic from the start on is in the category once, or in the category of rejects once.
-Records that are gone before they were read stop the run, unless it is told to go on; then what is gone is
-written to the rejects."""
+Records that are gone before they were read stop the run, unless its query says to go on; then what is gone
+is written to the rejects."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class TopicReader:
         self.astray.discard(partition)
 
     def read(self, most: int, wait_s: float = 0.0) -> Records:
-        """Records that have come in: at most so many."""
+        """Up to `most` of the records that have come in."""
         messages = self._consumer.consume(min(most, FETCHED), wait_s)
         if not messages:
             return Records()

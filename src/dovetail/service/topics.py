@@ -1,7 +1,7 @@
 """What waits in Kafka topics counts as not sliced yet.
 
 A topic is taken into a category, and slicers read that. People ask how far a join's side is behind its
-topic, so both parts of the way are told as one."""
+topic, so both parts of the way are measured as one."""
 
 from __future__ import annotations
 

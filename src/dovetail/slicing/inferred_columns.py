@@ -41,7 +41,7 @@ def inferred_columns(file: str, form: str, options: Mapping[str, str]) -> pa.Sch
             ).schema
     except (pa.ArrowException, ValueError) as error:
         raise InputError(
-            f"the columns cannot be told from the file: {str(error).splitlines()[0][:120]}",
+            f"the columns cannot be found in the file: {str(error).splitlines()[0][:120]}",
             where=file,
             expected=f"a {form} file whose first rows can be read",
             hint="name the columns: CREATE INPUT TABLE t (a INT, b STRING) FROM ...",

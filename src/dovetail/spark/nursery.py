@@ -38,6 +38,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+SOURCE = str(Path(__file__).resolve().parents[2])
 VARIABLE = "DOVETAIL_NURSERY"
 """Names the socket, in the environment of the JVM."""
 STREAMS = 3
@@ -97,13 +98,19 @@ def open_nursery() -> str | None:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         pass_fds=[theirs],
-        env=os.environ | READ_AT_START,
+        env=os.environ | READ_AT_START | {"PYTHONPATH": os.pathsep.join(with_source())},
         process_group=0,  # Ctrl-C is for the driver
     )
     _opened.append(process)
     os.close(theirs)
     os.environ[VARIABLE] = path
     return path
+
+
+def with_source() -> list[str]:
+    """PYTHONPATH with the place of this package, which the driver may have found by other means."""
+    paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    return paths if SOURCE in paths else [SOURCE, *paths]
 
 
 def await_nursery(path: str) -> None:

@@ -77,7 +77,9 @@ def _file_log(files: Iterable[str]) -> bytes:
 
 
 def as_uri(file: str) -> str:
-    """A local file as Hadoop calls it."""
+    """A file as Hadoop calls it: one that is elsewhere is called so already."""
+    if "://" in file:
+        return file
     return "file://" + _ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", os.path.abspath(file))
 
 

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING
 
 import xxhash
 
-import dovetail
 from dovetail.spark.masters import is_cluster
-from dovetail.spark.nursery import VARIABLE, await_nursery, open_nursery
+from dovetail.spark.nursery import SOURCE, VARIABLE, await_nursery, open_nursery, with_source
 from dovetail.spark.shipped_code import hosts_folder
 
 if TYPE_CHECKING:  # the nursery is to import it, not the process that is about to open one
@@ -48,7 +47,7 @@ def choose_python(master: str, settings: Mapping[str, str]) -> None:
     ours = sys.executable if is_cluster(master) else worker_python()
     chosen = os.environ.setdefault("PYSPARK_PYTHON", settings.get("spark.pyspark.python") or ours)
     os.environ.setdefault(DRIVER_PYTHON, sys.executable)
-    _export_package()
+    os.environ["PYTHONPATH"] = os.pathsep.join(with_source())  # also where we run from a source tree
     if chosen == ours != sys.executable and not _its_own(settings):
         open_nursery()
 
@@ -57,10 +56,9 @@ def lend_python(context: SparkContext) -> None:
     """Let the workers of a local session that somebody else made, and for which nobody has chosen a Python,
     use ours. Its JVM has its environment already: what workers need of that goes with what they are sent."""
     context.pythonExec = ours = worker_python()
-    context.environment["PYTHONPATH"] = _source()
+    context.environment["PYTHONPATH"] = SOURCE
     if ours == sys.executable or _its_own(dict(context.getConf().getAll())):
         return
-    _export_package()
     if (path := open_nursery()) is not None:
         context.environment[VARIABLE] = path
         await_nursery(path)
@@ -68,17 +66,6 @@ def lend_python(context: SparkContext) -> None:
 
 def _its_own(settings: Mapping[str, str]) -> bool:
     return any(name.startswith(WORKERS_ENVIRONMENT) for name in settings)
-
-
-def _source() -> str:
-    return str(Path(dovetail.__file__).resolve().parent.parent)
-
-
-def _export_package() -> None:
-    """Python workers must find this package even where it runs from a source tree."""
-    paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
-    if _source() not in paths:
-        os.environ["PYTHONPATH"] = os.pathsep.join([_source(), *paths])
 
 
 def worker_python() -> str:

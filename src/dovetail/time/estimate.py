@@ -26,8 +26,8 @@ the stream does (adaptive conformal inference: Gibbs and Candes, 2021).
 
 The history does not fade in two cases. While more rows have been late than wanted (the learned share is a
 debt), what made them late may come back: a partition that stalls for an hour in four is forgotten eight times
-over before it stalls again. And where a sparse stream has few rows in a half-life, the last rows are kept of
-which the wanted quantile can be taken. Of fewer, one gap would leave none, and time would be at the front.
+over before it stalls again. And a history in which not one row may be late is not halved: of a sparse stream,
+which has few rows in a half-life, one gap would leave none, and time would be at the front.
 
 A backlog of hours in one commit is one observation of perhaps millions of rows. In which order they came
 nobody knows, so it says nothing of lateness: an observation that leaps ahead is not remembered, and its front
@@ -236,10 +236,8 @@ def _remembered(
 def _faded(estimate: Estimate, spec: EstimateSpec, front_us: int) -> tuple[EventTimeSketch, int]:
     """The history, halved for every half-life that the front has gone, and up to where it is halved."""
     lateness, aged_us = estimate.lateness, estimate.aged_us
-    in_debt = estimate.left_behind is not None and estimate.left_behind < 0
-    while (
-        not in_debt and lateness.count >= 2 * spec.rows_for_one_late and front_us - aged_us >= spec.memory_us
-    ):
+    fades = estimate.left_behind is None or estimate.left_behind >= 0
+    while fades and lateness.count >= spec.rows_for_one_late and front_us - aged_us >= spec.memory_us:
         lateness, aged_us = lateness.halved(), aged_us + spec.memory_us
     # Half-lives in which nothing was forgotten are over. Otherwise all of them would count at once later.
     return lateness, max(aged_us, front_us - spec.memory_us)

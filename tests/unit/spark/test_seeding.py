@@ -7,13 +7,15 @@ from typing import Any
 
 from dovetail.log import history
 from dovetail.plan.physical import CategoryOutput, SlicerStage
+from dovetail.slicing.covered_files import Slicer
 from dovetail.slicing.standing import CommitsRead, FilesDone
 from dovetail.slicing.thread_record import left_by_thread
 from dovetail.spark.batch_files import files_done, last_done, last_planned, offsets_done
 from dovetail.spark.building import BuiltStage
 from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.progress import take_up
-from dovetail.spark.standings import commits_before, files_before
+from dovetail.spark.seeding import seed
+from dovetail.spark.standings import commits_before, files_before, standing_of
 from dying import crash_everywhere
 from unit.slicing.test_resident import Chain, Folder, rows
 
@@ -43,6 +45,14 @@ def test_files(tmp_path: Path) -> None:
     assert sorted(files_before(checkpoint, folder.category, folder.slicer)) == [
         str(tmp_path / "in" / name) for name in names
     ], "what a thread would take over again"
+
+
+def test_files_that_are_elsewhere(tmp_path: Path) -> None:
+    checkpoint = Checkpoint(str(tmp_path), "app", "left")
+    files = frozenset(["s3a://bucket/a%20b.json", "s3a://bucket/c.json"])
+    seed(checkpoint, 4, FilesDone(files))
+    assert sorted(files_done(checkpoint, {})[0]) == sorted(files)
+    assert standing_of(checkpoint, None, Slicer("app", "left", "s3://bucket")) == FilesDone(files)
 
 
 def test_commits(tmp_path: Path) -> None:
