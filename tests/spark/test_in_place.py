@@ -69,7 +69,7 @@ def test_the_run_that_is_there_goes_on_with_the_changed_query(
         assert read_version(application.home, "changing", 2).took_over["pairs"] > 0
 
         before = rows(application)
-        with pytest.raises(DovetailError, match="element_at"):
+        with pytest.raises(DovetailError):
             changed(application, ONE.replace("l, r, v FROM", "l, r, element_at(v, 1) AS v FROM"))
         assert version_numbers(application.home, "changing") == [1, 2]
         stream.feed()
