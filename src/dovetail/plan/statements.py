@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, TypeGuard
 
 from sqlglot import exp
@@ -101,6 +102,11 @@ class CreateView:
     span: Span | None = field(default=None, compare=False)
     part_of: str | None = field(default=None, compare=False)
 
+    @cached_property
+    def reads(self) -> tuple[str, ...]:
+        """Kept: rules ask for it thousands of times, and nobody changes the query of a statement in place."""
+        return tuple(tables_in(self.query))
+
 
 @dataclass(frozen=True)
 class CreateTable:
@@ -109,6 +115,10 @@ class CreateTable:
     storage: Storage
     span: Span | None = field(default=None, compare=False)
     options: tuple[JoinOption, ...] = ()  # of the joins in the query
+
+    @cached_property
+    def reads(self) -> tuple[str, ...]:
+        return tuple(tables_in(self.query))
 
 
 Statement = CreateInput | CreateView | CreateTable
@@ -162,7 +172,7 @@ def reads(statement: Statement) -> list[str]:
     """Names of the relations that a statement's query reads, in order, without CTEs."""
     if isinstance(statement, CreateInput):
         return []
-    return tables_in(statement.query)
+    return list(statement.reads)
 
 
 def tables_in(query: exp.Expr) -> list[str]:

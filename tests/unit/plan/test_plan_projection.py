@@ -76,7 +76,7 @@ def test_a_join_whose_columns_are_only_renamed_or_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    "select", ["COALESCE(y, 'none') AS y FROM v", "y FROM v WHERE y IS NULL", "UPPER(y, 1) AS y FROM v"]
+    "select", ["COALESCE(y, 'none') AS y FROM v", "y FROM v WHERE y IS NULL", "UPPER(y) AS y FROM v"]
 )
 def test_a_join_that_computes_or_filters_after_it_is_left_to_spark(select: str) -> None:
     text = TEXT.format(items="l.t AS t, r.y AS y", left="a", key="l.k = r.k", view="")
