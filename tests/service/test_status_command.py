@@ -184,6 +184,7 @@ def test_what_slicers_say_is_in_every_form(home: str, capsys: pytest.CaptureFixt
         "bytes": 2048,
         "rows": None,
         "newest_us": 7,
+        "trouble": None,
     }
     metrics = run(capsys, "app", "--home", home, "--prometheus")
     labels = 'application="app",join="view",side="left"'
