@@ -3,6 +3,8 @@ where one takes over from the other."""
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from dovetail.log.category import Category
@@ -72,8 +74,11 @@ def test_files_are_called_what_spark_calls_them(application: Application) -> Non
     names = ("day=2026-11-17", "größe", "[1]{2}#?", 'q"<>^`|')
     for name in names:
         (folder / name).write_text("text")
-    found = application.spark.read.text(str(folder)).select("_metadata.file_path").collect()
-    assert {row[0] for row in found} == {as_uri(str(folder / name)) for name in names}
+    checkpoint = application.folder / "checkpoint"
+    rows = application.spark.readStream.text(str(folder)).writeStream.format("noop")
+    rows.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start().awaitTermination()
+    lines = (checkpoint / "sources/0/0").read_text().splitlines()[1:]
+    assert {json.loads(line)["path"] for line in lines} == {as_uri(str(folder / name)) for name in names}
 
 
 def test_which_dataframes_are_files_and_no_more(application: Application) -> None:
