@@ -230,7 +230,7 @@ def test_a_damaged_document_is_named_and_hides_no_other(tmp_path: Path) -> None:
     assert [error.condition for error in damaged] == ["FILE_CORRUPT"]
 
 
-@pytest.mark.parametrize("name", ["", "../x", "a/b", "a.b", "1a", "x" * 101, "ä", "a\n"])
+@pytest.mark.parametrize("name", ["", "../x", "a/b", "a.b", "1a", "x" * 101, "ä", "a\n", "service"])
 def test_a_name_leads_nowhere_else(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError):
         find_wanted(str(tmp_path), name)

@@ -68,11 +68,11 @@ class Wanted:
 
 
 def require_name(application: str) -> None:
-    """Names become folders and parts of addresses."""
-    if not _APPLICATION.fullmatch(application):
+    """Names become folders and parts of addresses. `service` is taken: categories that begin so are ours."""
+    if not _APPLICATION.fullmatch(application) or application.lower() == "service":
         raise InputError(
             f"{application[:120]!r} cannot be the name of an application",
-            expected="a letter, then letters, digits and underscores, at most 100 in all",
+            expected="a letter, then letters, digits and underscores, at most 100 in all; not `service`",
         )
 
 
