@@ -264,7 +264,10 @@ def _import() -> None:
 
 def main(path: str, driver: int) -> None:
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    listening.bind(path)
+    try:
+        listening.bind(path)
+    except FileNotFoundError:
+        return  # the driver has ended meanwhile, and removed the folder: nobody will come
     listening.listen(socket.SOMAXCONN)  # whoever comes now waits for the imports, which he would do himself
     _import()
     order = _Nursery(listening, driver).serve()

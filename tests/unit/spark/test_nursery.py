@@ -176,3 +176,10 @@ def test_whoever_opens_one_may_wait_until_it_takes_orders_and_gets_the_same_agai
             check=False,
         )
         assert done.stdout == said, done.stderr
+
+
+def test_a_nursery_whose_driver_has_gone_already_ends_without_a_word(tmp_path: Path) -> None:
+    """A run that ends at once, for an error in its query say, removes the folder before anybody is there."""
+    command = [sys.executable, "-m", "dovetail.spark.nursery", str(tmp_path / "gone" / "orders"), "0"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
