@@ -163,7 +163,7 @@ def test_what_is_wrong_is_found_before_anything_starts(topics: Topics) -> None:
 def test_a_broker_that_is_away(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The batch is written again when it is back, once."""
+    """The run waits for it and writes the batch again: `test_kafka_to_kafka.py` kills one in the middle."""
     monkeypatch.setattr("dovetail.connectors.sinks.kafka.ANSWER_S", 5.0)
     broker = Broker(tmp_path_factory.mktemp("mortal"))
     broker.start()
@@ -176,10 +176,5 @@ def test_a_broker_that_is_away(
         broker.kill()
         with pytest.raises(Unreachable, match="waiting for brokers"):
             sink.commit(1, written(sink, rows(range(5, 10))))
-        monkeypatch.undo()  # a broker that has just started may take its time
-        broker.start()
-        sink = opened(broker.address, topic)
-        sink.commit(1, written(sink, rows(range(5, 10))))
-        assert values(topics, topic) == rows(range(10)).to_pylist()
     finally:
         broker.kill()
