@@ -48,6 +48,7 @@ from dovetail.sliding.designs import DESIGNS
 from dovetail.sliding.driver import Driver, interleaved
 from dovetail.sliding.encoding import Encoding
 from dovetail.sliding.expression import parsed
+from dovetail.sliding.handshake import Handshake
 from dovetail.sliding.kernels.layout import (
     PAIR_FOUND,
     PAIR_IN,
@@ -66,7 +67,13 @@ from dovetail.sliding.payload import Payload
 from dovetail.sliding.precision import Precision
 from dovetail.sliding.release import Trace
 from dovetail.sliding.room import Room
-from dovetail.sliding.settings import check_design, check_most_pending, check_punctuation, check_windows
+from dovetail.sliding.settings import (
+    check_blocks,
+    check_design,
+    check_most_pending,
+    check_punctuation,
+    check_windows,
+)
 from dovetail.sliding.split_join import SplitJoin
 from dovetail.sliding.threads import CoreThreads
 from dovetail.sliding.topology import Job, Messages, Topology
@@ -109,6 +116,7 @@ class SlidingJoin:
         group: int = 1,
         hold_rows_per_s: float | None = None,
         access: Access = "auto",
+        block_rows: int = 1,
         time: str | None = None,
         timed: bool = False,
         threads: bool | None = None,
@@ -117,6 +125,7 @@ class SlidingJoin:
         self.schemas = {"left": as_schema(left, "left"), "right": as_schema(right, "right")}
         self._names = result_names(*self.schemas.values())
         check_design(design, cores, order)
+        check_blocks(design, block_rows)
         check_punctuation(order, every, group, hold_rows_per_s)
         check_most_pending(most_pending)
         left_window, right_window = check_windows(
@@ -127,7 +136,9 @@ class SlidingJoin:
         dtypes = {side: dtypes_of(schema) for side, schema in self.schemas.items()}
         self.encoding = Encoding(predicate, dtypes["left"], dtypes["right"], access)
         self.job = Job(self.encoding, left_window, right_window, cores, order, group, timed)
-        self.topology: Topology = DESIGNS[design](self.job)
+        self.topology: Topology = (
+            DESIGNS[design](self.job) if block_rows == 1 else Handshake(self.job, block_rows)
+        )
         self._driver = Driver(self.job, self.topology.wants_first)
         self._driver.every = every
         self.precision = None if hold_rows_per_s is None else Precision(hold_rows_per_s, every)

@@ -14,6 +14,9 @@ from dovetail.sliding.kernels.join_core import MOST_CORES
 
 _ORDERED = ("kang", "split")
 
+MOST_BLOCK_ROWS = 4096
+"""Rows of a block travel together: a larger one than an inbox holds would never leave."""
+
 
 def check_design(design: str, cores: int, order: str) -> None:
     if design not in DESIGNS:
@@ -37,6 +40,16 @@ def check_design(design: str, cores: int, order: str) -> None:
             where="order",
             expected="none, outer or inner, with split",
             hint='design="split"',
+        )
+
+
+def check_blocks(design: str, block_rows: int) -> None:
+    if not is_count(block_rows, most=MOST_BLOCK_ROWS) or (block_rows > 1 and design != "handshake"):
+        raise SettingError(
+            f"{design} cannot merge blocks of {block_rows} rows",
+            where="block_rows",
+            expected=f"1, or up to {MOST_BLOCK_ROWS:,} with handshake",
+            hint='design="handshake"; 128 is the size in the paper',
         )
 
 

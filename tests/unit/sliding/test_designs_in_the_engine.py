@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import sliding_oracle
+from dovetail.errors import SettingError
 from unit.sliding.sliding_workload import BAND, LOOSE, PREDICATES, arrivals, batch, pieces
 from unit.sliding.test_engine import WINDOWS, join_of, joined
 
@@ -24,6 +25,20 @@ def test_the_pairs_of_the_three_step_procedure(design: Any, cores: int, windows:
         found, wanted = joined(11, text, windows, design=design, cores=cores)
         assert Counter(found) == Counter(wanted)
         assert wanted, "a test without pairs tests nothing"
+
+
+@pytest.mark.parametrize("cores", [1, 3])
+def test_blocks_that_are_merged(cores: int) -> None:
+    for block_rows in (2, 16):
+        found, wanted = joined(11, BAND, WINDOWS[0], design="handshake", cores=cores, block_rows=block_rows)
+        assert Counter(found) == Counter(wanted)
+
+
+def test_only_handshake_join_merges_blocks() -> None:
+    with pytest.raises(SettingError, match="split cannot merge blocks of 16 rows"):
+        join_of(BAND, WINDOWS[0], design="split", block_rows=16)
+    with pytest.raises(SettingError, match="handshake cannot merge blocks of 0 rows"):
+        join_of(BAND, WINDOWS[0], design="handshake", block_rows=0)
 
 
 @pytest.mark.parametrize("design", DESIGNS)

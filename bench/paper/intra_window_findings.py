@@ -1,0 +1,343 @@
+"""What the paper on joins within a window finds, as relations over the values of its exhibits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bench.paper.exhibit import Finding
+
+LAZY, EAGER = ("npj", "prj", "mway", "mpass"), ("shj_jm", "shj_jb", "pmj_jm", "pmj_jb")
+HASH, SORT = ("npj", "prj", "shj_jm", "shj_jb"), ("mway", "mpass", "pmj_jm", "pmj_jb")
+RATE, LATE, HALF = "million input rows/s", "95th percentile of latency, ms", "ms until half of the matches"
+ALIKE = 0.9
+"""Figures within a tenth of each other are called alike: the machine's own noise is as large."""
+
+Values = Mapping[str, Any]
+
+
+def _best(values: Values, measure: str, point: str, names: Sequence[str]) -> float:
+    return max(values[measure][point][name] for name in names)
+
+
+def _least(values: Values, measure: str, point: str, names: Sequence[str]) -> float:
+    return min(values[measure][point][name] for name in names)
+
+
+def _alike(cells: Mapping[str, float]) -> bool:
+    return min(cells.values()) >= ALIKE * max(cells.values())
+
+
+def _busy(phases: Mapping[str, float]) -> float:
+    return sum(ns for name, ns in phases.items() if name != "wait")
+
+
+WORKLOADS_FOUND = (
+    Finding(
+        "5.2",
+        "lazy algorithms always achieve better or at least comparable throughput",
+        "on every workload the best lazy join is within a tenth of the best eager one, or above",
+        lambda v: all(_best(v, RATE, p, LAZY) >= ALIKE * _best(v, RATE, p, EAGER) for p in v[RATE]),
+    ),
+    Finding(
+        "5.2",
+        "on DEBS, at rest, throughput differs up to five times",
+        "the best lazy join has at least twice the rate of the worst eager one on DEBS",
+        lambda v: _best(v, RATE, "debs", LAZY) >= 2 * _least(v, RATE, "debs", EAGER),
+    ),
+    Finding(
+        "5.2",
+        "at the low rate of Stock all have similar throughput",
+        "within a tenth of each other",
+        lambda v: _alike(v[RATE]["stock"]),
+    ),
+    Finding(
+        "5.2",
+        "eager algorithms have smaller latency on Stock and YSB",
+        "the best eager latency is below the best lazy one on both",
+        lambda v: all(_least(v, LATE, p, EAGER) < _least(v, LATE, p, LAZY) for p in ("stock", "ysb")),
+    ),
+    Finding(
+        "5.2",
+        "on DEBS lazy algorithms have similar or lower latency",
+        "the best lazy latency is at most 1.1 times the best eager one",
+        lambda v: _least(v, LATE, "debs", LAZY) <= 1.1 * _least(v, LATE, "debs", EAGER),
+    ),
+    Finding(
+        "5.2",
+        "sort-based algorithms have more throughput on Rovio and DEBS",
+        "the best sorting join is above the best hashing one on both",
+        lambda v: all(_best(v, RATE, p, SORT) > _best(v, RATE, p, HASH) for p in ("rovio", "debs")),
+    ),
+    Finding(
+        "5.2",
+        "SHJ-JM has half of Stock's matches about 1.5 times sooner than the fastest lazy join",
+        "at least 1.4 times sooner",
+        lambda v: _least(v, HALF, "stock", LAZY) >= 1.4 * v[HALF]["stock"]["shj_jm"],
+    ),
+    Finding(
+        "5.2",
+        "on Rovio MPass has half of the matches when the fastest eager join has 28 %",
+        "MPass has half of them before every eager join",
+        lambda v: v[HALF]["rovio"]["mpass"] < _least(v, HALF, "rovio", EAGER),
+    ),
+    Finding(
+        "5.3.1",
+        "all spend most of their time waiting on Stock",
+        "waiting is more than half for each",
+        lambda v: all(
+            phases["wait"] > _busy(phases) for (point, _), phases in v["phases"].items() if point == "stock"
+        ),
+    ),
+    Finding(
+        "5.3.1",
+        "without waiting, eager algorithms generally cost more per row",
+        "on most workloads the cheapest eager join costs more than the cheapest lazy one",
+        lambda v: (
+            sum(
+                min(_busy(v["phases"][point, name]) for name in EAGER)
+                > min(_busy(v["phases"][point, name]) for name in LAZY)
+                for point in v[RATE]
+            )
+            > len(v[RATE]) / 2
+        ),
+    ),
+)
+
+RATE_FOUND = (
+    Finding(
+        "5.4",
+        "at 1,600 rows/ms all have similar throughput",
+        "within a tenth of each other",
+        lambda v: _alike(v[RATE]["1600"]),
+    ),
+    Finding(
+        "5.4",
+        "at 1,600 SHJ-JM has much lower latency",
+        "a tenth of the best lazy one, or less",
+        lambda v: v[LATE]["1600"]["shj_jm"] <= 0.1 * _least(v, LATE, "1600", LAZY),
+    ),
+    Finding(
+        "5.4",
+        "at 12,800 lazy algorithms have more throughput",
+        "PRJ above every eager join",
+        lambda v: v[RATE]["12800"]["prj"] > _best(v, RATE, "12800", EAGER),
+    ),
+    Finding(
+        "5.4",
+        "at 12,800 eager algorithms have lower latency and better progress",
+        "the best eager join is below every lazy one in both",
+        lambda v: all(_least(v, m, "12800", EAGER) < _least(v, m, "12800", LAZY) for m in (LATE, HALF)),
+    ),
+    Finding(
+        "5.4",
+        "at 25,600 eager algorithms are worse in all metrics",
+        "the best eager join is behind the best lazy one in all three",
+        lambda v: (
+            _best(v, RATE, "25600", EAGER) < _best(v, RATE, "25600", LAZY)
+            and all(_least(v, m, "25600", EAGER) > _least(v, m, "25600", LAZY) for m in (LATE, HALF))
+        ),
+    ),
+)
+
+RELATIVE_FOUND = (
+    Finding(
+        "5.4",
+        "SHJ-JM is best in all three metrics at every rate of S",
+        "its throughput within a tenth of the best, its latency and progress the best or within 1 ms",
+        lambda v: all(
+            v[RATE][p]["shj_jm"] >= ALIKE * max(v[RATE][p].values())
+            and all(v[m][p]["shj_jm"] <= min(v[m][p].values()) + 1 for m in (LATE, HALF))
+            for p in v[RATE]
+        ),
+    ),
+    Finding(
+        "5.4",
+        "the latency of PMJ-JB and SHJ-JB grows when they cannot keep up",
+        "at 25,600 at least twice that at 1,600, for both",
+        lambda v: all(v[LATE]["25600"][n] >= 2 * v[LATE]["1600"][n] for n in ("pmj_jb", "shj_jb")),
+    ),
+)
+
+
+def _sorting_wins(v: Values, point: str, measure: str) -> bool:
+    pairs = ((("mway", "mpass"), ("npj", "prj")), (("pmj_jm", "pmj_jb"), ("shj_jm", "shj_jb")))
+    if measure == RATE:
+        return all(_least(v, RATE, point, sort) > _best(v, RATE, point, hash_) for sort, hash_ in pairs)
+    return all(_best(v, measure, point, sort) < _least(v, measure, point, hash_) for sort, hash_ in pairs)
+
+
+DUPLICATES_FOUND = (
+    Finding(
+        "5.4",
+        "beyond ten rows per key sorting beats hashing in all three metrics, lazy and eager alike",
+        "at 50 and 100 rows per key, in all three",
+        lambda v: all(_sorting_wins(v, p, m) for p in ("50", "100") for m in (RATE, LATE, HALF)),
+    ),
+    Finding(
+        "5.4",
+        "beyond a hundred PMJ-JB outperforms all others",
+        "at 100 its throughput is the highest",
+        lambda v: v[RATE]["100"]["pmj_jb"] >= max(v[RATE]["100"].values()),
+    ),
+)
+
+TIME_SKEW_FOUND = (
+    Finding(
+        "5.4",
+        "only SHJ-JM is sensitive: its throughput rises beyond 1.2 and is highest at 1.6",
+        "at 1.6 at least a tenth above that at 0, and nobody else changes by a tenth",
+        lambda v: (
+            v[RATE]["1.6"]["shj_jm"] >= 1.1 * v[RATE]["0.0"]["shj_jm"]
+            and all(_alike({p: v[RATE][p][n] for p in v[RATE]}) for n in (*LAZY, *EAGER) if n != "shj_jm")
+        ),
+    ),
+    Finding(
+        "5.4",
+        "latency remains almost unchanged in all algorithms",
+        "at 1.6 within a tenth of that at 0",
+        lambda v: all(
+            _alike({"a": v[LATE]["0.0"][n] + 1, "b": v[LATE]["1.6"][n] + 1}) for n in (*LAZY, *EAGER)
+        ),
+    ),
+)
+
+KEY_SKEW_FOUND = (
+    Finding(
+        "5.4",
+        "only PRJ is less tolerant to skewed keys",
+        "every pair looked at: from 0 to 1.6 PRJ loses the largest share of its rate",
+        lambda v: (
+            min(v["written"]["1.6"], key=lambda n: v["written"]["1.6"][n] / v["written"]["0.0"][n]) == "prj"
+        ),
+    ),
+    Finding(
+        "5.4",
+        "SHJ-JM becomes better with skew",
+        "pairs counted: faster at 1.6 than at 0",
+        lambda v: v[RATE]["1.6"]["shj_jm"] > v[RATE]["0.0"]["shj_jm"],
+    ),
+)
+
+WINDOW_FOUND = (
+    Finding(
+        "5.4",
+        "throughput remains similar with longer windows",
+        "within a tenth, for each algorithm",
+        lambda v: all(_alike({p: v[RATE][p][n] for p in v[RATE]}) for n in (*LAZY, *EAGER)),
+    ),
+    Finding(
+        "5.4",
+        "latency grows with the window",
+        "at 2,500 ms above that at 500 ms, for each algorithm",
+        lambda v: all(v[LATE]["2500"][n] > v[LATE]["500"][n] for n in (*LAZY, *EAGER)),
+    ),
+)
+
+SORTING_STEP_FOUND = (
+    Finding(
+        "5.5",
+        "a step of 20 % gives the best performance",
+        "the rate at 0.2 is the highest, for both",
+        lambda v: all(max(v[RATE], key=lambda p: v[RATE][p][name]) == "0.2" for name in ("pmj_jm", "pmj_jb")),
+    ),
+)
+
+GROUP_FOUND = (
+    Finding(
+        "5.5",
+        "a larger group means more work",
+        "groups of two are slower than groups of one, for both",
+        lambda v: all(v[RATE]["group of 2"][n] < v[RATE]["group of 1"][n] for n in ("shj", "pmj")),
+    ),
+    Finding(
+        "5.5",
+        "the join matrix is always better than the biclique",
+        "faster than both group sizes, for both",
+        lambda v: all(
+            v[RATE]["join matrix"][n] > max(v[RATE][g][n] for g in ("group of 1", "group of 2"))
+            for n in ("shj", "pmj")
+        ),
+    ),
+)
+
+PHYSICAL_FOUND = (
+    Finding(
+        "5.5",
+        "handing over rows by number or by value gives similar performance",
+        "within a fifth of each other",
+        lambda v: 0.8 <= v[RATE]["by value"]["shj_jm"] / v[RATE]["by number"]["shj_jm"] <= 1.25,
+    ),
+)
+
+RADIX_FOUND = (
+    Finding(
+        "5.5",
+        "10 radix bits suit PRJ",
+        "the rate at 10 bits is within a tenth of the best",
+        lambda v: v[RATE]["10"]["prj"] >= ALIKE * max(cells["prj"] for cells in v[RATE].values()),
+    ),
+)
+
+MEMORY_FOUND = (
+    Finding(
+        "5.6",
+        "eager algorithms take more memory than lazy ones",
+        "each eager join takes more than the largest lazy one",
+        lambda v: min(v[n]["peak"] for n in EAGER) > max(v[n]["peak"] for n in LAZY),
+    ),
+    Finding(
+        "5.6",
+        "NPJ takes more memory than PRJ",
+        "its peak is higher",
+        lambda v: v["npj"]["peak"] > v["prj"]["peak"],
+    ),
+    Finding(
+        "5.6",
+        "eager algorithms use more of the CPU; of the lazy ones only NPJ is as busy",
+        "each eager join uses more than PRJ, MWay and MPass",
+        lambda v: min(v[n]["cpu"] for n in EAGER) > max(v[n]["cpu"] for n in ("prj", "mway", "mpass")),
+    ),
+)
+
+CORES_FOUND = (
+    Finding(
+        "5.6",
+        "Stock and YSB are not affected by more cores",
+        "both gain less than a tenth",
+        lambda v: all(
+            abs(v["gains"][f"{n}, {w}"] - 1) < 0.1 for n in ("mpass", "shj_jm") for w in ("stock", "ysb")
+        ),
+    ),
+    Finding(
+        "5.6",
+        "on Rovio and DEBS SHJ-JM scales slightly better than MPass",
+        "its gain is larger on both",
+        lambda v: all(v["gains"][f"shj_jm, {w}"] > v["gains"][f"mpass, {w}"] for w in ("rovio", "debs")),
+    ),
+)
+
+TABLE_3_FOUND = (
+    Finding(
+        "4.2.1",
+        "Rovio and DEBS have many rows per key in both streams, YSB in S alone, Stock relatively few",
+        "rows per key: Rovio and DEBS above Stock on both sides, YSB 1 in R",
+        lambda v: (
+            all(
+                v["per_key"][name][side] > v["per_key"]["stock"][side]
+                for name in ("rovio", "debs")
+                for side in (0, 1)
+            )
+            and v["per_key"]["ysb"][0] == 1
+        ),
+    ),
+)
+
+FIGURE_3_FOUND = (
+    Finding(
+        "4.2.1",
+        "Stock comes in spikes, Rovio at a stable rate",
+        "the busiest millisecond over the mean: above 10 for Stock, below 3 for Rovio",
+        lambda v: min(v["peaks"]["stock"]) > 10 and max(v["peaks"]["rovio"]) < 3,
+    ),
+)

@@ -1,0 +1,119 @@
+"""The same work with and without vector instructions: a process each, because kernels are compiled once.
+
+Without them means: for a plain x86-64 processor, with LLVM's vectorizers turned off. Kernels of such a
+process are kept in a folder of its own, and are gone with it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from bench.paper.exhibit import Effort, Finding, Made
+from bench.tables import Table
+
+PLAIN = {
+    "NUMBA_CPU_NAME": "generic",
+    "NUMBA_CPU_FEATURES": "",
+    "NUMBA_LOOP_VECTORIZE": "0",
+    "NUMBA_SLP_VECTORIZE": "0",
+}
+
+_SORTING = """
+import json, sys, time
+from bench.window_studies import Size
+from dovetail.intra_window.join import match
+scale, threads, repeat = float(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+window = Size(scale, None, 1, (threads,)).micro(12_800, 12_800, at_rest=True)()
+rates = {}
+for name in ("mway", "mpass", "pmj_jm", "pmj_jb"):
+    match(window.left[:64], window.right[:64], name, threads)
+    best = float("inf")
+    for _ in range(repeat):
+        began = time.perf_counter()
+        found = match(window.left, window.right, name, threads)
+        best = min(best, time.perf_counter() - began)
+    assert found == window.matches
+    rates[name] = window.rows / best
+print(json.dumps(rates))
+"""
+
+_SCANNING = """
+import json, sys
+from bench.sliding_rates import Case, measured
+seconds, window = float(sys.argv[1]), int(sys.argv[2])
+print(json.dumps({"handshake": measured(Case("handshake", 1, window, seconds=seconds)).taken_rows_per_s}))
+"""
+
+
+def figure_21(effort: Effort) -> Made:
+    """The intra-window paper's: sorting joins with and without AVX."""
+    if effort.quick:
+        return Made()  # without vectors everything is compiled once more, which takes a minute
+    rates = _both(_SORTING, str(effort.scale), str(effort.threads), "5")
+    return _made("million input rows/s", 1e6, rates)
+
+
+def handshake_15(effort: Effort) -> Made:
+    """The handshake paper's: the scan with and without SIMD, one core."""
+    if effort.quick:
+        return Made()
+    rates = _both(_SCANNING, str(effort.seconds), str(1 << 16))
+    return _made("thousand rows/s", 1e3, rates)
+
+
+def _both(program: str, *arguments: str) -> dict[str, dict[str, float]]:
+    with tempfile.TemporaryDirectory() as kernels:
+        plain = _run(program, arguments, {**PLAIN, "NUMBA_CACHE_DIR": kernels})
+    return {"without": plain, "with": _run(program, arguments, {})}
+
+
+def _run(program: str, arguments: tuple[str, ...], environment: dict[str, str]) -> dict[str, float]:
+    root = str(Path(__file__).parent.parent.parent)
+    path = os.pathsep.join([root, *(os.environ.get("PYTHONPATH", "").split(os.pathsep))])
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        env={**os.environ, "PYTHONPATH": path, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise RuntimeError(f"the child failed: {done.stderr[-2000:]}")
+    rates: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return rates
+
+
+def _made(unit: str, per: float, rates: dict[str, dict[str, float]]) -> Made:
+    gains = {name: rates["with"][name] / rates["without"][name] for name in rates["with"]}
+    rows = [
+        (name, f"{rates['without'][name] / per:.1f}", f"{rates['with'][name] / per:.1f}", f"{gain:.2f}")
+        for name, gain in gains.items()
+    ]
+    heads = ("", "without", "with vector instructions", "gain")
+    return Made({unit: Table(heads, rows)}, values={"gains": gains})
+
+
+FIGURE_21_FOUND = (
+    Finding(
+        "5.6",
+        "SIMD gains 1.2 to 2.5 times, for PMJ only 1.2",
+        "MWay and MPass gain at least 1.2 times, and more than PMJ",
+        lambda v: (
+            min(v["gains"]["mway"], v["gains"]["mpass"]) >= 1.2
+            and min(v["gains"]["mway"], v["gains"]["mpass"]) > max(v["gains"]["pmj_jm"], v["gains"]["pmj_jb"])
+        ),
+    ),
+)
+HANDSHAKE_15_FOUND = (
+    Finding(
+        "5.3",
+        "with SIMD it sustains more than double the load",
+        "at least twice the rows per second",
+        lambda v: v["gains"]["handshake"] >= 2,
+    ),
+)

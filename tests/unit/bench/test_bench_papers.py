@@ -1,0 +1,76 @@
+"""The exhibits of the papers: each has its place on its page, says how it is shown, and can be made."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from bench.paper.catalog import PAPERS
+from bench.paper.exhibit import Effort, Exhibit, Finding, Made, Paper, block, judged
+from bench.papers import PAGES, write
+from bench.tables import Table, with_tables
+
+from laws.effort import THOROUGH
+
+EXHIBITS = {f"{paper.name} {one.name}": one for paper in PAPERS for one in paper.exhibits}
+CHEAP = ("splitjoin text_7_4", "handshake table_1", "intra-window figure_3", "intra-window figure_18")
+TRUE = Finding("1", "a is above b", "a > b", lambda values: values["a"] > values["b"])
+
+
+@pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.name)
+def test_a_page_has_a_place_for_each_exhibit_and_lists_them_all(paper: Paper) -> None:
+    page = (PAGES / paper.page).read_text()
+    places = re.findall(r"<!-- table: (\w+) -->", page)
+    assert sorted(places) == sorted(["contents", *(one.name for one in paper.exhibits if one.make)])
+    assert with_tables(page, {"contents": paper.contents().markdown}) == page
+
+
+@pytest.mark.parametrize("name", EXHIBITS if THOROUGH else CHEAP)
+def test_it_can_be_made(name: str) -> None:
+    exhibit = EXHIBITS[name]
+    if exhibit.make is not None:
+        made = exhibit.make(Effort(quick=True))
+        assert made.right
+        assert block(exhibit, made) or not made.tables
+
+
+def test_what_is_not_shown_has_a_reason() -> None:
+    with pytest.raises(ValueError, match="say why"):
+        Exhibit("table_2", "power", "6.5", "not shown")
+    with pytest.raises(ValueError, match="either it is made"):
+        Exhibit("table_2", "power", "6.5", "measured")
+
+
+@pytest.mark.parametrize(
+    ("values", "verdict"), [({"a": 2, "b": 1}, "held"), ({"a": 1, "b": 1}, "not held"), ({}, "not seen")]
+)
+def test_a_verdict_follows_from_the_values(values: dict[str, int], verdict: str) -> None:
+    exhibit = Exhibit("figure_1", "a and b", "1", "computed", lambda effort: Made(), (TRUE,))
+    table = judged(exhibit, Made(values=values))
+    assert table is not None
+    assert table.rows == [("1", "a is above b", "a > b", verdict)]
+
+
+def test_only_what_was_made_is_written(tmp_path: Path) -> None:
+    made = Made({"rates": Table(("", "rows/s"), [("here", "7")])}, ("f.svg",), {"a": 2, "b": 1})
+    paper = Paper(
+        "one",
+        "one.md",
+        (
+            Exhibit("figure_1", "a and b", "1", "computed", lambda effort: made, (TRUE,)),
+            Exhibit("figure_2_measured", "c", "1", "measured", lambda effort: made),
+        ),
+    )
+    old = "".join(
+        f"<!-- table: {name} -->\nold\n<!-- end -->\n"
+        for name in ("contents", "figure_1", "figure_2_measured")
+    )
+    (tmp_path / "one.md").write_text(old)
+    write(paper, {"figure_1": made}, tmp_path)
+    page = (tmp_path / "one.md").read_text()
+    assert "| here | 7 |" in page
+    assert "![Figure 1](f.svg)" in page
+    assert "| 1 | a is above b | a > b | held |" in page
+    assert "| Figure 2, measured | c | 1 | measured |  |" in page
+    assert page.count("old") == 1
