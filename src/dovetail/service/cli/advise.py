@@ -15,19 +15,19 @@ from dovetail.service.cli.arguments import Application, AsJson, Home, home_at
 from dovetail.service.cli.pql_file import read_pql
 
 if TYPE_CHECKING:
-    from dovetail.changes.rewrite import Bounds
-    from dovetail.model.interval import IntervalSpec
+    from dovetail.changes.rewrite import Compile
     from dovetail.plan.physical import Plan
     from dovetail.plan.statements import Program
     from dovetail.service.advice import Advice
     from dovetail.service.proposal import Proposal
+    from dovetail.service.setting_advice import SettingAdvice
 
 
 @dataclass(frozen=True)
 class Numbered:
     number: int
     join: str
-    advice: Advice
+    advice: Advice | SettingAdvice
 
 
 def advise(
@@ -103,7 +103,6 @@ def _follow(
     available_now: bool,
     master: str | None,
 ) -> None:
-    from dovetail.changes.rewrite import with_bounds
     from dovetail.changes.words import change_lines, verdict_words
     from dovetail.service.cli.run import run_and_watch
     from dovetail.service.proposal import proposal
@@ -125,8 +124,7 @@ def _follow(
 
     new = text
     for one in chosen:
-        spec = next(join.spec for join in compiled(new)[1].joins if join.name == one.join)
-        new = with_bounds(new, _wanted(one, spec), compiled)
+        new = _written(new, one, compiled)
     proposed = proposal(home, new, name, application)
     for line in difflib.unified_diff(text.splitlines(), new.splitlines(), name, name, lineterm="", n=0):
         typer.echo(line)
@@ -147,11 +145,18 @@ def _follow(
     )
 
 
-def _wanted(one: Numbered, spec: IntervalSpec) -> Bounds:
-    from dovetail.changes.rewrite import Bounds
+def _written(text: str, one: Numbered, compiled: Compile) -> str:
+    """The query as advised."""
+    from dovetail.changes.rewrite import Bounds, with_bounds
+    from dovetail.changes.rewrite_option import with_option
+    from dovetail.service.advice import Advice
 
-    to = {"before": spec.before_us, "after": spec.after_us, one.advice.bound: one.advice.to_us}
-    return Bounds(one.join, to["before"], to["after"])
+    advice = one.advice
+    if not isinstance(advice, Advice):
+        return with_option(text, one.join, advice.option, advice.to, advice.literal, compiled)
+    spec = next(join.spec for join in compiled(text)[1].joins if join.name == one.join)
+    to = {"before": spec.before_us, "after": spec.after_us, advice.bound: advice.to_us}
+    return with_bounds(text, Bounds(one.join, to["before"], to["after"]), compiled)
 
 
 def _query(home: str, application: str, file: Path | None) -> tuple[str, str]:
