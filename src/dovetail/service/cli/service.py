@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import getpass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -85,6 +85,71 @@ def rollback(
 
 
 @app.command()
+def place(
+    application: Application,
+    where: Annotated[
+        Literal["pool", "own"], typer.Argument(help="`pool`: with others in one process. `own`: alone.")
+    ],
+    *,
+    master: Annotated[
+        str, typer.Option(help="Spark master of a process of its own. By default the service's.")
+    ] = "",
+    home: Home = None,
+) -> None:
+    """Move an application into a pool, or into a process of its own. It goes on where it was."""
+    from dovetail.service.keeping import verbs
+
+    verbs.place(home_at(home), application, where, master, by=_me())
+
+
+@app.command()
+def scale(
+    application: Application,
+    tasks: Annotated[str, typer.Argument(help="Number of tasks of each join, or `auto`.")],
+    home: Home = None,
+) -> None:
+    """Let the joins of an application run in more or fewer tasks."""
+    from dovetail.service.keeping import verbs
+
+    verbs.scale(home_at(home), application, tasks, by=_me())
+
+
+@app.command()
+def scaler(
+    application: Application,
+    mode: Annotated[
+        Literal["act", "advise", "off"] | None,
+        typer.Argument(help="`act`: change tasks. `advise`: only say so. `off`: neither. Without: show."),
+    ] = None,
+    *,
+    replay: Annotated[
+        bool, typer.Option("--replay", help="Decide again about the figures of the last day.")
+    ] = False,
+    most: Annotated[int, typer.Option(min=1, max=64, help="Most tasks in a replay.")] = 64,
+    home: Home = None,
+) -> None:
+    """Let the service choose the number of tasks, and show what it has decided and why."""
+    from dovetail.service.keeping import verbs
+    from dovetail.service.keeping.wanted import wanted_of
+    from dovetail.service.scaler.decisions import decisions
+    from dovetail.service.units import instant
+
+    place = home_at(home)
+    if mode is not None:
+        verbs.let_scale(place, application, mode, by=_me())
+        return
+    typer.echo(f"mode: {wanted_of(place, application).scaler}")
+    if replay:
+        for at_us, words in _decided_again(place, application, most):
+            typer.echo(f"{instant(at_us)}  {words}")
+        return
+    for row in reversed(decisions(place, application)):
+        when = row["eventtime"].strftime("%Y-%m-%d %H:%M:%S")
+        tasks = f"{row['before']} to {row['after']} tasks"
+        typer.echo(f"{when}  {row['join']} {row['direction']} ({row['mode']}), {tasks}: {row['reason']}")
+
+
+@app.command()
 def clone(
     application: Application,
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the new application.")],
@@ -142,6 +207,24 @@ def events(
     for row in reversed(found):
         when = row["eventtime"].strftime("%Y-%m-%d %H:%M:%S")
         typer.echo(f"{when}  {row['application']}  {row['kind']}: {row['words']} ({row['by']})")
+
+
+def _decided_again(home: str, application: str, most: int) -> list[tuple[int, str]]:
+    import time
+
+    from dovetail.service.scaler.loop import histories, replay
+    from dovetail.service.scaler.sample import Limits
+    from dovetail.service.server.ledger import Ledger, ledger_path
+
+    ledger = Ledger(ledger_path(home))
+    history = ledger.history(application, time.time() - 86_400, most=10_000)
+    ledger.close()
+    found = [
+        (round(at_s * 1e6), f"{join} {said.direction} to {said.tasks} tasks: {said.reason}")
+        for join, samples in histories(history).items()
+        for at_s, said in replay(samples, Limits(1, most, "--most"))
+    ]
+    return sorted(found)
 
 
 def _me() -> str:

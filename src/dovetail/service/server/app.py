@@ -16,7 +16,7 @@ from fastapi.staticfiles import StaticFiles
 
 import dovetail
 from dovetail.errors import DovetailError, InputError
-from dovetail.service.server import api, pages
+from dovetail.service.server import api, keeping_api, pages
 from dovetail.service.server.access import Caller, NotKnown
 from dovetail.service.server.exposition import PROMETHEUS_TYPE, service_metrics
 from dovetail.service.server.overview import overviews
@@ -59,6 +59,7 @@ def make_app(daemon: Daemon) -> FastAPI:
     app.exception_handler(DovetailError)(_failed)
     app.exception_handler(RequestValidationError)(_malformed)
     app.include_router(api.router)
+    app.include_router(keeping_api.router)
     app.include_router(pages.router)
     app.mount("/static", StaticFiles(directory=FOLDER / "static"), name="static")
     app.get("/healthz", include_in_schema=False)(_healthy)
