@@ -150,6 +150,37 @@ def scaler(
 
 
 @app.command()
+def quota(
+    owner: Annotated[str | None, typer.Argument(metavar="[OWNER]", help="Whose. Without: show all.")] = None,
+    *,
+    memory: Annotated[str | None, typer.Option(help="Join state, such as 2GB, or `none`.")] = None,
+    rate: Annotated[str | None, typer.Option(help="Rows per second, or `none`.")] = None,
+    tasks: Annotated[str | None, typer.Option(help="Tasks of all joins, or `none`.")] = None,
+    home: Home = None,
+) -> None:
+    """Limit what the applications of an owner may take together. Those beyond it are held."""
+    from dataclasses import replace
+
+    from dovetail.service.cli.log_limits import size_bytes
+    from dovetail.service.keeping import quotas
+
+    place = home_at(home)
+    if owner is not None and (memory, rate, tasks) != (None, None, None):
+        found = quotas.allowed(place, owner)
+        if memory is not None:
+            found = replace(found, memory_bytes=size_bytes(memory))
+        if rate is not None:
+            found = replace(found, rows_per_s=_number("--rate", rate))
+        if tasks is not None:
+            found = replace(found, tasks=_number("--tasks", tasks))
+        quotas.set_quota(place, found)
+        return
+    for one in quotas.quotas(place).values():
+        if owner in (None, one.owner):
+            typer.echo(f"{one.owner}: {quotas.words(one)}")
+
+
+@app.command()
 def clone(
     application: Application,
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the new application.")],
@@ -225,6 +256,16 @@ def _decided_again(home: str, application: str, most: int) -> list[tuple[int, st
         for at_s, said in replay(samples, Limits(1, most, "--most"))
     ]
     return sorted(found)
+
+
+def _number(option: str, text: str) -> int | None:
+    from dovetail.errors import InputError
+
+    if text.strip().lower() == "none":
+        return None
+    if not text.isdigit():
+        raise InputError(f"{option} {text} is no number", expected="a whole number, or none")
+    return int(text)
 
 
 def _me() -> str:

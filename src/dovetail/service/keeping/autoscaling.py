@@ -6,6 +6,8 @@ from __future__ import annotations
 from dovetail.errors import DovetailError
 from dovetail.service.keeping.events import Event, record
 from dovetail.service.keeping.presence import master_of
+from dovetail.service.keeping.quotas import allowed
+from dovetail.service.keeping.usage import usages
 from dovetail.service.keeping.wanted import Wanted
 from dovetail.service.scaler.decide import DOWN_AFTER_S
 from dovetail.service.scaler.decisions import Decided
@@ -22,7 +24,8 @@ def scale_look(home: str, scaler: Scaler, wanted: Wanted, history: History, now_
     """Let the scaler look at an application. What it decides is an event of the application."""
     pooled = wanted.place == "pool"
     try:
-        found = scaler.look(wanted.application, wanted.scaler, pooled, most_tasks(wanted), history, now_s)
+        most = most_tasks(home, wanted)
+        found = scaler.look(wanted.application, wanted.scaler, pooled, most, history, now_s)
     except DovetailError as error:
         record(home, Event(wanted.application, "scaler", f"it cannot decide: {error.what}", SCALER))
         return []
@@ -39,6 +42,13 @@ def words(decided: Decided) -> str:
     return f"{decided.join} {verb} {decided.before} to {said.tasks} tasks: {said.reason}"
 
 
-def most_tasks(wanted: Wanted) -> tuple[int, str]:
-    master = master_of(wanted)
-    return (UNKNOWN_CORES, "what Spark allows") if is_cluster(master) else (local_cores(master), "cores")
+def most_tasks(home: str, wanted: Wanted) -> tuple[int, str]:
+    """How many tasks a join may have, and by what: the cores of its master, or what is left of the quota."""
+    master, name = master_of(wanted), wanted.application
+    most = (UNKNOWN_CORES, "what Spark allows") if is_cluster(master) else (local_cores(master), "cores")
+    quota = allowed(home, wanted.owner).tasks
+    if quota is None:
+        return most
+    others = sum(one.tasks for one in usages(home).get(wanted.owner, ()) if one.application != name)
+    left = max(1, quota - others)
+    return (left, f"the quota of {wanted.owner}") if left < most[0] else most

@@ -17,8 +17,11 @@ from dovetail.service.keeping.events import Event, record
 from dovetail.service.keeping.pools import Pools, ask_to_end
 from dovetail.service.keeping.presence import offer_of
 from dovetail.service.keeping.processes import End, Process
+from dovetail.service.keeping.quotas import held as over_quota
+from dovetail.service.keeping.quotas import quotas
 from dovetail.service.keeping.reconcile import Decision, Past, decide, observe
 from dovetail.service.keeping.removal import remove_application
+from dovetail.service.keeping.usage import usages
 from dovetail.service.keeping.wanted import RECOVERABLE_US, Wanted, list_wanted
 
 SERVICE = "service"
@@ -43,6 +46,7 @@ class Keeper:
         self._clock_us = clock_us
         self._launch = launch
         self._pools = pools or Pools(home)
+        self._over: dict[str, str] = {}
         self._seen: dict[str, list[Process]] = {}
         self._offers: dict[str, tuple[int, str]] = {}  # revision, and the number of the question
         self._pasts: dict[str, Past] = {}
@@ -53,6 +57,7 @@ class Keeper:
         self._children = [child for child in self._children if child.poll() is None]  # no zombies
         self._pools.tidy()
         found, self.damaged = list_wanted(self.home)
+        self._over = self._over_quota()
         for wanted in found:
             try:
                 self._keep(wanted)
@@ -75,7 +80,7 @@ class Keeper:
             processes.write_end(self.home, end)
             past = replace(past, failures=past.failures + 1, ended_at_us=now_us, offered_at_us=None)
         held = not alive and is_running(self.home, name) is not False
-        decision = decide(wanted, alive, held, end, past, now_us)
+        decision = decide(wanted, alive, held, end, past, now_us, self._over.get(name))
         self._pasts[name] = self._do(wanted, decision, past, now_us)
         self._said(wanted, decision)
 
@@ -102,6 +107,15 @@ class Keeper:
             remove_application(self.home, name)
             record(self.home, Event(name, "removed", "it was deleted a day ago", SERVICE))
         return past
+
+    def _over_quota(self) -> dict[str, str]:
+        """A quota that cannot be read holds nobody; it is among what is damaged."""
+        try:
+            known = quotas(self.home)
+            return over_quota(known, usages(self.home)) if known else {}
+        except DovetailError as error:
+            self.damaged.append(error)
+            return self._over
 
     def _start(self, wanted: Wanted) -> None:
         name = wanted.application

@@ -24,7 +24,16 @@ from dovetail.service.keeping.wanted import Wanted
 
 Action = Literal["nothing", "start", "offer", "ask to end", "kill"]
 Condition = Literal[
-    "running", "starting", "changing", "stopping", "stopped", "waiting", "failed", "crash loop", "elsewhere"
+    "running",
+    "starting",
+    "changing",
+    "stopping",
+    "stopped",
+    "held",
+    "waiting",
+    "failed",
+    "crash loop",
+    "elsewhere",
 ]
 
 FIRST_WAIT_US, LONGEST_WAIT_US = 1_000_000, 60_000_000
@@ -83,10 +92,20 @@ def observe(past: Past, wanted: Wanted, processes: Sequence[Process], end: End |
 
 
 def decide(
-    wanted: Wanted, processes: Sequence[Process], held: bool, end: End | None, past: Past, now_us: int
+    wanted: Wanted,
+    processes: Sequence[Process],
+    held: bool,
+    end: End | None,
+    past: Past,
+    now_us: int,
+    over: str | None = None,
 ) -> Decision:
+    """`over`: why the application must not run now, by its owner's quota."""
     if wanted.state != "running":
         return _ended(wanted, processes, held, past, now_us)
+    if over is not None:
+        ending = _ended(wanted, processes, held, past, now_us)
+        return replace(ending, condition="held", why=over if not processes else f"{over}: {ending.why}")
     own = [process for process in processes if _runs(process, wanted)]
     older = [process for process in processes if process not in own]
     beside = [process for process in older if process.pid not in {each.pid for each in own}]

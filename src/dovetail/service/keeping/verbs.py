@@ -13,7 +13,9 @@ import time
 from dovetail.errors import InputError, StateError
 from dovetail.service.keeping.events import Event, record
 from dovetail.service.keeping.landing import Landing, land
+from dovetail.service.keeping.quotas import Quota, QuotaError, Usage, allowed, exceeded
 from dovetail.service.keeping.removal import belongings
+from dovetail.service.keeping.usage import usages
 from dovetail.service.keeping.wanted import RECOVERABLE_US, Place, State, Wanted, find_wanted, want, wanted_of
 from dovetail.service.scaler.sample import Mode
 
@@ -22,7 +24,7 @@ _APPLICATION = re.compile(r"(\bCREATE\s+APPLICATION\s+)(\w+)", re.IGNORECASE)
 
 def create(home: str, text: str, *, by: str) -> Wanted:
     """A new application, checked and not started."""
-    return _new(home, land(home, text), "created", by, "stopped")
+    return _new(home, land(home, text, owner=by), "created", by, "stopped")
 
 
 def deploy(home: str, text: str, *, by: str, revision: int | None = None) -> tuple[Wanted, Landing]:
@@ -30,7 +32,7 @@ def deploy(home: str, text: str, *, by: str, revision: int | None = None) -> tup
     name = name_in(text)
     known = find_wanted(home, name) if name else None
     if known is None or known.state == "deleted":
-        landing = land(home, text)
+        landing = land(home, text, owner=by)
         return _new(home, landing, "deployed", by, "running"), landing
     _require_seen(known, revision)
     landing = land(home, text, known.application)
@@ -159,7 +161,8 @@ def scale(home: str, application: str, tasks: str, *, by: str) -> None:
     """How many tasks its joins run in, or `auto`."""
     from dovetail.service.scaling import scale_application
 
-    _live(home, application, None)
+    known = _live(home, application, None)
+    _require_tasks(home, known, tasks)
     scale_application(home, application, tasks)
     record(home, Event(application, "scaled", f"tasks: {tasks}", by))
 
@@ -205,6 +208,26 @@ def _needs_own(landing: Landing) -> bool:
 
 def _on(master: str) -> str:
     return f" on {master}" if master else ""
+
+
+def _require_tasks(home: str, known: Wanted, tasks: str) -> None:
+    """The number must fit into what the owner may have, with what the others take."""
+    from dovetail.service.scaling import joins_of
+
+    if not tasks.isdigit() or not int(tasks):
+        return  # `auto`, or nothing that `scale` takes
+    name = known.application
+    others = [one for one in usages(home).get(known.owner, ()) if one.application != name]
+    here = Usage(name, 0, tasks=int(tasks) * len(joins_of(home, name)))
+    quota = allowed(home, known.owner)
+    words = exceeded(Quota(quota.owner, tasks=quota.tasks), [*others, here])
+    if words is not None:
+        raise QuotaError(
+            f"the applications of {known.owner} would take {words}",
+            where=f"application {name}",
+            expected="fewer tasks",
+            hint="let another application have fewer, or ask for a larger quota",
+        )
 
 
 def _live(home: str, application: str, revision: int | None) -> Wanted:
