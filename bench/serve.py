@@ -120,7 +120,7 @@ class _Service:
     """A daemon with its own home; its pools outlive it, and are ended with it here."""
 
     def __init__(self, folder: Path) -> None:
-        from dovetail.service.server.access import new_token
+        from dovetail.service.access.tokens import new_token
 
         self.home, self.log = folder / "home", folder / "serve.log"
         self.token = new_token(str(self.home), "bench", "admin", 1)

@@ -143,7 +143,7 @@ def test_the_log_must_reach_back_to_where_an_application_was(tmp_path: Path) -> 
     open_store(home).make_folder("apps/one")
     open_store(home).replace(application_path("one"), encode(landing.plan))
     Category.open(home, "clicks").set_reader("one.reader", 0, application="one")
-    assert "reaches" not in findings(home, text)
+    assert "in_log" not in findings(home, text)
     fed(home, tmp_path)
     category = Category.open(home, "clicks")
     category.set_reader("one.reader", 1, application="one")
@@ -157,5 +157,5 @@ def test_the_log_must_reach_back_to_where_an_application_was(tmp_path: Path) -> 
     kind, version = json.loads(earlier)["format"], json.loads(earlier)["version"]
     path.write_bytes(document.encode(kind, version, {**body, "needs_commit": 0}))
     found = {one.rule: one.error for one in land(home, text, "one").findings}
-    assert "begins at commit 1" in found["reaches"].what
+    assert "begins at commit 1" in found["in_log"].what
     assert wanted.application == "one"

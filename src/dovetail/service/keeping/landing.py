@@ -1,12 +1,13 @@
 """Checks before a query counts: each a rule with a name, asked in order. Nothing is touched.
 
+    reaches     it reads and writes nothing, and runs no code, beyond what its owner may
     compiles    the text is a query, and its inputs have the columns that it names
     named       it belongs to the application that it is meant for
     continues   the application can go on with it, by the rules of changes
     alone       no other application writes where it writes
     writable    its folders can be written
     read        nobody who reads its output loses a column
-    reaches     the log still has the rows that the application goes on from
+    in_log      the log still has the rows that the application goes on from
     fits        what it will need, by an estimate, is within its owner's quota
 
 A query that fails a rule does not land. All rules are asked, so that one look shows everything.
@@ -32,6 +33,8 @@ from dovetail.service.keeping.wanted import find_wanted
 
 MOST_TEXT = 1 << 20
 """No query that a person wrote is longer."""
+NOBODY = "nobody"
+"""Owns a query that nobody said they want."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,11 @@ class Landing:
     def ok(self) -> bool:
         return not self.findings
 
+    @property
+    def may_look(self) -> bool:
+        """Its sources may be opened."""
+        return not any(found.rule == "reaches" for found in self.findings)
+
     def require(self) -> None:
         """Raise the first error, with the others after it."""
         if self.findings:
@@ -66,17 +74,34 @@ class Landing:
 
 
 def land(home: str, text: str, application: str | None = None, owner: str | None = None) -> Landing:
-    """Ask every rule. `application`: the one that the query is meant for; None: a new one. `owner`: whose
-    quota it has to fit into; by default that of whoever owns the application."""
+    """Ask every rule. `application`: the one that the query is meant for; None: a new one, which will belong
+    to `owner`, and has to fit into what they may have."""
     landing = Landing(home, text, application, owner)
     for name, rule in RULES.items():
         try:
             landing.findings += [Finding(name, error) for error in rule(landing)]
         except DovetailError as error:
             landing.findings.append(Finding(name, error))
-        if landing.plan is None:
-            break  # the other rules ask about a plan
+        if not landing.may_look or (name != "reaches" and landing.plan is None):
+            break  # its sources are not opened; or the other rules ask about a plan
     return landing
+
+
+def _reaches(landing: Landing) -> Iterator[DovetailError]:
+    """First of all, on the text alone: what may not be read must not be looked at to check the query."""
+    from dovetail.pql.parser import parse_all
+    from dovetail.service.access.people import read_access
+    from dovetail.service.access.reach import beyond
+
+    if len(landing.text) > MOST_TEXT:
+        return  # the next rule says so
+    try:
+        program = parse_all(landing.text, name="query").program
+        known = find_wanted(landing.home, landing.application) if landing.application else None
+    except DovetailError:
+        return
+    owner = known.owner if known is not None else landing.owner or NOBODY
+    yield from beyond(read_access(landing.home), owner, program, landing.home)
 
 
 def _compiles(landing: Landing) -> Iterator[DovetailError]:
@@ -192,7 +217,7 @@ def _read(landing: Landing) -> Iterator[DovetailError]:
         )
 
 
-def _reaches(landing: Landing) -> Iterator[DovetailError]:
+def _in_log(landing: Landing) -> Iterator[DovetailError]:
     """An application that has run goes on from its marks in the log. Retention by age or size, or somebody
     who removes rows by hand, does not wait for one that stands still."""
     assert landing.plan is not None
@@ -258,12 +283,13 @@ def _place(output: Output) -> str | None:
 
 Rule = Callable[[Landing], Iterator[DovetailError]]
 RULES: dict[str, Rule] = {
+    "reaches": _reaches,
     "compiles": _compiles,
     "named": _named,
     "continues": _continues,
     "alone": _alone,
     "writable": _writable,
     "read": _read,
-    "reaches": _reaches,
+    "in_log": _in_log,
     "fits": _fits,
 }

@@ -14,7 +14,7 @@ from dovetail.service.keeping.events import Event, record
 from dovetail.service.keeping.removal import belongings
 from dovetail.service.scaler.decisions import decisions
 from dovetail.service.server import reading
-from dovetail.service.server.api import Admin, Deployer, Here, IfMatch, Name, Viewer, _said, _seen
+from dovetail.service.server.api import Deployer, Everywhere, Here, IfMatch, Name, Viewer, _said, _seen
 
 router = APIRouter(prefix="/api/v1")
 Owner = Annotated[str, Field(pattern=r"^[A-Za-z0-9_@-][A-Za-z0-9_.@-]{0,99}$")]
@@ -29,12 +29,12 @@ class Limits(BaseModel):
 
 
 @router.get("/quotas")
-def all_quotas(here: Here, _: Viewer) -> list[dict[str, Any]]:
+def all_quotas(here: Here, _: Everywhere) -> list[dict[str, Any]]:
     return [asdict(quota) for quota in quotas.quotas(here.home).values()]
 
 
 @router.put("/quotas/{owner}")
-def set_quota(owner: Owner, to: Limits, here: Here, caller: Admin) -> dict[str, Any]:
+def set_quota(owner: Owner, to: Limits, here: Here, caller: Everywhere) -> dict[str, Any]:
     """What the applications of an owner may take together. Those beyond it are held."""
     quota = quotas.Quota(owner, to.memory_bytes, to.rows_per_s, to.tasks)
     quotas.set_quota(here.home, quota)
