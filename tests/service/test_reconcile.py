@@ -109,6 +109,16 @@ def test_after_five_failures_in_a_row_it_is_a_crash_loop() -> None:
     assert _after(LOOP_WAIT_US // SECOND, past).action == "start"
 
 
+@pytest.mark.parametrize("condition", ["CATEGORY_NOT_FOUND", "UNREACHABLE", "HOME_UNUSABLE"])
+def test_a_source_or_sink_that_is_away_is_tried_every_minute_and_is_no_crash_loop(condition: str) -> None:
+    away = End("clicks", 7, NOW, {"condition": condition, "what": "there is no category clicks"})
+    past = replace(PAST, failures=50, ended_at_us=NOW)
+    found = decided(RUNNING, end=away, past=past)
+    assert found.condition == "waiting"
+    assert "there is no category clicks" in found.why
+    assert decide(RUNNING, [], False, away, past, NOW + 60 * SECOND).action == "start"
+
+
 def _after(seconds: int, past: Past) -> Decision:
     return decide(RUNNING, [], False, LOST, past, NOW + seconds * SECOND)
 

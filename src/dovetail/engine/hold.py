@@ -151,7 +151,7 @@ def _taken(descriptor: int) -> bool:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             pid, outliving = _holder(descriptor)
-            if pid is None or _alive(pid) or not outliving or not is_held(outliving):
+            if pid is None or _alive(pid) or not outliving or not _left_behind(outliving, pid):
                 return True
             fcntl.flock(descriptor, fcntl.LOCK_UN)
             if time.monotonic() > deadline:
@@ -161,6 +161,21 @@ def _taken(descriptor: int) -> bool:
             if pid is None or _alive(pid) or time.monotonic() > deadline:
                 return False
         time.sleep(_LOOK_S)
+
+
+def _left_behind(outliving: str, pid: int) -> bool:
+    """Whether something that a dead process started still has the lock it inherited. If somebody else has
+    taken that lock since, nothing is left: they have waited for it."""
+    if not is_held(outliving):
+        return False
+    try:
+        descriptor = os.open(outliving, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        return _holder(descriptor)[0] == pid
+    finally:
+        os.close(descriptor)
 
 
 def _holder(descriptor: int) -> tuple[int | None, str]:

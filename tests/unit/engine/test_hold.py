@@ -55,6 +55,28 @@ def test_whoever_takes_over_from_a_dead_pool_waits_for_what_it_has_left(tmp_path
     assert taken.is_set()
 
 
+def test_a_pool_that_comes_after_a_dead_one_need_not_wait_for_itself(tmp_path: Path) -> None:
+    """It has the lock that the dead one's applications name: so nothing of that one is left."""
+    home = str(tmp_path)
+    pool = subprocess.Popen([sys.executable, "-c", POOL, home], stdout=subprocess.PIPE, text=True)
+    assert pool.stdout is not None
+    left = int(pool.stdout.readline())
+    pool.kill()
+    pool.wait()
+    pool.stdout.close()
+    os.kill(left, signal.SIGKILL)
+    with outlived_by(home, "service/pools/pool-1", "the next pool"):
+        thread = threading.Thread(target=_take, args=(home,), daemon=True)
+        thread.start()
+        thread.join(30)
+        assert not thread.is_alive()
+
+
+def _take(home: str) -> None:
+    with running(home, "clicks"):
+        pass
+
+
 def test_what_was_given_back_is_free_while_the_pool_lives(tmp_path: Path) -> None:
     home = str(tmp_path)
     with outlived_by(home, "service/pools/pool-1", "the pool"):

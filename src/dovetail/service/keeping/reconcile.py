@@ -10,7 +10,8 @@ ends there first.
 
 Law: where seen agrees with wanted nothing is done. A decision says why in words that a person can act on.
 A process that fails is started again after 1, 2, 4, ... seconds. After five failures in a row it is in a
-crash loop, and tried every five minutes. An error that no repetition mends is not repeated.
+crash loop, and tried every five minutes; unless what it reads or writes is away, which is tried every
+minute. An error that no repetition mends is not repeated.
 """
 
 from __future__ import annotations
@@ -50,6 +51,9 @@ LASTING = frozenset(
     {"PQL_INVALID", "PLAN_INVALID", "SETTING_INVALID", "CATEGORY_MISMATCH", "VERSION_UNKNOWN", "FILE_CORRUPT"}
 )
 """Errors that stay what they are until somebody changes something."""
+AWAY = frozenset({"CATEGORY_NOT_FOUND", "UNREACHABLE", "HOME_UNUSABLE"})
+"""What it reads or writes is not there, and may come at any time: it is tried every minute, and that is no
+crash loop."""
 
 
 @dataclass(frozen=True)
@@ -183,8 +187,8 @@ def _trouble(wanted: Wanted, end: End | None, past: Past, now_us: int) -> Decisi
         return Decision("nothing", "failed", what)
     if not past.failures:
         return None
-    looping = past.failures >= LOOPING_AFTER
-    wait_us = LOOP_WAIT_US if looping else min(FIRST_WAIT_US << (past.failures - 1), LONGEST_WAIT_US)
+    looping = past.failures >= LOOPING_AFTER and (said is None or said.get("condition") not in AWAY)
+    wait_us = LOOP_WAIT_US if looping else min(FIRST_WAIT_US << min(past.failures - 1, 10), LONGEST_WAIT_US)
     left_us = past.ended_at_us + wait_us - now_us
     if left_us <= 0:
         return None

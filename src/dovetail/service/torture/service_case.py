@@ -32,7 +32,7 @@ from dovetail.service.keeping.wanted import Place, find_wanted, list_wanted
 from dovetail.service.torture.case import Broken
 
 NAMES = ("ants", "bees", "cats")
-REST_EVERY = 10
+REST_EVERY = 5
 """Kills between two looks at everything."""
 PATIENCE_S = 600.0
 TARGETS = ("daemon", "pool", "process", "worker", "everything")
@@ -67,7 +67,7 @@ class Chaos:
             for number in range(kills):
                 for _ in range(self.random.randrange(1, 4)):
                     self._deed()
-                    time.sleep(self.random.uniform(0, 2))
+                    time.sleep(self.random.uniform(0, 4))
                 self._kill()
                 if (number + 1) % REST_EVERY == 0 or number + 1 == kills:
                     self._rest()
@@ -94,6 +94,8 @@ class Chaos:
         self.random.choice(deeds)()
 
     def _deploy(self, name: str) -> None:
+        if not self.sent[name]:
+            self._send(name)  # its inputs are there
         verbs.deploy(self.home, QUERY.format(name=name, word=self.random.choice(WORDS)), by="chaos")
 
     def _move(self, name: str) -> None:
