@@ -286,6 +286,7 @@ class Category:
                     hashes=hash_of(piece) if hash_of else None,
                     pack=packer.pack,
                     generation=generation,
+                    message_bytes=self.store.message_bytes,
                 )
                 for piece in pieces
             ]

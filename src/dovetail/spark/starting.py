@@ -69,9 +69,10 @@ def start(
     for table, rows in (built.rejects or {}).items():
         category = make_category(rows, home, rejects_category(application, table), 1, "auto", "rejects")
         name = rejects_query(built.stage, home, application, table)
+        kept = Checkpoint(home, application, name)
         append = partial(append_batch, category=category, producer=name, placement=Placement(None, None))
-        writer = rows.writeStream.foreachBatch(_reporting(append, built.name, failures))
-        queries.append(_query(writer, Checkpoint(home, application, name), name, mode))
+        writer = rows.writeStream.foreachBatch(_reporting(append, built.name, failures, kept))
+        queries.append(_query(writer, kept, name, mode))
     return queries
 
 
@@ -125,6 +126,7 @@ def _pace(built: BuiltStage) -> str:
 def _query(
     writer: DataStreamWriter, checkpoint: Checkpoint, name: str, mode: Mode, poll: str = POLL
 ) -> StreamingQuery:
+    checkpoint.keep()  # what we have written for Spark, if anything
     writer = writer.queryName(name).option("checkpointLocation", checkpoint.uri)
     if mode == "stream":
         return writer.trigger(processingTime=poll).start()
@@ -155,7 +157,9 @@ def _writer(
         case FileSink(format=form, path=path, partitioned=parts, options=options):
             written = rows_into_files(built, form, path) if not parts else None
             if written is not None:
-                return written.writeStream.foreachBatch(_reporting(naming(path), built.name, failures))
+                return written.writeStream.foreachBatch(
+                    _reporting(naming(path), built.name, failures, checkpoint)
+                )
             writer = rows.writeStream.format(form).options(**dict(options))
             return (writer.partitionBy(*parts) if parts else writer).option("path", spark_uri(path))
         case OutsideSink() as output:
@@ -165,7 +169,7 @@ def _writer(
             written = rows_outside(built, made)
             append = committing(sink, WriteOutside(made) if written is None else None)
             return (rows if written is None else written).writeStream.foreachBatch(
-                _reporting(append, built.name, failures)
+                _reporting(append, built.name, failures, checkpoint)
             )
         case ConsoleSink():
             return rows.writeStream.format("console").option("truncate", "false")
@@ -175,12 +179,12 @@ def _writer(
     written = rows_into_log(built, category, placement) if built.join is not None else None
     if written is not None:
         append = appending(built, category, producer, checkpoint)
-        return written.writeStream.foreachBatch(_reporting(append, built.name, failures))
+        return written.writeStream.foreachBatch(_reporting(append, built.name, failures, checkpoint))
     append = appender(built, category, producer, placement, checkpoint)
     if (aggregation := built.aggregation) is not None:
         append = _aggregating(append, aggregation, getattr(built.output, "shard", None))
         rows = built.rows
-    return rows.writeStream.foreachBatch(_reporting(append, built.name, failures))
+    return rows.writeStream.foreachBatch(_reporting(append, built.name, failures, checkpoint))
 
 
 def _sharded(rows: DataFrame, shard: str) -> DataFrame:
@@ -196,13 +200,14 @@ def _aggregating(append: Append, aggregation: Aggregation, shard: str | None) ->
     return run
 
 
-def _reporting(append: Append, stage: str, failures: Failures) -> Append:
+def _reporting(append: Append, stage: str, failures: Failures, checkpoint: Checkpoint) -> Append:
     """Keep the error itself and give Spark a short one. Spark passes only a text on. When a query is being
     stopped, it searches that text with an expression that recurses for each character."""
 
     def run(rows: DataFrame, batch: int) -> None:
         try:
             crash_point("sink", "begun")
+            checkpoint.keep()
             append(rows, batch)
             crash_point("sink", "committed")
         except Exception as error:
