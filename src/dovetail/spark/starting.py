@@ -15,7 +15,7 @@ from dovetail.crash_points import crash_point
 from dovetail.errors import DovetailError
 from dovetail.log.category import Category, list_categories
 from dovetail.log.generations import require_following
-from dovetail.log.homes.filesystem import open_store, shown
+from dovetail.log.homes.filesystem import shown
 from dovetail.log.limits import keep
 from dovetail.plan.physical import (
     CategoryOutput,
@@ -24,12 +24,9 @@ from dovetail.plan.physical import (
     NoopSink,
     OutsideSink,
     ScribeSink,
-    SlicerStage,
-    Stage,
     rejects_category,
 )
 from dovetail.slicing.placement import HASH, TIME, Placement
-from dovetail.slicing.readings import read_reading
 from dovetail.spark.aggregation import Aggregation
 from dovetail.spark.append import Append, append_batch, appender
 from dovetail.spark.arrow_types import arrow_schema
@@ -38,6 +35,7 @@ from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.failures import INTERRUPTED, TaskError, failure_of, interrupted
 from dovetail.spark.hang_up import hung_up
 from dovetail.spark.outside import WriteOutside, committing, sink_of
+from dovetail.spark.rejects import rejects_query
 from dovetail.spark.s3 import spark_uri
 from dovetail.spark.slicer import make_category
 from dovetail.spark.step_writing import (
@@ -76,18 +74,6 @@ def start(
     return queries
 
 
-def rejects_query(stage: Stage, home: str, application: str, table: str) -> str:
-    """The query that keeps the unreadable rows of an input table. It belongs to the table, because after a
-    change another stage may be the first to read that; and to its source, which another may replace. Earlier
-    releases had one for each stage; of those any goes on."""
-    source = _first_reading(stage, home, application) if isinstance(stage, SlicerStage) else 1
-    if source > 1:
-        return f"inputs@{source}.rejects.{table}"
-    known = open_store(home).folders(f"apps/{application}/checkpoints")
-    names = [n for n in known if n.endswith(f".rejects.{table}") and not n.startswith("inputs@")]
-    return min(names, default=f"inputs.rejects.{table}")
-
-
 def require_output(built: BuiltStage, home: str, application: str) -> None:
     """Raise what a start would raise about the columns of an output category. Nothing is written."""
     if isinstance(built.output, ScribeSink) and built.output.category in list_categories(home):
@@ -95,18 +81,6 @@ def require_output(built: BuiltStage, home: str, application: str) -> None:
         rows = built.rows if built.result is None else built.result
         if _writes_alone(home, name, application):
             require_following(home, name, arrow_schema((_sharded(rows, shard) if shard else rows).schema))
-
-
-def _first_reading(stage: SlicerStage, home: str, application: str) -> int:
-    """Since when a stage has had the source that it has now: joins that begin afresh read theirs again."""
-    number = stage.reading
-    now = read_reading(home, application, stage.name, number)
-    while number > 1 and now is not None:
-        before = read_reading(home, application, stage.name, number - 1)
-        if before is None or before.source != now.source:
-            return number
-        number -= 1
-    return number
 
 
 def describe_output(built: BuiltStage, home: str) -> str:
