@@ -30,6 +30,9 @@ FIGURES = (
     "late",
     "bad",
     "time_us",
+    "backlog_us",
+    "paused_share",
+    "accuracy",
 )
 """What is remembered of an application over time."""
 
@@ -108,7 +111,8 @@ class Daemon:
         now_s = time.time()
         for one in overviews(self.home, self.keeper):
             if one.fresh:
-                self.ledger.remember(one.name, now_s, {name: one.brief()[name] for name in FIGURES})
+                brief = one.brief()
+                self.ledger.remember(one.name, now_s, {name: brief[name] for name in FIGURES})
 
 
 def daemon_of(request: Request) -> Daemon:
