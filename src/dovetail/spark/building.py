@@ -45,6 +45,7 @@ from dovetail.spark.inputs import read_input, read_rejects
 from dovetail.spark.join_source import DRIVER, JoinSource, Writing
 from dovetail.spark.outside import require_reach, sink_of
 from dovetail.spark.own_source import own_source
+from dovetail.spark.python_functions import register
 from dovetail.spark.residence import Residence, may_reside, read_by, residence
 from dovetail.spark.session import driver_address
 from dovetail.spark.short_way import is_ansi
@@ -133,6 +134,7 @@ class Builder:
         return list(self._built.values())
 
     def build(self) -> list[BuiltStage]:
+        register(self.spark, self.plan.functions)
         for stage in self.plan.stages:
             self.build_stage(stage)
         return self.stages
