@@ -47,9 +47,10 @@ from dovetail.spark.inputs import Portion, read_input, read_rejects
 from dovetail.spark.join_source import DRIVER, JoinSource, Writing
 from dovetail.spark.outside import require_reach, sink_of
 from dovetail.spark.own_source import own_source
+from dovetail.spark.python_functions import register
+from dovetail.spark.rejects import rejects_query
 from dovetail.spark.residence import Residence, may_reside, read_by, residence
 from dovetail.spark.session import driver_address
-from dovetail.spark.short_way import is_ansi
 from dovetail.spark.slicer import common_type, make_category, require_time, sliced
 from dovetail.spark.topic_residence import TopicResidence, records_of
 from dovetail.spark.window_source import WindowSource
@@ -138,6 +139,7 @@ class Builder:
         return list(self._built.values())
 
     def build(self) -> list[BuiltStage]:
+        register(self.spark, self.plan.functions)
         for stage in self.plan.stages:
             self.build_stage(stage)
         return self.stages
@@ -316,8 +318,12 @@ class Builder:
         assert side.validity is not None
         application = self.plan.application
         if self._resides and side.upstream is None:
-            ansi = is_ansi(self.spark)
-            side.resident = residence(stage, side.read, side.validity, self.home, application, ansi=ansi)
+            rejects = next(
+                (rejects_query(stage, self.home, application, table) for table in side.rejects or {}), None
+            )
+            side.resident = residence(
+                stage, side.read, side.validity, self.home, application, self.spark, rejects
+            )
 
     def _require_types(self, stage: JoinStage) -> None:
         """What the join evaluates itself must have a meaning for the types of its columns."""

@@ -100,7 +100,7 @@ def _seen_types(table: InputTable, home: str) -> Mapping[str, str]:
         if table.source.format == "parquet":
             common_schema(files, [column.name for column in table.columns])
         elif files and table.columns:
-            _text_schema(files, table, table.source)
+            text_schema(files, table, table.source)
     return source_types(table.source, home, inferring=not table.columns)
 
 
@@ -160,7 +160,11 @@ def read_rejects(spark: SparkSession, table: InputTable) -> DataFrame | None:
     rows."""
     if not isinstance(table.source, FilesSource) or table.source.format == "parquet":
         return None
-    rows = _read_files(spark, table, table.source)
+    return rejects_of(_read_files(spark, table, table.source))
+
+
+def rejects_of(rows: DataFrame) -> DataFrame:
+    """Those of rows that were read with `CORRUPT` among their columns."""
     return rows.where(F.col(CORRUPT).isNotNull()).select(
         F.input_file_name().alias("file"),
         F.col(CORRUPT).alias("raw"),
@@ -216,7 +220,7 @@ def _read_files(
     if source.format == "parquet":
         schema, options = _parquet_schema(files, table, source.path), dict(source.options)
     else:
-        schema, options = _text_schema(files, table, source)
+        schema, options = text_schema(files, table, source)
     if only is not None:
         some = [spark_uri(str(file)) for file in only]
         rows = spark.read.format(source.format).schema(schema).options(**options)
@@ -249,7 +253,7 @@ def _parquet_schema(files: Sequence[str], table: InputTable, place: str) -> Stru
     return schema
 
 
-def _text_schema(
+def text_schema(
     files: Sequence[str], table: InputTable, source: FilesSource
 ) -> tuple[StructType, dict[str, str]]:
     """How Spark is to read JSON or CSV files, in the declared types, and with which options."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +13,15 @@ from fastapi import Request
 from dovetail.errors import DovetailError
 from dovetail.service.alarms.bell import Bell, memory_bytes
 from dovetail.service.alarms.look import DAY_S, RECENT_S, Look, usual
+from dovetail.service.keeping.autoscaling import SEEN_S, scale_look
 from dovetail.service.keeping.keeper import Keeper
-from dovetail.service.server.access import Caller, NotKnown, Refused, by_token
+from dovetail.service.scaler.loop import EVERY_S as SCALE_EVERY_S
+from dovetail.service.scaler.loop import JOINS, Scaler, remembered
 from dovetail.service.server.ledger import Ledger
 from dovetail.service.server.overview import overviews
 
 KEEP_EVERY_S = 1.0
 REMEMBER_EVERY_S = 10.0
-COOKIE = "dovetail_session"
-CSRF_HEADER, CSRF_FIELD = "x-csrf", "csrf"
-_SAFE = ("GET", "HEAD", "OPTIONS")
 FIGURES = (
     "rows_per_s",
     "match_rate",
@@ -35,17 +33,28 @@ FIGURES = (
     "late",
     "bad",
     "time_us",
+    "backlog_us",
+    "paused_share",
+    "accuracy",
 )
 """What is remembered of an application over time."""
 
 
 class Daemon:
-    def __init__(self, home: str, ledger: Path, hosts: frozenset[str]) -> None:
+    """`address`: how people reach it, as in `https://example.org`. `links`: the one-time link lets in; only
+    on loopback."""
+
+    def __init__(
+        self, home: str, ledger: Path, hosts: frozenset[str], address: str = "", *, links: bool = True
+    ) -> None:
         self.home = home
         self.hosts = hosts
+        self.address = address or f"http://{min(hosts)}"
+        self.links = links
         self.keeper = Keeper(home)
         self.ledger = Ledger(ledger)
         self.bell = Bell(home)
+        self.scaler = Scaler(home)
         self.looked_at_s = 0.0
         self.trouble: str | None = None
         self._woken = asyncio.Event()
@@ -54,7 +63,7 @@ class Daemon:
     async def keep(self) -> None:
         """Until it is cancelled. Trouble of one look is kept for `/readyz`, and the next look comes."""
         self._loop = asyncio.get_running_loop()
-        remembered_s = 0.0
+        remembered_s = scaled_s = 0.0
         while True:
             self._woken.clear()
             try:
@@ -64,6 +73,9 @@ class Daemon:
                     remembered_s = time.time()
                     await asyncio.to_thread(self._remember)
                     await asyncio.to_thread(self._ring)
+                if time.time() - scaled_s > SCALE_EVERY_S:
+                    scaled_s = time.time()
+                    await asyncio.to_thread(self._scale)
             except (DovetailError, OSError) as error:
                 self.trouble = str(error)
             with contextlib.suppress(TimeoutError):
@@ -106,44 +118,19 @@ class Daemon:
         now_s = time.time()
         for one in overviews(self.home, self.keeper):
             if one.fresh:
-                self.ledger.remember(one.name, now_s, {name: one.brief()[name] for name in FIGURES})
+                brief = one.brief()
+                kept = {name: brief[name] for name in FIGURES}
+                self.ledger.remember(one.name, now_s, {**kept, JOINS: remembered(one.figures, now_s)})
+
+    def _scale(self) -> None:
+        now_s = time.time()
+        for one in overviews(self.home, self.keeper):
+            if one.wanted is None or one.wanted.scaler == "off" or not one.fresh:
+                continue
+            history = self.ledger.history(one.name, now_s - SEEN_S, most=1_000)
+            scale_look(self.home, self.scaler, one.wanted, history, now_s)
 
 
 def daemon_of(request: Request) -> Daemon:
     found: Daemon = request.app.state.daemon
     return found
-
-
-async def caller_of(request: Request) -> Caller:
-    """Who makes a request, by its token or its session."""
-    daemon = daemon_of(request)
-    given = request.headers.get("authorization", "")
-    if given.lower().startswith("bearer "):
-        caller = await asyncio.to_thread(by_token, daemon.home, given[7:].strip())
-        if caller is None:
-            raise NotKnown("the token is not valid", expected="one of `dovetail token`, before its end")
-        return caller
-    session = daemon.ledger.session(request.cookies.get(COOKIE, ""))
-    if session is None:
-        raise NotKnown(
-            "you are not logged in",
-            expected="a session or a token",
-            hint="open the link that `dovetail serve` prints; `dovetail serve --link` prints a new one",
-        )
-    if request.method not in _SAFE and await _secret(request) != session.csrf:
-        raise Refused(
-            "this request does not come from a page of this service",
-            expected="the secret of your session",
-            hint="load the page again and repeat what you did",
-        )
-    return Caller(session.user, "admin", session.csrf)
-
-
-async def _secret(request: Request) -> str | None:
-    said = request.headers.get(CSRF_HEADER)
-    if said is None and request.headers.get("content-type", "").startswith(
-        "application/x-www-form-urlencoded"
-    ):
-        form: Mapping[str, Any] = await request.form()
-        return str(form.get(CSRF_FIELD))
-    return said
