@@ -11,6 +11,7 @@ import pytest
 
 from connectors.topics import Topics
 from dovetail.connectors.kafka_client import Cluster
+from dovetail.connectors.schema_registry import Registry
 from dovetail.errors import InputError
 from dovetail.kafka.decoding import Decoder
 from dovetail.kafka.formats import format_of
@@ -40,13 +41,15 @@ class Taking:
         schema: pa.Schema = SCHEMA,
         form: str = "json",
         fields: dict[str, str] | None = None,
+        registry: str | None = None,
         **reading: Any,
     ) -> None:
         self.category = Category.create(str(home), "app.t", schema, buckets=1)
         self._address, self._topic, self._reading = address, topic, reading
         self._slicer = Slicer("app", "t", topic)
         values = pa.schema([one for one in schema if one.name not in (fields or {}).values()])
-        self._decoder = Decoder(schema, format_of(form, values, "iso", ","), fields or {})
+        made = format_of(form, values, "iso", ",", Registry(registry) if registry else None)
+        self._decoder = Decoder(schema, made, fields or {})
 
     def slicer(self, *, finite: bool) -> ResidentSlicer:
         return ResidentSlicer(self.category, self._slicer, lambda: self._open(finite), finite=finite)

@@ -16,9 +16,10 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from datetime import datetime
 
+import numpy as np
 import pyarrow as pa
 
-from dovetail.errors import InputError
+from dovetail.errors import InputError, Unreachable
 from dovetail.kafka.allowance import Allowance
 from dovetail.kafka.covered_offsets import Covered, covered, next_batch
 from dovetail.kafka.decoding import Decoder, Reject
@@ -97,6 +98,7 @@ class TopicIntake:
         self._goal: dict[int, int] | None = None
         self._trouble: str | None = None
         self._asked_s, self._reached_s = -ASK_EVERY_S, clock()
+        self._away_s: float | None = None  # since when somebody is whom the format has to ask
         self._allowance = Allowance(reading.records_per_s, clock)
         self._newest_us: int | None = None
 
@@ -121,7 +123,7 @@ class TopicIntake:
                 self._trouble, self._reached_s = None, self._clock()
             except Trouble as trouble:
                 self._trouble = str(trouble)
-                self._lose_patience()
+                self._lose_patience(self._reached_s)
             self._asked_s = self._clock()
         if self._id is not None:
             self._fetch()
@@ -203,9 +205,24 @@ class TopicIntake:
                 self._jump(partition)
             if not len(records):
                 return
+            try:
+                self._decoder.ready(records)
+            except Unreachable as away:
+                self._trouble = away.what
+                self._away_s = self._clock() if self._away_s is None else self._away_s
+                self._lose_patience(self._away_s)
+                self._put_back(records)
+                return
+            self._away_s = None
             self._buffer.add(records)
             self._newest_us = time.time_ns() // 1000
             self._allowance.took(len(records))
+
+    def _put_back(self, records: Records) -> None:
+        """Read them again later."""
+        for partition in np.unique(records.partitions).tolist():
+            first = int(records.offsets[records.partitions == partition].min())
+            self._reader.move(partition, first)
 
     def _jump(self, partition: int) -> None:
         """The reader stands where a partition has no records."""
@@ -248,8 +265,8 @@ class TopicIntake:
             hint="declare the new topic as an input table of another name, and read both",
         )
 
-    def _lose_patience(self) -> None:
-        if self._reading.finite and self._clock() - self._reached_s > PATIENCE_S:
+    def _lose_patience(self, since_s: float) -> None:
+        if self._reading.finite and self._clock() - since_s > PATIENCE_S:
             raise InputError(
                 f"{self._trouble}",
                 where=f"topic {self._topic.name}",
