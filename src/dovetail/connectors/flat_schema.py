@@ -104,7 +104,7 @@ def _avro_field(name: str, kind: Any, known: dict[str, Any]) -> Iterator[FlatFie
         if logical == "decimal":
             arrow = None
         elif plain in ("int", "long"):
-            arrow = _AVRO_LOGICAL.get(logical, arrow)
+            arrow = _AVRO_LOGICAL.get(str(logical), arrow)
         yield FlatField(name, way, arrow, union=union)
     elif plain == "enum":
         known[described["name"]] = described

@@ -34,6 +34,7 @@ class Format(Protocol):
 
     def ready(self, values: pa.Array) -> None:
         """Ask others for what these values need. Raises Unreachable while somebody is away."""
+        return None
 
     def rows(self, values: pa.Array) -> pa.Table: ...
 

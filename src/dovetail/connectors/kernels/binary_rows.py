@@ -9,7 +9,7 @@ Law: what `encode` writes, `decode` of the same form reads as the same columns.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,8 @@ from dovetail.kernels.flags import borrowing_kernel, inner_borrowing_kernel
 Int64s = NDArray[np.int64]
 Int32s = NDArray[np.int32]
 Bools = NDArray[np.bool_]
+Whole = Any
+"""A whole number: NumPy's and Python's are alike in kernels."""
 
 AVRO, PROTOBUF = range(2)
 NOTHING, TRUTH, WHOLE, SIGNED, REAL32, REAL64, WORD32, WORD64, TEXT, FIXED, MOMENT = range(11)
@@ -79,7 +81,7 @@ def encode(form: int, fields: Fields, columns: Columns, head: int, ends: Int32s,
 
 
 @inner_borrowing_kernel
-def _avro(data: int, at: int, end: int, fields: Fields, columns: Columns, row: int) -> int:
+def _avro(data: Whole, at: Whole, end: Whole, fields: Fields, columns: Columns, row: Whole) -> Whole:
     for n in range(len(fields.kinds)):
         kind = fields.kinds[n]
         if fields.unions[n] != PLAIN:
@@ -111,12 +113,10 @@ def _avro(data: int, at: int, end: int, fields: Fields, columns: Columns, row: i
 
 
 @inner_borrowing_kernel
-def _protobuf(data: int, at: int, end: int, fields: Fields, columns: Columns, row: int) -> int:
+def _protobuf(data: Whole, at: Whole, end: Whole, fields: Fields, columns: Columns, row: Whole) -> Whole:
     for n in range(len(fields.kinds)):
         if fields.unions[n] == PLAIN:  # not there means zero
-            _keep(fields, columns, n, row, np.int64(at), np.int64(0)) if fields.kinds[n] == TEXT else _keep(
-                fields, columns, n, row, np.int64(0), np.int64(0)
-            )
+            _keep(fields, columns, n, row, np.int64(0), np.int64(0))
     while at < end:
         at, tag = _varint(data, at, end)
         if at < 0:
@@ -158,7 +158,7 @@ def _protobuf(data: int, at: int, end: int, fields: Fields, columns: Columns, ro
 
 
 @inner_borrowing_kernel
-def _moment(data: int, at: int, end: int) -> tuple[bool, int]:
+def _moment(data: Whole, at: Whole, end: Whole) -> tuple[bool, Whole]:
     """Microseconds of a Timestamp."""
     seconds, nanos = np.int64(0), np.int64(0)
     while at < end:
@@ -174,11 +174,11 @@ def _moment(data: int, at: int, end: int) -> tuple[bool, int]:
             nanos = np.int64(coded)
         else:
             return False, 0
-    return True, int(seconds * _US + nanos // _NS)
+    return True, seconds * _US + nanos // _NS
 
 
 @inner_borrowing_kernel
-def _keep(fields: Fields, columns: Columns, n: int, row: int, word: int, size: int) -> None:
+def _keep(fields: Fields, columns: Columns, n: Whole, row: Whole, word: Whole, size: Whole) -> None:
     column = fields.columns[n]
     if column >= 0 and fields.kinds[n] != NOTHING:
         columns.words[column, row] = word
@@ -187,7 +187,7 @@ def _keep(fields: Fields, columns: Columns, n: int, row: int, word: int, size: i
 
 
 @inner_borrowing_kernel
-def _way(kind: int) -> int:
+def _way(kind: Whole) -> Whole:
     if kind in (TEXT, MOMENT):
         return _LENGTH
     if kind in (REAL64, WORD64):
@@ -196,7 +196,7 @@ def _way(kind: int) -> int:
 
 
 @inner_borrowing_kernel
-def _word(address: int, width: int) -> int:
+def _word(address: Whole, width: Whole) -> Whole:
     """Of so many bytes, the lowest first. Four are kept with their sign."""
     if width == 8:
         return load(address, np.int64(0))
@@ -206,7 +206,7 @@ def _word(address: int, width: int) -> int:
 
 
 @inner_borrowing_kernel
-def _varint(data: int, at: int, end: int) -> tuple[int, np.uint64]:
+def _varint(data: Whole, at: Whole, end: Whole) -> tuple[Whole, np.uint64]:
     """What is behind it, and its 64 bits."""
     found, shift = np.uint64(0), np.uint64(0)
     while at < end and shift < 64:
@@ -220,7 +220,7 @@ def _varint(data: int, at: int, end: int) -> tuple[int, np.uint64]:
 
 
 @inner_borrowing_kernel
-def _written(form: int, fields: Fields, columns: Columns, n: int, row: int, to: int) -> int:
+def _written(form: Whole, fields: Fields, columns: Columns, n: Whole, row: Whole, to: Whole) -> Whole:
     """A field of a row, at an address if there is one; how many bytes it has."""
     kind, column = fields.kinds[n], fields.columns[n]
     given, word = columns.given[column, row], columns.words[column, row]
@@ -234,7 +234,7 @@ def _written(form: int, fields: Fields, columns: Columns, n: int, row: int, to: 
     elif fields.unions[n] != PLAIN:
         at += _put(to, at, np.uint64(2 if given else 0))
         if not given:
-            return int(at)
+            return at
     if kind == MOMENT:
         seconds = word // _US
         nanos = (word - seconds * _US) * _NS
@@ -263,11 +263,11 @@ def _written(form: int, fields: Fields, columns: Columns, n: int, row: int, to: 
         if to:
             store(to + at, np.int64(word))
         at += 8
-    return int(at)
+    return at
 
 
 @inner_borrowing_kernel
-def _put(to: int, at: int, value: np.uint64) -> int:
+def _put(to: Whole, at: Whole, value: np.uint64) -> Whole:
     """A varint; how many bytes it has."""
     count = np.int64(1)
     while value >= np.uint64(128):
@@ -278,4 +278,4 @@ def _put(to: int, at: int, value: np.uint64) -> int:
         count += 1
     if to:
         store(to + at, np.uint8(value))
-    return int(count)
+    return count
