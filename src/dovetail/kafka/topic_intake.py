@@ -110,11 +110,13 @@ class TopicIntake:
 
     @property
     def exhausted(self) -> bool:
-        """What was there at the first look is taken."""
-        if self._goal is None:
+        """What was there at the first look is taken. An offset behind the end of its partition is no end: the
+        partition was cut off, and brokers are about to say so."""
+        if self._goal is None or self.more():
             return False
-        at = self._reader.positions
-        return not self.more() and all(at.get(partition, 0) >= end for partition, end in self._goal.items())
+        at, ends = self._reader.positions, self._ends
+        within = all(offset <= ends.get(partition, offset) for partition, offset in at.items())
+        return within and all(at.get(partition, 0) >= end for partition, end in self._goal.items())
 
     def look(self) -> bool:
         if self._clock() - self._asked_s >= ASK_EVERY_S:
@@ -125,8 +127,8 @@ class TopicIntake:
                 self._trouble = str(trouble)
                 self._lose_patience(self._reached_s)
             self._asked_s = self._clock()
-        if self._id is not None:
-            self._fetch()
+        if self._id is not None and self._trouble is None:
+            self._fetch()  # not while the topic may be another one
         return self.more()
 
     def more(self) -> bool:
@@ -201,6 +203,12 @@ class TopicIntake:
     def _fetch(self) -> None:
         while not self._buffer.full and (most := self._allowance.most(FETCHED)) > 0:
             records = self._reader.read(most)
+            if self._reader.doubtful:
+                # The topic was gone for a moment: what came may be another one's.
+                self._trouble = f"waiting for topic {self._topic.name}: it was gone for a moment"
+                self._asked_s, self._reader.doubtful = -ASK_EVERY_S, False
+                self._put_back(records)
+                return
             for partition in list(self._reader.astray):
                 self._jump(partition)
             if not len(records):
