@@ -23,7 +23,15 @@ from dovetail.changes.names import with_categories
 from dovetail.changes.positions import instant
 from dovetail.changes.rules.sources import same_inputs, swapped
 from dovetail.changes.verdict import Change
-from dovetail.plan.physical import CategoryOutput, JoinStage, KafkaSource, Plan, SlicerStage, Stage
+from dovetail.plan.physical import (
+    CategoryOutput,
+    JoinStage,
+    KafkaSource,
+    LakeSource,
+    Plan,
+    SlicerStage,
+    Stage,
+)
 from dovetail.plan.shared import joins_of
 from dovetail.plan.stage_promises import promised_columns
 
@@ -147,7 +155,7 @@ def _obstacle(between: Between, known: JoinStage, join: JoinStage) -> str | None
             swapped(between.new.application, *pair) for pair in same_inputs(old, new)
         ):
             return "a side of it has another input than before; change that first"
-        if isinstance(new.inputs[0].source, KafkaSource):
+        if isinstance(new.inputs[0].source, KafkaSource | LakeSource):
             return "a side of it comes from Kafka, which is not read a second time"
     return None
 

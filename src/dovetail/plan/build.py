@@ -27,6 +27,7 @@ from dovetail.plan.joins.options import BUCKETS, CONFIRMED_BY, MAX_DELAY_US, MAX
 from dovetail.plan.joins.picks import picked_expression
 from dovetail.plan.joins.theta import theta_of
 from dovetail.plan.joins.windows import reads_bounds
+from dovetail.plan.lookup_stage import lookup_stage
 from dovetail.plan.physical import (
     CategoryOutput,
     Column,
@@ -44,6 +45,7 @@ from dovetail.plan.physical import (
     ScribeSource,
     SlicerStage,
     Stage,
+    TableSource,
     WindowStage,
 )
 from dovetail.plan.problems import Problems
@@ -73,6 +75,7 @@ def unread_warnings(program: Program) -> list[str]:
 
 def _stage(program: Program, table: CreateTable) -> Stage:
     inputs: list[InputTable] = []
+    looked_up: list[CreateInput] = []
     views: list[Relation] = []
     joins: list[CreateView] = []
     seen: set[str] = set()
@@ -83,7 +86,9 @@ def _stage(program: Program, table: CreateTable) -> Stage:
             if below is None or below.name in seen or isinstance(below, CreateTable):
                 continue
             seen.add(below.name)
-            if isinstance(below, CreateInput):
+            if isinstance(below, CreateInput) and isinstance(below.origin, TableSource):
+                looked_up.append(below)
+            elif isinstance(below, CreateInput):
                 inputs.append(input_table(below))
             elif is_join(below):
                 joins.append(below)
@@ -99,6 +104,8 @@ def _stage(program: Program, table: CreateTable) -> Stage:
     name = table.name
     if isinstance(output, CategoryOutput):
         name = output.category.removeprefix(f"{program.application}.")
+    if looked_up:
+        return lookup_stage(program, table, name, inputs[0], looked_up[0], output)
     call = window_call(table)
     if call is not None:
         return _window_stage(program, table, call, name, inputs[0], output)
@@ -106,6 +113,7 @@ def _stage(program: Program, table: CreateTable) -> Stage:
 
 
 def input_table(table: CreateInput) -> InputTable:
+    assert not isinstance(table.origin, TableSource), "a lookup table is no input"
     return InputTable(table.name, tuple(Column(c.name, c.type) for c in table.columns), table.origin)
 
 

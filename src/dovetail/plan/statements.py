@@ -16,7 +16,7 @@ from sqlglot import exp
 from dovetail.connectors.options import Value
 from dovetail.errors import PlanError, PqlError
 from dovetail.model.compression import Compression
-from dovetail.plan.physical import Source
+from dovetail.plan.physical import Source, TableSource
 from dovetail.plan.source import PqlText, Span, span_of
 
 
@@ -75,9 +75,11 @@ def into_log(
 
 @dataclass(frozen=True)
 class CreateInput:
+    """CREATE INPUT TABLE, or with the origin TableSource CREATE LOOKUP TABLE."""
+
     name: str
     columns: tuple[ColumnDef, ...]
-    origin: Source
+    origin: Source | TableSource
     span: Span | None = field(default=None, compare=False)
 
 

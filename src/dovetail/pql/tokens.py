@@ -62,7 +62,7 @@ def _unclosed(text: str) -> tuple[int, str] | None:
     return None
 
 
-DECLARED = ("APPLICATION", "INPUT", "VIEW", "TABLE")
+DECLARED = ("APPLICATION", "INPUT", "LOOKUP", "VIEW", "TABLE")
 """What CREATE makes. No query has both words side by side, so there a statement begins."""
 
 

@@ -11,7 +11,7 @@ from dovetail.engine.measure import JoinMeasure, SourceMeasure, StreamMeasure, s
 from dovetail.errors import CategoryNotFound
 from dovetail.log.category import Category
 from dovetail.plan.build import read_categories, written_category
-from dovetail.plan.physical import KafkaSource, Plan, SlicerStage
+from dovetail.plan.physical import KafkaSource, LakeSource, Plan, SlicerStage
 
 
 def with_topics(found: JoinMeasure, plan: Plan, home: str, now_us: int) -> JoinMeasure:
@@ -33,7 +33,7 @@ def _stream(stream: StreamMeasure, plan: Plan, home: str, now_us: int) -> Stream
 
 
 def _reads_topic(stage: SlicerStage) -> bool:
-    return any(isinstance(table.source, KafkaSource) for table in stage.inputs)
+    return any(isinstance(table.source, KafkaSource | LakeSource) for table in stage.inputs)
 
 
 def _taken_in(home: str, category: str, now_us: int) -> SourceMeasure | None:
