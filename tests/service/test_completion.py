@@ -77,6 +77,8 @@ OPTIONS = {
     "service": None,  # a group
     "alarm": None,  # a group
     "token": None,  # a group
+    "user": None,  # a group
+    "access": None,  # a group
     "scale": "--tasks",
     "show": "--table",
     "status": "--home",

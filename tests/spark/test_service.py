@@ -17,8 +17,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from dovetail.service.access.tokens import new_token
 from dovetail.service.keeping.processes import processes_of
-from dovetail.service.server.access import new_token
 from spark.standalone import until
 
 QUERY = """CREATE APPLICATION clicks;

@@ -35,6 +35,7 @@ from dovetail.lookup.held_table import HeldTable
 from dovetail.model.promise import Promise
 from dovetail.plan.build import written_category
 from dovetail.plan.configure import broadcast_of, join_config, window_config
+from dovetail.plan.evaluate import evaluation_of, simple_type
 from dovetail.plan.physical import (
     CategoryOutput,
     FilesSource,
@@ -135,7 +136,6 @@ class Runner(ABC):
             end = self.next_end(final=final, **limits)
             if end is None:
                 return False
-            self.renaming()  # refuse before anything is read what only Spark can compute
             self.journal.ends.append(end)
         return True
 
@@ -148,10 +148,10 @@ class Runner(ABC):
             self.journal.rows[batch] = rows
         elif isinstance(self.stage.output, CategoryOutput):
             graph = self.graph
-            made, promise = self.renamed(rows), self.promise(end)
+            made, promise = self.selected(rows), self.promise(end)
             write_category(graph.plan, graph.work, self.stage, made, batch, promise, self.covers(start, end))
         else:
-            self.journal.rows[batch] = self.renamed(rows)
+            self.journal.rows[batch] = self.selected(rows)
 
     def settle(self) -> None:
         """The batch is done for good."""
@@ -183,17 +183,23 @@ class Runner(ABC):
         """Which part of its input the batch has read, where the commit says so."""
         return None
 
-    def renaming(self) -> dict[str, str]:
-        """Output column -> column of what the stage reads."""
+    def selected(self, rows: pa.Table) -> pa.Table:
+        """What the stage's query makes of the rows, without Spark: columns are picked and renamed, or
+        computed as Spark computes them."""
         assert not isinstance(self.stage, WindowStage)
-        found = plain_projection(self.stage)
-        if found is None and not (self.graph.raw and isinstance(self.stage, JoinStage)):
-            raise _needs_spark(self.stage.name, "an expression, a filter or an aggregate")
-        return found or {}
+        names = plain_projection(self.stage)
+        if names is not None:
+            return rows.select(list(names.values())).rename_columns(list(names))
+        rows = self.declared(rows)
+        computed = evaluation_of(self.stage, rows.schema, functions=self.graph.plan.functions)
+        if computed is None:
+            raise _needs_spark(self.stage.name, "an expression of this query")
+        made = [computed(batch) for batch in rows.combine_chunks().to_batches()]
+        return pa.Table.from_batches(made, computed.schema)
 
-    def renamed(self, rows: pa.Table) -> pa.Table:
-        names = self.renaming()
-        return rows.select(list(names.values())).rename_columns(list(names))
+    def declared(self, rows: pa.Table) -> pa.Table:
+        """The rows in the types that the query declares, as Spark reads them."""
+        return rows
 
 
 class SlicerRunner(Runner):
@@ -221,6 +227,14 @@ class SlicerRunner(Runner):
     def rows(self, start: int | None, end: int) -> pa.Table:
         first = self._first() if start is None else start
         return pa.concat_tables(self._read(first, end))
+
+    def declared(self, rows: pa.Table) -> pa.Table:
+        for column in self._input.columns:
+            kind = simple_type(column.type) if column.type is not None else None
+            if kind is not None and column.name in rows.schema.names:
+                at = rows.schema.names.index(column.name)
+                rows = rows.set_column(at, column.name, rows.column(at).cast(kind))
+        return rows
 
     def promise(self, end: int) -> Promise | None:
         source = self._input.source
@@ -288,8 +302,10 @@ class SlicerRunner(Runner):
 class LookupRunner(SlicerRunner):
     """The log takes a batch once: one that runs again is looked up again, and changes nothing."""
 
-    def renamed(self, rows: pa.Table) -> pa.Table:
-        return self._held.now().rows.add_to(rows, self.renaming())
+    def selected(self, rows: pa.Table) -> pa.Table:
+        picked = plain_projection(self.stage)
+        assert picked is not None, "the stream's columns are passed on"
+        return self._held.now().rows.add_to(rows, picked)
 
     def covers(self, start: int | None, end: int) -> dict[str, Any]:
         lookup = self.stage.lookup
@@ -362,7 +378,8 @@ class AggregateRunner(Runner):
     def next_end(self, *, final: bool, **limits: Any) -> Any:
         if self.graph.raw:
             return None
-        self.renaming()
+        if self.graph.aggregation is None:
+            raise _needs_spark(self.stage.table, "an aggregate")
         planner = self._planner()
         if planner is None:
             return None
@@ -389,12 +406,7 @@ class AggregateRunner(Runner):
         assert planner is not None
         planner.retain(end)
 
-    def renaming(self) -> dict[str, str]:
-        if self.graph.aggregation is None:
-            raise _needs_spark(self.stage.table, "an aggregate")
-        return {}
-
-    def renamed(self, rows: pa.Table) -> pa.Table:
+    def selected(self, rows: pa.Table) -> pa.Table:
         assert self.graph.aggregation is not None
         return self.graph.aggregation(self.stage, rows)
 
@@ -437,6 +449,7 @@ def _needs_spark(name: str, what: str) -> PlanError:
     return PlanError(
         f"{what} needs Spark",
         where=f"stage {name}",
-        expected="columns that are picked and renamed, from categories or Parquet files",
+        expected="columns that are picked and renamed, simple expressions, and functions of the query, over "
+        "categories or Parquet files",
         hint="`dovetail run` evaluates everything; raw=True gives the joined rows as they leave the join",
     )

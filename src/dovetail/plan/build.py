@@ -51,11 +51,13 @@ from dovetail.plan.physical import (
 from dovetail.plan.problems import Problems
 from dovetail.plan.promises import with_promises
 from dovetail.plan.scope import environment_of, output_names, relation_types
+from dovetail.plan.ship_functions import shipped
 from dovetail.plan.statements import CreateInput, CreateTable, CreateView, Program, is_join, reads
 from dovetail.plan.tree import column
 
 
 def build(program: Program) -> Plan:
+    program, functions = shipped(program)
     problems = Problems(program)
     stages: list[Stage] = []
     for statement in program:
@@ -63,14 +65,17 @@ def build(program: Program) -> Plan:
             with problems.of(statement.name):
                 stages.append(_stage(program, statement))
     problems.done()
-    return with_promises(Plan(program.application, _ordered(stages), program.warnings))
+    return with_promises(Plan(program.application, _ordered(stages), program.warnings, functions))
 
 
 def unread_warnings(program: Program) -> list[str]:
     """Warnings about what does not run because no table needs it, in a program before the split."""
     written = [s for s in unread(program) if not (isinstance(s, CreateView) and s.part_of)]
     kinds = {s.name: "input table" if isinstance(s, CreateInput) else "view" for s in written}
-    return [f"{kind} `{name}` is read by no table and does not run" for name, kind in kinds.items()]
+    found = [f"{kind} `{name}` is read by no table and does not run" for name, kind in kinds.items()]
+    called = shipped(program)[1]
+    idle = [one.name for one in program.functions if one.function not in called]
+    return [*found, *(f"function `{name}` is called nowhere" for name in idle)]
 
 
 def _stage(program: Program, table: CreateTable) -> Stage:

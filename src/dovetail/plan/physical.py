@@ -24,13 +24,15 @@ from dovetail.model.join_kind import IntervalJoin, JoinKind, ThetaJoin, Windowed
 from dovetail.model.join_settings import JoinSettings
 from dovetail.model.lookup import LookupSpec
 from dovetail.model.promise import PromisedColumn
+from dovetail.model.python_function import PythonFunction
 from dovetail.model.theta import Constant, Operand, Operation
 from dovetail.model.time_window import TimeWindow
 from dovetail.model.window_config import WindowSettings
 from dovetail.plan.plan_json import decode, encode
 
-PLAN_VERSION = 5
-"""Before version 5 nothing went to places outside, a stage had one source, and a join one state, for ever.
+PLAN_VERSION = 6
+"""Before version 6 a query had no functions of its own. Before version 5 nothing
+went to places outside, a stage had one source, and a join one state, for ever.
 Before version 4 no plan followed another. Before version 3 a category in the log did not say how long it
 keeps rows; aggregates had a watermark."""
 
@@ -306,6 +308,7 @@ class Plan:
     application: str
     stages: tuple[Stage, ...]
     warnings: tuple[str, ...] = ()
+    functions: tuple[PythonFunction, ...] = ()  # that its stages call, under the names of `shipped`
 
     @property
     def joins(self) -> tuple[JoinStage, ...]:
@@ -329,7 +332,7 @@ class Plan:
             data, version = _from_version_1(data), 2
         if version == 2:
             data, version = _from_version_2(data), 3
-        if version in (3, 4):
+        if version in (3, 4, 5):
             data, version = {**data, "version": PLAN_VERSION}, PLAN_VERSION
         if version != PLAN_VERSION:
             raise UnknownVersion(

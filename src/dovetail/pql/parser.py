@@ -6,6 +6,7 @@
     lookup      := CREATE LOOKUP TABLE name ( column type, ... ) FROM kind ( argument = value, ... )
     view        := CREATE VIEW name AS query
     table       := CREATE TABLE name AS query STORAGE kind [( argument = value, ... )] [PARTITIONED BY ( .. )]
+    function    := CREATE FUNCTION ..., in `functions.py`
 
 Each join of a query may end in WITHIN .. and in WITH (option = value, ...). Statements end in `;`. An error
 in one statement does not stop the others from being read, so that all errors are reported.
@@ -31,6 +32,7 @@ from dovetail.plan.problems import Problems
 from dovetail.plan.source import PqlText, Span, span_of
 from dovetail.plan.statements import (
     ColumnDef,
+    CreateFunction,
     CreateInput,
     CreateTable,
     CreateView,
@@ -42,6 +44,7 @@ from dovetail.plan.statements import (
 from dovetail.plan.types import SIMPLE, spark_type
 from dovetail.pql.as_of import cut_as_of
 from dovetail.pql.ends import parse_origin, parse_storage
+from dovetail.pql.functions import Declared, Module, linked, parse_function, parse_module
 from dovetail.pql.lookup_end import parse_table
 from dovetail.pql.mistakes import near_word
 from dovetail.pql.picks import pick_by_value
@@ -52,7 +55,10 @@ from dovetail.pql.within import cut_within, with_condition
 
 _DECIMAL = re.compile(r"\d{1,9}\.\d{1,9}")
 
-STATEMENTS = "CREATE APPLICATION | CREATE INPUT TABLE | CREATE LOOKUP TABLE | CREATE VIEW | CREATE TABLE"
+STATEMENTS = (
+    "CREATE APPLICATION | CREATE INPUT TABLE | CREATE LOOKUP TABLE | CREATE VIEW | CREATE TABLE | "
+    "CREATE FUNCTION"
+)
 LONGEST_NAME = 100
 
 
@@ -90,8 +96,9 @@ def parse_all(text: str, *, name: str = "<string>") -> Parsed:
                     expected="`;` at the end of each statement",
                 ),
             )
-    declared = [found for group in groups if (found := _declares(group))]
     broken: set[str] = set()
+    functions, groups = _functions(source, groups, problems, broken)
+    declared = [found for group in groups if (found := _declares(group))]
     for group in groups:
         try:
             made = _statement(source, group, declared, warnings)
@@ -118,8 +125,39 @@ def parse_all(text: str, *, name: str = "<string>") -> Parsed:
         with problems.of(None):
             _one_application(source, applications)
     application = applications[0][0] if applications else ""
-    program = Program(application, tuple(statements), source, tuple(warnings))
+    program = Program(application, tuple(statements), source, tuple(warnings), functions)
     return Parsed(program, problems, frozenset(broken))
+
+
+def _functions(
+    source: PqlText, groups: list[list[Token]], problems: Problems, broken: set[str]
+) -> tuple[tuple[CreateFunction, ...], list[list[Token]]]:
+    """The functions with their code, and the other statements. A module may follow what names it."""
+    declared: list[Declared] = []
+    modules: dict[str, Module] = {}
+    others: list[list[Token]] = []
+    for group in groups:
+        cursor = Cursor(source, group)
+        if [word(token) for token in group[:2]] == ["CREATE", "FUNCTION"]:
+            broken.update(token.text.lower() for token in group[2:3])
+        with problems.of(None):
+            if cursor.accept("CREATE", "MODULE"):
+                module = parse_module(cursor)
+                modules[module.name] = module
+            elif cursor.accept("CREATE", "FUNCTION"):
+                declared.append(parse_function(cursor))
+            else:
+                others.append(group)
+    found: dict[str, CreateFunction] = {}
+    for one in declared:
+        with problems.of(None):
+            if one.function.name.lower() in found:
+                raise PqlError(
+                    f"function `{one.function.name}` is declared twice", where=source.show(one.span)
+                )
+            found[one.function.name.lower()] = linked(source, one, modules)
+            broken.discard(one.function.name.lower())
+    return tuple(found.values()), others
 
 
 def _one_application(source: PqlText, applications: list[tuple[str, Span]]) -> None:

@@ -12,6 +12,7 @@ from dovetail.connectors.lake_kinds import LAKES
 from dovetail.connectors.lookup_kinds import LOOKUPS
 from dovetail.connectors.options import PARTITIONED, Option, Value
 from dovetail.connectors.secret import Secret
+from dovetail.model.python_function import PythonFunction
 from dovetail.plan.dialect import deep_trees, pql_sql, quoted
 from dovetail.plan.interval_literal import words
 from dovetail.plan.joins.options import BY_NAME
@@ -29,9 +30,23 @@ from dovetail.plan.statements import (
 
 def render(program: Program) -> str:
     parts = [f"CREATE APPLICATION {quoted(program.application)};"]
+    parts.extend(_function(one.function) for one in program.functions)
     with deep_trees():
         parts.extend(render_statement(statement) for statement in program)
     return "\n\n".join(parts) + "\n"
+
+
+def _function(function: PythonFunction) -> str:
+    parameters = ", ".join(f"{quoted(name)} {kind}" for name, kind in function.parameters)
+    style = "" if function.style == "scalar" else f" PARAMETER STYLE {function.style.upper()}"
+    handler = "" if function.handler is None else f" HANDLER {text(function.handler)}"
+    tag = ""
+    while f"${tag}$" in function.code:
+        tag += "code" if not tag else "_"
+    return (
+        f"CREATE FUNCTION {quoted(function.name)}({parameters}) RETURNS {function.returns} LANGUAGE PYTHON"
+        f"{style}{handler} AS ${tag}${function.code}${tag}$;"
+    )
 
 
 def render_statement(statement: Statement) -> str:

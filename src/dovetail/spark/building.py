@@ -47,6 +47,7 @@ from dovetail.spark.lake_residence import LakeResidence, appended_to
 from dovetail.spark.lookup_residence import LookupResidence, looked_up_by
 from dovetail.spark.outside import require_reach, sink_of
 from dovetail.spark.own_source import own_source
+from dovetail.spark.python_functions import register
 from dovetail.spark.residence import Residence, may_reside, read_by, residence
 from dovetail.spark.session import driver_address
 from dovetail.spark.short_way import is_ansi
@@ -135,6 +136,7 @@ class Builder:
         return list(self._built.values())
 
     def build(self) -> list[BuiltStage]:
+        register(self.spark, self.plan.functions)
         for stage in self.plan.stages:
             self.build_stage(stage)
         return self.stages

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from dovetail.plan.rules.call_functions import cast_arguments, check_functions
 from dovetail.plan.rules.chain_joins import chain_joins
 from dovetail.plan.rules.check_calls import check_calls
 from dovetail.plan.rules.check_lookups import check_lookups
@@ -32,6 +33,7 @@ RULES: tuple[Rule, ...] = (
     lift_joins,
     order_statements,
     check_queries,
+    check_functions,
     check_lookups,
     check_calls,
     expand_stars,
@@ -41,6 +43,7 @@ RULES: tuple[Rule, ...] = (
     chain_joins,
     turn_right_joins,
     infer_types,
+    cast_arguments,
     take_in_topics,
     split_windows,
     compare_beside_keys,

@@ -66,6 +66,8 @@ def _commands() -> dict[str, Command]:
         Command("serve", "Keep applications running, with a portal and an API.", "serve:serve"),
         Command("service", "Apply, start, stop and delete the applications of the service.", "service:app"),
         Command("alarm", "List alarms, say whom they reach, and mute them.", "alarm:app"),
+        Command("user", "Add, list and remove users of the service.", "access:user"),
+        Command("access", "Grant roles, and say what queries may reach.", "access:access"),
         Command("token", "Make, list and drop tokens for the API.", "serve:token"),
         Command("check", "Find the mistakes in a PQL file without running it.", "check_plan:check"),
         Command("plan", "Show how a PQL file will be run.", "check_plan:plan"),

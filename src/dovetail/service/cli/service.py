@@ -3,13 +3,13 @@ what is wanted to the home; the service makes it so, now or when it runs again."
 
 from __future__ import annotations
 
-import getpass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from dovetail.service.cli.arguments import Application, AsJson, Home, home_at
+from dovetail.service.cli.me import me
 
 app = typer.Typer(
     help="Apply, start, stop and delete the applications of the service.",
@@ -30,7 +30,7 @@ def apply(
     from dovetail.service.keeping.apply import apply as apply_all
     from dovetail.service.keeping.apply import look as looked
 
-    found = looked(home_at(home), place)
+    found = looked(home_at(home), place, me())
     for one in found.planned:
         typer.echo(f"{one.application or one.file}: {one.difference}")
         for line in one.changes:
@@ -43,7 +43,7 @@ def apply(
         typer.echo("nothing was changed", err=True)
         raise typer.Exit(1)
     if not look:
-        apply_all(home_at(home), found, by=_me())
+        apply_all(home_at(home), found, by=me())
 
 
 @app.command()
@@ -51,7 +51,7 @@ def start(application: Application, home: Home = None) -> None:
     """Start an application."""
     from dovetail.service.keeping import verbs
 
-    verbs.start(home_at(home), application, by=_me())
+    verbs.start(home_at(home), application, by=me())
 
 
 @app.command()
@@ -59,7 +59,7 @@ def stop(application: Application, home: Home = None) -> None:
     """Stop an application. It keeps what it has seen."""
     from dovetail.service.keeping import verbs
 
-    verbs.stop(home_at(home), application, by=_me())
+    verbs.stop(home_at(home), application, by=me())
 
 
 @app.command()
@@ -67,7 +67,7 @@ def restart(application: Application, home: Home = None) -> None:
     """Stop an application and start it again."""
     from dovetail.service.keeping import verbs
 
-    verbs.restart(home_at(home), application, by=_me())
+    verbs.restart(home_at(home), application, by=me())
 
 
 @app.command()
@@ -81,7 +81,7 @@ def rollback(
     """Let the service run the query of an earlier version; the one before by default."""
     from dovetail.service.keeping import verbs
 
-    verbs.rollback(home_at(home), application, number, by=_me())
+    verbs.rollback(home_at(home), application, number, by=me())
 
 
 @app.command()
@@ -93,7 +93,19 @@ def clone(
     """Copy the query of an application under another name. It is not started."""
     from dovetail.service.keeping import verbs
 
-    verbs.clone(home_at(home), application, name, by=_me())
+    verbs.clone(home_at(home), application, name, by=me())
+
+
+@app.command()
+def give(
+    application: Application,
+    owner: Annotated[str, typer.Argument(metavar="OWNER", help="A user, or @group.")],
+    home: Home = None,
+) -> None:
+    """Give an application to another owner. Its query must be within their reach."""
+    from dovetail.service.keeping import verbs
+
+    verbs.give(home_at(home), application, owner, by=me())
 
 
 @app.command()
@@ -112,7 +124,7 @@ def delete(
         typer.echo(f"goes after a day: {each}")
     if not yes:
         typer.confirm(f"delete {application}?", abort=True)
-    verbs.delete(place, application, by=_me())
+    verbs.delete(place, application, by=me())
 
 
 @app.command()
@@ -120,7 +132,7 @@ def restore(application: Application, home: Home = None) -> None:
     """Undo a deletion, within a day."""
     from dovetail.service.keeping import verbs
 
-    verbs.restore(home_at(home), application, by=_me())
+    verbs.restore(home_at(home), application, by=me())
 
 
 @app.command()
@@ -142,10 +154,3 @@ def events(
     for row in reversed(found):
         when = row["eventtime"].strftime("%Y-%m-%d %H:%M:%S")
         typer.echo(f"{when}  {row['application']}  {row['kind']}: {row['words']} ({row['by']})")
-
-
-def _me() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):
-        return "unknown"

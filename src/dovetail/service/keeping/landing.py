@@ -1,5 +1,6 @@
 """Checks before a query counts: each a rule with a name, asked in order. Nothing is touched.
 
+    reaches     it reads and writes nothing, and runs no code, beyond what its owner may
     compiles    the text is a query, and its inputs have the columns that it names
     named       it belongs to the application that it is meant for
     continues   the application can go on with it, by the rules of changes
@@ -25,6 +26,8 @@ from dovetail.service.keeping.wanted import find_wanted
 
 MOST_TEXT = 1 << 20
 """No query that a person wrote is longer."""
+NOBODY = "nobody"
+"""Owns a query that nobody said they want."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,7 @@ class Landing:
     home: str
     text: str
     application: str | None = None
+    owner: str | None = None
     program: Program | None = None
     plan: Plan | None = None
     changes: tuple[str, ...] = ()
@@ -50,23 +54,46 @@ class Landing:
     def ok(self) -> bool:
         return not self.findings
 
+    @property
+    def may_look(self) -> bool:
+        """Its sources may be opened."""
+        return not any(found.rule == "reaches" for found in self.findings)
+
     def require(self) -> None:
         """Raise the first error, with the others after it."""
         if self.findings:
             raise self.findings[0].error
 
 
-def land(home: str, text: str, application: str | None = None) -> Landing:
-    """Ask every rule. `application`: the one that the query is meant for; None: a new one."""
-    landing = Landing(home, text, application)
+def land(home: str, text: str, application: str | None = None, owner: str | None = None) -> Landing:
+    """Ask every rule. `application`: the one that the query is meant for; None: a new one, which will belong
+    to `owner`."""
+    landing = Landing(home, text, application, owner)
     for name, rule in RULES.items():
         try:
             landing.findings += [Finding(name, error) for error in rule(landing)]
         except DovetailError as error:
             landing.findings.append(Finding(name, error))
-        if landing.plan is None:
-            break  # the other rules ask about a plan
+        if not landing.may_look or (name != "reaches" and landing.plan is None):
+            break  # its sources are not opened; or the other rules ask about a plan
     return landing
+
+
+def _reaches(landing: Landing) -> Iterator[DovetailError]:
+    """First of all, on the text alone: what may not be read must not be looked at to check the query."""
+    from dovetail.pql.parser import parse_all
+    from dovetail.service.access.people import read_access
+    from dovetail.service.access.reach import beyond
+
+    if len(landing.text) > MOST_TEXT:
+        return  # the next rule says so
+    try:
+        program = parse_all(landing.text, name="query").program
+        known = find_wanted(landing.home, landing.application) if landing.application else None
+    except DovetailError:
+        return
+    owner = known.owner if known is not None else landing.owner or NOBODY
+    yield from beyond(read_access(landing.home), owner, program, landing.home)
 
 
 def _compiles(landing: Landing) -> Iterator[DovetailError]:
@@ -197,6 +224,7 @@ def _place(output: Output) -> str | None:
 
 Rule = Callable[[Landing], Iterator[DovetailError]]
 RULES: dict[str, Rule] = {
+    "reaches": _reaches,
     "compiles": _compiles,
     "named": _named,
     "continues": _continues,

@@ -19,17 +19,19 @@ from dovetail.service.keeping.wanted import RECOVERABLE_US, State, Wanted, find_
 _APPLICATION = re.compile(r"(\bCREATE\s+APPLICATION\s+)(\w+)", re.IGNORECASE)
 
 
-def create(home: str, text: str, *, by: str) -> Wanted:
+def create(home: str, text: str, *, by: str, owner: str | None = None) -> Wanted:
     """A new application, checked and not started."""
-    return _new(home, land(home, text), "created", by, "stopped")
+    return _new(home, land(home, text, owner=owner or by), "created", by, "stopped")
 
 
-def deploy(home: str, text: str, *, by: str, revision: int | None = None) -> tuple[Wanted, Landing]:
+def deploy(
+    home: str, text: str, *, by: str, revision: int | None = None, owner: str | None = None
+) -> tuple[Wanted, Landing]:
     """Let an application run by this query: a new one, or one that is there and goes on with it."""
     name = name_in(text)
     known = find_wanted(home, name) if name else None
     if known is None or known.state == "deleted":
-        landing = land(home, text)
+        landing = land(home, text, owner=owner or by)
         return _new(home, landing, "deployed", by, "running"), landing
     _require_seen(known, revision)
     landing = land(home, text, known.application)
@@ -85,7 +87,7 @@ def rollback(
     return _want(home, known.next(deed, by, state="running", text=text), deed)
 
 
-def clone(home: str, application: str, name: str, *, by: str) -> Wanted:
+def clone(home: str, application: str, name: str, *, by: str, owner: str | None = None) -> Wanted:
     """The same query under another name, not started. Its tables need other places first."""
     known = _live(home, application, None)
     text, count = _APPLICATION.subn(lambda found: found[1] + name, known.text, count=1)
@@ -95,8 +97,22 @@ def clone(home: str, application: str, name: str, *, by: str) -> Wanted:
         raise StateError(f"there is an application {name} already", expected="a name that is free")
     number = there.revision + 1 if there else 1
     words = f"cloned from {application}"
-    made = Wanted(name, number, "stopped", text, by, by, time.time_ns() // 1000, words)
+    made = Wanted(name, number, "stopped", text, owner or by, by, time.time_ns() // 1000, words)
     return _want(home, made, words)
+
+
+def give(home: str, application: str, owner: str, *, by: str, revision: int | None = None) -> Wanted:
+    """Another owner: a user, or `@group`. Its query must be within their reach."""
+    from dovetail.pql.parser import parse_all
+    from dovetail.service.access.people import known_who, read_access
+    from dovetail.service.access.reach import beyond
+
+    known = _live(home, application, revision)
+    access = read_access(home)
+    known_who(access, owner)
+    for error in beyond(access, owner, parse_all(known.text, name="query").program, home):
+        raise error
+    return _want(home, known.next(f"given to {owner}", by, owner=owner), f"given to {owner}")
 
 
 def delete(home: str, application: str, *, by: str, revision: int | None = None) -> tuple[Wanted, list[str]]:
@@ -138,7 +154,8 @@ def _new(home: str, landing: Landing, deed: str, by: str, state: State) -> Wante
     name = landing.plan.application
     before = find_wanted(home, name)
     number = before.revision + 1 if before else 1
-    made = Wanted(name, number, state, landing.text, by, by, time.time_ns() // 1000, deed)
+    owner = landing.owner or by
+    made = Wanted(name, number, state, landing.text, owner, by, time.time_ns() // 1000, deed)
     return _want(home, made, deed)
 
 

@@ -15,15 +15,30 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 import dovetail
 from dovetail.errors import DovetailError, InputError, StateError
 from dovetail.service import units
+from dovetail.service.access.caller import Caller
 from dovetail.service.keeping import verbs
 from dovetail.service.keeping.events import events
 from dovetail.service.keeping.landing import Landing, land
 from dovetail.service.keeping.removal import belongings
 from dovetail.service.server import reading
-from dovetail.service.server.access import Caller
-from dovetail.service.server.api import Author, Deployer, Here, Name, Viewer
-from dovetail.service.server.overview import Overview, overview, overviews
-from dovetail.service.server.state import COOKIE, Daemon
+from dovetail.service.server.api import (
+    Author,
+    CategoryName,
+    Deployer,
+    Here,
+    Known,
+    Name,
+    Viewer,
+    readable,
+    require_category,
+    require_own,
+    require_role,
+    unknown,
+    visible,
+)
+from dovetail.service.server.overview import Overview, overview
+from dovetail.service.server.problems import status_of
+from dovetail.service.server.state import Daemon
 from dovetail.service.server.time_line import draw_fates
 
 T = TypeVar("T")
@@ -81,42 +96,21 @@ def error_page(request: Request, error: DovetailError, status: int) -> Response:
     return show(request, "error.html", status, error=error)
 
 
-def not_logged_in(request: Request) -> Response:
-    return show(request, "login.html", 401)
-
-
-@router.get("/login")
-def log_in(request: Request, here: Here, link: Annotated[str, Query(max_length=200)] = "") -> Response:
-    """A link works once: it becomes a session."""
-    secret = here.ledger.log_in(link)
-    if secret is None:
-        return show(request, "login.html", 403)
-    answer = RedirectResponse("/", 303)
-    answer.set_cookie(COOKIE, secret, httponly=True, samesite="strict", path="/")
-    return answer
-
-
-@router.post("/logout")
-def log_out(request: Request, here: Here, _: Viewer) -> Response:
-    here.ledger.log_out(request.cookies.get(COOKIE, ""))
-    answer = RedirectResponse("/", 303)
-    answer.delete_cookie(COOKIE)
-    return answer
-
-
 @router.get("/")
-def home(request: Request, here: Here, caller: Viewer) -> Response:
-    return show(request, "home.html", caller=caller, found=_listed(here), bell=here.bell, home=here.home)
+def home(request: Request, here: Here, caller: Known) -> Response:
+    found = visible(here, caller)
+    return show(request, "home.html", caller=caller, found=found, bell=here.bell, home=here.home)
 
 
 @router.get("/fragments/applications")
-def home_fragment(request: Request, here: Here, caller: Viewer) -> Response:
-    return show(request, "applications.html", caller=caller, found=_listed(here), bell=here.bell)
+def home_fragment(request: Request, here: Here, caller: Known) -> Response:
+    found = visible(here, caller)
+    return show(request, "applications.html", caller=caller, found=found, bell=here.bell)
 
 
 @router.get("/new")
-def new(request: Request, here: Here, caller: Author) -> Response:
-    landing = land(here.home, FIRST)
+def new(request: Request, here: Here, caller: Known) -> Response:
+    landing = land(here.home, FIRST, owner=caller.owner)
     return _editor(request, caller, FIRST, None, None, landing)
 
 
@@ -135,11 +129,13 @@ def edit(request: Request, name: Name, here: Here, caller: Author) -> Response:
 def check(
     request: Request,
     here: Here,
-    caller: Author,
+    caller: Known,
     text: Annotated[str, Form()] = "",
-    application: Annotated[str, Form()] = "",
+    application: Annotated[str, Form(max_length=100)] = "",
 ) -> Response:
-    landing = land(here.home, text, application or None)
+    if application:
+        require_role(here, caller, "author", application)
+    landing = land(here.home, text, application or None, caller.owner)
     return show(request, "checked.html", caller=caller, landing=landing, drawing=_drawing(landing))
 
 
@@ -147,20 +143,22 @@ def check(
 def deploy(
     request: Request,
     here: Here,
-    caller: Deployer,
+    caller: Known,
     text: Annotated[str, Form()] = "",
-    application: Annotated[str, Form()] = "",
-    revision: Annotated[str, Form()] = "",
+    application: Annotated[str, Form(max_length=100)] = "",
+    revision: Annotated[str, Form(max_length=20)] = "",
 ) -> Response:
     """An editor's text becomes what is wanted; or the editor comes back with what is in its way."""
     seen = int(revision) if revision.isdigit() else None
     try:
-        if application and verbs.name_in(text) != application:
-            land(here.home, text, application).require()
-        wanted, _ = verbs.deploy(here.home, text, by=caller.name, revision=seen)
+        require_own(here, caller, "deployer", text, application or verbs.name_in(text))
+        request.state.deed = application or verbs.name_in(text) or ""
+        wanted, _ = verbs.deploy(here.home, text, by=caller.name, revision=seen, owner=caller.owner)
     except DovetailError as error:
-        landing = land(here.home, text, application or None)
-        return _editor(request, caller, text, application or None, seen, landing, error, 422)
+        request.state.said = error.what
+        landing = land(here.home, text, application or None, caller.owner)
+        status = status_of(error)
+        return _editor(request, caller, text, application or None, seen, landing, error, status)
     here.wake()
     return RedirectResponse(f"/applications/{wanted.application}", 303)
 
@@ -213,6 +211,7 @@ def why(
 
 @router.post("/applications/{name}/do")
 def do(
+    request: Request,
     name: Name,
     here: Here,
     caller: Deployer,
@@ -221,6 +220,7 @@ def do(
     value: Annotated[str, Form()] = "",
 ) -> Response:
     """A button of the application's page."""
+    request.state.deed = f"{verb} {value}".strip()
     seen = int(revision) if revision.isdigit() else None
     match verb:
         case "start":
@@ -235,10 +235,10 @@ def do(
         case "scale":
             verbs.scale(here.home, name, value, by=caller.name)
         case "delete":
-            caller.require("admin")
+            require_role(here, caller, "admin", name)
             verbs.delete(here.home, name, by=caller.name, revision=seen)
         case "restore":
-            caller.require("admin")
+            require_role(here, caller, "admin", name)
             verbs.restore(here.home, name, by=caller.name)
         case _:
             raise InputError(f"there is no button {verb!r}", expected="one of the page")
@@ -247,23 +247,21 @@ def do(
 
 
 @router.get("/log")
-def log(request: Request, here: Here, caller: Viewer) -> Response:
-    return show(request, "log.html", caller=caller, found=reading.categories(here.home))
+def log(request: Request, here: Here, caller: Known) -> Response:
+    found = reading.categories(here.home, readable(here, caller))
+    return show(request, "log.html", caller=caller, found=found)
 
 
 @router.get("/log/{category}")
-def category(request: Request, category: str, here: Here, caller: Viewer) -> Response:
+def category(request: Request, category: CategoryName, here: Here, caller: Known) -> Response:
+    require_category(here, caller, category)
     return show(request, "category.html", caller=caller, one=reading.category(here.home, category, 50))
-
-
-def _listed(here: Daemon) -> list[Overview]:
-    return overviews(here.home, here.keeper)
 
 
 def _found(here: Daemon, name: str) -> Overview:
     found = overview(here.home, name, here.keeper)
     if found is None:
-        raise StateError(f"there is no application {name}", hint="the list shows all of them")
+        raise unknown(name)
     return found
 
 
@@ -296,6 +294,8 @@ def _drawing(landing: Landing) -> str | None:
     from dovetail.pql.parser import parse
     from dovetail.service.server.plan_picture import draw_plan
 
+    if not landing.may_look:
+        return None
     if landing.plan is None and landing.text:
         try:
             program = parse(landing.text, name="query")

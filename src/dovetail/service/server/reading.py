@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from fastapi import Request
 
 from dovetail.errors import DovetailError, InputError
 from dovetail.log.category import Category, list_categories
@@ -16,7 +16,6 @@ from dovetail.service.cli.log_output import plain
 from dovetail.service.keeping.processes import log_path
 
 TAIL_BYTES = 32 << 10
-MOST_BODY = 64 << 20
 JSON_TYPES = ("application/x-ndjson", "application/json", "application/jsonl")
 ARROW_TYPE = "application/vnd.apache.arrow.stream"
 
@@ -81,8 +80,20 @@ def log_tail(home: str, application: str) -> str:
         return ""
 
 
-def categories(home: str) -> list[dict[str, Any]]:
-    return [_facts(home, name) for name in list_categories(home)]
+def categories(home: str, shown: Callable[[str], bool]) -> list[dict[str, Any]]:
+    return [_facts(home, name) for name in list_categories(home) if shown(name)]
+
+
+def written(home: str, application: str) -> list[str]:
+    """The categories that an application's tables go to."""
+    from dovetail.plan.application_file import read_application
+    from dovetail.plan.physical import ScribeSink
+
+    try:
+        stages = read_application(home, application).stages
+    except DovetailError:
+        return []  # it has not run yet, or its plan cannot be read
+    return [stage.output.category for stage in stages if isinstance(stage.output, ScribeSink)]
 
 
 def category(home: str, name: str, limit: int) -> dict[str, Any]:
@@ -92,19 +103,6 @@ def category(home: str, name: str, limit: int) -> dict[str, Any]:
     batches = last_rows(found, found.next_commit(), limit)
     newest = pa.Table.from_batches(batches, found.schema) if batches else None
     return {**_facts(home, name), **_table(newest)}
-
-
-async def body_of(request: Request) -> bytes:
-    """The body of a request, as long as it is no longer than we take."""
-    body = bytearray()
-    async for part in request.stream():
-        body += part
-        if len(body) > MOST_BODY:
-            raise InputError(
-                f"the request has more than {MOST_BODY >> 20} MiB",
-                expected="smaller ones, each with a sequence of its own",
-            )
-    return bytes(body)
 
 
 def append(

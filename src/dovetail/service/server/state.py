@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +14,11 @@ from dovetail.errors import DovetailError
 from dovetail.service.alarms.bell import Bell, memory_bytes
 from dovetail.service.alarms.look import DAY_S, RECENT_S, Look, usual
 from dovetail.service.keeping.keeper import Keeper
-from dovetail.service.server.access import Caller, NotKnown, Refused, by_token
 from dovetail.service.server.ledger import Ledger
 from dovetail.service.server.overview import overviews
 
 KEEP_EVERY_S = 1.0
 REMEMBER_EVERY_S = 10.0
-COOKIE = "dovetail_session"
-CSRF_HEADER, CSRF_FIELD = "x-csrf", "csrf"
-_SAFE = ("GET", "HEAD", "OPTIONS")
 FIGURES = (
     "rows_per_s",
     "match_rate",
@@ -40,9 +35,16 @@ FIGURES = (
 
 
 class Daemon:
-    def __init__(self, home: str, ledger: Path, hosts: frozenset[str]) -> None:
+    """`address`: how people reach it, as in `https://example.org`. `links`: the one-time link lets in; only
+    on loopback."""
+
+    def __init__(
+        self, home: str, ledger: Path, hosts: frozenset[str], address: str = "", *, links: bool = True
+    ) -> None:
         self.home = home
         self.hosts = hosts
+        self.address = address or f"http://{min(hosts)}"
+        self.links = links
         self.keeper = Keeper(home)
         self.ledger = Ledger(ledger)
         self.bell = Bell(home)
@@ -112,38 +114,3 @@ class Daemon:
 def daemon_of(request: Request) -> Daemon:
     found: Daemon = request.app.state.daemon
     return found
-
-
-async def caller_of(request: Request) -> Caller:
-    """Who makes a request, by its token or its session."""
-    daemon = daemon_of(request)
-    given = request.headers.get("authorization", "")
-    if given.lower().startswith("bearer "):
-        caller = await asyncio.to_thread(by_token, daemon.home, given[7:].strip())
-        if caller is None:
-            raise NotKnown("the token is not valid", expected="one of `dovetail token`, before its end")
-        return caller
-    session = daemon.ledger.session(request.cookies.get(COOKIE, ""))
-    if session is None:
-        raise NotKnown(
-            "you are not logged in",
-            expected="a session or a token",
-            hint="open the link that `dovetail serve` prints; `dovetail serve --link` prints a new one",
-        )
-    if request.method not in _SAFE and await _secret(request) != session.csrf:
-        raise Refused(
-            "this request does not come from a page of this service",
-            expected="the secret of your session",
-            hint="load the page again and repeat what you did",
-        )
-    return Caller(session.user, "admin", session.csrf)
-
-
-async def _secret(request: Request) -> str | None:
-    said = request.headers.get(CSRF_HEADER)
-    if said is None and request.headers.get("content-type", "").startswith(
-        "application/x-www-form-urlencoded"
-    ):
-        form: Mapping[str, Any] = await request.form()
-        return str(form.get(CSRF_FIELD))
-    return said
