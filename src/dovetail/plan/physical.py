@@ -170,12 +170,14 @@ class ScribeSink:
 
 @dataclass(frozen=True)
 class FileSink:
-    """Files of Spark's file sink, with a folder for each value of `partitioned`. `options` are Spark's."""
+    """Files of Spark's file sink, with a folder for each value of `partitioned`. `options` are Spark's.
+    `every_us`: how often they are written at most."""
 
     format: str
     path: str
     partitioned: tuple[str, ...] = ()
     options: tuple[tuple[str, str], ...] = ()
+    every_us: int | None = None
 
     @property
     def place(self) -> str:

@@ -30,7 +30,7 @@ from dovetail.plan.physical import (
 )
 from dovetail.plan.statements import CreateInput, CreateTable, Program
 from dovetail.slicing.inferred_columns import inferred_columns
-from dovetail.slicing.input_files import MissingInput, csv_header, input_files, local_path
+from dovetail.slicing.input_files import MissingInput, csv_header, input_files, local_path, partition_names
 from dovetail.slicing.parquet_files import common_schema, parquet_schema
 from dovetail.spark.arrow_types import spark_schema
 from dovetail.spark.category_source import CategorySource
@@ -110,7 +110,8 @@ def _seen_types(table: InputTable, home: str) -> Mapping[str, str]:
     elif isinstance(table.source, FilesSource):
         files = input_files(table.source.path, table.source.format)
         if table.source.format == "parquet":
-            common_schema(files, [column.name for column in table.columns])
+            parts = partition_names(table.source.path, files)
+            common_schema(files, [column.name for column in table.columns if column.name not in parts])
         elif files and table.columns:
             _text_schema(files, table, table.source)
     return source_types(table.source, home, inferring=not table.columns)
@@ -128,10 +129,12 @@ def source_types(source: Source, home: str, *, inferring: bool = False) -> Mappi
         return _lake_types(source) if inferring else {}
     if source.format == "parquet":
         files = input_files(source.path, source.format)
-        return _column_types(files[0], source.path) if files else {}
+        parts = dict.fromkeys(partition_names(source.path, files), "string")
+        return _column_types(files[0], source.path) | parts if files else {}
     if inferring and (files := input_files(source.path, source.format)):
         schema = inferred_columns(files[0], source.format, dict(source.options))
-        return {field.name: field.dataType.simpleString() for field in spark_schema(schema, source.path)}
+        types = {field.name: field.dataType.simpleString() for field in spark_schema(schema, source.path)}
+        return types | dict.fromkeys(partition_names(source.path, files), "string")
     return {}
 
 
@@ -244,9 +247,13 @@ def _parquet_schema(files: Sequence[str], table: InputTable, place: str) -> Stru
     if not files:
         declared = ", ".join(f"`{column.name}` {column.type or 'STRING'}" for column in table.columns)
         return cast("StructType", StructType.fromDDL(declared))
-    stored = common_schema(files, [column.name for column in table.columns])
+    parts = partition_names(place, files)
+    stored = common_schema(files, [column.name for column in table.columns if column.name not in parts])
     schema = StructType()
     for column in table.columns:
+        if column.name in parts:  # Spark reads it from the path, in the type that it is given
+            schema.add(column.name, DataType.fromDDL(column.type or "string"))
+            continue
         field = stored.field(column.name)
         nanos = _is_nanos(field.type)
         kind = LongType() if nanos else spark_schema(pa.schema([field]), place)[0].dataType
@@ -265,8 +272,11 @@ def _text_schema(
         if options["header"].lower() == "true" and files:  # elsewhere the table's columns are the files'
             options.setdefault("enforceSchema", "false")
             separator = options.get("sep", options.get("delimiter", ","))
-            header = csv_header(files[0], separator, options.get("encoding", "utf-8"), list(types))
-            types = {name: types.get(name, "string") for name in header}  # Spark takes them by position
+            parts = {n: types[n] for n in partition_names(source.path, files) if n in types}
+            wanted = [name for name in types if name not in parts]
+            header = csv_header(files[0], separator, options.get("encoding", "utf-8"), wanted)
+            # Spark takes them by position, and those of the path last.
+            types = {name: types.get(name, "string") for name in header} | parts
     schema = StructType()
     for name, declared in types.items():
         schema.add(name, DataType.fromDDL(declared))

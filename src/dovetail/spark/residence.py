@@ -36,7 +36,7 @@ from dovetail.slicing.category_intake import CategoryIntake
 from dovetail.slicing.covered_files import Slicer
 from dovetail.slicing.direct import DirectSlice, direct_slice
 from dovetail.slicing.folder_intake import BATCH_FILES, FolderIntake
-from dovetail.slicing.input_files import MissingInput, input_files, is_local, local_path
+from dovetail.slicing.input_files import MissingInput, input_files, is_local, local_path, partition_names
 from dovetail.slicing.intake import Intake
 from dovetail.slicing.parquet_files import check_files, parquet_schema
 from dovetail.slicing.resident import ResidentSlicer
@@ -147,6 +147,8 @@ def residence(
     output = stage.output
     if not isinstance(output, CategoryOutput) or output.time is None:
         return None
+    if read is not None and _reads_paths(stage, read):
+        return None
     category = Category.open(home, output.category)
     found = _from_category(stage, home) if read is None else _from_files(read, category)
     if found is None:
@@ -160,6 +162,18 @@ def residence(
     if slice_ is None:
         return None
     return Residence(stage, Slicer(application, stage.name, place, stage.reading), slice_, read)
+
+
+def _reads_paths(stage: SlicerStage, read: FilesRead) -> bool:
+    """A column is in the names of folders: Spark reads it there."""
+    if not is_local(read.place) or has_magic(read.place) or read.format != "parquet":
+        return False
+    try:
+        parts = partition_names(read.place, input_files(read.place, read.format))
+    except MissingInput:
+        return False
+    columns = {column.name for table in stage.inputs for column in table.columns} | set(read.columns.values())
+    return any(name in columns for name in parts)
 
 
 def _from_files(read: FilesRead, category: Category) -> tuple[str, pa.Schema] | None:

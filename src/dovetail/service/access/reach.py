@@ -17,7 +17,14 @@ from dovetail.connectors.kinds import STORAGES
 from dovetail.connectors.options import with_defaults
 from dovetail.connectors.secret import Secret
 from dovetail.errors import DovetailError
-from dovetail.plan.physical import FilesSource, KafkaSource, OutsideSink, ScribeSource
+from dovetail.plan.physical import (
+    FilesSource,
+    KafkaSource,
+    LakeSource,
+    OutsideSink,
+    ScribeSource,
+    TableSource,
+)
 from dovetail.plan.source import Span
 from dovetail.plan.statements import CreateInput, CreateTable, CreateView, Program, Storage
 from dovetail.service.access.people import LOCAL, Access, Reach
@@ -102,7 +109,10 @@ def _read(program: Program) -> Iterator[tuple[Place, Span | None, str]]:
                     yield Place("path", "", "an option that moves or deletes files"), statement.span, "write"
             case KafkaSource(topic, brokers, _, options):
                 place = Place("kafka", f"{brokers}/{topic}", f"topic {topic}")
-            case other:
+            case LakeSource(kind, options) | TableSource(kind, options):
+                folder, shown = dict(options).get("path"), statement.origin.place
+                place = path(folder) if isinstance(folder, str) else Place(kind.lower(), shown, shown)
+            case other:  # type: ignore[unreachable]  # a kind that is new
                 place = Place(type(other).__name__, "", str(other)[:200])
         yield place, statement.span, "read"
         yield from ((also, statement.span, "read") for also in _also_read(options))
