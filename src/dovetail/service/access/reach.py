@@ -81,7 +81,8 @@ def beyond(access: Access, owner: str, program: Program, home: str) -> Iterator[
 
 def functions(program: Program) -> Iterator[tuple[str, Span | None]]:
     """Functions of a query that are arbitrary code: its own, and those of Spark that call anything."""
-    for statement in program:
+    statements: Iterable[Any] = program  # there will be more kinds
+    for statement in statements:
         if isinstance(statement, CreateView | CreateTable):
             for call in statement.query.find_all(exp.Anonymous):
                 if call.name.lower() in CODE:
@@ -100,7 +101,8 @@ def _read(program: Program) -> Iterator[tuple[Place, Span | None, str]]:
         if not isinstance(statement, CreateInput):
             continue
         options: Iterable[tuple[str, Any]] = ()
-        match statement.origin:
+        origin: Any = statement.origin  # there will be more kinds
+        match origin:
             case ScribeSource(name):
                 place = category(name)
             case FilesSource(where, _, options):
@@ -109,13 +111,20 @@ def _read(program: Program) -> Iterator[tuple[Place, Span | None, str]]:
                     yield Place("path", "", "an option that moves or deletes files"), statement.span, "write"
             case KafkaSource(topic, brokers, _, options):
                 place = Place("kafka", f"{brokers}/{topic}", f"topic {topic}")
-            case LakeSource(kind, options) | TableSource(kind, options):
-                folder, shown = dict(options).get("path"), statement.origin.place
-                place = path(folder) if isinstance(folder, str) else Place(kind.lower(), shown, shown)
-            case other:  # type: ignore[unreachable]  # a kind that is new
+            case LakeSource() as lake:
+                options, place = lake.options, _outside(lake.lake, lake.options, lake.place)
+            case TableSource() as table:
+                options, place = table.options, _outside(table.table, table.options, table.place)
+            case other:
                 place = Place(type(other).__name__, "", str(other)[:200])
         yield place, statement.span, "read"
         yield from ((also, statement.span, "read") for also in _also_read(options))
+
+
+def _outside(kind: str, options: Iterable[tuple[str, Any]], shown: str) -> Place:
+    """A table in a folder is within reach as the folder is; of a server's, only as a whole."""
+    folder = dict(options).get("path")
+    return path(folder) if isinstance(folder, str) else Place(kind.lower(), shown, shown)
 
 
 def _written(program: Program) -> list[tuple[Place, Span | None, str]]:

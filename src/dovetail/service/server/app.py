@@ -21,7 +21,7 @@ from dovetail.errors import DovetailError, InputError
 from dovetail.service.access.audit import Deed, audit
 from dovetail.service.access.caller import Caller
 from dovetail.service.access.roles import NotKnown
-from dovetail.service.server import api, entrance, pages
+from dovetail.service.server import api, entrance, keeping_api, pages
 from dovetail.service.server.bounds import Bounded
 from dovetail.service.server.exposition import PROMETHEUS_TYPE, service_metrics
 from dovetail.service.server.logins import SAFE, caller_of
@@ -70,6 +70,7 @@ def make_app(daemon: Daemon) -> FastAPI:
     app.exception_handler(HTTPException)(_not_taken)
     app.include_router(api.router)
     app.include_router(entrance.router)
+    app.include_router(keeping_api.router)
     app.include_router(pages.router)
     app.mount("/static", StaticFiles(directory=FOLDER / "static"), name="static")
     app.get("/healthz", include_in_schema=False)(_healthy)

@@ -13,7 +13,10 @@ from fastapi import Request
 from dovetail.errors import DovetailError
 from dovetail.service.alarms.bell import Bell, memory_bytes
 from dovetail.service.alarms.look import DAY_S, RECENT_S, Look, usual
+from dovetail.service.keeping.autoscaling import SEEN_S, scale_look
 from dovetail.service.keeping.keeper import Keeper
+from dovetail.service.scaler.loop import EVERY_S as SCALE_EVERY_S
+from dovetail.service.scaler.loop import JOINS, Scaler, remembered
 from dovetail.service.server.ledger import Ledger
 from dovetail.service.server.overview import overviews
 
@@ -30,6 +33,9 @@ FIGURES = (
     "late",
     "bad",
     "time_us",
+    "backlog_us",
+    "paused_share",
+    "accuracy",
 )
 """What is remembered of an application over time."""
 
@@ -48,6 +54,7 @@ class Daemon:
         self.keeper = Keeper(home)
         self.ledger = Ledger(ledger)
         self.bell = Bell(home)
+        self.scaler = Scaler(home)
         self.looked_at_s = 0.0
         self.trouble: str | None = None
         self._woken = asyncio.Event()
@@ -56,7 +63,7 @@ class Daemon:
     async def keep(self) -> None:
         """Until it is cancelled. Trouble of one look is kept for `/readyz`, and the next look comes."""
         self._loop = asyncio.get_running_loop()
-        remembered_s = 0.0
+        remembered_s = scaled_s = 0.0
         while True:
             self._woken.clear()
             try:
@@ -66,6 +73,9 @@ class Daemon:
                     remembered_s = time.time()
                     await asyncio.to_thread(self._remember)
                     await asyncio.to_thread(self._ring)
+                if time.time() - scaled_s > SCALE_EVERY_S:
+                    scaled_s = time.time()
+                    await asyncio.to_thread(self._scale)
             except (DovetailError, OSError) as error:
                 self.trouble = str(error)
             with contextlib.suppress(TimeoutError):
@@ -108,7 +118,17 @@ class Daemon:
         now_s = time.time()
         for one in overviews(self.home, self.keeper):
             if one.fresh:
-                self.ledger.remember(one.name, now_s, {name: one.brief()[name] for name in FIGURES})
+                brief = one.brief()
+                kept = {name: brief[name] for name in FIGURES}
+                self.ledger.remember(one.name, now_s, {**kept, JOINS: remembered(one.figures, now_s)})
+
+    def _scale(self) -> None:
+        now_s = time.time()
+        for one in overviews(self.home, self.keeper):
+            if one.wanted is None or one.wanted.scaler == "off" or not one.fresh:
+                continue
+            history = self.ledger.history(one.name, now_s - SEEN_S, most=1_000)
+            scale_look(self.home, self.scaler, one.wanted, history, now_s)
 
 
 def daemon_of(request: Request) -> Daemon:
