@@ -65,7 +65,7 @@ class Host:
 
     def run(self, takeover: Takeover, began_s: float) -> RunSummary:
         """Until it ends, or is asked to make room for a query that it cannot go on with itself."""
-        plan, version = takeover.plan, self._take_over(takeover)
+        plan, version = self._take_over(takeover)
         while True:
             run, reporter = self._execute(plan, version, began_s)
             if self._offered is None or self.stop.is_set():
@@ -73,23 +73,23 @@ class Host:
             (request, takeover), self._offered = self._offered, None
             error = None
             try:
-                version = self._take_over(takeover)
-                plan = takeover.plan
+                plan, version = self._take_over(takeover)
                 if request.offer is not None:
                     self.took(request.offer)
             except DovetailError as refused:  # by Spark: the old query goes on
                 error = refused
             answer(self.home, plan.application, Answer(request.number, version, error))
 
-    def _take_over(self, takeover: Takeover) -> int:
+    def _take_over(self, takeover: Takeover) -> tuple[Plan, int]:
         with loss_named(self.log):
-            version = take_over(takeover, settle(self.spark, takeover, self.index_dir))
+            takeover, steps = settle(self.spark, takeover, self.index_dir)
+            version = take_over(takeover, steps)
             let_out(self.spark, self.home, takeover.plan.application, self.index_dir)
             if version > 1:  # also after a run that was killed at it
                 remove_leftovers(self.home, takeover.plan.application)
         if takeover.changes:
             self.announce(version, takeover.changes)
-        return version
+        return takeover.plan, version
 
     def _execute(self, plan: Plan, version: int, began_s: float) -> tuple[Run, Reporter]:
         reporter = Reporter(self.home, plan, version, self.metrics_port)

@@ -87,7 +87,7 @@ class Access:
     def role(self, names: frozenset[str], application: str) -> Role | None:
         """The highest that was granted; of `*`, what was granted for all applications."""
         found = [
-            ROLES.index(grant.role)  # type: ignore[arg-type]
+            ROLES.index(grant.role)
             for grant in self.grants
             if grant.who in names and grant.role in ROLES and grant.is_for(application)
         ]

@@ -74,7 +74,8 @@ def beyond(access: Access, owner: str, program: Program, home: str) -> Iterator[
 
 def functions(program: Program) -> Iterator[tuple[str, Span | None]]:
     """Functions of a query that are arbitrary code: its own, and those of Spark that call anything."""
-    for statement in program:
+    statements: Iterable[Any] = program  # there will be more kinds
+    for statement in statements:
         if isinstance(statement, CreateView | CreateTable):
             for call in statement.query.find_all(exp.Anonymous):
                 if call.name.lower() in CODE:
@@ -93,7 +94,8 @@ def _read(program: Program) -> Iterator[tuple[Place, Span | None, str]]:
         if not isinstance(statement, CreateInput):
             continue
         options: Iterable[tuple[str, Any]] = ()
-        match statement.origin:
+        origin: Any = statement.origin  # there will be more kinds
+        match origin:
             case ScribeSource(name):
                 place = category(name)
             case FilesSource(where, _, options):

@@ -3,19 +3,21 @@ and a query is checked while it is written."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 from urllib.parse import quote
 
 from fastapi import APIRouter, Form, Query, Request, Response
-from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 import dovetail
 from dovetail.errors import DovetailError, InputError, StateError
 from dovetail.service import units
 from dovetail.service.access.caller import Caller
+from dovetail.service.dry_run import dry_run
 from dovetail.service.keeping import verbs
 from dovetail.service.keeping.events import events
 from dovetail.service.keeping.landing import Landing, land
@@ -36,7 +38,9 @@ from dovetail.service.server.api import (
     unknown,
     visible,
 )
+from dovetail.service.server.live_graph import draw_live
 from dovetail.service.server.overview import Overview, overview
+from dovetail.service.server.pinned import PINNED
 from dovetail.service.server.problems import status_of
 from dovetail.service.server.state import Daemon
 from dovetail.service.server.time_line import draw_fates
@@ -50,8 +54,9 @@ _TEMPLATES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_TEMPLATES.globals.update(version=dovetail.__version__)
+_TEMPLATES.globals.update(version=dovetail.__version__, pinned=PINNED)
 _TEMPLATES.filters.update(
+    mark=lambda error: _mark(error.where),
     count=lambda value: "—" if value is None else units.count(round(value)),
     size=lambda value: "—" if value is None else units.size(value),
     span=units.span,
@@ -78,6 +83,15 @@ SELECT eventtime, ad_id, campaign FROM clicked
 STORAGE SCRIBE (category = "clicked");
 """
 """What the editor begins with: a whole application, to be changed."""
+
+
+_PLACE = re.compile(r"query:(\d+):(\d+)\n.*\n\s*\| *(\^+)", re.DOTALL)
+
+
+def _mark(where: str | None) -> dict[str, int] | None:
+    """Line, column and length of what an error is about, if it is in the text."""
+    found = _PLACE.match(where or "")
+    return {"line": int(found[1]), "column": int(found[2]), "length": len(found[3])} if found else None
 
 
 def is_page(request: Request) -> bool:
@@ -115,13 +129,20 @@ def new(request: Request, here: Here, caller: Known) -> Response:
 
 
 @router.get("/applications/{name}/edit")
-def edit(request: Request, name: Name, here: Here, caller: Author) -> Response:
+def edit(
+    request: Request,
+    name: Name,
+    here: Here,
+    caller: Author,
+    advice: Annotated[int | None, Query(ge=1, le=1000)] = None,
+) -> Response:
+    """The query as it is, or as a piece of advice would have it."""
     found = _found(here, name)
     if found.wanted is None:
         raise StateError(
             f"{name} was started by hand", hint="deploy its query here to let the service run it"
         )
-    text = found.wanted.text
+    text = found.wanted.text if advice is None else _advised(here.home, name, found.wanted.text, advice)
     return _editor(request, caller, text, name, found.wanted.revision, land(here.home, text, name))
 
 
@@ -137,6 +158,30 @@ def check(
         require_role(here, caller, "author", application)
     landing = land(here.home, text, application or None, caller.owner)
     return show(request, "checked.html", caller=caller, landing=landing, drawing=_drawing(landing))
+
+
+@router.post("/fragments/preview")
+def preview_fragment(
+    request: Request,
+    here: Here,
+    caller: Known,
+    text: Annotated[str, Form()] = "",
+    application: Annotated[str, Form(max_length=100)] = "",
+) -> Response:
+    return show(request, "tried.html", caller=caller, **_tried(here, caller, text, application))
+
+
+@router.post("/preview")
+def preview(
+    request: Request,
+    here: Here,
+    caller: Known,
+    text: Annotated[str, Form()] = "",
+    application: Annotated[str, Form(max_length=100)] = "",
+) -> Response:
+    """The same as a page, without JavaScript."""
+    found = _tried(here, caller, text, application)
+    return show(request, "preview.html", caller=caller, text=text, application=application, **found)
 
 
 @router.post("/deploy")
@@ -175,7 +220,8 @@ def application(request: Request, name: Name, here: Here, caller: Viewer) -> Res
         bell=here.bell,
         versions=_or_none(reading.versions, here.home, name) or [],
         events=events(here.home, name, 30),
-        drawing=_drawn(here.home, found) or _drawing(landing),
+        drawing=_drawing(landing),
+        graph=_or_none(draw_live, here.home, name, found.figures),
         goes=belongings(here.home, name),
         output=reading.log_tail(here.home, name),
     )
@@ -186,12 +232,50 @@ def application_fragment(request: Request, name: Name, here: Here, caller: Viewe
     return show(request, "figures.html", caller=caller, one=_found(here, name), bell=here.bell)
 
 
+@router.get("/fragments/applications/{name}/graph")
+def graph_fragment(request: Request, name: Name, here: Here, caller: Viewer) -> Response:
+    graph = _or_none(draw_live, here.home, name, _found(here, name).figures)
+    return show(request, "graph.html", caller=caller, graph=graph)
+
+
+@router.get("/fragments/secret")
+def secret(caller: Known) -> Response:
+    """For pages that stay open: the session goes on, and this is its secret."""
+    return JSONResponse({"csrf": caller.csrf})
+
+
 @router.get("/applications/{name}/rows")
 def rows(request: Request, name: Name, here: Here, caller: Viewer, table: str | None = None) -> Response:
     found = _found(here, name)
-    return show(
-        request, "rows.html", caller=caller, one=found, **reading.result_rows(here.home, name, table, 50)
-    )
+    made = reading.result_rows(here.home, name, table, 50)
+    return show(request, "rows.html", caller=caller, one=found, table=table or "", **made)
+
+
+@router.get("/fragments/applications/{name}/rows")
+def rows_fragment(
+    request: Request, name: Name, here: Here, caller: Viewer, table: str | None = None
+) -> Response:
+    made = reading.result_rows(here.home, name, table or None, 50)
+    return show(request, "rows_table.html", caller=caller, **made)
+
+
+@router.get("/applications/{name}/aside")
+def aside(request: Request, name: Name, here: Here, caller: Viewer) -> Response:
+    found = reading.rows_aside(here.home, name)
+    return show(request, "aside.html", caller=caller, one=_found(here, name), found=found)
+
+
+@router.get("/applications/{name}/diff")
+def diff(
+    request: Request,
+    name: Name,
+    here: Here,
+    caller: Viewer,
+    old: Annotated[int, Query(ge=1, le=10**9)],
+    new: Annotated[int, Query(ge=1, le=10**9)],
+) -> Response:
+    made = reading.difference(here.home, name, old, new)
+    return show(request, "diff.html", caller=caller, one=_found(here, name), **made)
 
 
 @router.get("/applications/{name}/why")
@@ -305,15 +389,24 @@ def _drawing(landing: Landing) -> str | None:
     return None if landing.program is None else _or_none(draw_plan, landing.program, landing.home)
 
 
-def _drawn(home: str, found: Overview) -> str | None:
-    """The plan that an application runs by, drawn from the version that counts."""
-    from dovetail.changes.takeover import program_of
-    from dovetail.plan.application_file import read_current
-    from dovetail.service.server.plan_picture import draw_plan
+def _advised(home: str, application: str, text: str, number: int) -> str:
+    from dovetail.service.advised import following, numbered_advice
 
-    current = _or_none(read_current, home, found.name)
-    program = program_of(home, found.name, current.version) if current else None
-    return None if program is None else _or_none(draw_plan, program, home)
+    chosen = [one for one in numbered_advice(home, application) if one.number == number]
+    if not chosen:
+        raise StateError(f"there is no advice {number} for {application}", hint="it may have changed by now")
+    return following(home, application, text, "query", chosen)
+
+
+def _tried(here: Daemon, caller: Caller, text: str, application: str) -> dict[str, Any]:
+    """A dry run of a text that could land; or what is in its way."""
+    if application:
+        require_role(here, caller, "author", application)
+    try:
+        land(here.home, text, application or None, caller.owner).require()
+        return {"tried": dry_run(here.home, text), "error": None}
+    except DovetailError as error:
+        return {"tried": None, "error": error}
 
 
 def _or_none(function: Callable[..., T], *arguments: Any) -> T | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from dovetail.service.cli.log_output import plain
 from dovetail.service.keeping.processes import log_path
 
 TAIL_BYTES = 32 << 10
+MINUTE_US = 60_000_000
+MOST_COMMITS = 200
 JSON_TYPES = ("application/x-ndjson", "application/json", "application/jsonl")
 ARROW_TYPE = "application/vnd.apache.arrow.stream"
 
@@ -139,6 +142,43 @@ def append(
     }
 
 
+def rows_aside(home: str, application: str) -> list[dict[str, Any]]:
+    """Rows that did not go the usual way: unreadable, without a believable time, or too late."""
+    from dovetail.log.limits import role_of
+
+    found = []
+    for name in list_categories(home):
+        if name.startswith(f"{application}."):
+            known = Category.open(home, name)
+            if role_of(known) in ("invalid", "rejects"):
+                found.append({**category(home, name, 20), "kind": role_of(known)})
+    return found
+
+
+def difference(home: str, application: str, old: int, new: int) -> dict[str, Any]:
+    """Two versions of a query, line by line, and what the change did to rows."""
+    import difflib
+
+    from dovetail.changes.versions import read_version
+
+    before, after = (read_version(home, application, number).text or "" for number in (old, new))
+    lines = difflib.unified_diff(
+        before.splitlines(), after.splitlines(), f"version {old}", f"version {new}", lineterm="", n=3
+    )
+    return {"old": old, "new": new, "lines": list(lines)}
+
+
+def rate_per_s(found: Category, now_us: int) -> float:
+    """Rows that came within the last minute, per second."""
+    rows, stop = 0, found.next_commit()
+    for number in range(stop - 1, max(found.first_commit(), stop - MOST_COMMITS) - 1, -1):
+        commit = found.commit(number)
+        if commit.written_at_us < now_us - MINUTE_US:
+            break
+        rows += commit.rows
+    return rows * 1_000_000 / MINUTE_US
+
+
 def _write_parquet(body: bytes, path: Path) -> None:
     try:
         table = pa.ipc.open_stream(body).read_all()
@@ -149,10 +189,16 @@ def _write_parquet(body: bytes, path: Path) -> None:
 
 
 def _facts(home: str, name: str) -> dict[str, Any]:
+    from dovetail.service.cli.log_limits import retention_words
     from dovetail.service.cli.log_output import category_facts
 
     try:
-        return category_facts(Category.open(home, name))
+        found = Category.open(home, name)
+        return {
+            **category_facts(found),
+            "rows_per_s": rate_per_s(found, time.time_ns() // 1000),
+            "kept": retention_words(found),
+        }
     except DovetailError as error:
         return {"name": name, **error.to_json()}
 

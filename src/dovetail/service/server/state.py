@@ -33,6 +33,9 @@ FIGURES = (
     "late",
     "bad",
     "time_us",
+    "backlog_us",
+    "paused_share",
+    "accuracy",
 )
 """What is remembered of an application over time."""
 
