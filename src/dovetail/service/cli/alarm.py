@@ -73,12 +73,20 @@ def mute_alarm(
 @app.command()
 def rules(
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the reference page.")] = False,
+    prometheus: Annotated[bool, typer.Option("--prometheus", help="Print rules for Prometheus.")] = False,
+    grafana: Annotated[bool, typer.Option("--grafana", help="Print a dashboard for Grafana.")] = False,
 ) -> None:
     """Show every alarm: when it rings, and what to do first."""
-    from dovetail.service.alarms.rules import ALARMS, to_markdown
+    from dovetail.service.alarms.monitoring import grafana_dashboard, prometheus_rules
+    from dovetail.service.alarms.runbooks import RUNBOOKS, to_markdown
 
-    if markdown:
-        typer.echo(to_markdown(), nl=False)
-        return
-    for one in ALARMS:
+    for asked, made in (
+        (markdown, to_markdown),
+        (prometheus, prometheus_rules),
+        (grafana, grafana_dashboard),
+    ):
+        if asked:
+            typer.echo(made(), nl=False)
+            return
+    for one in RUNBOOKS:
         typer.echo(f"{one.name} ({one.severity})\n  {one.sentence}\n  {one.action}")
