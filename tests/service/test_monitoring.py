@@ -11,12 +11,17 @@ import time
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
-from serving import quiet_daemon
+from serving import QUERY, quiet_daemon
 
 from commands import run_command
 from dovetail.log.category import Category
+from dovetail.log.ingest.append import append_file
+from dovetail.log.ingest.source import InputFile
+from dovetail.log.limits import Limits, set_limits
+from dovetail.plan.application_file import application_path, encode
+from dovetail.pql.compile import compile_program
+from dovetail.pql.parser import parse
 from dovetail.service.alarms.monitoring import PANELS, grafana_dashboard, prometheus_rules
 from dovetail.service.alarms.reach_back import lost_rows
 from dovetail.service.alarms.runbooks import RUNBOOKS
@@ -201,8 +206,22 @@ def test_the_daemon_is_silent_when_it_has_not_looked_for_a_minute(tmp_path: Path
     assert daemon.own_look(now_s + 61).condition == "silent"
 
 
-def test_the_log_reaches_back_as_long_as_a_reader_is_waited_for(tmp_path: Path) -> None:
+def test_rows_that_a_reader_was_away_for_too_long_to_get_are_lost(tmp_path: Path) -> None:
     home = str(tmp_path)
+    plan = compile_program(parse(QUERY.format(name="clicks"), name="query"), {})
+    path = tmp_path / application_path("clicks")
+    path.parent.mkdir(parents=True)
+    path.write_bytes(encode(plan))
+    for _ in range(3):
+        file = tmp_path / "rows.jsonl"
+        file.write_text('{"eventtime": "2026-01-01T00:00:00Z", "ad": 1}')
+        append_file(home, "clicks_clicks", InputFile(str(file), file.stat().st_size), kind="json")
+    category = Category.open(home, "clicks_clicks")
+    category.set_reader("clicks.c", 0, application="clicks", lease_s=3600)
     assert lost_rows(home, "clicks") is None
-    Category.create(home, "clicks", pa.schema([("k", pa.int64())]), buckets=1)
-    assert lost_rows(home, "clicks") is None
+    category.set_reader("clicks.c", 0, application="clicks", lease_s=0.0)
+    set_limits(category, Limits(None, 1))
+    assert lost_rows(home, "clicks") is None, "it is no longer waited for, and its rows are still there"
+    category.retain(now_us=time.time_ns() // 1000 + 10**13)
+    found = lost_rows(home, "clicks")
+    assert found == "category clicks_clicks no longer has all that clicks.c has not read"
