@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.errors import CorruptFile, InputError, StateError
+from dovetail.engine.handover import Answer, Request, Requests, answer
+from dovetail.errors import CorruptFile, InputError, PlanError, StateError
 from dovetail.service.keeping import processes
 from dovetail.service.keeping.events import events
 from dovetail.service.keeping.keeper import Keeper
@@ -145,15 +146,51 @@ def test_a_deaf_process_is_killed_with_all_that_it_has_started(kept: Kept) -> No
     assert kept.started[0].wait(20) == -signal.SIGKILL
 
 
-def test_another_query_starts_a_process_beside_the_old_one_which_hands_over(kept: Kept) -> None:
+def offered(kept: Kept) -> Request:
+    """What the keeper has offered to the process that is there."""
+    found = Requests(kept.home, "clicks").wanted()
+    assert found is not None
+    return found
+
+
+def test_another_query_goes_on_in_the_process_that_is_there(kept: Kept) -> None:
+    want(kept.home, FIRST)
+    kept.until("running")
+    second = want(kept.home, FIRST.next("deployed", "bob", text="another query"))
+    kept.until("changing")
+    request = offered(kept)
+    assert request.offer is not None
+    assert (request.offer.text, request.offer.name) == ("another query", "revision 2")
+    (before,) = kept.alive()
+    processes.enter(kept.home, replace(before, revision=2, query=second.query))  # as a run does
+    (Path(kept.home) / before.path).unlink()
+    answer(kept.home, "clicks", Answer(request.number, 2, None))
+    kept.until("running")
+    assert len(kept.started) == 1
+
+
+def test_one_that_cannot_go_on_with_it_ends_and_another_is_started(kept: Kept) -> None:
     want(kept.home, FIRST)
     kept.until("running")
     want(kept.home, FIRST.next("deployed", "bob", text="another query"))
-    kept.holds(lambda: len(kept.alive()) == 2, "two processes")
     kept.until("changing")
-    kept.started[0].terminate()  # as a run does when it is asked to hand over
+    kept.started[0].terminate()  # as a run does that was made on other terms
     kept.until("running")
     assert [process.revision for process in kept.alive()] == [2]
+
+
+def test_a_query_that_is_refused_leaves_the_one_before_running(kept: Kept) -> None:
+    want(kept.home, FIRST)
+    kept.until("running")
+    want(kept.home, FIRST.next("deployed", "bob", text="another query"))
+    kept.until("changing")
+    answer(kept.home, "clicks", Answer(offered(kept).number, 0, PlanError("keys cannot change")))
+    kept.until("failed")
+    assert kept.keeper.decisions["clicks"].why == "keys cannot change; revision 1 goes on"
+    assert [process.revision for process in kept.alive()] == [1]
+    want(kept.home, FIRST.next("deployed", "bob", text="another query").next("back", "ada", text="query"))
+    kept.until("running")
+    assert len(kept.started) == 1
 
 
 def test_a_restart_is_another_process(kept: Kept) -> None:

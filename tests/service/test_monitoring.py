@@ -27,6 +27,8 @@ from dovetail.service.alarms.reach_back import lost_rows
 from dovetail.service.alarms.runbooks import RUNBOOKS
 from dovetail.service.checkout import checkout_root
 from dovetail.service.keeping.wanted import Wanted
+from dovetail.service.scaler.decisions import MENDING_S, Decided, is_mending, record
+from dovetail.service.scaler.sample import Verdict
 from dovetail.service.server.exposition import Watch, service_metrics
 from dovetail.service.server.overview import Overview
 
@@ -204,6 +206,16 @@ def test_the_daemon_is_silent_when_it_has_not_looked_for_a_minute(tmp_path: Path
     assert daemon.own_look(now_s).condition == "running"
     daemon.trouble = "the home cannot be reached"
     assert daemon.own_look(now_s + 61).condition == "silent"
+
+
+def test_what_the_scaler_mends_wakes_nobody_for_a_while(tmp_path: Path) -> None:
+    home, now_s = str(tmp_path), time.time()
+    assert not is_mending(home, "clicks", now_s)
+    up = Decided(round(now_s * 1e6), "clicks", "clicked", "act", 2, Verdict("up", 4, "more rows"), None)
+    record(home, up)
+    assert is_mending(home, "clicks", now_s)
+    assert not is_mending(home, "clicks", now_s + MENDING_S + 1)
+    assert not is_mending(home, "other", now_s)
 
 
 def test_rows_that_a_reader_was_away_for_too_long_to_get_are_lost(tmp_path: Path) -> None:

@@ -49,6 +49,8 @@ def join_config(
         feeds=tuple(_feeds(plan, stage)),
         query=stage.query,
         begun=stage.begun,
+        filled=stage.filled,
+        whole=stage.whole,
     )
 
 

@@ -196,7 +196,8 @@ class JoinColumn:
 class JoinStage:
     """Joins two categories, then evaluates what could not be evaluated before, and writes. `query`: how many
     meanings the join has had since it was first started, see `JoinConfig`. `begun`: how many times it has
-    begun, with nothing that it has seen before."""
+    begun, with nothing that it has seen before. `filled`, `whole`: what it was filled with then, see
+    `JoinConfig`."""
 
     name: str
     left: str
@@ -210,6 +211,8 @@ class JoinStage:
     output: Output
     query: int = 1
     begun: int = 1
+    filled: tuple[int, ...] = ()
+    whole: bool = False
 
     @property
     def spec(self) -> IntervalSpec:

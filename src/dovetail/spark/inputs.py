@@ -100,7 +100,7 @@ def _seen_types(table: InputTable, home: str) -> Mapping[str, str]:
         if table.source.format == "parquet":
             common_schema(files, [column.name for column in table.columns])
         elif files and table.columns:
-            _text_schema(files, table, table.source)
+            text_schema(files, table, table.source)
     return source_types(table.source, home, inferring=not table.columns)
 
 
@@ -131,15 +131,25 @@ def _column_types(file: str, place: str) -> dict[str, str]:
     return {name: "timestamp" if kind == "timestamp_ntz" else kind for name, kind in types.items()}
 
 
+Portion = tuple[int, int] | tuple[str, ...]
+"""Part of a source: its commits from one up to another, or some of its files."""
+
+
 def read_input(
-    spark: SparkSession, table: InputTable, home: str, reader: tuple[str, str], tasks: int
+    spark: SparkSession,
+    table: InputTable,
+    home: str,
+    reader: tuple[str, str],
+    tasks: int,
+    only: Portion | None = None,
 ) -> DataFrame:
-    """The rows of an input table, in its columns and types. `reader`: the application and its stage."""
+    """The rows of an input table, in its columns and types. `reader`: the application and its stage. `only`:
+    not as a stream, but the rows of this part of it."""
     if isinstance(table.source, ScribeSource):
-        rows = _read_category(spark, table, table.source, home, reader, tasks)
+        rows = _read_category(spark, table, table.source, home, reader, tasks, only)
     else:
         assert isinstance(table.source, FilesSource), "a topic is taken into a category first"
-        rows = _read_files(spark, table, table.source)
+        rows = _read_files(spark, table, table.source, only)
         if CORRUPT in rows.columns:
             rows = rows.where(F.col(CORRUPT).isNull())
     return rows.selectExpr(*(_as(rows, column) for column in table.columns))
@@ -150,7 +160,11 @@ def read_rejects(spark: SparkSession, table: InputTable) -> DataFrame | None:
     rows."""
     if not isinstance(table.source, FilesSource) or table.source.format == "parquet":
         return None
-    rows = _read_files(spark, table, table.source)
+    return rejects_of(_read_files(spark, table, table.source))
+
+
+def rejects_of(rows: DataFrame) -> DataFrame:
+    """Those of rows that were read with `CORRUPT` among their columns."""
     return rows.where(F.col(CORRUPT).isNotNull()).select(
         F.input_file_name().alias("file"),
         F.col(CORRUPT).alias("raw"),
@@ -165,11 +179,20 @@ def _read_category(
     home: str,
     reader: tuple[str, str],
     tasks: int,
+    only: Portion | None,
 ) -> DataFrame:
     category = Category.open(home, source.category)
     _check_columns(category, table)
     names = [column.name for column in table.columns]
     schema = spark_schema(pa.schema([category.schema.field(name) for name in names]), source.category)
+    if only is not None:
+        first, stop = only
+        return (
+            spark.read.format(own_source(spark, CategorySource))
+            .schema(schema)
+            .options(home=home, category=source.category, first=first, stop=stop, tasks=tasks)
+            .load()
+        )
     return (
         spark.readStream.format(own_source(spark, CategorySource))
         .schema(schema)
@@ -190,12 +213,18 @@ def _check_columns(category: Category, table: InputTable) -> None:
         )
 
 
-def _read_files(spark: SparkSession, table: InputTable, source: FilesSource) -> DataFrame:
+def _read_files(
+    spark: SparkSession, table: InputTable, source: FilesSource, only: Portion | None = None
+) -> DataFrame:
     files = input_files(source.path, source.format)
     if source.format == "parquet":
         schema, options = _parquet_schema(files, table, source.path), dict(source.options)
     else:
-        schema, options = _text_schema(files, table, source)
+        schema, options = text_schema(files, table, source)
+    if only is not None:
+        some = [spark_uri(str(file)) for file in only]
+        rows = spark.read.format(source.format).schema(schema).options(**options)
+        return rows.load(some) if some else spark.createDataFrame([], schema)
     if not any(name.lower().startswith("max") and "trigger" in name.lower() for name in options):
         options["maxBytesPerTrigger"] = BATCH_BYTES
     if not any(name.lower() == "maxfileage" for name in options):
@@ -224,7 +253,7 @@ def _parquet_schema(files: Sequence[str], table: InputTable, place: str) -> Stru
     return schema
 
 
-def _text_schema(
+def text_schema(
     files: Sequence[str], table: InputTable, source: FilesSource
 ) -> tuple[StructType, dict[str, str]]:
     """How Spark is to read JSON or CSV files, in the declared types, and with which options."""

@@ -138,10 +138,9 @@ def _typed(
         what,
         flight="keys are hashed by their type" if wider else "they have values that do not fit",
         instead=f"keep {was.type} here and write CAST({now.name} AS {now.type}) where it is selected, "
-        "under a new "
-        "name",
+        "under a new name; or start it with --reslice: then the join begins afresh",
         place=place,
-        curable=True,
+        curable=wider or between.reslice,
     )
 
 

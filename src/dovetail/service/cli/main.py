@@ -65,6 +65,8 @@ def _commands() -> dict[str, Command]:
         Command("scale", "Show or change the number of tasks, even while it runs.", "scale:scale"),
         Command("serve", "Keep applications running, with a portal and an API.", "serve:serve"),
         Command("service", "Apply, start, stop and delete the applications of the service.", "service:app"),
+        Command("backup", "Copy a home with everything in it.", "backup:backup"),
+        Command("restore", "Make a home from a copy.", "backup:restore"),
         Command("alarm", "List alarms, say whom they reach, and mute them.", "alarm:app"),
         Command("user", "Add, list and remove users of the service.", "access:user"),
         Command("access", "Grant roles, and say what queries may reach.", "access:access"),

@@ -4,7 +4,7 @@ what is wanted to the home; the service makes it so, now or when it runs again."
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -85,6 +85,102 @@ def rollback(
 
 
 @app.command()
+def place(
+    application: Application,
+    where: Annotated[
+        Literal["pool", "own"], typer.Argument(help="`pool`: with others in one process. `own`: alone.")
+    ],
+    *,
+    master: Annotated[
+        str, typer.Option(help="Spark master of a process of its own. By default the service's.")
+    ] = "",
+    home: Home = None,
+) -> None:
+    """Move an application into a pool, or into a process of its own. It goes on where it was."""
+    from dovetail.service.keeping import verbs
+
+    verbs.place(home_at(home), application, where, master, by=me())
+
+
+@app.command()
+def scale(
+    application: Application,
+    tasks: Annotated[str, typer.Argument(help="Number of tasks of each join, or `auto`.")],
+    home: Home = None,
+) -> None:
+    """Let the joins of an application run in more or fewer tasks."""
+    from dovetail.service.keeping import verbs
+
+    verbs.scale(home_at(home), application, tasks, by=me())
+
+
+@app.command()
+def scaler(
+    application: Application,
+    mode: Annotated[
+        Literal["act", "advise", "off"] | None,
+        typer.Argument(help="`act`: change tasks. `advise`: only say so. `off`: neither. Without: show."),
+    ] = None,
+    *,
+    replay: Annotated[
+        bool, typer.Option("--replay", help="Decide again about the figures of the last day.")
+    ] = False,
+    most: Annotated[int, typer.Option(min=1, max=64, help="Most tasks in a replay.")] = 64,
+    home: Home = None,
+) -> None:
+    """Let the service choose the number of tasks, and show what it has decided and why."""
+    from dovetail.service.keeping import verbs
+    from dovetail.service.keeping.wanted import wanted_of
+    from dovetail.service.scaler.decisions import decisions
+    from dovetail.service.units import instant
+
+    place = home_at(home)
+    if mode is not None:
+        verbs.let_scale(place, application, mode, by=me())
+        return
+    typer.echo(f"mode: {wanted_of(place, application).scaler}")
+    if replay:
+        for at_us, words in _decided_again(place, application, most):
+            typer.echo(f"{instant(at_us)}  {words}")
+        return
+    for row in reversed(decisions(place, application)):
+        when = row["eventtime"].strftime("%Y-%m-%d %H:%M:%S")
+        tasks = f"{row['before']} to {row['after']} tasks"
+        typer.echo(f"{when}  {row['join']} {row['direction']} ({row['mode']}), {tasks}: {row['reason']}")
+
+
+@app.command()
+def quota(
+    owner: Annotated[str | None, typer.Argument(metavar="[OWNER]", help="Whose. Without: show all.")] = None,
+    *,
+    memory: Annotated[str | None, typer.Option(help="Join state, such as 2GB, or `none`.")] = None,
+    rate: Annotated[str | None, typer.Option(help="Rows per second, or `none`.")] = None,
+    tasks: Annotated[str | None, typer.Option(help="Tasks of all joins, or `none`.")] = None,
+    home: Home = None,
+) -> None:
+    """Limit what the applications of an owner may take together. Those beyond it are held."""
+    from dataclasses import replace
+
+    from dovetail.service.cli.log_limits import size_bytes
+    from dovetail.service.keeping import quotas
+
+    place = home_at(home)
+    if owner is not None and (memory, rate, tasks) != (None, None, None):
+        found = quotas.allowed(place, owner)
+        if memory is not None:
+            found = replace(found, memory_bytes=size_bytes(memory))
+        if rate is not None:
+            found = replace(found, rows_per_s=_number("--rate", rate))
+        if tasks is not None:
+            found = replace(found, tasks=_number("--tasks", tasks))
+        quotas.set_quota(place, found)
+        return
+    for one in quotas.quotas(place).values():
+        if owner in (None, one.owner):
+            typer.echo(f"{one.owner}: {quotas.words(one)}")
+
+
+@app.command()
 def clone(
     application: Application,
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the new application.")],
@@ -154,3 +250,31 @@ def events(
     for row in reversed(found):
         when = row["eventtime"].strftime("%Y-%m-%d %H:%M:%S")
         typer.echo(f"{when}  {row['application']}  {row['kind']}: {row['words']} ({row['by']})")
+
+
+def _decided_again(home: str, application: str, most: int) -> list[tuple[int, str]]:
+    import time
+
+    from dovetail.service.scaler.loop import histories, replay
+    from dovetail.service.scaler.sample import Limits
+    from dovetail.service.server.ledger import Ledger, ledger_path
+
+    ledger = Ledger(ledger_path(home))
+    history = ledger.history(application, time.time() - 86_400, most=10_000)
+    ledger.close()
+    found = [
+        (round(at_s * 1e6), f"{join} {said.direction} to {said.tasks} tasks: {said.reason}")
+        for join, samples in histories(history).items()
+        for at_s, said in replay(samples, Limits(1, most, "--most"))
+    ]
+    return sorted(found)
+
+
+def _number(option: str, text: str) -> int | None:
+    from dovetail.errors import InputError
+
+    if text.strip().lower() == "none":
+        return None
+    if not text.isdigit():
+        raise InputError(f"{option} {text} is no number", expected="a whole number, or none")
+    return int(text)

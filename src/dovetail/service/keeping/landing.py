@@ -7,6 +7,8 @@
     alone       no other application writes where it writes
     writable    its folders can be written
     read        nobody who reads its output loses a column
+    in_log      the log still has the rows that the application goes on from
+    fits        what it will need, by an estimate, is within its owner's quota
 
 A query that fails a rule does not land. All rules are asked, so that one look shows everything.
 """
@@ -18,10 +20,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from dovetail.changes.leftovers import own_categories
 from dovetail.errors import DovetailError, InputError, PlanError, StateError
+from dovetail.log.category import Category, list_categories
 from dovetail.plan.application_file import list_applications, read_application
-from dovetail.plan.physical import FileSink, Output, Plan, ScribeSink
+from dovetail.plan.physical import FileSink, Output, Plan, ScribeSink, ScribeSource
 from dovetail.plan.statements import Program
+from dovetail.service.keeping.estimate import Estimate, estimate
+from dovetail.service.keeping.quotas import QuotaError, Usage, allowed, exceeded
+from dovetail.service.keeping.usage import usages
 from dovetail.service.keeping.wanted import find_wanted
 
 MOST_TEXT = 1 << 20
@@ -44,6 +51,7 @@ class Landing:
     text: str
     application: str | None = None
     owner: str | None = None
+    estimate: Estimate | None = None
     program: Program | None = None
     plan: Plan | None = None
     changes: tuple[str, ...] = ()
@@ -67,7 +75,7 @@ class Landing:
 
 def land(home: str, text: str, application: str | None = None, owner: str | None = None) -> Landing:
     """Ask every rule. `application`: the one that the query is meant for; None: a new one, which will belong
-    to `owner`."""
+    to `owner`, and has to fit into what they may have."""
     landing = Landing(home, text, application, owner)
     for name, rule in RULES.items():
         try:
@@ -209,6 +217,57 @@ def _read(landing: Landing) -> Iterator[DovetailError]:
         )
 
 
+def _in_log(landing: Landing) -> Iterator[DovetailError]:
+    """An application that has run goes on from its marks in the log. Retention by age or size, or somebody
+    who removes rows by hand, does not wait for one that stands still."""
+    assert landing.plan is not None
+    application = landing.plan.application
+    if application not in list_applications(landing.home):
+        return
+    known = set(list_categories(landing.home))
+    for name in sorted(_read_from(landing.plan) & known):
+        category = Category.open(landing.home, name)
+        first = category.first_commit()
+        for mark in category.marks():
+            if mark.application == application and mark.needs_commit < first:
+                yield StateError(
+                    f"category {name} begins at commit {first}, and the application has read up to "
+                    f"{mark.needs_commit}",
+                    where=f"reader {mark.name}",
+                    expected="a log that reaches back to where the application was",
+                    hint="the rows in between are gone: delete the application and create it again to go on "
+                    "without them, and let the category keep rows for longer",
+                )
+
+
+def _read_from(plan: Plan) -> set[str]:
+    """Categories that an application reads: its inputs, and its own sides."""
+    found = own_categories(plan)
+    for stage in plan.slicers:
+        found |= {table.source.category for table in stage.inputs if isinstance(table.source, ScribeSource)}
+    return found
+
+
+def _fits(landing: Landing) -> Iterator[DovetailError]:
+    assert landing.plan is not None
+    name = landing.plan.application
+    landing.estimate = needed = estimate(landing.home, landing.plan)
+    known = find_wanted(landing.home, name)
+    owner = landing.owner or (known.owner if known is not None else None)
+    if owner is None:
+        return
+    others = [one for one in usages(landing.home).get(owner, ()) if one.application != name]
+    here = Usage(name, 0, needed.memory_bytes, needed.rows_per_s, needed.tasks)
+    words = exceeded(allowed(landing.home, owner), [*others, here])
+    if words is not None:
+        yield QuotaError(
+            f"the applications of {owner} would take {words}",
+            where=f"application {name}",
+            expected="an application that fits into what is left",
+            hint="choose narrower bounds or fewer tasks, stop another application, or ask for a larger quota",
+        )
+
+
 def _category(output: Output) -> str | None:
     return output.category if isinstance(output, ScribeSink) else None
 
@@ -231,4 +290,6 @@ RULES: dict[str, Rule] = {
     "alone": _alone,
     "writable": _writable,
     "read": _read,
+    "in_log": _in_log,
+    "fits": _fits,
 }

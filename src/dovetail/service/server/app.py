@@ -22,7 +22,7 @@ from dovetail.service.access.audit import Deed, audit
 from dovetail.service.access.caller import Caller
 from dovetail.service.access.roles import NotKnown
 from dovetail.service.alarms.bell import memory_bytes
-from dovetail.service.server import api, entrance, pages
+from dovetail.service.server import api, entrance, keeping_api, pages
 from dovetail.service.server.bounds import Bounded
 from dovetail.service.server.exposition import PROMETHEUS_TYPE, Watch, service_metrics
 from dovetail.service.server.logins import SAFE, caller_of
@@ -71,6 +71,7 @@ def make_app(daemon: Daemon) -> FastAPI:
     app.exception_handler(HTTPException)(_not_taken)
     app.include_router(api.router)
     app.include_router(entrance.router)
+    app.include_router(keeping_api.router)
     app.include_router(pages.router)
     app.mount("/static", StaticFiles(directory=FOLDER / "static"), name="static")
     app.get("/healthz", include_in_schema=False)(_healthy)
@@ -142,7 +143,7 @@ async def _healthy() -> PlainTextResponse:
 def _metrics(request: Request, caller: Annotated[Caller, Depends(caller_of)]) -> Response:
     daemon: Daemon = request.app.state.daemon
     caller.require("viewer")
-    watch = Watch(daemon.looked_at_s, memory_bytes(), daemon.lost)
+    watch = Watch(daemon.looked_at_s, memory_bytes(), daemon.lost, daemon.scaler.stuck)
     found = overviews(daemon.home, daemon.keeper)
     return Response(service_metrics(found, watch), media_type=PROMETHEUS_TYPE)
 

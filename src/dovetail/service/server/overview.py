@@ -46,6 +46,7 @@ class Overview:
             "wanted": wanted.state if wanted else None,
             "revision": wanted.revision if wanted else None,
             "owner": wanted.owner if wanted else None,
+            "place": wanted.place if wanted else None,
             "changed_by": wanted.by if wanted else None,
             "changed_at_us": wanted.at_us if wanted else None,
             **self.brief(),

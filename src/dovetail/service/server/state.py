@@ -14,7 +14,11 @@ from dovetail.errors import DovetailError
 from dovetail.service.alarms.bell import Bell, memory_bytes
 from dovetail.service.alarms.look import DAY_S, RECENT_S, SERVICE, SILENT, Look, usual
 from dovetail.service.alarms.reach_back import lost_rows
+from dovetail.service.keeping.autoscaling import SEEN_S, scale_look
 from dovetail.service.keeping.keeper import Keeper
+from dovetail.service.scaler.decisions import is_mending
+from dovetail.service.scaler.loop import EVERY_S as SCALE_EVERY_S
+from dovetail.service.scaler.loop import JOINS, Scaler, remembered
 from dovetail.service.server.ledger import Ledger
 from dovetail.service.server.overview import overviews
 
@@ -53,6 +57,7 @@ class Daemon:
         self.keeper = Keeper(home)
         self.ledger = Ledger(ledger)
         self.bell = Bell(home)
+        self.scaler = Scaler(home)
         self.looked_at_s = time.time()
         self.lost: dict[str, str] = {}
         self.looked_once = False
@@ -63,7 +68,7 @@ class Daemon:
     async def keep(self) -> None:
         """Until it is cancelled. Trouble of one look is kept for `/readyz`, and the next look comes."""
         self._loop = asyncio.get_running_loop()
-        remembered_s = rung_s = 0.0
+        remembered_s = scaled_s = rung_s = 0.0
         while True:
             self._woken.clear()
             try:
@@ -72,6 +77,9 @@ class Daemon:
                 if time.time() - remembered_s > REMEMBER_EVERY_S:
                     remembered_s = time.time()
                     await asyncio.to_thread(self._remember)
+                if time.time() - scaled_s > SCALE_EVERY_S:
+                    scaled_s = time.time()
+                    await asyncio.to_thread(self._scale)
             except (DovetailError, OSError) as error:
                 self.trouble = str(error)
             if time.time() - rung_s > REMEMBER_EVERY_S:
@@ -126,6 +134,8 @@ class Daemon:
                     usual(history, "match_rate", now_s),
                     memory,
                     lost,
+                    self.scaler.stuck.get(one.name),
+                    is_mending(self.home, one.name, now_s),
                 )
             )
         self.bell.look(looks)
@@ -135,7 +145,16 @@ class Daemon:
         for one in overviews(self.home, self.keeper):
             if one.fresh:
                 brief = one.brief()
-                self.ledger.remember(one.name, now_s, {name: brief[name] for name in FIGURES})
+                kept = {name: brief[name] for name in FIGURES}
+                self.ledger.remember(one.name, now_s, {**kept, JOINS: remembered(one.figures, now_s)})
+
+    def _scale(self) -> None:
+        now_s = time.time()
+        for one in overviews(self.home, self.keeper):
+            if one.wanted is None or one.wanted.scaler == "off" or not one.fresh:
+                continue
+            history = self.ledger.history(one.name, now_s - SEEN_S, most=1_000)
+            scale_look(self.home, self.scaler, one.wanted, history, now_s)
 
 
 def daemon_of(request: Request) -> Daemon:
