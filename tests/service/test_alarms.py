@@ -15,6 +15,7 @@ import pytest
 
 from commands import run_command
 from dovetail.errors import CorruptFile, SettingError, StateError, Unreachable
+from dovetail.log import document
 from dovetail.service.alarms.bell import Bell
 from dovetail.service.alarms.look import DAY_S, SERVICE, SILENT, Look, Usual, usual
 from dovetail.service.alarms.ringing import OVER_AFTER_US, Held, News, ring
@@ -178,6 +179,29 @@ def test_a_muted_alarm_holds_and_does_not_ring(tmp_path: Path) -> None:
     assert bell.ringing
     mute(str(tmp_path), "*", "*", 1)
     assert read_settings(str(tmp_path)).is_muted("any", "any", 0)
+
+
+def test_people_change_when_an_alarm_rings(tmp_path: Path) -> None:
+    home, now_us = str(tmp_path), [10**15]
+    bell = Bell(home, lambda: now_us[0])
+    assert run_command("alarm", "set", "*", "source_silent", "--after", "1 minute", "--home", home) == 0
+    assert run_command("alarm", "set", "clicks", "source_silent", "--severity", "ticket", "--home", home) == 0
+    bell.look([ILL["source_silent"]])
+    assert not bell.ringing
+    now_us[0] += MINUTE_US
+    bell.look([ILL["source_silent"]])
+    assert [held.severity for held in bell.ringing] == ["ticket"]
+    assert run_command("alarm", "set", "*", "source_silent", "--home", home) == 0
+    assert len(read_settings(home).changes) == 1
+    assert run_command("alarm", "set", "*", "nothing", "--home", home) == 1
+    assert run_command("alarm", "set", "*", "memory", "--severity", "loud", "--home", home) == 1
+
+
+def test_settings_of_an_earlier_release_are_read(tmp_path: Path) -> None:
+    body = {"targets": [{"channel": "slack", "address": "https://example.org/x"}], "mutes": []}
+    (tmp_path / "service").mkdir()
+    (tmp_path / "service/alarms.json").write_bytes(document.encode("dovetail.alarms", 1, body))
+    assert len(read_settings(str(tmp_path)).targets) == 1
 
 
 def test_what_did_not_arrive_is_sent_again(tmp_path: Path) -> None:

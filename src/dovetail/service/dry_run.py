@@ -19,7 +19,7 @@ LAST_US = 15 * 60 * 1_000_000
 MOST_ROWS = 20_000
 MOST_FILE_BYTES = 64 << 20
 SHOWN = 20
-PATIENCE_S = 60
+PATIENCE_S = 120
 
 
 @dataclass(frozen=True)
