@@ -81,14 +81,12 @@ def beyond(access: Access, owner: str, program: Program, home: str) -> Iterator[
 
 def functions(program: Program) -> Iterator[tuple[str, Span | None]]:
     """Functions of a query that are arbitrary code: its own, and those of Spark that call anything."""
-    statements: Iterable[Any] = program  # there will be more kinds
-    for statement in statements:
+    yield from ((one.name, one.span) for one in program.functions)
+    for statement in program:
         if isinstance(statement, CreateView | CreateTable):
             for call in statement.query.find_all(exp.Anonymous):
                 if call.name.lower() in CODE:
                     yield call.name, statement.span
-        elif not isinstance(statement, CreateInput):
-            yield statement.name, statement.span  # CREATE FUNCTION
 
 
 def _names(access: Access, owner: str) -> frozenset[str]:

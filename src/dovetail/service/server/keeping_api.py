@@ -78,7 +78,10 @@ class Place(BaseModel):
 
 @router.post("/applications/{name}/place")
 def place(name: Name, to: Place, here: Here, caller: Deployer, if_match: IfMatch = None) -> dict[str, Any]:
-    """Move it into a pool, or out of one. It goes on where it was."""
+    """Move it into a pool, or out of one. It goes on where it was. A master is a place that code is sent to:
+    only an admin of everything names one."""
+    if to.master:
+        caller.require("admin")
     revision = _seen(if_match)
     return _said(here, verbs.place(here.home, name, to.where, to.master, by=caller.name, revision=revision))
 
