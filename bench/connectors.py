@@ -33,6 +33,7 @@ from dovetail.slicing.covered_files import Slicer
 from dovetail.slicing.direct import direct_slice
 from dovetail.slicing.folder_intake import FolderIntake
 from dovetail.slicing.intake import Intake
+from dovetail.slicing.parquet_form import ParquetForm
 from dovetail.slicing.resident import ResidentSlicer
 
 if TYPE_CHECKING:
@@ -166,8 +167,8 @@ def from_topic(home: str, address: str) -> None:
 def from_files(home: str, folder: Path) -> None:
     side, short = _side(home, pq.read_schema(folder / "0.parquet"))
     slicer = Slicer("app", "side", str(folder))
-    names = tuple(SCHEMA.names)
-    _slice(side, slicer, lambda: FolderIntake(side, slicer, short, names, "app.vanished.rows"))
+    form = ParquetForm(short, SCHEMA.names)
+    _slice(side, slicer, lambda: FolderIntake(side, slicer, lambda covered: form, "app.vanished.rows"))
 
 
 def rows_in(home: str) -> int:

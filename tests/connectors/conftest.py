@@ -10,6 +10,7 @@ from connectors.topics import Topics
 from dovetail_dev.kafka_broker import Broker
 from spark import batch
 from spark.conftest import application, spark  # noqa: F401
+from unit.log.conftest import category, forget, ids, put  # noqa: F401
 
 
 @pytest.fixture(scope="session")

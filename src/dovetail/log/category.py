@@ -285,8 +285,9 @@ class Category:
                     buckets=self.buckets,
                     times=time_of(piece),
                     hashes=hash_of(piece) if hash_of else None,
-                    pack=packer.pack if packed else lambda batch: None,
+                    pack=packer.pack if packed else lambda batch, apart: None,
                     generation=generation,
+                    message_bytes=self.store.message_bytes,
                 )
                 for piece in pieces
             ]
