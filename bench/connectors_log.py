@@ -81,6 +81,8 @@ def log_rates(disk: str, brokers: str, rows: int, repeat: int, width: str) -> Lo
             seen = written_and_read(home, batches)
             clock_s, cpu_s = time.perf_counter() - began_s, _cpu_s() - began_cpu_s
             assert seen == fingerprint(batches), way
+            if not run:
+                assert in_order(read(home)).equals(in_order(batches)), way
             tell(f"log on {way}: {clock_s:.2f} s, {cpu_s:.2f} CPU seconds" + ("" if run else ", warm-up"))
             if run:
                 found.clock_s[way].append(clock_s)
@@ -123,13 +125,21 @@ def written_and_read(home: str, batches: Sequence[pa.RecordBatch]) -> tuple[int,
         )
         category.append(infos, producer="bench", batch=number)
     history.forget()  # what this process has read: it reads all of it again
+    return fingerprint(read(home))
+
+
+def read(home: str) -> list[pa.RecordBatch]:
     category = Category.open(home, "rows")
     commits = category.commits(0, category.next_commit())
-    return fingerprint([category.open_segment(info).batch for one in commits for info in one.segments])
+    return [category.open_segment(info).batch for one in commits for info in one.segments]
+
+
+def in_order(batches: Sequence[pa.RecordBatch]) -> pa.Table:
+    return pa.Table.from_batches(batches).sort_by("id").combine_chunks()
 
 
 def fingerprint(batches: Sequence[pa.RecordBatch]) -> tuple[int, ...]:
-    """The same for the same rows in any order: how many, sums that do not overflow, and all letters."""
+    """The same for the same rows in any order. It is quick: every value is compared in the warm-up alone."""
     table = pa.Table.from_batches(batches)
     hashes = pc.bit_wise_and(table["_hash"], 0xFFFFFFFF)
     sums = [pc.sum(column).as_py() for column in (table["id"], hashes, pc.binary_length(table["note"]))]

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bench.connectors_log import COMMIT_ROWS, LogFigures, fingerprint, log_table, made, written_and_read
+from bench.connectors_log import (
+    COMMIT_ROWS,
+    LogFigures,
+    fingerprint,
+    in_order,
+    log_table,
+    made,
+    read,
+    written_and_read,
+)
 
 
 def test_what_is_read_back_is_what_was_written(tmp_path: Path) -> None:
     batches = made(COMMIT_ROWS + 1000, "narrow")
     assert [batch.num_rows for batch in batches] == [COMMIT_ROWS, 1000]
     assert written_and_read(str(tmp_path), batches) == fingerprint(batches)
+    assert in_order(read(str(tmp_path))).equals(in_order(batches))
     assert fingerprint(batches[:1]) != fingerprint(batches)
     assert fingerprint(made(1000, "wide", seed=1)) != fingerprint(made(1000, "wide", seed=2))
 
