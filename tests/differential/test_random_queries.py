@@ -26,7 +26,7 @@ def write_streams(folder: Path, files: int = 1) -> dict[str, pa.Table]:
         (folder / name).mkdir()
         each = -(-table.num_rows // files)
         for number in range(files):
-            pq.write_table(table.slice(number * each, each), folder / name / f"{number}.parquet")
+            pq.write_table(table.slice(number * each, each), folder / name / f"{number:03}.parquet")
     return tables
 
 

@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from dovetail.engine.driver import JoinDriver
 from dovetail.engine.planner import HOST_CLOCK, HostClock
 from dovetail.engine.window_planner import WindowPlanner
-from dovetail.engine.window_step import END, MOMENT, START, run_part
+from dovetail.engine.window_step import CLOSED, END, MOMENT, START, run_part
 from dovetail.errors import CategoryNotFound, InputError, PlanError
 from dovetail.joins.rows.gather import Rows
 from dovetail.local.writing import write_category
@@ -364,7 +364,8 @@ class AggregateRunner(Runner):
         assert planner is not None
         sliced = planner.category.schema
         columns = [(column.name, sliced.field(column.name).type) for column in self.stage.columns]
-        schema = pa.schema([(START, MOMENT), (END, MOMENT), *columns])
+        closed = [(CLOSED, pa.bool_())] if self.stage.settings.early_us is not None else []
+        schema = pa.schema([(START, MOMENT), (END, MOMENT), *closed, *columns])
         parts = planner.parts(start or planner.first(), end)
         return pa.Table.from_batches(
             [batch for part in parts for batch in run_part(planner.config, part, schema)], schema

@@ -23,9 +23,11 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from dovetail.connectors.kinds import STORAGES
 from dovetail.errors import DovetailError, PlanError, PqlError
+from dovetail.plan.aggregates import OPTIONS as AGGREGATE_OPTIONS
+from dovetail.plan.aggregates import time_windows
 from dovetail.plan.dialect import call, pql_sql
 from dovetail.plan.interval_literal import SPELLINGS, NotAnInterval, interval_us, text_us
-from dovetail.plan.joins.options import checked, conflicts, find
+from dovetail.plan.joins.options import BY_NAME, checked, conflicts, find
 from dovetail.plan.nearest import did_you_mean
 from dovetail.plan.problems import Problems
 from dovetail.plan.source import PqlText, Span, span_of
@@ -41,6 +43,7 @@ from dovetail.plan.statements import (
     Storage,
 )
 from dovetail.plan.types import SIMPLE, spark_type
+from dovetail.pql.distinct_on import without_distinct_on
 from dovetail.pql.ends import parse_origin, parse_storage
 from dovetail.pql.functions import Declared, Module, linked, parse_function, parse_module
 from dovetail.pql.mistakes import near_word
@@ -339,13 +342,16 @@ def _query(
     query, warned = parse_query(source, tokens, declared, end)
     warnings.extend(warned)
     without_using(query)
+    without_distinct_on(query)
     joins = query.args.get("joins") or [] if isinstance(query, exp.Select) else []
     conditioned = {number for number, join in enumerate(joins) if join.args.get("on") is not None}
     first = next(iter(within.values()), None)
     clause, place = ("WITH (...)", options[0].span) if options else ("WITHIN", span_of(first))
-    if (options and not joins) or not within.keys() <= conditioned:
+    if options and not joins and time_windows(query):
+        _for_aggregate(source, options)
+    elif (options and not joins) or not within.keys() <= conditioned:
         raise PqlError(
-            f"{clause} belongs to a join, and this query has none",
+            f"{clause} belongs to a join or an aggregate, and this query has none",
             where=source.show(place),
             hint="put it after the join's ON condition, or leave it out",
         )
@@ -353,6 +359,18 @@ def _query(
         for number in conditions.keys() & conditioned:
             with_condition(query, number, conditions[number])
     return query, options
+
+
+def _for_aggregate(source: PqlText, options: tuple[JoinOption, ...]) -> None:
+    for option in options:
+        if option.name not in AGGREGATE_OPTIONS:
+            raise PqlError(
+                f"`{option.name}` applies only to {BY_NAME[option.name].joins.words}",
+                where=source.show(option.span),
+                expected=f"options of an aggregate: {', '.join(AGGREGATE_OPTIONS)}",
+            )
+        if option.name == "early" and not option.value:
+            raise PqlError("`early` cannot be 0", where=source.show(option.span), expected="an interval")
 
 
 def _is_storage(tokens: list[Token], i: int) -> bool:

@@ -60,6 +60,9 @@ def _query(statement: CreateView | CreateTable) -> str:
     query = statement.query
     if not statement.options:
         return pql_sql(query, pretty=True)
+    if not query.args.get("joins"):  # of an aggregate
+        given = ", ".join(_option(one) for one in statement.options)
+        return f"{pql_sql(query, pretty=True)}\nWITH ({given})"
     query = query.copy()
     joins, where = query.args["joins"], query.args.get("where")
     query.set("joins", None)
