@@ -31,7 +31,7 @@ MOST_PAIRS = 1 << 20
 
 
 def run_part(config: WindowConfig, part: WindowPart, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The rows of one task: `_window_start`, `_window_end`, if wanted `_window_closed`, and the columns of the
+    """The rows of one task: the bounds of its window, if wanted whether it has closed, and the columns of the
     query."""
     category = Category.open(config.home, config.rows)
     rows = Rows(category, part.pieces[0].commit, part.pieces[-1].commit + 1)

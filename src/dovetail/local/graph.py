@@ -186,7 +186,9 @@ class Runner(ABC):
         if names is not None:
             return rows.select(list(names.values())).rename_columns(list(names))
         rows = self.declared(rows)
-        computed = evaluation_of(self.stage, rows.schema, functions=self.graph.plan.functions)
+        plan = self.graph.plan
+        utc = plan.time_zone == "UTC"
+        computed = evaluation_of(self.stage, rows.schema, utc=utc, functions=plan.functions)
         if computed is None:
             raise _needs_spark(self.stage.name, "an expression of this query")
         made = [computed(batch) for batch in rows.combine_chunks().to_batches()]

@@ -63,7 +63,9 @@ def build(program: Program) -> Plan:
             with problems.of(statement.name):
                 stages.append(_stage(program, statement))
     problems.done()
-    return with_promises(Plan(program.application, _ordered(stages), program.warnings, functions))
+    return with_promises(
+        Plan(program.application, _ordered(stages), program.warnings, functions, program.time_zone)
+    )
 
 
 def unread_warnings(program: Program) -> list[str]:

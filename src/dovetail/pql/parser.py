@@ -32,6 +32,7 @@ from dovetail.plan.nearest import did_you_mean
 from dovetail.plan.problems import Problems
 from dovetail.plan.source import PqlText, Span, span_of
 from dovetail.plan.statements import (
+    UTC,
     ColumnDef,
     CreateFunction,
     CreateInput,
@@ -49,6 +50,7 @@ from dovetail.pql.functions import Declared, Module, linked, parse_function, par
 from dovetail.pql.mistakes import near_word
 from dovetail.pql.picks import pick_by_value
 from dovetail.pql.select import parse_expression, parse_query
+from dovetail.pql.time_zone import parse_time_zone
 from dovetail.pql.tokens import DECLARED, Cursor, depths, join_numbers, scan, span, split_statements, word
 from dovetail.pql.using import without_using
 from dovetail.pql.within import cut_within, with_condition
@@ -95,6 +97,7 @@ def parse_all(text: str, *, name: str = "<string>") -> Parsed:
             )
     broken: set[str] = set()
     functions, groups = _functions(source, groups, problems, broken)
+    zones, groups = _time_zones(source, groups, problems)
     declared = [found for group in groups if (found := _declares(group))]
     for group in groups:
         try:
@@ -122,7 +125,9 @@ def parse_all(text: str, *, name: str = "<string>") -> Parsed:
         with problems.of(None):
             _one_application(source, applications)
     application = applications[0][0] if applications else ""
-    program = Program(application, tuple(statements), source, tuple(warnings), functions)
+    program = Program(
+        application, tuple(statements), source, tuple(warnings), functions, zones[-1] if zones else UTC
+    )
     return Parsed(program, problems, frozenset(broken))
 
 
@@ -155,6 +160,26 @@ def _functions(
             found[one.function.name.lower()] = linked(source, one, modules)
             broken.discard(one.function.name.lower())
     return tuple(found.values()), others
+
+
+def _time_zones(
+    source: PqlText, groups: list[list[Token]], problems: Problems
+) -> tuple[list[str], list[list[Token]]]:
+    """The time zone, if one is set, and the other statements."""
+    found: list[str] = []
+    others: list[list[Token]] = []
+    for group in groups:
+        cursor = Cursor(source, group)
+        if not cursor.accept("SET"):
+            others.append(group)
+            continue
+        with problems.of(None):
+            for expected in ("TIME", "ZONE"):
+                cursor.expect(expected, "only the time zone can be set: SET TIME ZONE 'Europe/Berlin'")
+            if found:
+                raise cursor.error("the time zone is set twice", expected="one SET TIME ZONE")
+            found.append(parse_time_zone(cursor))
+    return found, others
 
 
 def _one_application(source: PqlText, applications: list[tuple[str, Span]]) -> None:

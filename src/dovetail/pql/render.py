@@ -15,6 +15,7 @@ from dovetail.plan.interval_literal import words
 from dovetail.plan.joins.options import BY_NAME
 from dovetail.plan.physical import KafkaSource, ScribeSource, Source
 from dovetail.plan.statements import (
+    UTC,
     CreateInput,
     CreateTable,
     CreateView,
@@ -27,6 +28,8 @@ from dovetail.plan.statements import (
 
 def render(program: Program) -> str:
     parts = [f"CREATE APPLICATION {quoted(program.application)};"]
+    if program.time_zone != UTC:
+        parts.append(f"SET TIME ZONE {text(program.time_zone)};")
     parts.extend(_function(one.function) for one in program.functions)
     with deep_trees():
         parts.extend(render_statement(statement) for statement in program)

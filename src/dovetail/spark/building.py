@@ -47,8 +47,8 @@ from dovetail.spark.outside import require_reach, sink_of
 from dovetail.spark.own_source import own_source
 from dovetail.spark.python_functions import register
 from dovetail.spark.residence import Residence, may_reside, read_by, residence
-from dovetail.spark.session import driver_address
-from dovetail.spark.short_way import is_ansi
+from dovetail.spark.session import TIME_ZONE, driver_address
+from dovetail.spark.short_way import is_ansi, is_utc
 from dovetail.spark.slicer import common_type, make_category, require_time, sliced
 from dovetail.spark.topic_residence import TopicResidence, records_of
 from dovetail.spark.window_source import WindowSource
@@ -134,6 +134,7 @@ class Builder:
         return list(self._built.values())
 
     def build(self) -> list[BuiltStage]:
+        self.spark.conf.set(TIME_ZONE, self.plan.time_zone)
         register(self.spark, self.plan.functions)
         for stage in self.plan.stages:
             self.build_stage(stage)
@@ -310,8 +311,15 @@ class Builder:
         assert side.validity is not None
         application = self.plan.application
         if self._resides and side.upstream is None:
-            ansi = is_ansi(self.spark)
-            side.resident = residence(stage, side.read, side.validity, self.home, application, ansi=ansi)
+            side.resident = residence(
+                stage,
+                side.read,
+                side.validity,
+                self.home,
+                application,
+                ansi=is_ansi(self.spark),
+                utc=is_utc(self.spark),
+            )
 
     def _require_types(self, stage: JoinStage) -> None:
         """What the join evaluates itself must have a meaning for the types of its columns."""

@@ -142,8 +142,9 @@ def residence(
     application: str,
     *,
     ansi: bool,
+    utc: bool = True,
 ) -> Residence | None:
-    """None: the stage needs a query of Spark. `read`: see `read_by`. `ansi`: see `short_way.py`."""
+    """None: the stage needs a query of Spark. `read`: see `read_by`. `ansi`, `utc`: see `short_way.py`."""
     output = stage.output
     if not isinstance(output, CategoryOutput) or output.time is None:
         return None
@@ -153,7 +154,7 @@ def residence(
         return None
     place, stored = found
     if stage.inputs:
-        slice_ = short_way(stage, stored, category, validity, ansi=ansi)
+        slice_ = short_way(stage, stored, category, validity, ansi=ansi, utc=utc)
     else:
         assert read is not None
         slice_ = direct_slice(stored, category, read.columns, output.keys, output.time, validity)
