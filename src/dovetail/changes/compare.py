@@ -46,7 +46,8 @@ def compare(
             "refused",
             f"time zone: {old.time_zone}, now {new.time_zone}",
             flight="keys and other columns may have been computed in the old zone",
-            instead=f"keep SET TIME ZONE '{old.time_zone}' and convert where it matters: from_utc_timestamp(..)",
+            instead=f"keep SET TIME ZONE '{old.time_zone}', and convert where it matters: "
+            "from_utc_timestamp(..)",
         )
     functions(between)
     tables(between)

@@ -47,6 +47,7 @@ from dovetail.plan.physical import (
 )
 from dovetail.plan.projection import plain_projection
 from dovetail.plan.stage_promises import after_commits, after_join, after_windows
+from dovetail.slicing.hive_partitions import with_partitions
 from dovetail.slicing.input_files import input_files, local_path
 
 Aggregation = Callable[[WindowStage, pa.Table], pa.Table]
@@ -291,7 +292,9 @@ class SlicerRunner(Runner):
             )
         elif isinstance(source, FilesSource):
             for file in input_files(source.path, source.format)[start:end]:
-                yield pq.read_table(local_path(file))
+                rows = pq.read_table(local_path(file), partitioning=None)
+                names = {column.name for column in self._input.columns}
+                yield with_partitions(rows, source.path, file, names)
 
 
 class JoinRunner(Runner):

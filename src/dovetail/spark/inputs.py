@@ -19,6 +19,7 @@ from dovetail.plan.build import input_table
 from dovetail.plan.dialect import quoted
 from dovetail.plan.physical import Column, FilesSource, InputTable, KafkaSource, ScribeSource, Source
 from dovetail.plan.statements import CreateInput, CreateTable, Program
+from dovetail.slicing.hive_partitions import partition_types
 from dovetail.slicing.inferred_columns import inferred_columns
 from dovetail.slicing.input_files import MissingInput, csv_header, input_files, local_path
 from dovetail.slicing.parquet_files import common_schema, parquet_schema
@@ -98,7 +99,8 @@ def _seen_types(table: InputTable, home: str) -> Mapping[str, str]:
     elif isinstance(table.source, FilesSource):
         files = input_files(table.source.path, table.source.format)
         if table.source.format == "parquet":
-            common_schema(files, [column.name for column in table.columns])
+            folders = _partitions(files, table, table.source.path)
+            common_schema(files, [column.name for column in table.columns if column.name not in folders])
         elif files and table.columns:
             _text_schema(files, table, table.source)
     return source_types(table.source, home, inferring=not table.columns)
@@ -114,10 +116,12 @@ def source_types(source: Source, home: str, *, inferring: bool = False) -> Mappi
         return {}
     if source.format == "parquet":
         files = input_files(source.path, source.format)
-        return _column_types(files[0], source.path) if files else {}
+        folders = partition_types(source.path, files)
+        return {**_column_types(files[0], source.path), **folders} if files else {}
     if inferring and (files := input_files(source.path, source.format)):
         schema = inferred_columns(files[0], source.format, dict(source.options))
-        return {field.name: field.dataType.simpleString() for field in spark_schema(schema, source.path)}
+        found = {field.name: field.dataType.simpleString() for field in spark_schema(schema, source.path)}
+        return {**found, **partition_types(source.path, files)}
     return {}
 
 
@@ -214,9 +218,13 @@ def _parquet_schema(files: Sequence[str], table: InputTable, place: str) -> Stru
     if not files:
         declared = ", ".join(f"`{column.name}` {column.type or 'STRING'}" for column in table.columns)
         return cast("StructType", StructType.fromDDL(declared))
-    stored = common_schema(files, [column.name for column in table.columns])
+    folders = _partitions(files, table, place)
+    stored = common_schema(files, [column.name for column in table.columns if column.name not in folders])
     schema = StructType()
     for column in table.columns:
+        if column.name in folders:
+            schema.add(column.name, DataType.fromDDL(column.type or folders[column.name]))
+            continue
         field = stored.field(column.name)
         nanos = _is_nanos(field.type)
         kind = LongType() if nanos else spark_schema(pa.schema([field]), place)[0].dataType
@@ -224,12 +232,21 @@ def _parquet_schema(files: Sequence[str], table: InputTable, place: str) -> Stru
     return schema
 
 
+def _partitions(files: Sequence[str], table: InputTable, place: str) -> dict[str, str]:
+    """The columns of a table that the folders of its files say, with their types."""
+    return partition_types(place, files, {column.name for column in table.columns})
+
+
 def _text_schema(
     files: Sequence[str], table: InputTable, source: FilesSource
 ) -> tuple[StructType, dict[str, str]]:
     """How Spark is to read JSON or CSV files, in the declared types, and with which options."""
     options = {**dict(source.options), "mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
-    types = {column.name: column.type or "string" for column in table.columns}
+    folders = _partitions(files, table, source.path)
+    declared_types = {
+        column.name: column.type or folders.get(column.name, "string") for column in table.columns
+    }
+    types = {name: type_ for name, type_ in declared_types.items() if name not in folders}
     if source.format == "csv":
         options.setdefault("header", "true")
         if options["header"].lower() == "true" and files:  # elsewhere the table's columns are the files'
@@ -240,6 +257,8 @@ def _text_schema(
     schema = StructType()
     for name, declared in types.items():
         schema.add(name, DataType.fromDDL(declared))
+    for name in folders:
+        schema.add(name, DataType.fromDDL(declared_types[name]))
     schema.add(StructField(CORRUPT, StringType()))
     return schema, options
 

@@ -26,6 +26,7 @@ from dovetail.model.validity import Validity
 from dovetail.plan.physical import (
     CategoryOutput,
     FilesSource,
+    InputTable,
     ScribeSource,
     SlicerStage,
     filed_under,
@@ -36,6 +37,7 @@ from dovetail.slicing.category_intake import CategoryIntake
 from dovetail.slicing.covered_files import Slicer
 from dovetail.slicing.direct import DirectSlice, direct_slice
 from dovetail.slicing.folder_intake import BATCH_FILES, FolderIntake
+from dovetail.slicing.hive_partitions import partition_types
 from dovetail.slicing.input_files import MissingInput, input_files, is_local, local_path
 from dovetail.slicing.intake import Intake
 from dovetail.slicing.parquet_files import check_files, parquet_schema
@@ -148,6 +150,8 @@ def residence(
     output = stage.output
     if not isinstance(output, CategoryOutput) or output.time is None:
         return None
+    if read is not None and stage.inputs and _partitioned(stage.inputs[0], read.place):
+        return None  # Spark puts the values of folders into rows
     category = Category.open(home, output.category)
     found = _from_category(stage, home) if read is None else _from_files(read, category)
     if found is None:
@@ -161,6 +165,14 @@ def residence(
     if slice_ is None:
         return None
     return Residence(stage, Slicer(application, stage.name, place, stage.reading), slice_, read)
+
+
+def _partitioned(table: InputTable, place: str) -> bool:
+    try:
+        files = input_files(place, "parquet")
+    except MissingInput:
+        return False
+    return bool(partition_types(place, files, {column.name for column in table.columns}))
 
 
 def _from_files(read: FilesRead, category: Category) -> tuple[str, pa.Schema] | None:
