@@ -8,6 +8,8 @@ from pathlib import Path
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
 from differential.local_duckdb import run
@@ -106,6 +108,24 @@ def test_is_what_duckdb_answers(case: str, tmp_path: Path) -> None:
     (found,) = run(INPUTS.format(here=tmp_path) + pql, live=True).values()
     expected = answer(sql, tables)
     assert expected
+    assert counted(found) == expected
+
+
+def test_windows_before_1970_close(tmp_path: Path) -> None:
+    """Times on both sides of zero, in windows whose bounds are negative, and one over zero itself."""
+    tables = write_streams(tmp_path, files=4)
+    shift = 1_700_000_000 + 300
+    for file in sorted((tmp_path / "a").iterdir()):
+        rows = pq.read_table(file)
+        times = pc.subtract(rows["t"].cast(pa.int64()), shift * 1_000_000).cast(rows["t"].type)
+        pq.write_table(rows.set_column(0, "t", times), file)
+    pql = CASES["counted within a window"][0].replace("'1 minute'", "'7 minutes', '7 minutes', '1 minute'")
+    (found,) = run(INPUTS.format(here=tmp_path) + pql, live=True).values()
+    bucket = MINUTE.replace("1 MINUTE", "7 MINUTE").replace("00:00:00", "00:01:00")
+    sql = CASES["counted within a window"][1].replace(MINUTE, bucket)
+    tables["a"] = pq.read_table(tmp_path / "a")
+    expected = answer(sql, tables)
+    assert {row[0].year for row in expected} == {1969, 1970}
     assert counted(found) == expected
 
 
