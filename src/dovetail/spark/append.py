@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame
 from dovetail.log.category import Category
 from dovetail.log.homes.filesystem import shown
 from dovetail.plan.physical import FilesSource, InputTable, SlicerStage, vanished_category
+from dovetail.slicing.hive_partitions import partition_types
 from dovetail.slicing.input_files import input_files, is_local, is_on_s3, plain_place
 from dovetail.slicing.parquet_files import check_files, common_schema
 from dovetail.slicing.placement import Placement
@@ -22,7 +23,7 @@ from dovetail.spark.batch_files import files_of_batch, last_planned
 from dovetail.spark.batch_promises import PromiseOf, promises_of
 from dovetail.spark.building import BuiltStage
 from dovetail.spark.checkpoints import Checkpoint
-from dovetail.spark.short_way import is_ansi, short_way
+from dovetail.spark.short_way import is_ansi, is_utc, short_way
 from dovetail.spark.slicer import write_batch, write_files
 
 Append = Callable[[DataFrame, int], None]
@@ -94,11 +95,14 @@ def _parquet(
     if not is_local(source.path):
         return None  # Spark reads it, and reports what is wrong with a file
     names = [column.name for column in stage.inputs[0].columns]
+    there_now = input_files(source.path, source.format)
+    folders = partition_types(source.path, there_now, names)
+    names = [name for name in names if name not in folders]
     short = None
-    known = common_schema(input_files(source.path, source.format), names)
-    if placement.validity is not None:
-        ansi = is_ansi(built.rows.sparkSession)
-        short = short_way(stage, known, category, placement.validity, ansi=ansi)
+    known = common_schema(there_now, names)
+    if placement.validity is not None and not folders:
+        spark = built.rows.sparkSession
+        short = short_way(stage, known, category, placement.validity, ansi=is_ansi(spark), utc=is_utc(spark))
 
     def write(rows: DataFrame, batch: int, files: list[str]) -> list[str]:
         from dovetail.slicing.vanished_files import vanished
