@@ -315,29 +315,24 @@ def test_waits_for_a_topic_that_is_not_there(tmp_path: Path, topics: Topics) -> 
         slicer.stop()
 
 
-def test_a_broker_that_dies_is_waited_for_and_nothing_is_lost(tmp_path: Path, tmp_path_factory: Any) -> None:
-    broker = Broker(tmp_path_factory.mktemp("mortal"))
-    broker.start()
-    try:
-        topics = Topics(broker.address, "mortal")
-        topic = topics.make(partitions=2)
-        topics.write(topic, numbered(0, 100))
-        taking = Taking(tmp_path, broker.address, topic)
-        slicer = taking.slicer(finite=False)
-        slicer.start()
-        until(lambda: len(taking.rows()) == 100, "the rows")
-        broker.kill()
-        until(lambda: "waiting for brokers" in (taking.report().trouble or ""), "such a report")
-        assert taking.report().state == "waiting"  # which is not idle
-        broker.start()
-        topics.write(topic, numbered(100, 200))
-        until(lambda: len(taking.rows()) == 200, "the rows")
-        until(lambda: taking.report().state == "empty", "such a report")
-        slicer.stop()
-        assert slicer.error is None
-        assert taking.ids() == list(range(200))
-    finally:
-        broker.kill()
+def test_a_broker_that_dies_is_waited_for_and_nothing_is_lost(tmp_path: Path, mortal: Broker) -> None:
+    topics = Topics(mortal.address, "mortal")
+    topic = topics.make(partitions=2)
+    topics.write(topic, numbered(0, 100))
+    taking = Taking(tmp_path, mortal.address, topic)
+    slicer = taking.slicer(finite=False)
+    slicer.start()
+    until(lambda: len(taking.rows()) == 100, "the rows")
+    mortal.kill()
+    until(lambda: "waiting for brokers" in (taking.report().trouble or ""), "such a report")
+    assert taking.report().state == "waiting"  # which is not idle
+    mortal.start()
+    topics.write(topic, numbered(100, 200))
+    until(lambda: len(taking.rows()) == 200, "the rows")
+    until(lambda: taking.report().state == "empty", "such a report")
+    slicer.stop()
+    assert slicer.error is None
+    assert taking.ids() == list(range(200))
 
 
 def test_a_crash_anywhere_repeats_nothing(tmp_path: Path, topics: Topics, monkeypatch: Any) -> None:

@@ -16,11 +16,13 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from datetime import datetime
 
+import pyarrow as pa
+
 from dovetail.errors import InputError
 from dovetail.kafka.allowance import Allowance
 from dovetail.kafka.covered_offsets import Covered, covered, next_batch
 from dovetail.kafka.decoding import Decoder, Reject
-from dovetail.kafka.records import Records, joined
+from dovetail.kafka.records import Records
 from dovetail.kafka.rejects import Rejects
 from dovetail.kafka.topic import Described, Topic, Trouble
 from dovetail.kafka.topic_reader import FETCHED, TopicReader
@@ -133,9 +135,8 @@ class TopicIntake:
         lost, self._lost = self._lost, []
         assert self._id is not None
         now = Covered(self._topic.name, self._id, dict(self._reader.positions))
-        records = joined(buffer.pieces) if buffer.pieces else Records()
         self._taken = now
-        return Part(now.to_json(), lambda threads: self._write(records, lost, now, threads))
+        return Part(now.to_json(), lambda threads: self._write(buffer.pieces, lost, now, threads))
 
     def appended(self, part: Part) -> None:
         self.next_batch += 1
@@ -256,15 +257,35 @@ class TopicIntake:
                 hint="start the run again when the brokers are back; nothing is lost",
             )
 
-    def _write(self, records: Records, lost: list[Reject], now: Covered, threads: Executor) -> list[Written]:
-        share = max(SHARED_RECORDS, -(-len(records) // THREADS))
-        cuts = [records.cut(start, start + share) for start in range(0, len(records), share)]
-        done = list(threads.map(self._slice, cuts)) if len(cuts) > 1 else [self._slice(cut) for cut in cuts]
+    def _write(
+        self, pieces: list[Records], lost: list[Reject], now: Covered, threads: Executor
+    ) -> list[Written]:
+        shares = _shared(pieces)
+        done = list(threads.map(self._slice, shares)) if len(shares) > 1 else list(map(self._slice, shares))
         rejected = [*lost, *(reject for _, found in done for reject in found)]
         self._rejects.append(rejected, now)
         return [written for written, _ in done]
 
-    def _slice(self, records: Records) -> tuple[Written, list[Reject]]:
-        tables, rejects = self._decoder.rows(records)
-        batches = [batch for table in tables for batch in table.combine_chunks().to_batches()]
-        return write_rows(self._category, batches, self._placement), rejects
+    def _slice(self, pieces: list[Records]) -> tuple[Written, list[Reject]]:
+        rejects: list[Reject] = []
+        batches: list[pa.RecordBatch] = []
+        for records in pieces:
+            tables, found = self._decoder.rows(records)
+            rejects += found
+            batches += [batch for table in tables for batch in table.to_batches()]
+        # Slicers read these rows once, and compress what they keep of them.
+        return write_rows(self._category, batches, self._placement, packed=False), rejects
+
+
+def _shared(pieces: list[Records]) -> list[list[Records]]:
+    """Among threads: whole pieces, in order, about as many records for each."""
+    share = max(SHARED_RECORDS, -(-sum(map(len, pieces)) // THREADS))
+    shares: list[list[Records]] = []
+    taken = share
+    for piece in pieces:
+        if taken >= share:
+            shares.append([])
+            taken = 0
+        shares[-1].append(piece)
+        taken += len(piece)
+    return shares

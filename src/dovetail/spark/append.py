@@ -15,8 +15,7 @@ from pyspark.sql import DataFrame
 from dovetail.log.category import Category
 from dovetail.log.homes.filesystem import shown
 from dovetail.plan.physical import FilesSource, InputTable, SlicerStage, vanished_category
-from dovetail.slicing.hive_partitions import partition_types
-from dovetail.slicing.input_files import input_files, is_local, is_on_s3, plain_place
+from dovetail.slicing.input_files import input_files, is_local, is_on_s3, partition_names, plain_place
 from dovetail.slicing.parquet_files import check_files, common_schema
 from dovetail.slicing.placement import Placement
 from dovetail.spark.batch_files import files_of_batch, last_planned
@@ -94,13 +93,13 @@ def _parquet(
         return None
     if not is_local(source.path):
         return None  # Spark reads it, and reports what is wrong with a file
-    names = [column.name for column in stage.inputs[0].columns]
-    there_now = input_files(source.path, source.format)
-    folders = partition_types(source.path, there_now, names)
-    names = [name for name in names if name not in folders]
+    files = input_files(source.path, source.format)
+    declared = [column.name for column in stage.inputs[0].columns]
+    parts = partition_names(source.path, files)
+    names = [name for name in declared if name not in parts]
     short = None
-    known = common_schema(there_now, names)
-    if placement.validity is not None and not folders:
+    known = common_schema(files, names)
+    if placement.validity is not None and names == declared:  # what a path says, Spark reads
         spark = built.rows.sparkSession
         short = short_way(stage, known, category, placement.validity, ansi=is_ansi(spark), utc=is_utc(spark))
 

@@ -7,25 +7,15 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 
 import dovetail.local
-from dovetail.errors import InputError
-from dovetail.slicing.hive_partitions import partition_types, values_of
+from dovetail.slicing.hive_partitions import values_of
 
 
-def test_values_and_types() -> None:
-    files = [
-        "/d/day=2026-01-01/country=D%20E/n=1/x=1/f.parquet",
-        "/d/day=2026-01-02/country=D%20E/n=2/x=__HIVE_DEFAULT_PARTITION__/f.parquet",
-    ]
-    assert values_of("/d", files[1]) == {"day": "2026-01-02", "country": "D E", "n": "2", "x": None}
-    assert partition_types("/d", files) == {"day": "date", "country": "string", "n": "bigint", "x": "bigint"}
-    assert partition_types("/d", files, {"n", "k"}) == {"n": "bigint"}
-    assert partition_types("/d", ["/d/n=007/f.parquet"]) == {"n": "string"}
+def test_values() -> None:
+    file = "/d/day=2026-01-02/country=D%20E/n=2/x=__HIVE_DEFAULT_PARTITION__/f.parquet"
+    assert values_of("/d", file) == {"day": "2026-01-02", "country": "D E", "n": "2", "x": None}
     assert values_of("/d/day=1", "/d/day=1/f.parquet") == {}
-    with pytest.raises(InputError, match="in no folder day="):
-        partition_types("/d", [*files, "/d/g.parquet"], {"day"})
 
 
 def test_a_partitioned_input_without_spark(tmp_path: Path) -> None:

@@ -9,6 +9,9 @@ topic, and no record to look for. Before anything is written the driver takes ov
 from whoever had it: that ends what a process that died had begun, one way or the other, and only then is the
 number read. What was committed is not written again, and what was not is gone.
 
+A broker says that a transaction is committed before all partitions know. So a batch counts here when its
+number can be read back: if all brokers die in between, the batch comes again and finds out what became of it.
+
 At least once there is no transaction: records are out when brokers have them, and a batch that runs again is
 written again."""
 
@@ -134,6 +137,7 @@ class KafkaSink:
         self._once = self.given.values["delivery"] == DELIVERIES[0]
         self._producer: Any = None
         self._numbers: Any = None
+        self._known: int | None = None  # the last batch, since the producer is open
         self._trouble: str | None = None
         self._lost: Any = None  # why a record did not arrive
 
@@ -223,12 +227,42 @@ class KafkaSink:
                 self.cluster.configured(self._failed, group_id=self.name, enable_auto_commit=False),
             )
             producer.init_transactions(ANSWER_S)
-        self._producer = producer
+        self._producer, self._known = producer, None
 
     def _last(self) -> int:
-        place = kafka().TopicPartition(self.topic, 0)
-        (found,) = self._numbers.committed([place], ANSWER_S)
+        if self._known is None:
+            self._known = self._read_back()
+        return self._known
+
+    def _read_back(self) -> int:
+        client = kafka()
+        place = client.TopicPartition(self.topic, 0)
+        try:
+            (found,) = self._numbers.committed([place], ANSWER_S)
+        except client.KafkaException as error:
+            if error.args[0].code() == client.KafkaError._TIMED_OUT and self._answers(place):
+                raise self._hanging() from None
+            raise
         return int(found.offset) - 1 if found.offset >= 0 else -1
+
+    def _answers(self, place: Any) -> bool:
+        """Brokers answer somebody who does not care for transactions."""
+        client = kafka()
+        settings = {"group_id": self.name, "enable_auto_commit": False}
+        careless = self.cluster.configured(self._failed, **settings) | {"isolation.level": "read_uncommitted"}
+        try:
+            return bool(made(client.Consumer, careless).committed([place], ANSWER_S))
+        except client.KafkaException:
+            return False
+
+    def _hanging(self) -> DovetailError:
+        self._producer, self._lost = None, None
+        return Unreachable(
+            "waiting for brokers: a transaction of this table is over, and not all partitions know",
+            where=self.place,
+            hint="if this does not pass, brokers have lost its end: `kafka-transactions.sh find-hanging` "
+            "shows it, and after `abort` the batch is written again",
+        )
 
     def _transact(self, batch: int, written: Sequence[str]) -> None:
         producer, client = self._producer, kafka()
@@ -237,6 +271,7 @@ class KafkaSink:
         number = client.TopicPartition(self.topic, 0, batch + 1)
         producer.send_offsets_to_transaction([number], self._numbers.consumer_group_metadata(), ANSWER_S)
         producer.commit_transaction(COMMIT_S)
+        self._known = self._read_back()
 
     def _send(self, written: Sequence[str]) -> None:
         for messages in records(written):
