@@ -70,6 +70,8 @@ def __getattr__(name: str) -> object:
         return importlib.import_module(f"dovetail.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'dovetail' has no attribute {name!r}")
+    if name == "join":
+        importlib.import_module("dovetail.spark.worker_python").begin_early()
     return getattr(importlib.import_module(_HOMES[name]), name)
 
 

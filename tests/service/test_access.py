@@ -270,6 +270,9 @@ def refused(text: str, home: str, owner: str = "ada") -> list[str]:
         ('FILES("file:///data/ada/%2e%2e/bob", format = "csv")', "ada may not read"),
         ('FILES("s3://bucket/x", format = "csv")', "ada may not read s3://bucket/x"),
         ('KAFKA("t", brokers = "b:9092", format = "json")', "ada may not read topic t"),
+        ('DELTA("/data/ada/clicks")', None),
+        ('DELTA("/data/bob/clicks")', "ada may not read /data/bob/clicks"),
+        ('ICEBERG("web.clicks", uri = "sqlite:///c.db")', "ada may not read Iceberg table web.clicks"),
     ],
 )
 def test_inputs_are_within_reach(daemon: Daemon, origin: str, said: str | None) -> None:
@@ -292,6 +295,22 @@ def test_inputs_are_within_reach(daemon: Daemon, origin: str, said: str | None) 
 def test_sinks_and_secrets_are_within_reach(daemon: Daemon, storage: str, said: str | None) -> None:
     found = refused(INPUT.format('SCRIBE("ada_in")') + OUTPUT.format(storage), daemon.home)
     assert any(one.startswith(said) for one in found) if said else not found, found
+
+
+def test_lookup_tables_are_within_reach(daemon: Daemon) -> None:
+    for table, said in (
+        ('PARQUET("/data/ada/users")', []),
+        ('DELTA("/data/bob/users")', ["ada may not read /data/bob/users"]),
+        (
+            'POSTGRES(connection = SECRET("db"), table = "users")',
+            ["ada may not read table users in PostgreSQL", 'ada may not read SECRET("db")'],
+        ),
+    ):
+        text = INPUT.format('SCRIBE("ada_in")').replace(
+            "CREATE TABLE", f"CREATE LOOKUP TABLE u (k BIGINT, n STRING) FROM {table}; CREATE TABLE"
+        )
+        query = "SELECT u.n FROM t JOIN TABLE u ON t.k = u.k STORAGE NOOP;"
+        assert refused(text + query, daemon.home) == said
 
 
 def test_a_link_does_not_lead_out_of_reach(daemon: Daemon, tmp_path: Path) -> None:

@@ -15,12 +15,14 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dovetail.connectors.lookup_kinds import open_table
 from dovetail.engine.driver import JoinDriver
 from dovetail.engine.planner import HOST_CLOCK, HostClock
 from dovetail.engine.window_planner import WindowPlanner
@@ -29,9 +31,10 @@ from dovetail.errors import CategoryNotFound, InputError, PlanError
 from dovetail.joins.rows.gather import Rows
 from dovetail.local.writing import write_category
 from dovetail.log.category import Category
+from dovetail.lookup.held_table import HeldTable
 from dovetail.model.promise import Promise
 from dovetail.plan.build import written_category
-from dovetail.plan.configure import join_config, window_config
+from dovetail.plan.configure import broadcast_of, join_config, window_config
 from dovetail.plan.evaluate import evaluation_of, simple_type
 from dovetail.plan.physical import (
     CategoryOutput,
@@ -39,6 +42,7 @@ from dovetail.plan.physical import (
     InputTable,
     JoinStage,
     KafkaSource,
+    LakeSource,
     Plan,
     ScribeSource,
     SlicerStage,
@@ -47,6 +51,7 @@ from dovetail.plan.physical import (
 )
 from dovetail.plan.projection import plain_projection
 from dovetail.plan.stage_promises import after_commits, after_join, after_windows
+from dovetail.slicing.covered_commits import LOOKED_UP
 from dovetail.slicing.input_files import input_files, local_path
 
 Aggregation = Callable[[WindowStage, pa.Table], pa.Table]
@@ -264,6 +269,8 @@ class SlicerRunner(Runner):
             return category.next_commit() if category else 0
         if isinstance(source, KafkaSource):
             raise _needs_spark(self._input.name, "a Kafka topic")
+        if isinstance(source, LakeSource):
+            raise _needs_spark(self._input.name, "a table of a lake")
         if source.format != "parquet":
             raise _needs_spark(self._input.name, f"{source.format} files")
         return len(input_files(source.path, source.format))
@@ -290,6 +297,27 @@ class SlicerRunner(Runner):
         elif isinstance(source, FilesSource):
             for file in input_files(source.path, source.format)[start:end]:
                 yield pq.read_table(local_path(file))
+
+
+class LookupRunner(SlicerRunner):
+    """The log takes a batch once: one that runs again is looked up again, and changes nothing."""
+
+    def selected(self, rows: pa.Table) -> pa.Table:
+        picked = plain_projection(self.stage)
+        assert picked is not None, "the stream's columns are passed on"
+        return self._held.now().rows.add_to(rows, picked)
+
+    def covers(self, start: int | None, end: int) -> dict[str, Any]:
+        lookup = self.stage.lookup
+        assert lookup is not None
+        return {**super().covers(start, end), LOOKED_UP: self._held.now().note(lookup.table)}
+
+    @cached_property
+    def _held(self) -> HeldTable:
+        lookup = self.stage.lookup
+        assert lookup is not None
+        table = open_table(lookup.source.table, lookup.source.options)
+        return HeldTable(table, broadcast_of(lookup))
 
 
 class JoinRunner(Runner):
@@ -403,8 +431,10 @@ def _runner(graph: Graph, stage: Stage, journal: Journal) -> Runner:
             return JoinRunner(graph, stage, journal)
         case WindowStage():
             return AggregateRunner(graph, stage, journal)
-        case SlicerStage():
+        case SlicerStage(lookup=None):
             return SlicerRunner(graph, stage, journal)
+        case SlicerStage():
+            return LookupRunner(graph, stage, journal)
 
 
 def _commits(category: Category, start: int, end: int) -> Iterator[pa.Table]:

@@ -17,7 +17,7 @@ from dovetail.connectors.options import Value
 from dovetail.errors import PlanError, PqlError
 from dovetail.model.compression import Compression
 from dovetail.model.python_function import PythonFunction
-from dovetail.plan.physical import Source
+from dovetail.plan.physical import Source, TableSource
 from dovetail.plan.source import PqlText, Span, span_of
 
 
@@ -76,9 +76,11 @@ def into_log(
 
 @dataclass(frozen=True)
 class CreateInput:
+    """CREATE INPUT TABLE, or with the origin TableSource CREATE LOOKUP TABLE."""
+
     name: str
     columns: tuple[ColumnDef, ...]
-    origin: Source
+    origin: Source | TableSource
     span: Span | None = field(default=None, compare=False)
 
 

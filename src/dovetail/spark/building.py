@@ -45,6 +45,8 @@ from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.file_frames import FilesRead
 from dovetail.spark.inputs import Portion, read_input, read_rejects
 from dovetail.spark.join_source import DRIVER, JoinSource, Writing
+from dovetail.spark.lake_residence import LakeResidence, appended_to
+from dovetail.spark.lookup_residence import LookupResidence, looked_up_by
 from dovetail.spark.outside import require_reach, sink_of
 from dovetail.spark.own_source import own_source
 from dovetail.spark.python_functions import register
@@ -74,7 +76,7 @@ class BuiltStage:
     result: DataFrame | None = None  # no rows, in the columns of the aggregation
     read: FilesRead | None = None  # the files that its rows are, if they are no more than that
     keeps_promise: bool = False  # it promises what it has promised, although its streams end
-    resident: Residence | TopicResidence | None = (
+    resident: Residence | TopicResidence | LakeResidence | LookupResidence | None = (
         None  # it is no query: a thread of the run slices what it reads
     )
 
@@ -194,6 +196,14 @@ class Builder:
         if (topic := records_of(stage)) is not None:
             rows = topic.nothing(self.spark)
             return BuiltStage(stage.name, rows, stage.output, (), stage, resident=topic)
+        if (lake := appended_to(stage)) is not None:
+            rows = lake.nothing(self.spark)
+            return BuiltStage(stage.name, rows, stage.output, (), stage, resident=lake)
+        if (lookup := looked_up_by(stage)) is not None:
+            rows = lookup.nothing(self.spark, self.home)
+            writer = self._writers.get(lookup.source)
+            after_it = () if writer is None else (writer,)
+            return BuiltStage(stage.name, rows, stage.output, after_it, stage, resident=lookup)
         rejects = {}
         after = []
         for table in stage.inputs:
