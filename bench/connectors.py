@@ -2,7 +2,8 @@
 
 JSON records of about 200 bytes are in a topic, and the same rows in Parquet files. Both are sliced in this
 process, without Spark, and the CPU time of the process is counted: for Kafka that of the client too, but not
-the broker's. A broker is started for it. See `docs/how-to/benchmark.md`.
+the broker's. In the end the two sides are compared row by row. A broker is started for it. See
+`docs/how-to/benchmark.md`.
 """
 
 from __future__ import annotations
@@ -110,6 +111,8 @@ def measured(folder: Path, rows: int, partitions: int, repeat: int) -> Figures:
                 if run:
                     cpu_s[way].append(taken_s)
                 assert rows_in(str(folder / f"{way}{run}")) == rows, way
+        kafka_rows, parquet_rows = (side_rows(str(folder / f"{way}{repeat}")) for way in ways)
+        assert kafka_rows.equals(parquet_rows), "the two sides differ"
     finally:
         broker.kill()
     return Figures(rows, cpu_s)
@@ -141,7 +144,7 @@ def files(folder: Path, rows: int) -> None:
     made = format_of("json", SCHEMA, "iso", ",")
     for number in range(FILES):
         part = list(values(rows * number // FILES, rows * (number + 1) // FILES))
-        pq.write_table(made.rows(part), folder / f"{number}.parquet")
+        pq.write_table(made.rows(pa.array(part)), folder / f"{number}.parquet")
 
 
 def from_topic(home: str, address: str) -> None:
@@ -171,6 +174,17 @@ def from_files(home: str, folder: Path) -> None:
 def rows_in(home: str) -> int:
     side = Category.open(home, "app.side")
     return side.commit(side.next_commit() - 1).next_row
+
+
+def side_rows(home: str) -> pa.Table:
+    """All rows of the side, in the order of their numbers."""
+    side = Category.open(home, "app.side")
+    batches = [
+        side.open_segment(segment).batch
+        for commit in side.commits(side.first_commit(), side.next_commit())
+        for segment in commit.segments
+    ]
+    return pa.Table.from_batches(batches).sort_by("id").combine_chunks()
 
 
 def table(found: Figures) -> Table:

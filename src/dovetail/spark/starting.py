@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -63,13 +63,14 @@ def start(
     """Start a stage's query, and one for each of its inputs that may hold unreadable rows."""
     checkpoint = Checkpoint(home, application, built.record)
     writer = _writer(built, home, application, checkpoint, failures)
-    queries = [_query(writer, checkpoint, built.name, mode, _pace(built))]
+    queries = [_query(writer, checkpoint, built.name, mode, pace(built))]
     for table, rows in (built.rejects or {}).items():
         category = make_category(rows, home, rejects_category(application, table), 1, "auto", "rejects")
         name = rejects_query(built.stage, home, application, table)
+        kept = Checkpoint(home, application, name)
         append = partial(append_batch, category=category, producer=name, placement=Placement(None, None))
-        writer = rows.writeStream.foreachBatch(_reporting(append, built.name, failures))
-        queries.append(_query(writer, Checkpoint(home, application, name), name, mode))
+        writer = rows.writeStream.foreachBatch(_reporting(append, built.name, failures, kept))
+        queries.append(_query(writer, kept, name, mode))
     return queries
 
 
@@ -88,10 +89,16 @@ def describe_output(built: BuiltStage, home: str) -> str:
     return f"{place} in {shown(home)}" if isinstance(built.output, ScribeSink | CategoryOutput) else place
 
 
-def _pace(built: BuiltStage) -> str:
+def pace(built: BuiltStage) -> str:
     """How often Spark looks whether there is something to do."""
-    if isinstance(built.output, OutsideSink) and (every_us := dict(built.output.options).get(EVERY.name)):
-        assert isinstance(every_us, int)
+    match built.output:
+        case OutsideSink(options=options):
+            every_us: Any = dict(options).get(EVERY.name)
+        case FileSink():
+            every_us = built.output.every_us
+        case _:
+            every_us = None
+    if every_us:
         return f"{max(1, every_us // 1000)} milliseconds"
     return AT_ONCE if built.starts_process else POLL
 
@@ -99,6 +106,7 @@ def _pace(built: BuiltStage) -> str:
 def _query(
     writer: DataStreamWriter, checkpoint: Checkpoint, name: str, mode: Mode, poll: str = POLL
 ) -> StreamingQuery:
+    checkpoint.keep()  # what we have written for Spark, if anything
     writer = writer.queryName(name).option("checkpointLocation", checkpoint.uri)
     if mode == "stream":
         return writer.trigger(processingTime=poll).start()
@@ -129,7 +137,9 @@ def _writer(
         case FileSink(format=form, path=path, partitioned=parts, options=options):
             written = rows_into_files(built, form, path) if not parts else None
             if written is not None:
-                return written.writeStream.foreachBatch(_reporting(naming(path), built.name, failures))
+                return written.writeStream.foreachBatch(
+                    _reporting(naming(path), built.name, failures, checkpoint)
+                )
             writer = rows.writeStream.format(form).options(**dict(options))
             return (writer.partitionBy(*parts) if parts else writer).option("path", spark_uri(path))
         case OutsideSink() as output:
@@ -139,7 +149,7 @@ def _writer(
             written = rows_outside(built, made)
             append = committing(sink, WriteOutside(made) if written is None else None)
             return (rows if written is None else written).writeStream.foreachBatch(
-                _reporting(append, built.name, failures)
+                _reporting(append, built.name, failures, checkpoint)
             )
         case ConsoleSink():
             return rows.writeStream.format("console").option("truncate", "false")
@@ -149,12 +159,12 @@ def _writer(
     written = rows_into_log(built, category, placement) if built.join is not None else None
     if written is not None:
         append = appending(built, category, producer, checkpoint)
-        return written.writeStream.foreachBatch(_reporting(append, built.name, failures))
+        return written.writeStream.foreachBatch(_reporting(append, built.name, failures, checkpoint))
     append = appender(built, category, producer, placement, checkpoint)
     if (aggregation := built.aggregation) is not None:
         append = _aggregating(append, aggregation, getattr(built.output, "shard", None))
         rows = built.rows
-    return rows.writeStream.foreachBatch(_reporting(append, built.name, failures))
+    return rows.writeStream.foreachBatch(_reporting(append, built.name, failures, checkpoint))
 
 
 def _sharded(rows: DataFrame, shard: str) -> DataFrame:
@@ -170,13 +180,14 @@ def _aggregating(append: Append, aggregation: Aggregation, shard: str | None) ->
     return run
 
 
-def _reporting(append: Append, stage: str, failures: Failures) -> Append:
+def _reporting(append: Append, stage: str, failures: Failures, checkpoint: Checkpoint) -> Append:
     """Keep the error itself and give Spark a short one. Spark passes only a text on. When a query is being
     stopped, it searches that text with an expression that recurses for each character."""
 
     def run(rows: DataFrame, batch: int) -> None:
         try:
             crash_point("sink", "begun")
+            checkpoint.keep()
             append(rows, batch)
             crash_point("sink", "committed")
         except Exception as error:
