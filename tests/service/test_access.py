@@ -80,11 +80,21 @@ NEEDED = {
     ("POST", "/restart"): "deployer",
     ("POST", "/rollback"): "deployer",
     ("POST", "/scale"): "deployer",
+    ("GET", "/scaler"): "viewer",
+    ("POST", "/scaler"): "deployer",
+    ("POST", "/place"): "deployer",
     ("POST", "/restore"): "admin",
     ("POST", "/give"): "admin",
     ("DELETE", ""): "admin",
 }
-BODIES = {"/rollback": {"version": 1}, "/scale": {"tasks": "2"}, "/give": {"owner": "ada"}, "": {"text": ADA}}
+BODIES = {
+    "/scaler": {"mode": "advise"},
+    "/place": {"where": "own"},
+    "/rollback": {"version": 1},
+    "/scale": {"tasks": "2"},
+    "/give": {"owner": "ada"},
+    "": {"text": ADA},
+}
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -100,6 +110,20 @@ def test_each_call_needs_its_role_for_this_application(
         assert refused == (ROLES.index(role) < ROLES.index(needed)), (method, call, answer.text)
         other = client.request(method, f"/api/v1/applications/bob_one{call}", json=body)
         assert other.status_code in (403, 404), "a role for one application opens no other"
+
+
+def test_only_an_admin_of_everything_says_where_code_runs(client: TestClient, deployed: Daemon) -> None:
+    wanted = {"where": "own", "master": "spark://elsewhere:7077"}
+    for user, status in (("ada", 403), ("root", 200)):
+        as_user(client, deployed, user)
+        assert client.post("/api/v1/applications/ada_one/place", json=wanted).status_code == status
+
+
+def test_quotas_are_set_by_admins_of_everything(client: TestClient, deployed: Daemon) -> None:
+    for user, status in (("ada", 403), ("root", 200)):
+        as_user(client, deployed, user)
+        assert client.put("/api/v1/quotas/ada", json={"tasks": 100}).status_code == status
+        assert client.get("/api/v1/quotas").status_code == status
 
 
 def test_what_one_may_not_see_is_not_there(client: TestClient, deployed: Daemon) -> None:
@@ -246,6 +270,9 @@ def refused(text: str, home: str, owner: str = "ada") -> list[str]:
         ('FILES("file:///data/ada/%2e%2e/bob", format = "csv")', "ada may not read"),
         ('FILES("s3://bucket/x", format = "csv")', "ada may not read s3://bucket/x"),
         ('KAFKA("t", brokers = "b:9092", format = "json")', "ada may not read topic t"),
+        ('DELTA("/data/ada/clicks")', None),
+        ('DELTA("/data/bob/clicks")', "ada may not read /data/bob/clicks"),
+        ('ICEBERG("web.clicks", uri = "sqlite:///c.db")', "ada may not read Iceberg table web.clicks"),
     ],
 )
 def test_inputs_are_within_reach(daemon: Daemon, origin: str, said: str | None) -> None:
@@ -268,6 +295,22 @@ def test_inputs_are_within_reach(daemon: Daemon, origin: str, said: str | None) 
 def test_sinks_and_secrets_are_within_reach(daemon: Daemon, storage: str, said: str | None) -> None:
     found = refused(INPUT.format('SCRIBE("ada_in")') + OUTPUT.format(storage), daemon.home)
     assert any(one.startswith(said) for one in found) if said else not found, found
+
+
+def test_lookup_tables_are_within_reach(daemon: Daemon) -> None:
+    for table, said in (
+        ('PARQUET("/data/ada/users")', []),
+        ('DELTA("/data/bob/users")', ["ada may not read /data/bob/users"]),
+        (
+            'POSTGRES(connection = SECRET("db"), table = "users")',
+            ["ada may not read table users in PostgreSQL", 'ada may not read SECRET("db")'],
+        ),
+    ):
+        text = INPUT.format('SCRIBE("ada_in")').replace(
+            "CREATE TABLE", f"CREATE LOOKUP TABLE u (k BIGINT, n STRING) FROM {table}; CREATE TABLE"
+        )
+        query = "SELECT u.n FROM t JOIN TABLE u ON t.k = u.k STORAGE NOOP;"
+        assert refused(text + query, daemon.home) == said
 
 
 def test_a_link_does_not_lead_out_of_reach(daemon: Daemon, tmp_path: Path) -> None:
@@ -295,6 +338,14 @@ def test_functions_need_a_role_of_their_own(daemon: Daemon) -> None:
         assert said.startswith(f"{owner} may not use functions")
     change(daemon.home, lambda access: grant(access, "ada", "functions", "ada_*"))
     assert refused(text, daemon.home) == []
+
+
+def test_a_function_of_the_query_itself_needs_it_too(daemon: Daemon) -> None:
+    text = "CREATE FUNCTION twice (x BIGINT) RETURNS BIGINT LANGUAGE PYTHON AS $$ return x * 2 $$;"
+    text = INPUT.format('SCRIBE("ada_in")').replace("CREATE INPUT", text + " CREATE INPUT", 1)
+    assert refused(text + "SELECT twice(k) AS k FROM t STORAGE NOOP;", daemon.home) == [
+        "ada may not use functions such as twice: they run any code"
+    ]
 
 
 def test_what_may_not_be_read_is_not_looked_at(client: TestClient, daemon: Daemon, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -28,6 +29,7 @@ from dovetail.service.keeping.wanted import (
     want,
     wanted_of,
 )
+from s3 import CREDENTIALS, s3_server
 
 CHILD = Path(__file__).with_name("keeping_child.py")
 FIRST = Wanted("clicks", 1, "running", "query", "ada", "ada", 0, "deployed")
@@ -235,6 +237,57 @@ def test_a_record_of_a_process_that_is_gone_means_nothing(kept: Kept) -> None:
     assert not gone.alive
     kept.until("running")
     assert len(kept.started) == 1
+
+
+def test_a_log_that_grows_while_its_process_runs_is_cut(kept: Kept) -> None:
+    path = processes.rotated_log(kept.home, "clicks")
+    with path.open("ab") as written:
+        written.write(b"x" * (processes.LOG_BYTES + 1))
+        written.flush()
+        kept.keeper.step()
+        written.write(b"the next line\n")
+    assert path.read_bytes() == b"the next line\n"
+    assert path.with_suffix(".old.log").stat().st_size == processes.LOG_BYTES + 1
+
+
+def test_a_full_disk_and_then_not(kept: Kept) -> None:
+    """No file may get longer than nothing: as on a full disk, every write fails."""
+    want(kept.home, FIRST)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
+    try:
+        kept.keeper.step()
+        kept.now_us += 100 * SECOND
+        kept.keeper.step()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    for child in kept.started:
+        child.wait(20)
+    kept.keeper.step()
+    kept.now_us += 100 * SECOND
+    kept.until("running")
+
+
+def test_a_home_on_s3_is_kept_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wanted, seen and ends are objects; the process is found again by the next keeper."""
+    for name, value in CREDENTIALS.items():
+        monkeypatch.setenv(name, value)
+    with s3_server(tmp_path) as server:
+        made = Kept(tmp_path)
+        made.home = server.home("kept")
+        made.keeper = made.another()
+        try:
+            want(made.home, FIRST)
+            made.until("running")
+            made.keeper = made.another()
+            made.until("running")
+            assert len(made.started) == 1
+            want(made.home, FIRST.next("stopped", "ada", state="stopped"))
+            made.until("stopped")
+        finally:
+            for child in made.started:
+                child.kill()
+                child.wait()
 
 
 def test_the_second_who_changes_a_revision_is_told(tmp_path: Path) -> None:

@@ -182,6 +182,18 @@ def test_failures_are_counted_in_a_row_and_forgotten_with_time() -> None:
     assert observe(alive, replace(RUNNING, revision=8), [process()], None, NOW).failures == 0
 
 
+def test_a_clock_that_is_set_back_delays_nothing_for_longer_than_it_takes() -> None:
+    """A day back: a process that failed a moment ago is started in seconds, and not in a day."""
+    past = replace(PAST, failures=3, ended_at_us=NOW, asked_at_us=NOW, offered_at_us=NOW)
+    back = NOW - 86_400 * SECOND
+    seen = observe(past, RUNNING, [], LOST, back)
+    assert decide(RUNNING, [], False, LOST, seen, back).condition == "waiting"
+    assert decide(RUNNING, [], False, LOST, seen, back + 4 * SECOND).action == "start"
+    stopping = observe(past, STOPPED, [process()], None, back)
+    late = back + PATIENCE_US + SECOND
+    assert decide(STOPPED, [process()], False, None, stopping, late).action == "kill"
+
+
 def test_what_is_seen_once_is_counted_once() -> None:
     alive = replace(PAST, was_alive=True, started_at_us=NOW - SECOND)
     past = observe(alive, RUNNING, [], LOST, NOW)

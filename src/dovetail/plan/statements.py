@@ -17,8 +17,10 @@ from dovetail.connectors.options import Value
 from dovetail.errors import PlanError, PqlError
 from dovetail.model.compression import Compression
 from dovetail.model.python_function import PythonFunction
-from dovetail.plan.physical import Source
+from dovetail.plan.physical import Source, TableSource
 from dovetail.plan.source import PqlText, Span, span_of
+
+UTC = "UTC"
 
 
 @dataclass(frozen=True)
@@ -76,9 +78,11 @@ def into_log(
 
 @dataclass(frozen=True)
 class CreateInput:
+    """CREATE INPUT TABLE, or with the origin TableSource CREATE LOOKUP TABLE."""
+
     name: str
     columns: tuple[ColumnDef, ...]
-    origin: Source
+    origin: Source | TableSource
     span: Span | None = field(default=None, compare=False)
 
 
@@ -148,6 +152,7 @@ class Program:
     source: PqlText = field(default=PqlText("<string>", ""), compare=False)
     warnings: tuple[str, ...] = field(default=(), compare=False)
     functions: tuple[CreateFunction, ...] = ()
+    time_zone: str = UTC
 
     def __iter__(self) -> Iterator[Statement]:
         return iter(self.statements)

@@ -72,7 +72,7 @@ def _unclosed(text: str) -> tuple[int, str] | None:
     return None
 
 
-DECLARED = ("APPLICATION", "INPUT", "VIEW", "TABLE", "FUNCTION", "MODULE")
+DECLARED = ("APPLICATION", "INPUT", "LOOKUP", "VIEW", "TABLE", "FUNCTION", "MODULE")
 """What CREATE makes. No query has both words side by side, so there a statement begins."""
 
 

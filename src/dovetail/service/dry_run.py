@@ -13,13 +13,13 @@ import tempfile
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from dovetail.errors import DovetailError, InputError, PreviewError
+from dovetail.errors import DovetailError, InputError, PlanError, PreviewError
 
 LAST_US = 15 * 60 * 1_000_000
 MOST_ROWS = 20_000
 MOST_FILE_BYTES = 64 << 20
 SHOWN = 20
-PATIENCE_S = 60
+PATIENCE_S = 120
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,11 @@ def _joined(home: str, text: str) -> DryRun:
 
     with tempfile.TemporaryDirectory(prefix="dovetail-dry-run-") as folder:
         lines = _copy_inputs(home, text, folder)
-        made = dovetail.local.run(text, home=folder)
+        try:
+            made = dovetail.local.run(text, home=folder)
+        except PlanError:  # an expression that only Spark evaluates, and Spark takes too long for this
+            made = dovetail.local.run(text, home=folder, raw=True)
+            lines.append("some expressions need Spark: rows are shown as they leave the join")
     tables = {}
     for name, table in made.items():
         rows = [list(plain(row).values()) for row in table.slice(0, SHOWN).to_pylist()]

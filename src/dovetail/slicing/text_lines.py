@@ -144,3 +144,10 @@ def _reals(
         values[left_over] = pc.cast(_texts(text, tokens, 0), kind).to_numpy()
     doubtful |= ~np.isfinite(values)
     return _array(kind, values, kinds)
+
+
+def warm() -> None:
+    """Compile the kernels: each format reads a line with a column of each type."""
+    schema = pa.schema([(str(number), kind) for number, kind in enumerate(_READ)])
+    for form in (TextFormat("json", schema), TextFormat("csv", schema)):
+        form.rows(b"\n", schema.names)

@@ -45,12 +45,14 @@ from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.file_frames import FilesRead
 from dovetail.spark.inputs import Portion, read_input, read_rejects
 from dovetail.spark.join_source import DRIVER, JoinSource, Writing
+from dovetail.spark.lake_residence import LakeResidence, appended_to
+from dovetail.spark.lookup_residence import LookupResidence, looked_up_by
 from dovetail.spark.outside import require_reach, sink_of
 from dovetail.spark.own_source import own_source
 from dovetail.spark.python_functions import register
 from dovetail.spark.rejects import rejects_query
 from dovetail.spark.residence import Residence, may_reside, read_by, residence
-from dovetail.spark.session import driver_address
+from dovetail.spark.session import TIME_ZONE, driver_address
 from dovetail.spark.slicer import common_type, make_category, require_time, sliced
 from dovetail.spark.topic_residence import TopicResidence, records_of
 from dovetail.spark.window_source import WindowSource
@@ -74,7 +76,7 @@ class BuiltStage:
     result: DataFrame | None = None  # no rows, in the columns of the aggregation
     read: FilesRead | None = None  # the files that its rows are, if they are no more than that
     keeps_promise: bool = False  # it promises what it has promised, although its streams end
-    resident: Residence | TopicResidence | None = (
+    resident: Residence | TopicResidence | LakeResidence | LookupResidence | None = (
         None  # it is no query: a thread of the run slices what it reads
     )
 
@@ -139,6 +141,7 @@ class Builder:
         return list(self._built.values())
 
     def build(self) -> list[BuiltStage]:
+        self.spark.conf.set(TIME_ZONE, self.plan.time_zone)
         register(self.spark, self.plan.functions)
         for stage in self.plan.stages:
             self.build_stage(stage)
@@ -194,6 +197,14 @@ class Builder:
         if (topic := records_of(stage)) is not None:
             rows = topic.nothing(self.spark)
             return BuiltStage(stage.name, rows, stage.output, (), stage, resident=topic)
+        if (lake := appended_to(stage)) is not None:
+            rows = lake.nothing(self.spark)
+            return BuiltStage(stage.name, rows, stage.output, (), stage, resident=lake)
+        if (lookup := looked_up_by(stage)) is not None:
+            rows = lookup.nothing(self.spark, self.home)
+            writer = self._writers.get(lookup.source)
+            after_it = () if writer is None else (writer,)
+            return BuiltStage(stage.name, rows, stage.output, after_it, stage, resident=lookup)
         rejects = {}
         after = []
         for table in stage.inputs:

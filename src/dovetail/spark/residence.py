@@ -38,7 +38,7 @@ from dovetail.slicing.covered_files import CoveredFiles, Slicer
 from dovetail.slicing.direct import DirectSlice, direct_slice
 from dovetail.slicing.file_form import FileForm
 from dovetail.slicing.folder_intake import BATCH_FILES, FolderIntake
-from dovetail.slicing.input_files import MissingInput, input_files, is_local, local_path
+from dovetail.slicing.input_files import MissingInput, input_files, is_local, local_path, partition_names
 from dovetail.slicing.intake import Intake
 from dovetail.slicing.parquet_files import check_files, parquet_schema
 from dovetail.slicing.parquet_form import ParquetForm
@@ -46,7 +46,7 @@ from dovetail.slicing.resident import ResidentSlicer
 from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.file_frames import PACE, FilesRead, files_read
 from dovetail.spark.masters import is_cluster
-from dovetail.spark.short_way import is_ansi, short_way
+from dovetail.spark.short_way import is_ansi, is_utc, short_way
 from dovetail.spark.standings import commits_before, files_before
 from dovetail.spark.text_reading import FORMATS, TextReading, text_reading
 
@@ -154,6 +154,8 @@ def residence(
     output = stage.output
     if not isinstance(output, CategoryOutput) or output.time is None:
         return None
+    if read is not None and _reads_paths(stage, read):
+        return None
     category = Category.open(home, output.category)
     text = None
     if read is not None and read.format in FORMATS:
@@ -166,13 +168,25 @@ def residence(
         return None
     place, stored = found
     if stage.inputs:
-        slice_ = short_way(stage, stored, category, validity, ansi=is_ansi(spark))
+        slice_ = short_way(stage, stored, category, validity, ansi=is_ansi(spark), utc=is_utc(spark))
     else:
         assert read is not None
         slice_ = direct_slice(stored, category, read.columns, output.keys, output.time, validity)
     if slice_ is None:
         return None
     return Residence(stage, Slicer(application, stage.name, place, stage.reading), slice_, read, text)
+
+
+def _reads_paths(stage: SlicerStage, read: FilesRead) -> bool:
+    """A column is in the names of folders: Spark reads it there."""
+    if _local_place(read) is None:
+        return False
+    try:
+        parts = partition_names(read.place, input_files(read.place, read.format))
+    except MissingInput:
+        return False
+    columns = {column.name for table in stage.inputs for column in table.columns} | set(read.columns.values())
+    return any(name in columns for name in parts)
 
 
 def _from_files(read: FilesRead, category: Category) -> tuple[str, pa.Schema] | None:

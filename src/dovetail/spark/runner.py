@@ -41,6 +41,10 @@ STARTING_AT_ONCE = os.cpu_count() or 1
 """A query of a Python source starts a process. Spark gives it up after ten seconds, and many processes that
 start at once on few cores would take longer. So this counts for all runs of a process together."""
 
+STARTING_AGAIN_S = 30.0
+_STILL_ACTIVE = "is already active in this SparkSession"
+"""A query that has failed says so before Spark has forgotten its name."""
+
 _running: WeakSet[Run] = WeakSet()
 
 
@@ -177,14 +181,19 @@ class Run:
             self._check()
             self.watch(self)
             time.sleep(STARTING_S)
-        try:
-            self.queries[stage.name] = start(
-                stage, self.home, self.plan.application, self.mode, self._attempts.failures
-            )
-        except DovetailError:
-            raise
-        except Exception as error:
-            raise failure_of(error, stage.name) from error
+        deadline_s = time.monotonic() + STARTING_AGAIN_S
+        while True:
+            try:
+                self.queries[stage.name] = start(
+                    stage, self.home, self.plan.application, self.mode, self._attempts.failures
+                )
+                return
+            except DovetailError:
+                raise
+            except Exception as error:
+                if _STILL_ACTIVE not in str(error) or time.monotonic() > deadline_s or self.stop.is_set():
+                    raise failure_of(error, stage.name) from error
+            time.sleep(STARTING_S)
 
     def _await(self, wave: list[BuiltStage]) -> None:
         queries = [stage.name for stage in wave if stage.resident is None]

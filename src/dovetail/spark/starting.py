@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -63,7 +63,7 @@ def start(
     """Start a stage's query, and one for each of its inputs that may hold unreadable rows."""
     checkpoint = Checkpoint(home, application, built.record)
     writer = _writer(built, home, application, checkpoint, failures)
-    queries = [_query(writer, checkpoint, built.name, mode, _pace(built))]
+    queries = [_query(writer, checkpoint, built.name, mode, pace(built))]
     for table, rows in (built.rejects or {}).items():
         category = make_category(rows, home, rejects_category(application, table), 1, "auto", "rejects")
         name = rejects_query(built.stage, home, application, table)
@@ -89,10 +89,16 @@ def describe_output(built: BuiltStage, home: str) -> str:
     return f"{place} in {shown(home)}" if isinstance(built.output, ScribeSink | CategoryOutput) else place
 
 
-def _pace(built: BuiltStage) -> str:
+def pace(built: BuiltStage) -> str:
     """How often Spark looks whether there is something to do."""
-    if isinstance(built.output, OutsideSink) and (every_us := dict(built.output.options).get(EVERY.name)):
-        assert isinstance(every_us, int)
+    match built.output:
+        case OutsideSink(options=options):
+            every_us: Any = dict(options).get(EVERY.name)
+        case FileSink():
+            every_us = built.output.every_us
+        case _:
+            every_us = None
+    if every_us:
         return f"{max(1, every_us // 1000)} milliseconds"
     return AT_ONCE if built.starts_process else POLL
 

@@ -12,12 +12,13 @@ from sqlglot import exp
 from dovetail.errors import DovetailError
 from dovetail.plan.functions import arguments, function_name
 from dovetail.plan.joins.windows import BOUNDS, is_window
+from dovetail.plan.lookups import AS_OF
 from dovetail.plan.nearest import did_you_mean
 from dovetail.plan.problems import Problems
 from dovetail.plan.spark_functions import spark_functions
 from dovetail.plan.statements import CreateInput, Program
 
-OWN = ("pick_by", *BOUNDS)
+OWN = ("pick_by", AS_OF, *BOUNDS)
 """Calls that the planner makes and Spark never sees."""
 
 

@@ -179,7 +179,7 @@ def _fetched(address: str, body: bytes | None = None) -> dict[str, Any]:
         raise Refused("the identity provider names a place that is no web address", where=address[:200])
     request = urllib.request.Request(address, body, {"Accept": "application/json"})
     try:
-        with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:  # nosec B310: the scheme is checked
+        with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:  # nosec B310
             found = json.loads(answer.read(LARGEST))
     except urllib.error.HTTPError as error:
         raise Refused(f"the identity provider says {error.code}", where=address) from None

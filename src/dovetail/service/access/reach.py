@@ -17,7 +17,14 @@ from dovetail.connectors.kinds import STORAGES
 from dovetail.connectors.options import with_defaults
 from dovetail.connectors.secret import Secret
 from dovetail.errors import DovetailError
-from dovetail.plan.physical import FilesSource, KafkaSource, OutsideSink, ScribeSource
+from dovetail.plan.physical import (
+    FilesSource,
+    KafkaSource,
+    LakeSource,
+    OutsideSink,
+    ScribeSource,
+    TableSource,
+)
 from dovetail.plan.source import Span
 from dovetail.plan.statements import CreateInput, CreateTable, CreateView, Program, Storage
 from dovetail.service.access.people import LOCAL, Access, Reach
@@ -74,14 +81,12 @@ def beyond(access: Access, owner: str, program: Program, home: str) -> Iterator[
 
 def functions(program: Program) -> Iterator[tuple[str, Span | None]]:
     """Functions of a query that are arbitrary code: its own, and those of Spark that call anything."""
-    statements: Iterable[Any] = program  # there will be more kinds
-    for statement in statements:
+    yield from ((one.name, one.span) for one in program.functions)
+    for statement in program:
         if isinstance(statement, CreateView | CreateTable):
             for call in statement.query.find_all(exp.Anonymous):
                 if call.name.lower() in CODE:
                     yield call.name, statement.span
-        elif not isinstance(statement, CreateInput):
-            yield statement.name, statement.span  # CREATE FUNCTION
 
 
 def _names(access: Access, owner: str) -> frozenset[str]:
@@ -104,10 +109,20 @@ def _read(program: Program) -> Iterator[tuple[Place, Span | None, str]]:
                     yield Place("path", "", "an option that moves or deletes files"), statement.span, "write"
             case KafkaSource(topic, brokers, _, options):
                 place = Place("kafka", f"{brokers}/{topic}", f"topic {topic}")
+            case LakeSource() as lake:
+                options, place = lake.options, _outside(lake.lake, lake.options, lake.place)
+            case TableSource() as table:
+                options, place = table.options, _outside(table.table, table.options, table.place)
             case other:
                 place = Place(type(other).__name__, "", str(other)[:200])
         yield place, statement.span, "read"
         yield from ((also, statement.span, "read") for also in _also_read(options))
+
+
+def _outside(kind: str, options: Iterable[tuple[str, Any]], shown: str) -> Place:
+    """A table in a folder is within reach as the folder is; of a server's, only as a whole."""
+    folder = dict(options).get("path")
+    return path(folder) if isinstance(folder, str) else Place(kind.lower(), shown, shown)
 
 
 def _written(program: Program) -> list[tuple[Place, Span | None, str]]:

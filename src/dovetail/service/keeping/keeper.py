@@ -26,6 +26,8 @@ from dovetail.service.keeping.wanted import RECOVERABLE_US, Wanted, list_wanted
 
 SERVICE = "service"
 """Who has done what nobody asked for."""
+TRIM_EVERY = 600
+"""Looks between two at how long logs are."""
 
 
 class Keeper:
@@ -46,6 +48,7 @@ class Keeper:
         self._clock_us = clock_us
         self._launch = launch
         self._pools = pools or Pools(home)
+        self._steps = 0
         self._over: dict[str, str] = {}
         self._seen: dict[str, list[Process]] = {}
         self._offers: dict[str, tuple[int, str]] = {}  # revision, and the number of the question
@@ -56,6 +59,9 @@ class Keeper:
     def step(self) -> None:
         self._children = [child for child in self._children if child.poll() is None]  # no zombies
         self._pools.tidy()
+        self._steps += 1
+        if self._steps % TRIM_EVERY == 1:
+            processes.trim_logs(self.home)
         found, self.damaged = list_wanted(self.home)
         self._over = self._over_quota()
         for wanted in found:

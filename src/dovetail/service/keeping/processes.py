@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -201,6 +202,19 @@ def rotated_log(home: str, application: str) -> Path:
 
 def this_host() -> str:
     return socket.gethostname()
+
+
+def trim_logs(home: str) -> None:
+    """Cut logs that have grown while their processes run. They are appended to, so the process goes on at the
+    new end; a line that is written just now may be lost."""
+    if "://" in home:
+        return
+    root = Path(home)
+    for path in (*root.glob("service/logs/*.log"), *root.glob("apps/*/spark.log")):
+        with contextlib.suppress(OSError):  # its application may just go
+            if path.stat().st_size > LOG_BYTES and not path.name.endswith(".old.log"):
+                shutil.copyfile(path, path.with_suffix(".old.log"))
+                os.truncate(path, 0)
 
 
 @cache

@@ -84,6 +84,7 @@ def observe(past: Past, wanted: Wanted, processes: Sequence[Process], end: End |
     """The past with what has happened since the last look: a process has ended, and well or not."""
     if wanted.revision != past.revision:
         past = Past(wanted.revision)
+    past = _behind(past, now_us)
     own = any(_runs(process, wanted) for process in processes)
     if past.was_alive and not own:
         failed = end is None or end.revision != wanted.revision or end.error is not None
@@ -93,6 +94,18 @@ def observe(past: Past, wanted: Wanted, processes: Sequence[Process], end: End |
     if not processes:
         past = replace(past, asked_at_us=None, offered_at_us=None)
     return replace(past, was_alive=own)
+
+
+def _behind(past: Past, now_us: int) -> Past:
+    """After the clock was set back, what lies ahead of it happened just now: nothing is waited for longer
+    than it would have been."""
+    return replace(
+        past,
+        started_at_us=min(past.started_at_us, now_us),
+        ended_at_us=min(past.ended_at_us, now_us),
+        asked_at_us=None if past.asked_at_us is None else min(past.asked_at_us, now_us),
+        offered_at_us=None if past.offered_at_us is None else min(past.offered_at_us, now_us),
+    )
 
 
 def decide(

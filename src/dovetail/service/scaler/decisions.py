@@ -18,6 +18,7 @@ from dovetail.log.category import Category, list_categories
 from dovetail.service.scaler.sample import Change, Mode, Verdict
 
 DECISIONS = "service.scaling"
+MENDING_S = 900.0
 SCHEMA = pa.schema(
     [
         ("eventtime", pa.timestamp("us", "UTC")),
@@ -82,6 +83,15 @@ def decisions(home: str, application: str, limit: int = 200) -> list[dict[str, A
         if len(found) >= limit:
             break
     return found
+
+
+def is_mending(home: str, application: str, now_s: float) -> bool:
+    """Tasks were added a short while ago, and it has not had the time to catch up."""
+    for row in decisions(home, application, 5):
+        recent = row["eventtime"].timestamp() > now_s - MENDING_S
+        if recent and (row["mode"], row["direction"]) == ("act", "up"):
+            return True
+    return False
 
 
 def changes_of(home: str, application: str, join: str, since_s: float) -> list[Change]:

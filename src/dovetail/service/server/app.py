@@ -21,9 +21,10 @@ from dovetail.errors import DovetailError, InputError
 from dovetail.service.access.audit import Deed, audit
 from dovetail.service.access.caller import Caller
 from dovetail.service.access.roles import NotKnown
+from dovetail.service.alarms.bell import memory_bytes
 from dovetail.service.server import api, entrance, keeping_api, pages
 from dovetail.service.server.bounds import Bounded
-from dovetail.service.server.exposition import PROMETHEUS_TYPE, service_metrics
+from dovetail.service.server.exposition import PROMETHEUS_TYPE, Watch, service_metrics
 from dovetail.service.server.logins import SAFE, caller_of
 from dovetail.service.server.overview import overviews
 from dovetail.service.server.problems import MEDIA_TYPE, HttpError, problem, status_of
@@ -142,13 +143,15 @@ async def _healthy() -> PlainTextResponse:
 def _metrics(request: Request, caller: Annotated[Caller, Depends(caller_of)]) -> Response:
     daemon: Daemon = request.app.state.daemon
     caller.require("viewer")
-    return Response(service_metrics(overviews(daemon.home, daemon.keeper)), media_type=PROMETHEUS_TYPE)
+    watch = Watch(daemon.looked_at_s, memory_bytes(), daemon.lost, daemon.scaler.stuck)
+    found = overviews(daemon.home, daemon.keeper)
+    return Response(service_metrics(found, watch), media_type=PROMETHEUS_TYPE)
 
 
 async def _ready(request: Request) -> PlainTextResponse:
     """The keeper has looked at the home lately, and nothing was in its way."""
     daemon: Daemon = request.app.state.daemon
-    fresh = time.time() - daemon.looked_at_s < STALE_S
+    fresh = daemon.looked_once and time.time() - daemon.looked_at_s < STALE_S
     if fresh and daemon.trouble is None:
         return PlainTextResponse("ready\n")
     return PlainTextResponse(

@@ -14,7 +14,17 @@ from dovetail.service.keeping.events import Event, record
 from dovetail.service.keeping.removal import belongings
 from dovetail.service.scaler.decisions import decisions
 from dovetail.service.server import reading
-from dovetail.service.server.api import Deployer, Everywhere, Here, IfMatch, Name, Viewer, _said, _seen
+from dovetail.service.server.api import (
+    Deployer,
+    Everywhere,
+    Here,
+    IfMatch,
+    Name,
+    Viewer,
+    _found,
+    _said,
+    _seen,
+)
 
 router = APIRouter(prefix="/api/v1")
 Owner = Annotated[str, Field(pattern=r"^[A-Za-z0-9_@-][A-Za-z0-9_.@-]{0,99}$")]
@@ -68,7 +78,10 @@ class Place(BaseModel):
 
 @router.post("/applications/{name}/place")
 def place(name: Name, to: Place, here: Here, caller: Deployer, if_match: IfMatch = None) -> dict[str, Any]:
-    """Move it into a pool, or out of one. It goes on where it was."""
+    """Move it into a pool, or out of one. It goes on where it was. A master is a place that code is sent to:
+    only an admin of everything names one."""
+    if to.master:
+        caller.require("admin")
     revision = _seen(if_match)
     return _said(here, verbs.place(here.home, name, to.where, to.master, by=caller.name, revision=revision))
 
@@ -76,4 +89,4 @@ def place(name: Name, to: Place, here: Here, caller: Deployer, if_match: IfMatch
 @router.get("/applications/{name}/belongings")
 def what_goes(name: Name, here: Here, _: Viewer) -> list[str]:
     """What would be removed with it, a day after its deletion."""
-    return belongings(here.home, name)
+    return belongings(here.home, _found(here, name).name)

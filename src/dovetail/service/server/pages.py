@@ -229,13 +229,9 @@ def application(request: Request, name: Name, here: Here, caller: Viewer) -> Res
 
 @router.get("/fragments/applications/{name}")
 def application_fragment(request: Request, name: Name, here: Here, caller: Viewer) -> Response:
-    return show(request, "figures.html", caller=caller, one=_found(here, name), bell=here.bell)
-
-
-@router.get("/fragments/applications/{name}/graph")
-def graph_fragment(request: Request, name: Name, here: Here, caller: Viewer) -> Response:
-    graph = _or_none(draw_live, here.home, name, _found(here, name).figures)
-    return show(request, "graph.html", caller=caller, graph=graph)
+    found = _found(here, name)
+    graph = _or_none(draw_live, here.home, name, found.figures)
+    return show(request, "figures.html", caller=caller, one=found, bell=here.bell, graph=graph)
 
 
 @router.get("/fragments/secret")

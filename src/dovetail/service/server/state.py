@@ -12,9 +12,11 @@ from fastapi import Request
 
 from dovetail.errors import DovetailError
 from dovetail.service.alarms.bell import Bell, memory_bytes
-from dovetail.service.alarms.look import DAY_S, RECENT_S, Look, usual
+from dovetail.service.alarms.look import DAY_S, RECENT_S, SERVICE, SILENT, Look, usual
+from dovetail.service.alarms.reach_back import lost_rows
 from dovetail.service.keeping.autoscaling import SEEN_S, scale_look
 from dovetail.service.keeping.keeper import Keeper
+from dovetail.service.scaler.decisions import is_mending
 from dovetail.service.scaler.loop import EVERY_S as SCALE_EVERY_S
 from dovetail.service.scaler.loop import JOINS, Scaler, remembered
 from dovetail.service.server.ledger import Ledger
@@ -22,6 +24,7 @@ from dovetail.service.server.overview import overviews
 
 KEEP_EVERY_S = 1.0
 REMEMBER_EVERY_S = 10.0
+SILENT_AFTER_S = 60.0
 FIGURES = (
     "rows_per_s",
     "match_rate",
@@ -55,7 +58,9 @@ class Daemon:
         self.ledger = Ledger(ledger)
         self.bell = Bell(home)
         self.scaler = Scaler(home)
-        self.looked_at_s = 0.0
+        self.looked_at_s = time.time()
+        self.lost: dict[str, str] = {}
+        self.looked_once = False
         self.trouble: str | None = None
         self._woken = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -63,21 +68,23 @@ class Daemon:
     async def keep(self) -> None:
         """Until it is cancelled. Trouble of one look is kept for `/readyz`, and the next look comes."""
         self._loop = asyncio.get_running_loop()
-        remembered_s = scaled_s = 0.0
+        remembered_s = scaled_s = rung_s = 0.0
         while True:
             self._woken.clear()
             try:
                 await asyncio.to_thread(self.keeper.step)
-                self.looked_at_s, self.trouble = time.time(), None
+                self.looked_at_s, self.trouble, self.looked_once = time.time(), None, True
                 if time.time() - remembered_s > REMEMBER_EVERY_S:
                     remembered_s = time.time()
                     await asyncio.to_thread(self._remember)
-                    await asyncio.to_thread(self._ring)
                 if time.time() - scaled_s > SCALE_EVERY_S:
                     scaled_s = time.time()
                     await asyncio.to_thread(self._scale)
             except (DovetailError, OSError) as error:
                 self.trouble = str(error)
+            if time.time() - rung_s > REMEMBER_EVERY_S:
+                rung_s = time.time()
+                await self._ring_safely()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._woken.wait(), KEEP_EVERY_S)
 
@@ -93,13 +100,29 @@ class Daemon:
             columns[name] = [figures.get(name) for _, figures in found]
         return columns
 
+    async def _ring_safely(self) -> None:
+        """Also when the look at the applications failed: that is what one of the alarms is about."""
+        try:
+            await asyncio.to_thread(self._ring)
+        except (DovetailError, OSError) as error:
+            self.trouble = str(error)
+
+    def own_look(self, now_s: float) -> Look:
+        """The daemon itself, as something that is looked at."""
+        silent = now_s - self.looked_at_s > SILENT_AFTER_S
+        why = self.trouble or "no look was finished lately"
+        return Look(SERVICE, "running", SILENT if silent else "running", why)
+
     def _ring(self) -> None:
         now_s, memory = time.time(), memory_bytes()
-        looks = []
+        looks = [self.own_look(now_s)]
+        self.lost = {}
         for one in overviews(self.home, self.keeper):
             if one.wanted is None:
                 continue  # whoever runs it by hand looks at it
             history = self.ledger.history(one.name, now_s - 8 * DAY_S, most=10_000)
+            lost = lost_rows(self.home, one.name)
+            self.lost |= {one.name: lost} if lost else {}
             looks.append(
                 Look(
                     one.name,
@@ -110,6 +133,9 @@ class Daemon:
                     [(at, figures) for at, figures in history if at > now_s - RECENT_S],
                     usual(history, "match_rate", now_s),
                     memory,
+                    lost,
+                    self.scaler.stuck.get(one.name),
+                    is_mending(self.home, one.name, now_s),
                 )
             )
         self.bell.look(looks)

@@ -35,6 +35,7 @@ NAMES = ("ants", "bees", "cats")
 REST_EVERY = 5
 """Kills between two looks at everything."""
 PATIENCE_S = 600.0
+STARTING_S = 120.0
 TARGETS = ("daemon", "pool", "process", "worker", "everything")
 QUERY = """CREATE APPLICATION {name};
 CREATE INPUT TABLE l (eventtime TIMESTAMP, id BIGINT) FROM SCRIBE("{name}_left");
@@ -117,22 +118,32 @@ class Chaos:
 
     def _kill(self) -> None:
         target = self.random.choice(TARGETS)
+        if self.random.random() < 0.7:
+            self._await_some()
         found = list(self._processes())
+        below = [pid for process in found for pid in _session(process.pid) if pid != process.pid]
+        placed = [process for process in found if bool(process.pool) == (target == "pool")]
+        if (target == "worker" and not below) or (target in ("pool", "process") and not placed):
+            target = "daemon"  # what is not there cannot die
         if target in ("daemon", "everything"):
             self._end_daemon()
         if target == "everything":
             for process in found:
                 _kill_session(process.pid)
         elif target == "worker":
-            below = [pid for process in found for pid in _session(process.pid) if pid != process.pid]
-            if below:
-                _kill(self.random.choice(below))
+            _kill(self.random.choice(below))
         elif target != "daemon":
-            wanted = [process for process in found if bool(process.pool) == (target == "pool")]
-            if wanted:
-                _kill(self.random.choice(wanted).pid)
+            _kill(self.random.choice(placed).pid)
         self.kills[target] += 1
         self._serve()
+
+    def _await_some(self) -> None:
+        """Until something runs, if anything should: most kills are to meet applications at work."""
+        deadline = time.monotonic() + STARTING_S
+        while time.monotonic() < deadline and not list(self._processes()):
+            if not any(wanted.state == "running" for wanted in list_wanted(self.home)[0]):
+                return
+            time.sleep(0.5)
 
     def _processes(self) -> Iterator[Process]:
         for name in NAMES:
