@@ -162,7 +162,7 @@ def _join(home: str, plan: Plan, stage: JoinStage, now_us: int) -> MeasuredJoin:
     config = join_config(plan, stage, home, tasks=1)
     found = with_topics(measure(config, now_us), plan, home, now_us)
     sketches = _recent_sketches(home, stage.left), _recent_sketches(home, stage.right)
-    advice = (
+    advice: tuple[Advice | SettingAdvice, ...] = (
         *advise(stage.spec, stage.settings.pacing is not None, found),
         *advise_settings(config, found, sketches),
     )

@@ -136,7 +136,7 @@ def _seconds(time_us: float) -> int:
 
 def _two_digits(number: int) -> int:
     """Rounded up."""
-    grain = 10 ** max(0, len(str(number)) - 2)
+    grain: int = 10 ** max(0, len(str(number)) - 2)
     return -(-number // grain) * grain
 
 
