@@ -2,8 +2,8 @@
 
 JSON records of about 200 bytes are in a topic, and the same rows in Parquet files. Both are sliced in this
 process, without Spark, and the CPU time of the process is counted: for Kafka that of the client too, but not
-the broker's. Then the log on Kafka beside the log on disk (`connectors_log.py`). A broker is started for
-it. See `docs/how-to/benchmark.md`.
+the broker's. The two sides are compared row by row. Then the log on Kafka beside the log on disk
+(`connectors_log.py`). A broker is started for it. See `docs/how-to/benchmark.md`.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from dovetail.slicing.covered_files import Slicer
 from dovetail.slicing.direct import direct_slice
 from dovetail.slicing.folder_intake import FolderIntake
 from dovetail.slicing.intake import Intake
+from dovetail.slicing.parquet_form import ParquetForm
 from dovetail.slicing.resident import ResidentSlicer
 
 if TYPE_CHECKING:
@@ -124,6 +125,8 @@ def measured(folder: Path, brokers: str, rows: int, partitions: int, repeat: int
             if run:
                 cpu_s[way].append(taken_s)
             assert rows_in(str(folder / f"{way}{run}")) == rows, way
+    kafka_rows, parquet_rows = (side_rows(str(folder / f"{way}{repeat}")) for way in ways)
+    assert kafka_rows.equals(parquet_rows), "the two sides differ"
     return Figures(rows, cpu_s)
 
 
@@ -153,7 +156,7 @@ def files(folder: Path, rows: int) -> None:
     made = format_of("json", SCHEMA, "iso", ",")
     for number in range(FILES):
         part = list(values(rows * number // FILES, rows * (number + 1) // FILES))
-        pq.write_table(made.rows(part), folder / f"{number}.parquet")
+        pq.write_table(made.rows(pa.array(part)), folder / f"{number}.parquet")
 
 
 def from_topic(home: str, address: str) -> None:
@@ -176,13 +179,24 @@ def from_topic(home: str, address: str) -> None:
 def from_files(home: str, folder: Path) -> None:
     side, short = _side(home, pq.read_schema(folder / "0.parquet"))
     slicer = Slicer("app", "side", str(folder))
-    names = tuple(SCHEMA.names)
-    _slice(side, slicer, lambda: FolderIntake(side, slicer, short, names, "app.vanished.rows"))
+    form = ParquetForm(short, SCHEMA.names)
+    _slice(side, slicer, lambda: FolderIntake(side, slicer, lambda covered: form, "app.vanished.rows"))
 
 
 def rows_in(home: str) -> int:
     side = Category.open(home, "app.side")
     return side.commit(side.next_commit() - 1).next_row
+
+
+def side_rows(home: str) -> pa.Table:
+    """All rows of the side, in the order of their numbers."""
+    side = Category.open(home, "app.side")
+    batches = [
+        side.open_segment(segment).batch
+        for commit in side.commits(side.first_commit(), side.next_commit())
+        for segment in commit.segments
+    ]
+    return pa.Table.from_batches(batches).sort_by("id").combine_chunks()
 
 
 def table(found: Figures) -> Table:

@@ -21,6 +21,22 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     made.kill()
 
 
+@pytest.fixture(scope="session")
+def _second_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    made = Broker(tmp_path_factory.mktemp("mortal"))
+    made.start()
+    yield made
+    made.kill()
+
+
+@pytest.fixture
+def mortal(_second_broker: Broker) -> Iterator[Broker]:
+    """A broker that the test may kill. It is up again when the test is over."""
+    yield _second_broker
+    if not _second_broker.runs:
+        _second_broker.start()
+
+
 @pytest.fixture(autouse=True)
 def _databases_end_with_their_test() -> Iterator[None]:
     yield

@@ -1,5 +1,5 @@
-"""Law: through a change that lets a join begin afresh, each left row comes out by one query: by the old one,
-with the partners that had come, if it came before the change, and by the new one if it came after it."""
+"""Law: through a change that lets a join begin afresh, two rows from before the change meet by the old query,
+and all others by the new one. What has no partner by the change comes out alone in it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dovetail.log.category import list_categories
 from dovetail.plan.application_file import read_current
 from dovetail.service import hosting
 from spark.application import Application
-from spark.batch import database, differences
+from spark.batch import count, database, differences
 from spark.events import events, write_files
 
 ROWS, PARTS, CUT = 4_500, 3, 1
@@ -39,9 +39,9 @@ def dies(*_: object) -> None:
     raise Dies
 
 
-def expected(left: str, right: str, condition: str, where: str) -> str:
+def expected(left: str, right: str, condition: str, where: str, how: str = "LEFT") -> str:
     return (
-        f"SELECT l.id, r.id FROM {left} AS l LEFT JOIN (FROM {right} WHERE {where}) AS r "
+        f"SELECT l.id, r.id FROM {left} AS l {how} JOIN (FROM {right} WHERE {where}) AS r "
         f"ON {condition} AND {TIMES}"
     )
 
@@ -80,12 +80,15 @@ def test_a_join_begins_afresh(
         l1=part(1, 0, CUT),
         l2=part(1, CUT, PARTS),
         r1=part(2, 0, CUT),
+        r2=part(2, CUT, PARTS),
         r=events(ROWS, 600, 2),
         found=application.files("out"),
     )
     old = expected("l1", "r1", "l.k = r.k", "v < 700")
     new = expected("l2", "r", condition, where)
-    assert differences(db, "FROM found", f"{old} UNION ALL {new}") == {}
+    across = expected("l1", "r2", condition, where, "INNER")
+    assert count(db, across) > 10
+    assert differences(db, "FROM found", f"{old} UNION ALL {new} UNION ALL {across}") == {}
 
     plan = read_current(application.home, "app").plan
     assert [(join.begun, join.left, join.right) for join in plan.joins] == [

@@ -16,7 +16,7 @@ The clock is passed in: tests and simulations have one of their own.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from dovetail.crash_points import crash_point
@@ -32,7 +32,7 @@ from dovetail.engine.step_log import StepLog
 from dovetail.log.category import Category
 from dovetail.log.commit import Commit
 from dovetail.model.join_config import JoinConfig
-from dovetail.model.join_kind import JoinKind
+from dovetail.model.join_kind import JoinKind, WindowedJoin
 from dovetail.model.kind_change import check_change, turns_lazy
 from dovetail.model.offset import JoinOffset
 from dovetail.model.share import Side
@@ -118,13 +118,16 @@ class JoinPlanner:
         `until`: only commits before these are taken, and no stream waits for the other. None: the streams
         live on, and one that is ahead may have to wait. `final`: nothing comes after `until`, so that the
         last step ends both streams. `tasks`: another number than was asked for. A step that changes the
-        query heeds none of them.
+        query heeds none of them. Rows from before a join began are taken in steps of their own, so that what
+        comes out begins exactly with the first row after it.
         """
         crash_point("coordinator", "begun")
         began_us = self._clock.steady_us()
         config, (left, right) = self.config, self.categories
         if start.tasks and start.query != config.query:
             return self._plan_change(start, began_us)
+        if fills := config.fills(start):
+            until, final = (config.filled[0], config.filled[1]), False
         stops: tuple[int | None, int | None] = until or (None, None)
         # Before the commits are listed: a slicer that has found its source empty has committed all that was
         # there. In the other order a commit between the two looks would be missed, and its rows late.
@@ -143,10 +146,24 @@ class JoinPlanner:
             return start
         self._in_vain = None
         planned = planned._replace(end=planned.end.moved(query=config.query))
+        if fills:
+            planned = planned._replace(end=self._filled_to(planned.end))
         self._remember(stateless=not start.tasks)
         end = self.recoverable(start, amend(planned.end) if amend else planned.end)
         self._record(start, planned, new, self._clock.steady_us() - began_us)
         crash_point("coordinator", "planned")
+        return end
+
+    def _filled_to(self, end: JoinOffset) -> JoinOffset:
+        """Where a step ends that fills the join: its streams come exactly to the times of the join before it,
+        where they have the same. Windows do not join two rows again that it has joined."""
+        filled, kind = self.config.filled, self.config.join_kind
+        if len(filled) == 4:
+            done = (end.left, end.right) == filled[:2]
+            left, right = filled[2:] if done else map(min, filled[2:], (end.left_time, end.right_time))
+            end = end.moved(left_time=left, right_time=right)
+        if isinstance(kind, WindowedJoin) and not self.config.whole:
+            end = end.moved(paired=self._rows_before(filled[:2]))
         return end
 
     def _plan_change(self, start: JoinOffset, began_us: int) -> JoinOffset:
@@ -171,9 +188,12 @@ class JoinPlanner:
 
     def _paired(self, start: JoinOffset, old: JoinKind) -> list[int]:
         if turns_lazy(old, self.config.join_kind):
-            stops = zip(self.categories, (start.left, start.right), strict=True)
-            return [category.first_row(stop) for category, stop in stops]
+            return self._rows_before((start.left, start.right))
         return [] if turns_lazy(self.config.join_kind, old) else start.paired
+
+    def _rows_before(self, stops: Sequence[int]) -> list[int]:
+        """How many rows of each side have come before these commits."""
+        return [category.first_row(stop) for category, stop in zip(self.categories, stops, strict=True)]
 
     def _remember(self, *, stateless: bool) -> None:
         """Once in a process, before anybody has an offset that names this configuration."""

@@ -20,6 +20,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from dovetail.engine.hold import held_locks
+from dovetail.engine.process_folder import process_folder
 from dovetail.errors import RunError
 from dovetail.spark.class_archive import java_options
 from dovetail.spark.hang_up import quiet_accumulators
@@ -155,7 +156,7 @@ def _addresses(master: str) -> dict[str, str]:
 def _unix_sockets() -> dict[str, str]:
     """Rows between the JVM and its workers skip the TCP stack. Spark leaves some of the sockets behind: they
     get a folder that goes with this process."""
-    folder = tempfile.mkdtemp(prefix="dovetail-sockets-")
+    folder = str(process_folder("dovetail-sockets-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     if len(folder) > MAX_SOCKET_FOLDER:
         return {}
