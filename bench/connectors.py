@@ -2,7 +2,7 @@
 
 JSON records of about 200 bytes are in a topic, and the same rows in Parquet files. Both are sliced in this
 process, without Spark, and the CPU time of the process is counted: for Kafka that of the client too, but not
-the broker's. The two sides are compared row by row. Then the log on Kafka beside the log on disk
+the broker's. In the end the two sides are compared row by row. Then the log on Kafka beside the log on disk
 (`connectors_log.py`). A broker is started for it. See `docs/how-to/benchmark.md`.
 """
 
