@@ -77,6 +77,19 @@ def test_keys_and_formats(topics: Topics) -> None:
         assert topics.read(topic) == [(b"1", expected)]
 
 
+def test_a_row_of_five_megabytes(topics: Topics) -> None:
+    topic = topics.make(max_message_bytes="20000000")
+    large = pa.table({"k": [1], "word": ["x" * 5_000_000]}, SCHEMA)
+    small = opened(topics.address, topic)
+    small.prepare(SCHEMA)
+    with pytest.raises(PlaceError, match="a row is larger than a record may be") as refused:
+        small.commit(0, written(small, large))
+    assert "message_max_bytes" in str(refused.value)
+    sink = opened(topics.address, topic, message_max_bytes="20000000")
+    sink.commit(0, written(sink, large))
+    assert [len(row["word"]) for row in values(topics, topic)] == [5_000_000]
+
+
 DIES = """
 import sys
 sys.path[:0] = sys.argv[1].split(":")

@@ -34,6 +34,10 @@ class Decoder:
     format: Format
     fields: Mapping[str, str]
 
+    def ready(self, records: Records) -> None:
+        """Raises Unreachable while somebody is away who has to be asked about these records."""
+        self.format.ready(records.values)
+
     def rows(self, records: Records) -> tuple[list[pa.Table], list[Reject]]:
         tables: list[pa.Table] = []
         rejects: list[Reject] = []

@@ -16,26 +16,31 @@ from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.json
 
+from dovetail.connectors.schema_registry import Registry
 from dovetail.errors import PlanError
+from dovetail.kafka.binary_format import Binary
+from dovetail.kafka.declared import as_declared
 from dovetail.kafka.flat_json import FlatReader, reader_of
 
-MICROSECONDS = {"seconds": 1_000_000, "milliseconds": 1_000, "microseconds": 1}
-_ZONED = r"(Z|[+-]\d\d:?\d\d)$"
+BY_REGISTRY = ("avro", "protobuf")
 _NO_ROWS = "a value is not one object"
 
 
 class Format(Protocol):
     """Makes columns of the values of records, which are a column of bytes."""
 
+    def ready(self, values: pa.Array) -> None:
+        """Ask others for what these values need. Raises Unreachable while somebody is away."""
+        return None
+
     def rows(self, values: pa.Array) -> pa.Table: ...
 
 
 @dataclass(frozen=True)
-class Json:
+class Json(Format):
     schema: pa.Schema
     times: str
 
@@ -86,7 +91,7 @@ def _are_braced(lines: list[bytes]) -> bool:
 
 
 @dataclass(frozen=True)
-class Csv:
+class Csv(Format):
     schema: pa.Schema
     times: str
     separator: str = ","
@@ -106,15 +111,19 @@ class Csv:
 
 
 @dataclass(frozen=True)
-class Raw:
+class Raw(Format):
     schema: pa.Schema
 
     def rows(self, values: pa.Array) -> pa.Table:
         return pa.table([values.cast(self.schema.field(0).type)], schema=self.schema)
 
 
-def format_of(name: str, schema: pa.Schema, times: str, separator: str) -> Format:
+def format_of(
+    name: str, schema: pa.Schema, times: str, separator: str, registry: Registry | None = None
+) -> Format:
     """For columns of these types. One that the format cannot hold is an error before a record is read."""
+    if registry is not None and name in BY_REGISTRY:
+        return Binary(name, schema, times, registry)
     for column in schema:
         try:
             _made(name, pa.schema([column]), times, separator).rows(pa.nulls(1, pa.binary()))
@@ -147,30 +156,5 @@ def _as_read(kind: pa.DataType, times: str) -> pa.DataType:
 def _typed(read: pa.Table, schema: pa.Schema, rows: int, times: str) -> pa.Table:
     if read.num_rows != rows:
         raise pa.ArrowInvalid(_NO_ROWS)
-    columns = [_as_declared(read.column(field.name), field.type, times) for field in schema]
+    columns = [as_declared(read.column(field.name), field.type, times) for field in schema]
     return pa.table(columns, schema=schema)
-
-
-def _as_declared(column: pa.ChunkedArray, kind: pa.DataType, times: str) -> pa.ChunkedArray:
-    if column.type.equals(kind):
-        return column
-    if not pa.types.is_timestamp(kind):
-        return column.cast(kind)
-    if times == "iso":
-        return _moments(column).cast(kind)
-    if times == "seconds":
-        column = pc.round(pc.multiply(column, 1e6)).cast(pa.int64())
-    else:
-        column = pc.multiply_checked(column, MICROSECONDS[times])
-    return column.cast(pa.timestamp("us")).cast(kind)
-
-
-def _moments(texts: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Times with a zone, and those without one in UTC."""
-    zoned = pc.match_substring_regex(texts, _ZONED)
-    nothing, utc = pa.scalar(None, pa.string()), pa.timestamp("us", "UTC")
-    without = pc.if_else(zoned, nothing, texts).cast(pa.timestamp("us"))
-    if not pc.any(zoned).as_py():
-        return pc.assume_timezone(without, "UTC")
-    with_zone = pc.if_else(zoned, texts, nothing).cast(utc)
-    return pc.coalesce(with_zone, pc.assume_timezone(without, "UTC"))

@@ -16,9 +16,10 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from datetime import datetime
 
+import numpy as np
 import pyarrow as pa
 
-from dovetail.errors import InputError
+from dovetail.errors import InputError, Unreachable
 from dovetail.kafka.allowance import Allowance
 from dovetail.kafka.covered_offsets import Covered, covered, next_batch
 from dovetail.kafka.decoding import Decoder, Reject
@@ -97,6 +98,7 @@ class TopicIntake:
         self._goal: dict[int, int] | None = None
         self._trouble: str | None = None
         self._asked_s, self._reached_s = -ASK_EVERY_S, clock()
+        self._away_s: float | None = None  # since when somebody is whom the format has to ask
         self._allowance = Allowance(reading.records_per_s, clock)
         self._newest_us: int | None = None
 
@@ -108,11 +110,13 @@ class TopicIntake:
 
     @property
     def exhausted(self) -> bool:
-        """What was there at the first look is taken."""
-        if self._goal is None:
+        """What was there at the first look is taken. An offset behind the end of its partition is no end: the
+        partition was cut off, and brokers are about to say so."""
+        if self._goal is None or self.more():
             return False
-        at = self._reader.positions
-        return not self.more() and all(at.get(partition, 0) >= end for partition, end in self._goal.items())
+        at, ends = self._reader.positions, self._ends
+        within = all(offset <= ends.get(partition, offset) for partition, offset in at.items())
+        return within and all(at.get(partition, 0) >= end for partition, end in self._goal.items())
 
     def look(self) -> bool:
         if self._clock() - self._asked_s >= ASK_EVERY_S:
@@ -121,10 +125,10 @@ class TopicIntake:
                 self._trouble, self._reached_s = None, self._clock()
             except Trouble as trouble:
                 self._trouble = str(trouble)
-                self._lose_patience()
+                self._lose_patience(self._reached_s)
             self._asked_s = self._clock()
-        if self._id is not None:
-            self._fetch()
+        if self._id is not None and self._trouble is None:
+            self._fetch()  # not while the topic may be another one
         return self.more()
 
     def more(self) -> bool:
@@ -199,13 +203,34 @@ class TopicIntake:
     def _fetch(self) -> None:
         while not self._buffer.full and (most := self._allowance.most(FETCHED)) > 0:
             records = self._reader.read(most)
+            if self._reader.doubtful:
+                # The topic was gone for a moment: what came may be another one's.
+                self._trouble = f"waiting for topic {self._topic.name}: it was gone for a moment"
+                self._asked_s, self._reader.doubtful = -ASK_EVERY_S, False
+                self._put_back(records)
+                return
             for partition in list(self._reader.astray):
                 self._jump(partition)
             if not len(records):
                 return
+            try:
+                self._decoder.ready(records)
+            except Unreachable as away:
+                self._trouble = away.what
+                self._away_s = self._clock() if self._away_s is None else self._away_s
+                self._lose_patience(self._away_s)
+                self._put_back(records)
+                return
+            self._away_s = None
             self._buffer.add(records)
             self._newest_us = time.time_ns() // 1000
             self._allowance.took(len(records))
+
+    def _put_back(self, records: Records) -> None:
+        """Read them again later."""
+        for partition in np.unique(records.partitions).tolist():
+            first = int(records.offsets[records.partitions == partition].min())
+            self._reader.move(partition, first)
 
     def _jump(self, partition: int) -> None:
         """The reader stands where a partition has no records."""
@@ -248,8 +273,8 @@ class TopicIntake:
             hint="declare the new topic as an input table of another name, and read both",
         )
 
-    def _lose_patience(self) -> None:
-        if self._reading.finite and self._clock() - self._reached_s > PATIENCE_S:
+    def _lose_patience(self, since_s: float) -> None:
+        if self._reading.finite and self._clock() - since_s > PATIENCE_S:
             raise InputError(
                 f"{self._trouble}",
                 where=f"topic {self._topic.name}",

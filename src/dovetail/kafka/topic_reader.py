@@ -23,12 +23,14 @@ FETCHED = 10_000
 
 class TopicReader:
     """`wanted`: parts of a record beside its value (`records.py`). `astray`: partitions that have no record
-    at the offset that was asked for; who reads must `move` on in them. `refused`: why brokers do not let
-    this user read, as long as they do not."""
+    at the offset that was asked for; who reads must `move` on in them. `doubtful`: brokers have said that
+    there is no such topic; whoever makes sure that it is the same one sets it back. `refused`: why brokers do
+    not let this user read, as long as they do not."""
 
     def __init__(self, topic: Topic, wanted: tuple[str, ...]) -> None:
         self.positions: dict[int, int] = {}
         self.astray: set[int] = set()
+        self.doubtful = False
         self.refused: str | None = None
         self._topic, self._wanted = topic, wanted
         self._kinds = kafka().KafkaError
@@ -87,6 +89,8 @@ class TopicReader:
             self.refused = None
         elif error in (kinds._AUTO_OFFSET_RESET, kinds.OFFSET_OUT_OF_RANGE):
             self.astray.add(partition)
+        elif error in (kinds.UNKNOWN_TOPIC_OR_PART, kinds._UNKNOWN_TOPIC, kinds._UNKNOWN_PARTITION):
+            self.doubtful = True
         elif error in (kinds.TOPIC_AUTHORIZATION_FAILED, kinds.GROUP_AUTHORIZATION_FAILED):
             self.refused = f"waiting for topic {self._topic.name}: {error_text(message)}"
         else:

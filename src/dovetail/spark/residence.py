@@ -179,7 +179,7 @@ def residence(
 
 def _reads_paths(stage: SlicerStage, read: FilesRead) -> bool:
     """A column is in the names of folders: Spark reads it there."""
-    if not is_local(read.place) or has_magic(read.place) or read.format != "parquet":
+    if _local_place(read) is None:
         return False
     try:
         parts = partition_names(read.place, input_files(read.place, read.format))

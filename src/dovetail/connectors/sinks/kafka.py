@@ -23,6 +23,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from dovetail.connectors.flat_schema import FORMS, FlatField, schema_for
 from dovetail.connectors.kafka_client import (
     TOPIC_NAMES,
     WRITING,
@@ -34,6 +35,7 @@ from dovetail.connectors.kafka_client import (
     made,
 )
 from dovetail.connectors.options import Option
+from dovetail.connectors.schema_registry import OPTIONS, Schema, registry_of
 from dovetail.connectors.secret import Revealed
 from dovetail.connectors.sink import Sink, Writer
 from dovetail.errors import DovetailError, PlaceError, PlanError, StateError, Unreachable
@@ -45,7 +47,7 @@ ANSWER_S = 15.0
 COMMIT_S = 60.0
 AT_ONCE = 10_000
 """Records that are handed to the client in one call."""
-FORMATS = ("json", "csv", "raw")
+FORMATS = ("json", "avro", "protobuf", "csv", "raw")
 DELIVERIES = ("exactly once", "at least once")
 
 
@@ -63,12 +65,19 @@ class KafkaKind:
         Option(
             "delivery", "choice", "In transactions, or without.", default=DELIVERIES[0], choices=DELIVERIES
         ),
+        *OPTIONS,
         *client_options(WRITING),
     )
 
     def validate(self, options: dict[str, Any]) -> None:
         if len(options["key"] or ()) > 1:
             raise PlanError("the key of a record is one column", expected="key = a")
+        if (options["format"] in FORMS) != (options["schema_registry"] is not None):
+            raise PlanError(
+                f"format {options['format']} "
+                + ("needs a schema registry" if options["format"] in FORMS else "knows no schema registry"),
+                expected='schema_registry = "http://localhost:8081", with avro or protobuf',
+            )
         if not is_topic(options["topic"]):
             raise PlanError(f"`{options['topic'][:60]}` cannot name a topic", expected=TOPIC_NAMES)
 
@@ -86,6 +95,8 @@ class Encoder:
 
     format: str
     key: str | None
+    schema: int = 0
+    fields: tuple[FlatField, ...] = ()
 
     def write(self, rows: Iterable[pa.RecordBatch]) -> str | None:
         import pyarrow as pa
@@ -103,8 +114,11 @@ class Encoder:
         return base64.b64encode(packed.getvalue()).decode() if count else None
 
     def _values(self, batch: pa.RecordBatch) -> pa.Array:
+        from dovetail.connectors.flat_records import records as flat_records
         from dovetail.connectors.record_text import csv_lines, json_objects
 
+        if self.format in FORMS:
+            return flat_records(self.format, self.fields, self.schema, batch)
         if self.format == "raw":
             return _bytes(next(batch.column(name) for name in batch.schema.names if name != self.key))
         return _bytes((json_objects if self.format == "json" else csv_lines)(batch))
@@ -139,6 +153,8 @@ class KafkaSink:
         self._numbers: Any = None
         self._known: int | None = None  # the last batch, since the producer is open
         self._trouble: str | None = None
+        self._registry = registry_of(self.given.values)
+        self._schemas: dict[Schema, int] = {}
         self._lost: Any = None  # why a record did not arrive
 
     @property
@@ -150,20 +166,29 @@ class KafkaSink:
         """Of the transaction, and of the group whose offset is the number of the last batch."""
         return f"dovetail.{self.topic}.{self.writer}"
 
-    @property
-    def encoder(self) -> Encoder:
+    def encoder(self, schema: pa.Schema) -> Encoder:
         keys = self.given.values.get("key") or ()
-        return Encoder(self.given.values["format"], keys[0] if keys else None)
+        form, key = self.given.values["format"], keys[0] if keys else None
+        if form not in FORMS:
+            return Encoder(form, key)
+        made, fields = schema_for(form, self.topic, schema)
+        if made not in self._schemas:
+            assert self._registry is not None
+            self._schemas[made] = self._registry.register(f"{self.topic}-value", made)
+        return Encoder(form, key, self._schemas[made], tuple(fields))
 
     def check(self, schema: pa.Schema) -> None:
-        encoder = self.encoder
-        if encoder.key is not None and encoder.key not in schema.names:
+        key = next(iter(self.given.values.get("key") or ()), None)
+        form = self.given.values["format"]
+        if key is not None and key not in schema.names:
             raise PlanError(
-                f"the table has no column {encoder.key} for the key",
+                f"the table has no column {key} for the key",
                 where=self.place,
                 expected=", ".join(schema.names),
             )
-        if encoder.format == "raw" and len(set(schema.names) - {encoder.key}) != 1:
+        if form in FORMS:
+            schema_for(form, self.topic, schema)
+        if form == "raw" and len(set(schema.names) - {key}) != 1:
             raise PlanError(
                 "format raw writes one column",
                 where=self.place,
@@ -187,9 +212,10 @@ class KafkaSink:
 
     def prepare(self, schema: pa.Schema) -> None:
         self.check(schema)
+        self.encoder(schema)
 
     def output(self, schema: pa.Schema) -> Encoder:
-        return self.encoder
+        return self.encoder(schema)
 
     def last(self) -> int:
         if not self._once:
