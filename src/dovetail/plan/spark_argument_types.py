@@ -33,7 +33,7 @@ def _refused() -> dict[str, dict[str, list[list[str]]]]:
 
 
 def refuses(name: str, count: int, position: int, type_: str) -> bool:
-    """Whether a function refuses an argument of a type, in a call with so many of them."""
+    """Whether a function refuses an argument of a type. `count`: how many the call has."""
     kind = _kind(type_)
     by_position = _refused().get(name, {}).get(str(count))
     return kind is not None and by_position is not None and kind in by_position[position]
