@@ -99,8 +99,8 @@ import os
 sink = opened(sys.argv[2], sys.argv[3])
 sink.prepare(rows([]).schema)
 point = sys.argv[4]
-sink._open()
-real = sink._producer
+sink.begin()
+real = sink.producer
 class Dying:
     def __getattr__(self, name):
         return getattr(real, name)
@@ -110,7 +110,7 @@ class Dying:
             os._exit(9)
         real.commit_transaction(*given)
         os._exit(9)
-sink._producer = Dying()
+sink.producer = Dying()
 sink.commit(0, written(sink, rows(range(10))))
 """
 
@@ -187,11 +187,11 @@ def test_a_broker_that_is_killed_and_comes_back(mortal: Broker, moment: str) -> 
     sink.commit(0, written(sink, rows(range(5))))
     lost = written(sink, rows(range(5, 10)))
     if moment == "open":
-        sink._producer.begin_transaction()
-        sink._send(lost)
+        sink.producer.begin_transaction()
+        sink.send(lost)
         place = TopicPartition(topic, 0, 2)
-        sink._producer.send_offsets_to_transaction([place], sink._numbers.consumer_group_metadata(), 30)
-        assert sink._producer.flush(30) == 0
+        sink.producer.send_offsets_to_transaction([place], sink.numbers.consumer_group_metadata(), 30)
+        assert sink.producer.flush(30) == 0
     mortal.kill()
     with pytest.MonkeyPatch.context() as hasty:
         hasty.setattr("dovetail.connectors.sinks.kafka.ANSWER_S", 3.0)
@@ -214,9 +214,9 @@ def test_an_end_that_brokers_have_lost_is_named(topics: Topics, monkeypatch: pyt
     other = Producer({"bootstrap.servers": topics.address, "transactional.id": "other"})
     other.init_transactions(30)
     other.begin_transaction()
-    sink._open()
+    sink.begin()
     place = TopicPartition(topic, 0, 1)
-    other.send_offsets_to_transaction([place], sink._numbers.consumer_group_metadata(), 30)
+    other.send_offsets_to_transaction([place], sink.numbers.consumer_group_metadata(), 30)
     monkeypatch.setattr("dovetail.connectors.sinks.kafka.ANSWER_S", 2.0)
     with pytest.raises(Unreachable, match="not all partitions know") as refused:
         sink.commit(0, written(sink, rows([0])))

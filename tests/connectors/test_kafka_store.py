@@ -6,6 +6,7 @@ import os
 import threading
 import uuid
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pyarrow as pa
@@ -19,7 +20,6 @@ from dovetail.log.category import Category
 from dovetail.log.compaction import FileShape
 from dovetail.log.homes.filesystem import open_store
 from dovetail.log.homes.kafka import connection, store
-from dovetail.log.homes.kafka.store import KafkaStore
 from dovetail_dev.kafka_broker import Broker
 from unit.log.conftest import SCHEMA, fresh  # noqa: F401
 
@@ -45,15 +45,22 @@ def topics(broker: Broker) -> Topics:
     return Topics(broker.address, "none")
 
 
-def test_of_two_that_create_a_file_one_does(home: str, other: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Even if both have looked before."""
+def test_of_many_that_create_a_file_one_does(home: str, other: str) -> None:
+    one, two = open_store(home), open_store(other)
+    for number in range(5):
+        with ThreadPoolExecutor(6) as threads:
+            asked = [
+                threads.submit(each.create, f"x{number}", b"%d" % n) for n, each in enumerate((one, two) * 3)
+            ]
+            done = [answer.result() for answer in asked]
+        assert done.count(True) == 1
+        assert one.read(f"x{number}") == two.read(f"x{number}") == b"%d" % done.index(True)
+
+
+def test_what_was_deleted_may_be_created_again(home: str, other: str) -> None:
     one, two = open_store(home), open_store(other)
     assert one.create("x", b"first")
     assert not two.create("x", b"second")
-    with monkeypatch.context() as patch:
-        patch.setattr(KafkaStore, "_looked_up", lambda self, path: None)
-        assert not two.create("x", b"2" * 100_000)
-    assert two.read("x") == one.read("x") == b"first"
     one.delete("x")
     assert two.size("x") is None
     assert two.create("x", b"third")

@@ -56,7 +56,7 @@ class Taking:
         self._decoder = Decoder(schema, made, fields or {})
 
     def slicer(self, *, finite: bool) -> ResidentSlicer:
-        return ResidentSlicer(self.category, self._slicer, lambda: self._open(finite), finite=finite)
+        return ResidentSlicer(self.category, self._slicer, lambda: self.open(finite), finite=finite)
 
     def run(self) -> None:
         """Take what there is."""
@@ -84,7 +84,7 @@ class Taking:
         until(lambda: bool(read_reports(self.category)), "such a report")
         return read_reports(self.category)[0]
 
-    def _open(self, finite: bool) -> TopicIntake:
+    def open(self, finite: bool) -> TopicIntake:
         topic = Topic(Cluster(self._address), self._topic)
         aside = Rejects(self.category.home, "app.rejects.t", self._slicer.producer, self._topic)
         reading = Reading(**{"finite": finite, **self._reading})
@@ -284,13 +284,13 @@ def test_a_limit_of_records_per_second(tmp_path: Path, topics: Topics) -> None:
     topics.write(topic, numbered(0, 1000))
     now_s = [0.0]
     taking = Taking(tmp_path, topics.address, topic, records_per_s=100, clock=lambda: now_s[0])
-    intake = taking._open(finite=False)
+    intake = taking.open(finite=False)
     for moment_s, allowed in ((0.0, 0), (0.5, 50), (0.75, 75), (60.0, 175)):
         now_s[0] = moment_s
-        until(lambda allowed=allowed: intake.look() and intake._buffer.records >= allowed, "the records")
+        until(lambda allowed=allowed: intake.look() and intake.fetched >= allowed, "the records")
         for _ in range(5):
             intake.look()
-        assert intake._buffer.records == allowed
+        assert intake.fetched == allowed
     intake.close()
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from change_oracle import ChangingJoin, Spec
-from dovetail.engine.advance import in_silence
+from dovetail.engine.filling import in_silence
 from dovetail.joins.emitted import NONE, Counts, Emitted
 from laws.algorithms import HASHINGS
 from laws.changing import ChangingStep, specs

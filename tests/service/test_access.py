@@ -313,6 +313,14 @@ def test_lookup_tables_are_within_reach(daemon: Daemon) -> None:
         assert refused(text + query, daemon.home) == said
 
 
+def test_a_schema_registry_is_within_reach_before_it_is_asked(daemon: Daemon) -> None:
+    change(daemon.home, lambda access: set_reach(access, "ada", ["kafka:b:9092/t"], []))
+    origin = 'KAFKA("t", brokers = "b:9092", format = "avro", schema_registry = "http://inside:8081")'
+    assert refused(INPUT.format(origin) + OUTPUT.format("NOOP"), daemon.home) == [
+        "ada may not read the schema registry http://inside:8081"
+    ]
+
+
 def test_a_link_does_not_lead_out_of_reach(daemon: Daemon, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "other").symlink_to("/etc")

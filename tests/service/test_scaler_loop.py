@@ -79,14 +79,6 @@ def test_one_at_its_limit_is_told_and_kept_for_alarms(home: str) -> None:
     assert scaler.stuck == {}
 
 
-def test_what_is_being_mended_is_known_for_a_while(home: str) -> None:
-    scaler = Scaler(home)
-    scaler.look("app", "act", False, MOST, history(BUSY, 1e9, 2), 1e9)
-    assert scaler.mending("app", 1e9 + 60)
-    assert not scaler.mending("app", 1e9 + HOUR)
-    assert not scaler.mending("other", 1e9 + 60)
-
-
 def test_yesterday_can_be_decided_again() -> None:
     day = [replace(QUIET, at_s=60.0 * minute, tasks=1, row_us=100) for minute in range(120)]
     day += [replace(BUSY, at_s=60.0 * minute, tasks=1, row_us=100) for minute in range(120, 300)]

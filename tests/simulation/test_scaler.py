@@ -41,6 +41,6 @@ def require_laws(seed: int) -> None:
     assert found.most_behind_s < 1_200, f"{seed}: {one.kind}, {found.most_behind_s:.0f} s behind"
 
 
-@pytest.mark.parametrize("seed", range(1_000 if THOROUGH else 10))
+@pytest.mark.parametrize("seed", range(1_000) if THOROUGH else [*range(10), 16])
 def test_laws_hold_under_a_load(seed: int) -> None:
     require_laws(seed)

@@ -39,6 +39,16 @@ def compare(
             instead=f"keep CREATE APPLICATION {old.application}, or run the new one beside it: it starts "
             "afresh",
         )
+    if old.time_zone != new.time_zone:
+        between.say(
+            "time_zone",
+            "application",
+            "refused",
+            f"time zone: {old.time_zone}, now {new.time_zone}",
+            flight="keys and other columns may have been computed in the old zone",
+            instead=f"keep SET TIME ZONE '{old.time_zone}', and convert where it matters: "
+            "from_utc_timestamp(..)",
+        )
     functions(between)
     tables(between)
     before = {stage.name: stage for stage in old.stages}

@@ -84,7 +84,7 @@ class Cluster:
         return self.plain(**more) | {"logger": _QUIET, "error_cb": failed}
 
     def plain(self, **more: Any) -> dict[str, Any]:
-        """Settings alone, for a client that is told by other means whom to call."""
+        """Settings alone, for a client that gets its callbacks by other means."""
         given = {_setting(name): value for name, value in more.items()}
         return given | {"bootstrap.servers": self.brokers} | dict(self.settings)
 

@@ -51,7 +51,7 @@ class Registry:
 
     def schema(self, number: int) -> Schema:
         if number not in self.known:
-            found = self._ask(f"schemas/ids/{number}")
+            found = self.ask(f"schemas/ids/{number}")
             self.known[number] = Schema(found.get("schemaType", "AVRO"), found["schema"])
         return self.known[number]
 
@@ -60,7 +60,7 @@ class Registry:
         body = {"schema": schema.text} | ({"schemaType": schema.kind} if schema.kind != "AVRO" else {})
         path = f"subjects/{urllib.parse.quote(subject, safe='')}/versions"
         try:
-            return int(self._ask(path, body)["id"])
+            return int(self.ask(path, body)["id"])
         except NoSchema as error:
             raise PlaceError(
                 f"the schema registry does not accept the schema of this table: {error}",
@@ -69,7 +69,11 @@ class Registry:
                 hint="change the compatibility of the subject, or write to a topic of another name",
             ) from None
 
-    def _ask(self, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    def ask(self, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        if not self.where.startswith(("http://", "https://")):
+            raise PlaceError(
+                "the schema registry has no address", where=self.where, expected='"http://host:port"'
+            )
         request = urllib.request.Request(
             f"{self.where.rstrip('/')}/{path}",
             None if body is None else json.dumps(body).encode(),
@@ -79,7 +83,7 @@ class Registry:
             given = base64.b64encode(f"{self.user}:{self.password or ''}".encode()).decode()
             request.add_header("Authorization", f"Basic {given}")
         try:
-            with urllib.request.urlopen(request, timeout=ANSWER_S) as answer:
+            with urllib.request.urlopen(request, timeout=ANSWER_S) as answer:  # nosec B310: http alone
                 return dict(json.load(answer))
         except urllib.error.HTTPError as error:
             if error.code in (404, 409, 422):

@@ -16,13 +16,14 @@ The clock is passed in: tests and simulations have one of their own.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 from dovetail.crash_points import crash_point
 from dovetail.engine.asked_tasks import tasks_to_plan
 from dovetail.engine.awaiting import await_commit
 from dovetail.engine.downstream import runs_ahead
+from dovetail.engine.filling import filled_to
 from dovetail.engine.floors import with_changed_floors, with_floors
 from dovetail.engine.home_snapshots import HomeSnapshots
 from dovetail.engine.idle import SourceWatch, Standing, is_idle
@@ -32,7 +33,7 @@ from dovetail.engine.step_log import StepLog
 from dovetail.log.category import Category
 from dovetail.log.commit import Commit
 from dovetail.model.join_config import JoinConfig
-from dovetail.model.join_kind import JoinKind, WindowedJoin
+from dovetail.model.join_kind import JoinKind
 from dovetail.model.kind_change import check_change, turns_lazy
 from dovetail.model.offset import JoinOffset
 from dovetail.model.share import Side
@@ -147,23 +148,11 @@ class JoinPlanner:
         self._in_vain = None
         planned = planned._replace(end=planned.end.moved(query=config.query))
         if fills:
-            planned = planned._replace(end=self._filled_to(planned.end))
+            planned = planned._replace(end=filled_to(config, planned.end, (left, right)))
         self._remember(stateless=not start.tasks)
         end = self.recoverable(start, amend(planned.end) if amend else planned.end)
         self._record(start, planned, new, self._clock.steady_us() - began_us)
         crash_point("coordinator", "planned")
-        return end
-
-    def _filled_to(self, end: JoinOffset) -> JoinOffset:
-        """Where a step ends that fills the join: its streams come exactly to the times of the join before it,
-        where they have the same. Windows do not join two rows again that it has joined."""
-        filled, kind = self.config.filled, self.config.join_kind
-        if len(filled) == 4:
-            done = (end.left, end.right) == filled[:2]
-            left, right = filled[2:] if done else map(min, filled[2:], (end.left_time, end.right_time))
-            end = end.moved(left_time=left, right_time=right)
-        if isinstance(kind, WindowedJoin) and not self.config.whole:
-            end = end.moved(paired=self._rows_before(filled[:2]))
         return end
 
     def _plan_change(self, start: JoinOffset, began_us: int) -> JoinOffset:
@@ -188,12 +177,9 @@ class JoinPlanner:
 
     def _paired(self, start: JoinOffset, old: JoinKind) -> list[int]:
         if turns_lazy(old, self.config.join_kind):
-            return self._rows_before((start.left, start.right))
+            stops = zip(self.categories, (start.left, start.right), strict=True)
+            return [category.first_row(stop) for category, stop in stops]
         return [] if turns_lazy(self.config.join_kind, old) else start.paired
-
-    def _rows_before(self, stops: Sequence[int]) -> list[int]:
-        """How many rows of each side have come before these commits."""
-        return [category.first_row(stop) for category, stop in zip(self.categories, stops, strict=True)]
 
     def _remember(self, *, stateless: bool) -> None:
         """Once in a process, before anybody has an offset that names this configuration."""

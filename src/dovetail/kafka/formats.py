@@ -51,18 +51,18 @@ class Json(Format):
     def rows(self, values: pa.Array) -> pa.Table:
         """Most values are read by a kernel; those that it leaves, by Arrow's parser."""
         if self._flat is None or not len(values):
-            return self._parsed(values)
+            return self.parsed(values)
         made, odd = self._flat.rows(values)
         if not odd.any():
             return made
-        left = self._parsed(values.filter(pa.array(odd)))
+        left = self.parsed(values.filter(pa.array(odd)))
         if left.num_rows == len(values):
             return left
         order = np.arange(len(values))
         order[odd] = len(values) + np.arange(left.num_rows)
         return pa.concat_tables([made, left]).combine_chunks().take(order)
 
-    def _parsed(self, values: pa.Array) -> pa.Table:
+    def parsed(self, values: pa.Array) -> pa.Table:
         lines = [b"{}" if value is None else value for value in values.to_pylist()]
         if not _are_braced(lines):
             lines = [line.strip() for line in lines]

@@ -73,8 +73,8 @@ def error_text(message: int) -> str:
 
 
 class NativeConsumer:
-    """Reads partitions that it is told to, from offsets that it is told. `failed` gets a code and a text when
-    a connection fails, during `consume`."""
+    """Reads partitions that it is given, each from the offset given with it. `failed` gets a code and a text
+    when a connection fails, during `consume`."""
 
     def __init__(self, settings: Mapping[str, Any], failed: Callable[[int, str], None]) -> None:
         self._library = library = _library()

@@ -118,6 +118,11 @@ class TopicIntake:
         within = all(offset <= ends.get(partition, offset) for partition, offset in at.items())
         return within and all(at.get(partition, 0) >= end for partition, end in self._goal.items())
 
+    @property
+    def fetched(self) -> int:
+        """Records that wait to be taken."""
+        return self._buffer.records
+
     def look(self) -> bool:
         if self._clock() - self._asked_s >= ASK_EVERY_S:
             try:

@@ -26,7 +26,7 @@ from dovetail.connectors.lookup_kinds import open_table
 from dovetail.engine.driver import JoinDriver
 from dovetail.engine.planner import HOST_CLOCK, HostClock
 from dovetail.engine.window_planner import WindowPlanner
-from dovetail.engine.window_step import END, MOMENT, START, run_part
+from dovetail.engine.window_step import CLOSED, END, MOMENT, START, run_part
 from dovetail.errors import CategoryNotFound, InputError, PlanError
 from dovetail.joins.rows.gather import Rows
 from dovetail.local.writing import write_category
@@ -52,6 +52,7 @@ from dovetail.plan.physical import (
 from dovetail.plan.projection import plain_projection
 from dovetail.plan.stage_promises import after_commits, after_join, after_windows
 from dovetail.slicing.covered_commits import LOOKED_UP
+from dovetail.slicing.hive_partitions import with_partitions
 from dovetail.slicing.input_files import input_files, local_path
 
 Aggregation = Callable[[WindowStage, pa.Table], pa.Table]
@@ -191,7 +192,9 @@ class Runner(ABC):
         if names is not None:
             return rows.select(list(names.values())).rename_columns(list(names))
         rows = self.declared(rows)
-        computed = evaluation_of(self.stage, rows.schema, functions=self.graph.plan.functions)
+        plan = self.graph.plan
+        utc = plan.time_zone == "UTC"
+        computed = evaluation_of(self.stage, rows.schema, utc=utc, functions=plan.functions)
         if computed is None:
             raise _needs_spark(self.stage.name, "an expression of this query")
         made = [computed(batch) for batch in rows.combine_chunks().to_batches()]
@@ -296,7 +299,9 @@ class SlicerRunner(Runner):
             )
         elif isinstance(source, FilesSource):
             for file in input_files(source.path, source.format)[start:end]:
-                yield pq.read_table(local_path(file))
+                rows = pq.read_table(local_path(file), partitioning=None)
+                names = {column.name for column in self._input.columns}
+                yield with_partitions(rows, source.path, file, names)
 
 
 class LookupRunner(SlicerRunner):
@@ -392,7 +397,8 @@ class AggregateRunner(Runner):
         assert planner is not None
         sliced = planner.category.schema
         columns = [(column.name, sliced.field(column.name).type) for column in self.stage.columns]
-        schema = pa.schema([(START, MOMENT), (END, MOMENT), *columns])
+        closed = [(CLOSED, pa.bool_())] if self.stage.settings.early_us is not None else []
+        schema = pa.schema([(START, MOMENT), (END, MOMENT), *closed, *columns])
         parts = planner.parts(start or planner.first(), end)
         return pa.Table.from_batches(
             [batch for part in parts for batch in run_part(planner.config, part, schema)], schema

@@ -65,7 +65,9 @@ def build(program: Program) -> Plan:
             with problems.of(statement.name):
                 stages.append(_stage(program, statement))
     problems.done()
-    return with_promises(Plan(program.application, _ordered(stages), program.warnings, functions))
+    return with_promises(
+        Plan(program.application, _ordered(stages), program.warnings, functions, program.time_zone)
+    )
 
 
 def unread_warnings(program: Program) -> list[str]:
@@ -237,11 +239,12 @@ def _window_settings(program: Program, table: CreateTable) -> WindowSettings:
     """Rows may be as late as the joins below can make them, and an event time that one of them believes is
     believed here."""
     joins = _joins_below(program, table)
+    given = {option.name: int(option.value) for option in table.options}
     settings = [read_join(program, join).options.settings for join in joins]
     believed = [each.validity for each in settings] or [Validity()]
     horizons = [each.horizon_us for each in believed]
     return WindowSettings(
-        max_delay_us=sum(_delay(program, join) for join in joins) or MAX_DELAY_US,
+        max_delay_us=given.get("max_delay", sum(_delay(program, join) for join in joins) or MAX_DELAY_US),
         max_step_rows=max((each.max_step_rows for each in settings), default=MAX_STEP_ROWS),
         estimate=next((each.estimate for each in settings if each.estimate is not None), None),
         confirmed_by=max((each.confirmed_by for each in settings), default=CONFIRMED_BY),
@@ -249,6 +252,7 @@ def _window_settings(program: Program, table: CreateTable) -> WindowSettings:
             None if None in horizons else max(each for each in horizons if each is not None),
             max(each.max_ahead_us for each in believed),
         ),
+        early_us=given.get("early"),
     )
 
 

@@ -21,6 +21,7 @@ from typing import Any, ClassVar, TypeVar
 
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
+from sqlglot.generators.spark import SparkGenerator
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
@@ -77,6 +78,13 @@ class PqlSpark(Spark):
             if isinstance(made, exp.Interval) and first and self._prev:
                 made.meta.update({"start": first.start, "end": self._prev.end})
             return made
+
+    class Generator(SparkGenerator):
+        """Queries are written as they are: Spark has QUALIFY itself."""
+
+        TRANSFORMS: ClassVar = {
+            kind: write for kind, write in SparkGenerator.TRANSFORMS.items() if kind is not exp.Select
+        }
 
 
 def tokenize(text: str) -> list[Token]:

@@ -96,17 +96,20 @@ def evaluation_of(
     given: pa.Schema,
     *,
     ansi: bool = True,
+    utc: bool = True,
     functions: Sequence[PythonFunction] = (),
 ) -> Evaluation | None:
     """What a stage computes from the rows that it reads, which have the columns `given`; None: Spark must.
-    `functions`: those of the query, where they are to be called here."""
+    `functions`: those of the query, where they are to be called here. `utc`: times are seen in UTC."""
     if isinstance(stage, JoinStage):
         source = stage.source_name
     elif len(stage.inputs) == 1:
         source = stage.inputs[0].name
     else:
         return None
-    return compile_select(stage.select, {source: given}, views=stage.views, ansi=ansi, functions=functions)
+    return compile_select(
+        stage.select, {source: given}, views=stage.views, ansi=ansi, utc=utc, functions=functions
+    )
 
 
 def compile_select(
@@ -115,6 +118,7 @@ def compile_select(
     *,
     views: Sequence[Relation] = (),
     ansi: bool = True,
+    utc: bool = True,
     functions: Sequence[PythonFunction] = (),
 ) -> Evaluation | None:
     """A query over one relation, directly or through views over it; None: Spark must compute it."""
@@ -135,6 +139,8 @@ def compile_select(
     if not columns or any(node.type == pa.null() for node in nodes):
         return None
     if not ansi and not all(node.total for node in nodes):
+        return None
+    if not utc and any(_in_a_zone(node) for node in nodes):
         return None
     return Evaluation(columns, made.conditions)
 
@@ -438,6 +444,16 @@ def _type_of(ddl: str) -> pa.DataType:
     if kind is None:
         raise _LeftToSpark
     return kind
+
+
+def _in_a_zone(node: Node) -> bool:
+    """Whether a value depends on the time zone: parts of times, dates of times, and times in the text."""
+    if isinstance(node, Constant):
+        return node.type == MOMENT and node.value is not None
+    if not isinstance(node, Call):
+        return False
+    dated = node.function == "cast" and {node.type, node.arguments[0].type} == {MOMENT, pa.date32()}
+    return dated or node.function in ("truncated", "part", "date") or any(map(_in_a_zone, node.arguments))
 
 
 def _call(word: str, parts: Sequence[Node], kind: pa.DataType) -> Call:

@@ -31,7 +31,7 @@ from dovetail.model.window_config import WindowSettings
 from dovetail.plan.plan_json import decode, encode
 
 PLAN_VERSION = 6
-"""Before version 6 a query had no functions of its own. Before version 5 nothing
+"""Before version 6 a query had no functions of its own and no time zone. Before version 5 nothing
 went to places outside, a stage had one source, and a join one state, for ever.
 Before version 4 no plan followed another. Before version 3 a category in the log did not say how long it
 keeps rows; aggregates had a watermark."""
@@ -314,6 +314,7 @@ class Plan:
     stages: tuple[Stage, ...]
     warnings: tuple[str, ...] = ()
     functions: tuple[PythonFunction, ...] = ()  # that its stages call, under the names of `shipped`
+    time_zone: str = "UTC"  # in which expressions see times
 
     @property
     def joins(self) -> tuple[JoinStage, ...]:

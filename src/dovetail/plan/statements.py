@@ -20,6 +20,8 @@ from dovetail.model.python_function import PythonFunction
 from dovetail.plan.physical import Source, TableSource
 from dovetail.plan.source import PqlText, Span, span_of
 
+UTC = "UTC"
+
 
 @dataclass(frozen=True)
 class ColumnDef:
@@ -150,6 +152,7 @@ class Program:
     source: PqlText = field(default=PqlText("<string>", ""), compare=False)
     warnings: tuple[str, ...] = field(default=(), compare=False)
     functions: tuple[CreateFunction, ...] = ()
+    time_zone: str = UTC
 
     def __iter__(self) -> Iterator[Statement]:
         return iter(self.statements)

@@ -24,13 +24,16 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from dovetail.connectors.kinds import STORAGES
 from dovetail.errors import DovetailError, PlanError, PqlError
+from dovetail.plan.aggregates import OPTIONS as AGGREGATE_OPTIONS
+from dovetail.plan.aggregates import time_windows
 from dovetail.plan.dialect import call, pql_sql
 from dovetail.plan.interval_literal import SPELLINGS, NotAnInterval, interval_us, text_us
-from dovetail.plan.joins.options import checked, conflicts, find
+from dovetail.plan.joins.options import BY_NAME, checked, conflicts, find
 from dovetail.plan.nearest import did_you_mean
 from dovetail.plan.problems import Problems
 from dovetail.plan.source import PqlText, Span, span_of
 from dovetail.plan.statements import (
+    UTC,
     ColumnDef,
     CreateFunction,
     CreateInput,
@@ -43,12 +46,14 @@ from dovetail.plan.statements import (
 )
 from dovetail.plan.types import SIMPLE, spark_type
 from dovetail.pql.as_of import cut_as_of
+from dovetail.pql.distinct_on import without_distinct_on
 from dovetail.pql.ends import parse_origin, parse_storage
 from dovetail.pql.functions import Declared, Module, linked, parse_function, parse_module
 from dovetail.pql.lookup_end import parse_table
 from dovetail.pql.mistakes import near_word
 from dovetail.pql.picks import pick_by_value
 from dovetail.pql.select import parse_expression, parse_query
+from dovetail.pql.time_zone import parse_time_zone
 from dovetail.pql.tokens import DECLARED, Cursor, depths, join_numbers, scan, span, split_statements, word
 from dovetail.pql.using import without_using
 from dovetail.pql.within import cut_within, with_condition
@@ -98,6 +103,7 @@ def parse_all(text: str, *, name: str = "<string>") -> Parsed:
             )
     broken: set[str] = set()
     functions, groups = _functions(source, groups, problems, broken)
+    zones, groups = _time_zones(source, groups, problems)
     declared = [found for group in groups if (found := _declares(group))]
     for group in groups:
         try:
@@ -125,7 +131,9 @@ def parse_all(text: str, *, name: str = "<string>") -> Parsed:
         with problems.of(None):
             _one_application(source, applications)
     application = applications[0][0] if applications else ""
-    program = Program(application, tuple(statements), source, tuple(warnings), functions)
+    program = Program(
+        application, tuple(statements), source, tuple(warnings), functions, zones[-1] if zones else UTC
+    )
     return Parsed(program, problems, frozenset(broken))
 
 
@@ -158,6 +166,26 @@ def _functions(
             found[one.function.name.lower()] = linked(source, one, modules)
             broken.discard(one.function.name.lower())
     return tuple(found.values()), others
+
+
+def _time_zones(
+    source: PqlText, groups: list[list[Token]], problems: Problems
+) -> tuple[list[str], list[list[Token]]]:
+    """The time zone, if one is set, and the other statements."""
+    found: list[str] = []
+    others: list[list[Token]] = []
+    for group in groups:
+        cursor = Cursor(source, group)
+        if not cursor.accept("SET"):
+            others.append(group)
+            continue
+        with problems.of(None):
+            for expected in ("TIME", "ZONE"):
+                cursor.expect(expected, "only the time zone can be set: SET TIME ZONE 'Europe/Berlin'")
+            if found:
+                raise cursor.error("the time zone is set twice", expected="one SET TIME ZONE")
+            found.append(parse_time_zone(cursor))
+    return found, others
 
 
 def _one_application(source: PqlText, applications: list[tuple[str, Span]]) -> None:
@@ -360,13 +388,16 @@ def _query(
     query, warned = parse_query(source, tokens, declared, end)
     warnings.extend(warned)
     without_using(query)
+    without_distinct_on(query)
     joins = query.args.get("joins") or [] if isinstance(query, exp.Select) else []
     conditioned = {number for number, join in enumerate(joins) if join.args.get("on") is not None}
     first = next(iter(within.values()), None)
     clause, place = ("WITH (...)", options[0].span) if options else ("WITHIN", span_of(first))
-    if (options and not joins) or not within.keys() <= conditioned:
+    if options and not joins and time_windows(query):
+        _for_aggregate(source, options)
+    elif (options and not joins) or not within.keys() <= conditioned:
         raise PqlError(
-            f"{clause} belongs to a join, and this query has none",
+            f"{clause} belongs to a join or an aggregate, and this query has none",
             where=source.show(place),
             hint="put it after the join's ON condition, or leave it out",
         )
@@ -374,6 +405,18 @@ def _query(
         for number in conditions.keys() & conditioned:
             with_condition(query, number, conditions[number])
     return query, options
+
+
+def _for_aggregate(source: PqlText, options: tuple[JoinOption, ...]) -> None:
+    for option in options:
+        if option.name not in AGGREGATE_OPTIONS:
+            raise PqlError(
+                f"`{option.name}` applies only to {BY_NAME[option.name].joins.words}",
+                where=source.show(option.span),
+                expected=f"options of an aggregate: {', '.join(AGGREGATE_OPTIONS)}",
+            )
+        if option.name == "early" and not option.value:
+            raise PqlError("`early` cannot be 0", where=source.show(option.span), expected="an interval")
 
 
 def _is_storage(tokens: list[Token], i: int) -> bool:

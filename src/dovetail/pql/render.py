@@ -18,6 +18,7 @@ from dovetail.plan.interval_literal import words
 from dovetail.plan.joins.options import BY_NAME
 from dovetail.plan.physical import KafkaSource, LakeSource, ScribeSource, Source, TableSource
 from dovetail.plan.statements import (
+    UTC,
     CreateInput,
     CreateTable,
     CreateView,
@@ -30,6 +31,8 @@ from dovetail.plan.statements import (
 
 def render(program: Program) -> str:
     parts = [f"CREATE APPLICATION {quoted(program.application)};"]
+    if program.time_zone != UTC:
+        parts.append(f"SET TIME ZONE {text(program.time_zone)};")
     parts.extend(_function(one.function) for one in program.functions)
     with deep_trees():
         parts.extend(render_statement(statement) for statement in program)
@@ -63,6 +66,9 @@ def _query(statement: CreateView | CreateTable) -> str:
     query = statement.query
     if not statement.options:
         return pql_sql(query, pretty=True)
+    if not query.args.get("joins"):  # of an aggregate
+        given = ", ".join(_option(one) for one in statement.options)
+        return f"{pql_sql(query, pretty=True)}\nWITH ({given})"
     query = query.copy()
     joins, where = query.args["joins"], query.args.get("where")
     query.set("joins", None)

@@ -139,7 +139,7 @@ class SlicedAgain(SideRows):
             column.name for column in self._stage.inputs[0].columns if column.name in rows.schema.names
         ]
         given = as_read(rows.select(declared).schema)
-        select = select_of(self._stage, given, self._plan.functions)
+        select = select_of(self._stage, given, self._plan)
         if select is None:
             raise PreviewError(
                 f"{self._stage.name} computes something that needs Spark",

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dovetail.changes.rewrite import Bounds
-    from dovetail.model.interval import IntervalSpec
+    from dovetail.changes.rewrite import Compile
     from dovetail.plan.physical import Plan
     from dovetail.plan.statements import Program
     from dovetail.service.advice import Advice
+    from dovetail.service.setting_advice import SettingAdvice
 
 
 @dataclass(frozen=True)
 class Numbered:
     number: int
     join: str
-    advice: Advice
+    advice: Advice | SettingAdvice
 
 
 def numbered_advice(home: str, application: str) -> list[Numbered]:
@@ -30,8 +30,7 @@ def numbered_advice(home: str, application: str) -> list[Numbered]:
 
 
 def following(home: str, application: str, text: str, name: str, chosen: Sequence[Numbered]) -> str:
-    """The text with the bounds that were advised. `name`: what errors call it."""
-    from dovetail.changes.rewrite import with_bounds
+    """The text as advised. `name`: what errors call it."""
     from dovetail.service.proposal import proposal
 
     def compiled(changed: str) -> tuple[Program, Plan]:
@@ -39,13 +38,19 @@ def following(home: str, application: str, text: str, name: str, chosen: Sequenc
         return made.program, made.plan
 
     for one in chosen:
-        spec = next(join.spec for join in compiled(text)[1].joins if join.name == one.join)
-        text = with_bounds(text, _wanted(one, spec), compiled)
+        text = _written(text, one, compiled)
     return text
 
 
-def _wanted(one: Numbered, spec: IntervalSpec) -> Bounds:
-    from dovetail.changes.rewrite import Bounds
+def _written(text: str, one: Numbered, compiled: Compile) -> str:
+    """With one bound, or one option of the view."""
+    from dovetail.changes.rewrite import Bounds, with_bounds
+    from dovetail.changes.rewrite_option import with_option
+    from dovetail.service.advice import Advice
 
-    to = {"before": spec.before_us, "after": spec.after_us, one.advice.bound: one.advice.to_us}
-    return Bounds(one.join, to["before"], to["after"])
+    advice = one.advice
+    if not isinstance(advice, Advice):
+        return with_option(text, one.join, advice.option, advice.to, advice.literal, compiled)
+    spec = next(join.spec for join in compiled(text)[1].joins if join.name == one.join)
+    to = {"before": spec.before_us, "after": spec.after_us, advice.bound: advice.to_us}
+    return with_bounds(text, Bounds(one.join, to["before"], to["after"]), compiled)

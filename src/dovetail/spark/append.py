@@ -22,7 +22,7 @@ from dovetail.spark.batch_files import files_of_batch, last_planned
 from dovetail.spark.batch_promises import PromiseOf, promises_of
 from dovetail.spark.building import BuiltStage
 from dovetail.spark.checkpoints import Checkpoint
-from dovetail.spark.short_way import is_ansi, short_way
+from dovetail.spark.short_way import is_ansi, is_utc, short_way
 from dovetail.spark.slicer import write_batch, write_files
 
 Append = Callable[[DataFrame, int], None]
@@ -100,8 +100,8 @@ def _parquet(
     short = None
     known = common_schema(files, names)
     if placement.validity is not None and names == declared:  # what a path says, Spark reads
-        ansi = is_ansi(built.rows.sparkSession)
-        short = short_way(stage, known, category, placement.validity, ansi=ansi)
+        spark = built.rows.sparkSession
+        short = short_way(stage, known, category, placement.validity, ansi=is_ansi(spark), utc=is_utc(spark))
 
     def write(rows: DataFrame, batch: int, files: list[str]) -> list[str]:
         from dovetail.slicing.vanished_files import vanished

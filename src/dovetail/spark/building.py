@@ -52,7 +52,7 @@ from dovetail.spark.own_source import own_source
 from dovetail.spark.python_functions import register
 from dovetail.spark.rejects import rejects_query
 from dovetail.spark.residence import Residence, may_reside, read_by, residence
-from dovetail.spark.session import driver_address
+from dovetail.spark.session import TIME_ZONE, driver_address
 from dovetail.spark.slicer import common_type, make_category, require_time, sliced
 from dovetail.spark.topic_residence import TopicResidence, records_of
 from dovetail.spark.window_source import WindowSource
@@ -141,6 +141,7 @@ class Builder:
         return list(self._built.values())
 
     def build(self) -> list[BuiltStage]:
+        self.spark.conf.set(TIME_ZONE, self.plan.time_zone)
         register(self.spark, self.plan.functions)
         for stage in self.plan.stages:
             self.build_stage(stage)

@@ -59,6 +59,7 @@ def bring(home: str, application: str) -> Store:
             target.write_bytes(made.read(path))
         own.mkdir(parents=True, exist_ok=True)
         known = uuid.uuid4().hex.encode()
+        made.make_folder(f"apps/{application}")
         made.replace(f"apps/{application}/{_MARK}", known)
         (own / _MARK).write_bytes(known)
     return open_store(str(folder_of(home)))
@@ -70,6 +71,7 @@ def carry(home: str, folder: str) -> None:
     here, there = set(_below(own, folder)), set(_below(made, folder))
     with made.writing() as write:
         for path in sorted(here - there):
+            made.make_folder(path.rpartition("/")[0])
             write(path, partial(_fill, own.read(path)))
     for path in there - here:
         made.delete(path)

@@ -46,7 +46,7 @@ from dovetail.slicing.resident import ResidentSlicer
 from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.file_frames import PACE, FilesRead, files_read
 from dovetail.spark.masters import is_cluster
-from dovetail.spark.short_way import is_ansi, short_way
+from dovetail.spark.short_way import is_ansi, is_utc, short_way
 from dovetail.spark.standings import commits_before, files_before
 from dovetail.spark.text_reading import FORMATS, TextReading, text_reading
 
@@ -168,7 +168,7 @@ def residence(
         return None
     place, stored = found
     if stage.inputs:
-        slice_ = short_way(stage, stored, category, validity, ansi=is_ansi(spark))
+        slice_ = short_way(stage, stored, category, validity, ansi=is_ansi(spark), utc=is_utc(spark))
     else:
         assert read is not None
         slice_ = direct_slice(stored, category, read.columns, output.keys, output.time, validity)
@@ -179,7 +179,7 @@ def residence(
 
 def _reads_paths(stage: SlicerStage, read: FilesRead) -> bool:
     """A column is in the names of folders: Spark reads it there."""
-    if not is_local(read.place) or has_magic(read.place) or read.format != "parquet":
+    if _local_place(read) is None:
         return False
     try:
         parts = partition_names(read.place, input_files(read.place, read.format))

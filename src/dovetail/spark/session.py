@@ -28,8 +28,9 @@ from dovetail.spark.masters import is_cluster, local_cores, retrying
 from dovetail.spark.shipped_code import packed
 from dovetail.spark.worker_python import DRIVER_PYTHON, WORKERS_ENVIRONMENT, choose_python
 
+TIME_ZONE = "spark.sql.session.timeZone"
 FIXED = {
-    "spark.sql.session.timeZone": "UTC",
+    TIME_ZONE: "UTC",
     "spark.sql.execution.pythonUDF.arrow.enabled": "true",
     "spark.python.daemon.module": "dovetail.spark.daemon",
     "spark.python.worker.reuse": "true",

@@ -178,7 +178,7 @@ def test_what_is_no_record_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     def nothing(registry: Registry, path: str) -> Any:
         raise NoSchema(path)
 
-    monkeypatch.setattr(Registry, "_ask", nothing)
+    monkeypatch.setattr(Registry, "ask", nothing)
     good = {"type": "record", "name": "U", "fields": [{"name": "id", "type": "long"}]}
     schemas = {n: Schema("AVRO", json.dumps(one)) for n, one in enumerate((good, schema, nested))}
     values: list[bytes | None] = [b"no", avro(good, 0, {"id": 1}), avro(good, 0, {"id": 1})[:-1]]

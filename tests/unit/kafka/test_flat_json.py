@@ -66,7 +66,7 @@ def objects(draw: st.DrawFn) -> bytes:
 
 def arrow(value: bytes, times: str) -> list[dict[str, Any]] | None:
     try:
-        made = Json(SCHEMA, times)._parsed(pa.array([value], pa.binary()))
+        made = Json(SCHEMA, times).parsed(pa.array([value], pa.binary()))
         made.validate(full=True)
     except (pa.ArrowInvalid, OverflowError):
         return None

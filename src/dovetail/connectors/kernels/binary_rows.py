@@ -197,7 +197,7 @@ def _way(kind: Whole) -> Whole:
 
 @inner_borrowing_kernel
 def _word(address: Whole, width: Whole) -> Whole:
-    """Of so many bytes, the lowest first. Four are kept with their sign."""
+    """Of 8, 4 or 1 bytes, the lowest first. Four are kept with their sign."""
     if width == 8:
         return load(address, np.int64(0))
     if width == 4:

@@ -149,8 +149,8 @@ class KafkaSink:
     def __post_init__(self) -> None:
         self.topic: str = self.given.values["topic"]
         self._once = self.given.values["delivery"] == DELIVERIES[0]
-        self._producer: Any = None
-        self._numbers: Any = None
+        self.producer: Any = None
+        self.numbers: Any = None
         self._known: int | None = None  # the last batch, since the producer is open
         self._trouble: str | None = None
         self._registry = registry_of(self.given.values)
@@ -221,25 +221,25 @@ class KafkaSink:
         if not self._once:
             return -1
         try:
-            self._open()
+            self.begin()
             return self._last()
         except kafka().KafkaException as error:
             raise self._said(error) from None
 
     def commit(self, batch: int, written: Sequence[str]) -> None:
         try:
-            self._open()
+            self.begin()
             if not self._once:
-                self._send(written)
+                self.send(written)
                 self._flush()
             elif batch > self._last():
                 self._transact(batch, written)
         except kafka().KafkaException as error:
             raise self._said(error) from None
 
-    def _open(self) -> None:
+    def begin(self) -> None:
         """A producer of ours. Whoever wrote under this name before is shut out from here on."""
-        if self._producer is not None:
+        if self.producer is not None:
             return
         client = kafka()
         settings: dict[str, Any] = {"enable_idempotence": True, "linger_ms": 20}
@@ -248,12 +248,12 @@ class KafkaSink:
             settings |= {"transactional_id": self.name, "transaction_timeout_ms": 120_000}
         producer = made(client.Producer, self.cluster.configured(self._failed, **settings))
         if self._once:
-            self._numbers = made(
+            self.numbers = made(
                 client.Consumer,
                 self.cluster.configured(self._failed, group_id=self.name, enable_auto_commit=False),
             )
             producer.init_transactions(ANSWER_S)
-        self._producer, self._known = producer, None
+        self.producer, self._known = producer, None
 
     def _last(self) -> int:
         if self._known is None:
@@ -264,7 +264,7 @@ class KafkaSink:
         client = kafka()
         place = client.TopicPartition(self.topic, 0)
         try:
-            (found,) = self._numbers.committed([place], ANSWER_S)
+            (found,) = self.numbers.committed([place], ANSWER_S)
         except client.KafkaException as error:
             if error.args[0].code() == client.KafkaError._TIMED_OUT and self._answers(place):
                 raise self._hanging() from None
@@ -282,7 +282,7 @@ class KafkaSink:
             return False
 
     def _hanging(self) -> DovetailError:
-        self._producer, self._lost = None, None
+        self.producer, self._lost = None, None
         return Unreachable(
             "waiting for brokers: a transaction of this table is over, and not all partitions know",
             where=self.place,
@@ -291,28 +291,28 @@ class KafkaSink:
         )
 
     def _transact(self, batch: int, written: Sequence[str]) -> None:
-        producer, client = self._producer, kafka()
+        producer, client = self.producer, kafka()
         producer.begin_transaction()
-        self._send(written)
+        self.send(written)
         number = client.TopicPartition(self.topic, 0, batch + 1)
-        producer.send_offsets_to_transaction([number], self._numbers.consumer_group_metadata(), ANSWER_S)
+        producer.send_offsets_to_transaction([number], self.numbers.consumer_group_metadata(), ANSWER_S)
         producer.commit_transaction(COMMIT_S)
         self._known = self._read_back()
 
-    def _send(self, written: Sequence[str]) -> None:
+    def send(self, written: Sequence[str]) -> None:
         for messages in records(written):
             left = messages
             while left:
-                queued = self._producer.produce_batch(self.topic, left, on_delivery=self._undelivered)
+                queued = self.producer.produce_batch(self.topic, left, on_delivery=self._undelivered)
                 left = [one for one in left if "_error" in one] if queued < len(left) else []
                 for one in left:
                     error = one.pop("_error")
                     if error.code() != kafka().KafkaError._QUEUE_FULL:
                         raise kafka().KafkaException(error)
-                self._producer.poll(0.05 if left else 0)
+                self.producer.poll(0.05 if left else 0)
 
     def _flush(self) -> None:
-        left = self._producer.flush(COMMIT_S)
+        left = self.producer.flush(COMMIT_S)
         if self._lost is not None:
             raise kafka().KafkaException(self._lost)
         if left:
@@ -329,7 +329,7 @@ class KafkaSink:
     def _said(self, error: Exception) -> DovetailError:
         """What it means for the batch. The producer is not used again: the next one under its name ends
         what this one has begun."""
-        self._producer, self._lost = None, None
+        self.producer, self._lost = None, None
         client, refused = kafka(), error.args[0]
         kinds = client.KafkaError
         if refused.code() in (kinds._FENCED, kinds.INVALID_PRODUCER_EPOCH, kinds.PRODUCER_FENCED):

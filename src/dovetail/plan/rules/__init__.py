@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from dovetail.plan.rules.call_functions import cast_arguments, check_functions
 from dovetail.plan.rules.chain_joins import chain_joins
+from dovetail.plan.rules.check_argument_types import check_argument_types
 from dovetail.plan.rules.check_calls import check_calls
 from dovetail.plan.rules.check_lookups import check_lookups
 from dovetail.plan.rules.check_queries import check_queries
@@ -42,6 +43,7 @@ RULES: tuple[Rule, ...] = (
     name_window_times,
     chain_joins,
     turn_right_joins,
+    check_argument_types,
     infer_types,
     cast_arguments,
     take_in_topics,

@@ -149,10 +149,12 @@ def _storage(storage: Storage) -> Iterator[tuple[Place, str]]:
 
 
 def _also_read(options: Iterable[tuple[str, Any]]) -> Iterator[Place]:
-    """Secrets, and files that an option names: certificates, keys."""
+    """Secrets, files that an option names (certificates, keys), and a schema registry, which is asked."""
     for name, value in options:
         if isinstance(value, Secret):
             yield Place("secret", value.name, f'SECRET("{value.name}")')
+        elif name == "schema_registry":
+            yield Place("registry", str(value), f"the schema registry {value}")
         elif name.endswith(_FILES):
             yield path(str(value))
 

@@ -101,10 +101,11 @@ def _down(
     target = max(limits.least, _needed(highest * DOWN_ROOM, capacity))
     if target * 2 > now.tasks:
         return _hold(now, f"{now.tasks} tasks are enough, and fewer would be too close to what is needed")
-    lately = sum(change.at_s > now.at_s - DAY_S for change in changes)
-    back = math.ceil(math.log2(now.tasks / target))
-    if lately + 1 + back > CHANGES_A_DAY:
-        return _hold(now, f"{target} tasks would be enough, but it was changed {lately} times in a day")
+    lately = [change for change in changes if change.at_s > now.at_s - DAY_S]
+    highest_tasks = max([now.tasks, *(max(change.before, change.after) for change in lately)])
+    back = math.ceil(math.log2(highest_tasks / target))  # to where it was in the last day, doubling each time
+    if len(lately) + 1 + back > CHANGES_A_DAY:
+        return _hold(now, f"{target} tasks would be enough, but it was changed {len(lately)} times in a day")
     words = (
         f"at most {highest:,.0f} rows/s were wanted in the last hour: {target} tasks of {capacity:,.0f} do"
     )

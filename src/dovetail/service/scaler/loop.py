@@ -11,7 +11,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from dovetail.errors import DovetailError
-from dovetail.service.scaler.decide import CATCH_UP_S, DAY_S, DOWN_AFTER_S, QUIET_S, decide
+from dovetail.service.scaler.decide import DAY_S, DOWN_AFTER_S, decide
 from dovetail.service.scaler.decisions import Decided, changes_of, record
 from dovetail.service.scaler.figures import samples_of
 from dovetail.service.scaler.sample import Change, Limits, Mode, Sample, Verdict
@@ -19,8 +19,6 @@ from dovetail.service.scaler.slicers import decide_slicers
 from dovetail.service.scaling import joins_of, scale_application
 
 EVERY_S = 60.0
-MENDING_S = CATCH_UP_S + QUIET_S
-"""How long a step up may take to show: the change itself, and working off what has piled up."""
 JOINS = "joins"
 """Among the figures that are remembered: a sample of each join."""
 History = Sequence[tuple[float, Mapping[str, Any]]]
@@ -38,11 +36,6 @@ class Scaler:
         self.home = home
         self.stuck: dict[str, str] = {}
         self._said: dict[tuple[str, str], str] = {}
-        self._changed_s: dict[str, float] = {}
-
-    def mending(self, application: str, now_s: float) -> bool:
-        """It was given more tasks a moment ago: what that mends need wake nobody yet."""
-        return 0 <= now_s - self._changed_s.get(application, -MENDING_S) < MENDING_S
 
     def look(
         self,
@@ -81,8 +74,6 @@ class Scaler:
         decided = Decided(round(now_s * 1e6), application, join, mode, now.tasks, verdict, capacity)
         if decided.made:
             scale_application(self.home, application, str(verdict.tasks), join)
-            if verdict.direction == "up":
-                self._changed_s[application] = now_s
         record(self.home, decided)
         return [decided]
 

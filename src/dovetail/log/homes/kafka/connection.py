@@ -308,7 +308,7 @@ class TopicReader:
             auto_offset_reset="error",
             check_crcs=True,
             fetch_wait_max_ms=habit.wait_ms,
-            fetch_message_max_bytes=min(MESSAGE_BYTES, habit.kbytes << 10),
+            fetch_message_max_bytes=1 << 20,
             queued_max_messages_kbytes=habit.kbytes,
             fetch_error_backoff_ms=100,
             fetch_queue_backoff_ms=2,  # a full queue is read in a moment
