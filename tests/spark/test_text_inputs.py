@@ -26,7 +26,7 @@ TYPES = (
 )
 LINES = 3_000
 PLAIN = 4
-"""So many of each list are plain: they are drawn most of the time."""
+"""The first of each list are plain, and drawn most of the time."""
 NUMBERS = [
     "0", "1", "-7", "127", "-0", "007", "+5", "128", "-129", "40000", "3000000000", "9223372036854775807",
     "9223372036854775808", "1.0", "1e3", "NaN", "Infinity", "1d", "0x1p3", " 5", "5 ",

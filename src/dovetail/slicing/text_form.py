@@ -25,7 +25,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from dovetail.errors import InputError
+from dovetail.errors import CorruptFile, InputError
 from dovetail.log.category import Category
 from dovetail.model import json_values as said
 from dovetail.slicing.covered_commits import last_of
@@ -70,9 +70,17 @@ class Aside:
         last = last_of(category, self._producer)
         self._batch = last.producers[self._producer] + 1 if last else 0
         if last is not None and last.covers is not None:
-            told = said.fields(last.covers, ["batch", "files"])
-            if told["batch"] == next_batch:
-                self._ahead.update(said.text(file) for file in said.items(told["files"]))
+            try:
+                kept = said.fields(last.covers, ["batch", "files"])
+                files = [said.text(file) for file in said.items(kept["files"])]
+            except ValueError as error:
+                raise CorruptFile(
+                    f"the commit does not say whose rejects it has: {error}",
+                    where=f"{category.where}/commits/{last.number}",
+                    hint="restore it from a copy of the home",
+                ) from error
+            if kept["batch"] == next_batch:
+                self._ahead.update(files)
 
     def lacks(self, file: str) -> bool:
         """Whether the rejects of a file that is about to enter the log have to be kept."""
