@@ -254,7 +254,7 @@ class Maker:
     def _top(self, relation: str, columns: dict[str, str]) -> tuple[str, str]:
         """The first rows of each window. Rows that are the same in all that is shown may take each other's
         place."""
-        shown = [columns[name] for name in ("k", "id", "x")]
+        shown = [columns[name] for name in ("id", "x")]
         order = ", ".join(f"{column} NULLS FIRST" for column in shown)
         rank = f"ROW_NUMBER() OVER (PARTITION BY {{}} ORDER BY {order}) <= 3"
         selected, time = f"SELECT {', '.join(shown)} FROM {relation}", columns["t"]
