@@ -171,7 +171,7 @@ def test_a_full_pool_makes_another(tmp_path: Path) -> None:
         made.start("last", 1, [replace(there, application=f"x{n}") for n in range(MOST_MEMBERS)])
         assert launched == ["pool-1", "pool-2", "pool-3"]
     finally:
-        for child in made._launched.values():
+        for child in made.launched.values():
             child.kill()
             child.wait()
 

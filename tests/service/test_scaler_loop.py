@@ -83,9 +83,9 @@ def test_yesterday_can_be_decided_again() -> None:
     day = [replace(QUIET, at_s=60.0 * minute, tasks=1, row_us=100) for minute in range(120)]
     day += [replace(BUSY, at_s=60.0 * minute, tasks=1, row_us=100) for minute in range(120, 300)]
     day += [replace(QUIET, at_s=60.0 * minute, tasks=1, row_us=100) for minute in range(300, 480)]
-    told = list(replay(day, Limits(1, 8)))
-    assert [(said.direction, said.tasks) for _, said in told] == [("up", 3), ("down", 1)]
-    minutes = [at_s / 60 for at_s, _ in told]
+    found = list(replay(day, Limits(1, 8)))
+    assert [(said.direction, said.tasks) for _, said in found] == [("up", 3), ("down", 1)]
+    minutes = [at_s / 60 for at_s, _ in found]
     assert 120 < minutes[0] < 130
     assert 355 < minutes[1] < 370
 

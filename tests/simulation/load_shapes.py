@@ -29,7 +29,7 @@ def shape(seed: int) -> Shape:
     kind, make = list(KINDS.items())[seed % len(KINDS)]
     one = random.uniform(1_000, 50_000)
     most = random.choice([2, 4, 8, 16, 64])
-    peak = random.uniform(0.05, 0.65) * one * most  # what all tasks together can take with some room
+    peak = random.uniform(0.05, 0.65) * one * most  # what the tasks together can take with some room
     load, seconds = make(random, peak)
     hot = random.uniform(0.3, 0.9) if kind == "hot key" else 0.0
     lags = random.randrange(1, 10**7) if kind == "lagging side" else 0

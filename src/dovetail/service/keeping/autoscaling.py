@@ -1,4 +1,4 @@
-"""Between the scaler and the applications that the service keeps: what one may have, and what is told of
+"""Between the scaler and the applications that the service keeps: what one may have, and what is said of
 it."""
 
 from __future__ import annotations

@@ -148,8 +148,8 @@ def _run(home: str, name: str, stop: threading.Event) -> None:
 def _refuse(home: str, name: str, error: DovetailError) -> None:
     """No member can start: each that was asked for hears why."""
     for wish in pools.asks(home, name):
-        told = error.to_json()["error"]
-        write_end(home, End(wish.application, wish.revision, time.time_ns() // 1000, told))
+        words = error.to_json()["error"]
+        write_end(home, End(wish.application, wish.revision, time.time_ns() // 1000, words))
         pools.done(home, name, wish.application)
 
 

@@ -107,7 +107,7 @@ class Pools:
 
     def __init__(self, home: str, launch: Callable[[str, str], subprocess.Popen[bytes]] = launch) -> None:
         self._home, self._launch = home, launch
-        self._launched: dict[str, subprocess.Popen[bytes]] = {}
+        self.launched: dict[str, subprocess.Popen[bytes]] = {}
         self._asked: dict[str, str] = {}
 
     def start(self, application: str, revision: int, seen: Iterable[Process]) -> None:
@@ -123,7 +123,7 @@ class Pools:
         # First the wish, then the look: a pool that is about to end looks for wishes once more after it has
         # taken its name away, so either it sees this one, or we see that it is gone.
         if not self._there(pool):
-            self._launched[pool] = self._launch(self._home, pool)
+            self.launched[pool] = self._launch(self._home, pool)
 
     def begins(self, application: str, alive: Iterable[Process]) -> bool:
         """A pool was asked to run it, lives, and has not said yet that it does."""
@@ -139,15 +139,15 @@ class Pools:
 
     def tidy(self) -> None:
         """Wishes that nobody waits for any more, left by a keeper before this one to a pool that is gone."""
-        for child in [pool for pool, child in self._launched.items() if child.poll() is not None]:
-            del self._launched[child]
+        for child in [pool for pool, child in self.launched.items() if child.poll() is not None]:
+            del self.launched[child]
         for pool in pool_names(self._home):
             for wish in asks(self._home, pool):
                 if wish.application not in self._asked and not self._there(pool):
                     done(self._home, pool, wish.application)
 
     def _there(self, pool: str) -> bool:
-        child = self._launched.get(pool)
+        child = self.launched.get(pool)
         return (child is not None and child.poll() is None) or pool_process(self._home, pool) is not None
 
     def _foreign(self, number: int) -> bool:

@@ -40,7 +40,7 @@ class System:
 
 
 @dataclass
-class Outcome:
+class Simulated:
     samples: list[Sample] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
@@ -50,8 +50,8 @@ class Outcome:
 
 def simulate(
     load: Load, system: System, limits: Limits, seconds: float, seed: int, tasks: int = 1
-) -> Outcome:
-    random, found = Random(seed), Outcome()
+) -> Simulated:
+    random, found = Random(seed), Simulated()
     left = right = 0.0
     at_s, stalled_until_s = 0.0, 0.0
     while at_s < seconds:

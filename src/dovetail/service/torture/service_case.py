@@ -237,7 +237,7 @@ class Chaos:
 
 
 def run_service(seed: int, kills: int, folder: Path, say: Callable[[str], None]) -> Counter[str]:
-    """Kill so many times. Gives what was killed; raises `Broken` if the law does not hold."""
+    """Kill that often. Gives what was killed; raises `Broken` if the law does not hold."""
     chaos = Chaos(str(folder / "home"), folder, Random(seed), say)
     try:
         chaos.run(kills)
