@@ -22,7 +22,7 @@ FEWEST = 5
 SPREAD = 2.0
 """The largest step is this many times the smallest, or their slope says nothing."""
 FIXED_US = 400_000
-"""The fixed part of a step where it cannot be separated from the rest: about that of a micro-batch of Spark."""
+"""The fixed part of a step where the figures do not show it: about that of a micro-batch of Spark."""
 
 
 def row_cost_us(records: Sequence[StepRecord]) -> float | None:
