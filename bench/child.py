@@ -53,11 +53,12 @@ def dataset_to_json(dataset: Dataset) -> dict[str, Any]:
         "workload": asdict(dataset.workload),
         "path": str(dataset.path),
         "max_delay_us": dataset.max_delay_us,
+        "form": dataset.form,
     }
 
 
 def dataset_from_json(said: dict[str, Any]) -> Dataset:
-    return Dataset(Workload(**said["workload"]), Path(said["path"]), said["max_delay_us"])
+    return Dataset(Workload(**said["workload"]), Path(said["path"]), said["max_delay_us"], said["form"])
 
 
 def carry_out(order: Order, tell: Callable[[str], None]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from bench.command import tell
 from bench.measure import Figures, Peak, peak_rss
 from bench.reference import batch_join
 from bench.report import Outcome, Report
-from bench.workload import Workload, generate
+from bench.workload import Workload, generate, written_as
 from dovetail.errors import RunError
 
 WARM_UP_ROWS, WARM_UP_FILES = 200_000, 20
@@ -40,6 +40,7 @@ def compare(args: argparse.Namespace, workload: Workload, join: Join = "interval
         tell("writing the workload" if args.data is None else f"workload in {data}")
         timed = generate(workload, data)
         warm_up = generate(Workload(WARM_UP_ROWS, WARM_UP_FILES, args.seed, args.span_minutes), data)
+        timed, warm_up = (written_as(dataset, args.format) for dataset in (timed, warm_up))
         expected = batch_join(timed, window_us, join)
         tell(f"batch join: {expected.matched:,} pairs, {expected.unmatched:,} left rows alone")
         outcomes: list[Outcome] = []

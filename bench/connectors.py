@@ -2,7 +2,8 @@
 
 JSON records of about 200 bytes are in a topic, and the same rows in Parquet files. Both are sliced in this
 process, without Spark, and the CPU time of the process is counted: for Kafka that of the client too, but not
-the broker's. A broker is started for it. See `docs/how-to/benchmark.md`.
+the broker's. In the end the two sides are compared row by row. Then the log on Kafka beside the log on disk
+(`connectors_log.py`). A broker is started for it. See `docs/how-to/benchmark.md`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import resource
 import statistics
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bench.command import Command, finish, tell
+from bench.connectors_log import NOTE_BYTES, log_rates, log_table
 from dovetail.connectors.kafka_client import Cluster, kafka
 from dovetail.kafka.decoding import Decoder
 from dovetail.kafka.formats import format_of
@@ -32,6 +35,7 @@ from dovetail.slicing.covered_files import Slicer
 from dovetail.slicing.direct import direct_slice
 from dovetail.slicing.folder_intake import FolderIntake
 from dovetail.slicing.intake import Intake
+from dovetail.slicing.parquet_form import ParquetForm
 from dovetail.slicing.resident import ResidentSlicer
 
 if TYPE_CHECKING:
@@ -59,6 +63,7 @@ def command() -> Command:
     made = Command("connectors", __doc__)
     made.number("--rows", 400_000, "rows in the topic, and in the files")
     made.number("--partitions", 4, "partitions of the topic")
+    made.count("--log-rows", 1_000_000, "rows for the log on Kafka and on disk; 0 leaves this part out")
     made.number("--repeat", 3, "runs of each, alternating; the first is a warm-up")
     return made
 
@@ -81,36 +86,47 @@ class Figures:
 
 def main(argv: Sequence[str]) -> int:
     given = command().parse_args(argv)
-    with tempfile.TemporaryDirectory() as folder:
-        found = measured(Path(folder), given.rows, given.partitions, given.repeat)
-    finish(given.json, asdict(found) | {"ratio": found.ratio}, lambda: _print(table(found)))
+    with tempfile.TemporaryDirectory() as folder, started(Path(folder)) as brokers:
+        found = measured(Path(folder), brokers, given.rows, given.partitions, given.repeat)
+        widths = NOTE_BYTES if given.log_rows else ()
+        logs = [log_rates(folder, brokers, given.log_rows, given.repeat, width) for width in widths]
+    said = asdict(found) | {"ratio": found.ratio, "log": [one.to_json() for one in logs]}
+    finish(given.json, said, lambda: _print(table(found), *map(log_table, logs)))
     return 0
 
 
-def measured(folder: Path, rows: int, partitions: int, repeat: int) -> Figures:
+@contextmanager
+def started(folder: Path) -> Iterator[str]:
+    """The address of a broker."""
     from dovetail_dev.kafka_broker import Broker
 
     (folder / "broker").mkdir()
     broker = Broker(folder / "broker")
     broker.start()
     try:
-        tell(f"writing {rows:,} records and the same rows as Parquet")
-        fill(broker.address, rows, partitions)
-        files(folder / "files", rows)
-        ways = {
-            "kafka": lambda home: from_topic(home, broker.address),
-            "parquet": lambda home: from_files(home, folder / "files"),
-        }
-        cpu_s: dict[str, list[float]] = {way: [] for way in ways}
-        for run in range(repeat + 1):
-            for way, bring in ways.items():
-                taken_s = _cpu_s(lambda bring=bring, way=way, run=run: bring(str(folder / f"{way}{run}")))
-                tell(f"{way}: {taken_s:.2f} CPU seconds" + ("" if run else ", warm-up"))
-                if run:
-                    cpu_s[way].append(taken_s)
-                assert rows_in(str(folder / f"{way}{run}")) == rows, way
+        yield broker.address
     finally:
         broker.kill()
+
+
+def measured(folder: Path, brokers: str, rows: int, partitions: int, repeat: int) -> Figures:
+    tell(f"writing {rows:,} records and the same rows as Parquet")
+    fill(brokers, rows, partitions)
+    files(folder / "files", rows)
+    ways = {
+        "kafka": lambda home: from_topic(home, brokers),
+        "parquet": lambda home: from_files(home, folder / "files"),
+    }
+    cpu_s: dict[str, list[float]] = {way: [] for way in ways}
+    for run in range(repeat + 1):
+        for way, bring in ways.items():
+            taken_s = _cpu_s(lambda bring=bring, way=way, run=run: bring(str(folder / f"{way}{run}")))
+            tell(f"{way}: {taken_s:.2f} CPU seconds" + ("" if run else ", warm-up"))
+            if run:
+                cpu_s[way].append(taken_s)
+            assert rows_in(str(folder / f"{way}{run}")) == rows, way
+    kafka_rows, parquet_rows = (side_rows(str(folder / f"{way}{repeat}")) for way in ways)
+    assert kafka_rows.equals(parquet_rows), "the two sides differ"
     return Figures(rows, cpu_s)
 
 
@@ -140,7 +156,7 @@ def files(folder: Path, rows: int) -> None:
     made = format_of("json", SCHEMA, "iso", ",")
     for number in range(FILES):
         part = list(values(rows * number // FILES, rows * (number + 1) // FILES))
-        pq.write_table(made.rows(part), folder / f"{number}.parquet")
+        pq.write_table(made.rows(pa.array(part)), folder / f"{number}.parquet")
 
 
 def from_topic(home: str, address: str) -> None:
@@ -163,13 +179,24 @@ def from_topic(home: str, address: str) -> None:
 def from_files(home: str, folder: Path) -> None:
     side, short = _side(home, pq.read_schema(folder / "0.parquet"))
     slicer = Slicer("app", "side", str(folder))
-    names = tuple(SCHEMA.names)
-    _slice(side, slicer, lambda: FolderIntake(side, slicer, short, names, "app.vanished.rows"))
+    form = ParquetForm(short, SCHEMA.names)
+    _slice(side, slicer, lambda: FolderIntake(side, slicer, lambda covered: form, "app.vanished.rows"))
 
 
 def rows_in(home: str) -> int:
     side = Category.open(home, "app.side")
     return side.commit(side.next_commit() - 1).next_row
+
+
+def side_rows(home: str) -> pa.Table:
+    """All rows of the side, in the order of their numbers."""
+    side = Category.open(home, "app.side")
+    batches = [
+        side.open_segment(segment).batch
+        for commit in side.commits(side.first_commit(), side.next_commit())
+        for segment in commit.segments
+    ]
+    return pa.Table.from_batches(batches).sort_by("id").combine_chunks()
 
 
 def table(found: Figures) -> Table:
@@ -207,7 +234,8 @@ def _cpu_s(act: Callable[[], None]) -> float:
     return now_s() - began_s
 
 
-def _print(shown: Table) -> None:
+def _print(*shown: Table) -> None:
     from rich.console import Console
 
-    Console().print(shown)
+    for one in shown:
+        Console().print(one, "")

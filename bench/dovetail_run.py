@@ -23,11 +23,11 @@ CREATE APPLICATION bench_interval;
 
 CREATE INPUT TABLE left_rows (
   eventtime TIMESTAMP, key BIGINT, units BIGINT, amount DOUBLE, label STRING
-) FROM FILES("{left}", format = "parquet");
+) FROM FILES("{left}", format = "{form}");
 
 CREATE INPUT TABLE right_rows (
   eventtime TIMESTAMP, key BIGINT, quantity BIGINT, score DOUBLE, tag STRING
-) FROM FILES("{right}", format = "parquet");
+) FROM FILES("{right}", format = "{form}");
 
 CREATE VIEW joined AS
 SELECT
@@ -55,8 +55,9 @@ def query(dataset: Dataset, window_us: int, join: str = "interval") -> str:
     """The workload's join as PQL, with every column of both sides in the result."""
     names = {(alias, name): f"{side}_{name}" for alias, side, name in _columns()}
     return _QUERY.format(
-        left=dataset.files("left"),
-        right=dataset.files("right"),
+        left=dataset.inputs("left"),
+        right=dataset.inputs("right"),
+        form=dataset.form,
         columns=",\n  ".join(f"{alias}.{name} AS {out}" for (alias, name), out in names.items()),
         names=", ".join(names.values()),
         window=_WINDOWS[join].format(seconds=_seconds(window_us)),

@@ -26,6 +26,7 @@ def command(name: str = "interval", description: str | None = __doc__) -> Comman
     made.number("--spark-files-per-trigger", None, "Spark's batch size in files per side; default: all")
     made.number("--spark-partitions", None, "Spark's shuffle partitions; default: one per core")
     add = made.add_argument
+    add("--format", choices=("parquet", "json", "csv"), default="parquet", help="of the files (parquet)")
     add("--driver-memory", default="8g", help="the JVM's heap, for both (default: 8g)")
     add("--only", choices=("dovetail", "spark"), help="run one system alone")
     add("--data", type=Path, help="keep the generated files in this folder, for the next time")

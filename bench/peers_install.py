@@ -18,7 +18,7 @@ PACKAGES = {
     "flink": ("apache-flink==2.3.0", "840 MB"),
     "pathway": ("pathway==0.33.0", "1.6 GB"),
 }
-PATIENCE_S = 900
+PATIENCE_S = 3600
 
 
 def version_of(peer: str) -> str:

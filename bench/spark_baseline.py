@@ -96,10 +96,9 @@ def _windowed(side: DataFrame, window_us: int) -> DataFrame:
 
 
 def _stream(spark: SparkSession, dataset: Dataset, side: Side, files_per_trigger: int) -> DataFrame:
-    files = str(dataset.files(side))
-    stream = (
-        spark.readStream.schema(_SCHEMAS[side]).option("maxFilesPerTrigger", files_per_trigger).parquet(files)
-    )
+    options = {"maxFilesPerTrigger": files_per_trigger} | ({"header": True} if dataset.form == "csv" else {})
+    read = spark.readStream.format(dataset.form).schema(_SCHEMAS[side]).options(**options)
+    stream = read.load(str(dataset.inputs(side)))
     return stream.withWatermark("eventtime", f"{dataset.max_delay_us // 1_000_000} seconds")
 
 

@@ -47,4 +47,8 @@ def with_tables(page: str, tables: Mapping[str, Callable[[], str]]) -> str:
 
 
 def renew_tables(path: Path, tables: Mapping[str, Callable[[], str]]) -> None:
-    path.write_text(with_tables(path.read_text(), tables))
+    page = path.read_text()
+    missing = tables.keys() - {found[2] for found in _MARKED.finditer(page)}
+    if missing:
+        raise ValueError(f"{path} has no place for {', '.join(sorted(missing))}")
+    path.write_text(with_tables(page, tables))

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Literal
@@ -30,6 +30,8 @@ import pyarrow.parquet as pq
 
 Side = Literal["left", "right"]
 SIDES: tuple[Side, Side] = ("left", "right")
+Form = Literal["parquet", "json", "csv"]
+FORMS: tuple[Form, ...] = ("parquet", "json", "csv")
 
 START_US = 1_748_736_000_000_000  # 2025-06-01 00:00 UTC
 END_ROWS = 4
@@ -85,9 +87,15 @@ class Dataset:
     workload: Workload
     path: Path
     max_delay_us: int
+    form: Form = "parquet"
 
     def files(self, side: Side) -> Path:
+        """As Parquet."""
         return self.path / side
+
+    def inputs(self, side: Side) -> Path:
+        """What the systems read."""
+        return self.files(side) if self.form == "parquet" else self.path / self.form / side
 
     @property
     def input_rows(self) -> int:
@@ -148,3 +156,25 @@ def generate(workload: Workload, data: Path) -> Dataset:
     max_delay_us = (most // 1_000_000 + 1) * 1_000_000
     manifest.write_text(json.dumps({**asdict(workload), "max_delay_us": max_delay_us}, indent=1) + "\n")
     return Dataset(workload, path, max_delay_us)
+
+
+def written_as(dataset: Dataset, form: Form) -> Dataset:
+    """The same rows in another form, file by file, beside the Parquet files; or found there."""
+    made = replace(dataset, form=form)
+    if form == "parquet" or (dataset.path / form / "whole").exists():
+        return made
+    import duckdb
+
+    how = "FORMAT json" if form == "json" else "FORMAT csv, HEADER"
+    with duckdb.connect() as database:
+        database.execute("SET TimeZone = 'UTC'")
+        for side in SIDES:
+            made.inputs(side).mkdir(parents=True, exist_ok=True)
+            for file in sorted(dataset.files(side).glob("*.parquet")):
+                text = made.inputs(side) / f"{file.stem}.{form}"
+                time = "strftime(eventtime, '%Y-%m-%dT%H:%M:%S.%fZ') AS eventtime"
+                rows = f"SELECT * REPLACE ({time}) FROM '{file}'"
+                database.execute(f"COPY ({rows}) TO '{text}' ({how})")
+                os.utime(text, (file.stat().st_mtime, file.stat().st_mtime))
+    (dataset.path / form / "whole").touch()
+    return made

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +30,7 @@ OUT = pa.schema(
         ("id", pa.int64()),
     ]
 )
+WORTH = pa.field("worth", pa.int64())
 Pair = tuple[int, tuple[int, int]]
 
 
@@ -56,6 +57,7 @@ class Aggregate:
     config: WindowConfig
     steps: list[list[Pair]] = field(default_factory=list)
     rows: int = 0
+    worth: dict[int, set[int | None]] = field(default_factory=dict)  # by row: what a later query read of it
 
     def __post_init__(self) -> None:
         self.category = Category.create(self.config.home, self.config.rows, SCHEMA, buckets=1, role="side")
@@ -75,6 +77,8 @@ class Aggregate:
             ],
             schema=SCHEMA,
         )
+        if "worth" in self.config.columns:
+            batch = batch.append_column("worth", pa.array(7 * numbers))
         infos = self.category.write_segments([batch], bucket_of(None, 1), time_of("_time"), max_rows=3)
         self.category.append(infos)
 
@@ -89,6 +93,12 @@ class Aggregate:
             self.planner.retain(end)
             self.offset = end
 
+    def change(self) -> None:
+        """A query that reads one more column takes over. It has one planner more, and goes on from here."""
+        self.config = replace(self.config, columns=("id", "worth"))
+        self.category = self.category.evolve(SCHEMA.append(pa.field("worth", pa.int64())))
+        self.planner = WindowPlanner(self.config)
+
     def forget(self, *, final: bool = False) -> None:
         """Plan a step and die before Spark knows of it. A planner that starts later may plan another."""
         self.planner.plan(self.offset, until=self.planner.there_now() if final else None, final=final)
@@ -96,8 +106,13 @@ class Aggregate:
 
     def _read(self, end: WindowOffset) -> Iterator[Pair]:
         for part in self.planner.parts(self.offset, end):
-            for batch in run_part(self.config, part, OUT):
+            reads = "worth" in self.config.columns
+            for batch in run_part(self.config, part, OUT.append(WORTH) if reads else OUT):
                 yield from pairs_of(batch)
+                if reads:
+                    columns = (batch.column(name).to_pylist() for name in ("id", "worth"))
+                    for row, worth in zip(*columns, strict=True):
+                        self.worth.setdefault(row, set()).add(worth)
 
     @property
     def out(self) -> list[Pair]:

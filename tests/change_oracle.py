@@ -12,6 +12,7 @@ import theta_oracle
 import windows_oracle
 from oracle import NEVER, defers_pick, in_order, oldest_beyond, picked
 
+ANSWERED = (None, NEVER, None)  # in place of a partner: the row had an answer that is not known any more
 Spec = namedtuple("Spec", "before after how match pick left_cap right_cap", defaults=(None, None))
 
 
@@ -65,6 +66,14 @@ class ChangingJoin:
         self.pairs_only |= {r[2] for r in back}  # they may have come out before
         self.held = self.held + back
         return in_order(self._settle(meetings))
+
+    def fill(self, lefts, rights, until, marks=True):
+        """Rows from before a join began afresh: nothing comes out. `marks`: two of them have met by the join
+        before it, and those without a partner have come out alone."""
+        self.step(lefts, rights, until)
+        if marks:
+            self.open = [(l, met or [ANSWERED]) for l, met in self.open]
+            self.pairs_only |= {r[2] for r in self.held}
 
     def usable(self, row):
         """A row without a key or a time can match nothing."""
@@ -243,6 +252,12 @@ class ChangingWindows:
                 if row not in self.out and (self.how != "semi" or (row[0], *bounds) not in served)
             ]
         return windows_oracle.in_order(out)
+
+    def fill(self, lefts, rights, until, marks=True):
+        """Rows from before the join began afresh. `marks`: two of them have met by the join before it."""
+        self.step(lefts, rights, until)
+        if marks:
+            self._pairs()
 
     def change(self, how, eager):
         """A window that is open is joined as the new join says. Pairs that have come out do not again."""

@@ -1,7 +1,8 @@
 """A process that dies between any two file operations, without a process that dies.
 
-The operations of the operating system are counted; at the k-th one the process "dies": this one and all later
-ones fail, also those that would clean up. Then a new process looks at what is on disk.
+The operations of the operating system are counted, and on homes elsewhere the points between requests; at the
+k-th one the process "dies": this one and all later ones fail, also those that would clean up. Then a new
+process looks at what is there.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from typing import Any
 import pytest
 
 from dovetail.log import history
+from dovetail.log.homes import remote
+from dovetail.log.homes.kafka import store as kafka_store
 
 OPERATIONS = ("link", "rename", "fsync", "unlink", "mkdir")
 
@@ -59,17 +62,26 @@ def dying_at(step: int, *, done: bool) -> Iterator[list[str]]:
         for name in OPERATIONS:
             patch.setattr(os, name, wrap(name, getattr(os, name)))
         patch.setattr(builtins, "open", wrap_open)
+        for store in (remote, kafka_store):
+            patch.setattr(store, "file_crash_point", wrap("point", lambda path, progress: None))
         yield log
 
 
 def crash_everywhere(
-    folder: Path, prepare: Callable[[str], Any], action: Callable[[Any], Any], check: Callable[[str], None]
+    homes: Path | Callable[[str], str],
+    prepare: Callable[[str], Any],
+    action: Callable[[Any], Any],
+    check: Callable[[str], None],
 ) -> int:
     """Run `action` once for each operation it makes, dying there; returns how many points there were. Each
     time `prepare` gets a new home and gives what `action` works on. A new process checks what it left."""
+    between = False
     for run in itertools.count():
         step, done = run // 2, bool(run % 2)
-        home = str(folder / f"{step}-{done}")
+        if done and between:
+            continue
+        name = f"{step}-{done}"
+        home = str(homes / name) if isinstance(homes, Path) else homes(name)
         made = prepare(home)
         history.forget()
         survived = False
@@ -81,4 +93,5 @@ def crash_everywhere(
             return step
         history.forget()
         check(home)
+        between = log[-1] == "point" and not done  # there is nothing that could take effect
     raise AssertionError("unreachable")

@@ -16,7 +16,7 @@ from dovetail.model.join_config import state_path
 from dovetail.model.offset import ENDED, NEVER
 from dovetail.model.step_record import SideRecord
 from dovetail.model.time_codes import FIRST_TIME
-from dovetail.plan.physical import JoinStage
+from dovetail.plan.physical import JoinStage, filed_under
 
 Row = tuple[Any, int | None, int]
 
@@ -24,20 +24,28 @@ Row = tuple[Any, int | None, int]
 @dataclass
 class Replayed:
     """One join of an application. `became`: what the oracle makes of the change to a version. `ids`: the
-    columns of the two sides that number their rows."""
+    columns of the two sides that number their rows. `afresh`: the oracle of a join that begins afresh with a
+    version; the one before it has taken all that was there, and ends unless the new one takes over whole."""
 
     home: str
     application: str
     ids: tuple[str, str]
     oracle: Any
     became: dict[int, Callable[[Any], list[Any]]]
+    afresh: dict[int, Any] = field(default_factory=dict)
+    _begun: int = 1
     _seen: int = 0
     _queries: list[int] = field(default_factory=lambda: [1])
 
     def rows(self, version: int, stage: JoinStage) -> list[Any]:
         """What came out in the steps since the last look, the last of which are of this version."""
         out: list[Any] = []
-        for record in StepLog(self.home, state_path(self.application, stage.name)).read(self._seen + 1):
+        if stage.begun != self._begun:
+            if not stage.whole:
+                out += self.oracle.step([], [], (oracle.ENDED, oracle.ENDED))
+            self.oracle, self._begun, self._seen, self._queries = self.afresh[version], stage.begun, 0, [1]
+        steps = StepLog(self.home, state_path(self.application, filed_under(stage)))
+        for record in steps.read(self._seen + 1):
             self._seen = record.step
             if record.query != self._queries[-1]:
                 self._queries.append(record.query)
@@ -45,7 +53,11 @@ class Replayed:
                 continue
             until = tuple(_time(side.time_us) for side in (record.left, record.right))
             lefts = self._taken(stage.left, self.ids[0], record.left)
-            out += self.oracle.step(lefts, self._taken(stage.right, self.ids[1], record.right), until)
+            rights = self._taken(stage.right, self.ids[1], record.right)
+            if stage.filled and (record.left.start < stage.filled[0] or record.right.start < stage.filled[1]):
+                self.oracle.fill(lefts, rights, until, not stage.whole)
+            else:
+                out += self.oracle.step(lefts, rights, until)
         return out
 
     def _taken(self, name: str, number: str, record: SideRecord) -> list[Row]:

@@ -46,7 +46,7 @@ class Tier:
 
 
 TIERS = (
-    Tier("lint", "ruff, mypy --strict, import layers"),
+    Tier("lint", "ruff, mypy --strict, import layers, bandit"),
     Tier(
         "pure",
         "functions, golden files, commands, the repository itself",
@@ -63,6 +63,7 @@ TIERS = (
         ("tests/simulation", "tests/faults"),
     ),
     Tier("spark", "end to end on Spark", ("tests/spark",), processes=SPARK_SESSIONS),
+    Tier("browser", "the portal in a real Chromium", ("tests/browser",), processes=1),
     Tier("connectors", "with a Kafka broker that the tests start", ("tests/connectors",), processes=1),
     Tier(
         "full",
@@ -77,6 +78,14 @@ TIERS = (
         "laws and faults on thousands of new examples, for hours",
         ("tests/laws", "tests/differential", "tests/simulation", "tests/faults"),
         environment={**THOROUGH, **MORE_QUERIES, "FUZZ_MUTANTS": "100000"},
+        usual=False,
+    ),
+    Tier(
+        "fuzz",
+        "ten thousand requests made up from the API's description",
+        ("tests/service/fuzzed",),
+        processes=1,
+        environment={"DOVETAIL_FUZZED_REQUESTS": "10000"},
         usual=False,
     ),
 )
@@ -109,6 +118,7 @@ def run_lint(root: Path, runner: Runner) -> Outcome:
         (python, "-m", "ruff", "format", "--check", "."),
         (python, "-m", "mypy"),
         (lint_imports, "--no-logo"),
+        (python, "-m", "bandit", "-q", "-ll", "-c", "pyproject.toml", "-r", "src"),
     )
     codes = [runner(check, root, {}) for check in checks]
     failed = sum(code != 0 for code in codes)
@@ -200,7 +210,8 @@ def run_tests(
     tiers: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Tiers to run. Without any, all but full and search run in order.", autocompletion=_names
+            help="Tiers to run. Without any, all but full, search and fuzz run in order.",
+            autocompletion=_names,
         ),
     ] = None,
     list_tiers: Annotated[bool, typer.Option("--list", help="List the tiers.")] = False,

@@ -3,9 +3,9 @@
 A join is a function `(state, new rows, time) -> matches` that changes only its state; everything else here is
 delivery. `dovetail.join` puts it into a PySpark job, by times or within `Tumbling`, `Hopping` or `Session`
 windows; the `dovetail` command runs PQL applications; `dovetail.log.writer` appends rows to their inputs, and
-`dovetail.committed_files` says which files of a Parquet output count. In this process, without Spark:
-`dovetail.window_join` joins two windows, `dovetail.SlidingJoin` two streams over sliding windows by any
-predicate.
+`dovetail.committed_files` says which files of a Parquet output count. `dovetail.Client` calls the service. In
+this process, without Spark: `dovetail.window_join` joins two windows, `dovetail.SlidingJoin` two streams over
+sliding windows by any predicate.
 """
 
 from __future__ import annotations
@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     from dovetail.plan.dataframes.windows import Hopping as Hopping
     from dovetail.plan.dataframes.windows import Session as Session
     from dovetail.plan.dataframes.windows import Tumbling as Tumbling
+    from dovetail.service.client import Client as Client
     from dovetail.service.committed_files import committed_files as committed_files
     from dovetail.sliding.engine import SlidingJoin as SlidingJoin
     from dovetail.spark.api import join as join
 
 __version__ = "0.1.0"
 __all__ = [
+    "Client",
     "Hopping",
     "Session",
     "SlidingJoin",
@@ -44,6 +46,7 @@ __all__ = [
 
 
 _HOMES = {
+    "Client": "dovetail.service.client",
     "Hopping": "dovetail.plan.dataframes.windows",
     "Session": "dovetail.plan.dataframes.windows",
     "SlidingJoin": "dovetail.sliding.engine",
@@ -67,6 +70,8 @@ def __getattr__(name: str) -> object:
         return importlib.import_module(f"dovetail.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'dovetail' has no attribute {name!r}")
+    if name == "join":
+        importlib.import_module("dovetail.spark.worker_python").begin_early()
     return getattr(importlib.import_module(_HOMES[name]), name)
 
 

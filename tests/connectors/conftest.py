@@ -10,6 +10,7 @@ from connectors.topics import Topics
 from dovetail_dev.kafka_broker import Broker
 from spark import batch
 from spark.conftest import application, spark  # noqa: F401
+from unit.log.conftest import category, forget, ids, put  # noqa: F401
 
 
 @pytest.fixture(scope="session")
@@ -18,6 +19,22 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     made.start()
     yield made
     made.kill()
+
+
+@pytest.fixture(scope="session")
+def _second_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    made = Broker(tmp_path_factory.mktemp("mortal"))
+    made.start()
+    yield made
+    made.kill()
+
+
+@pytest.fixture
+def mortal(_second_broker: Broker) -> Iterator[Broker]:
+    """A broker that the test may kill. It is up again when the test is over."""
+    yield _second_broker
+    if not _second_broker.runs:
+        _second_broker.start()
 
 
 @pytest.fixture(autouse=True)

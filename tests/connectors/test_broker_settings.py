@@ -6,11 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from connectors.test_kafka_sink import SCHEMA, opened, rows, values, written
 from connectors.topics import Topics
 from dovetail.connectors.kafka_client import Cluster, cluster_of, made
 from dovetail.connectors.secret import Secret, reveal
-from dovetail.errors import SettingError
+from dovetail.errors import SettingError, Unreachable
 from dovetail.kafka.topic import Topic, Trouble
+from dovetail.kafka.topic_reader import TopicReader
+from dovetail_dev.kafka_broker import PASSWORD, USER, Broker
+from spark.application import Application
+from spark.standalone import until
 
 
 def test_a_secret_reaches_the_client_and_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -32,11 +37,80 @@ def test_a_setting_that_the_client_refuses_is_named_without_its_value() -> None:
     assert "hunter2" not in str(refused.value)
 
 
-def test_wrong_credentials_are_waited_for(topics: Topics, tmp_path: Path) -> None:
-    """The broker speaks no TLS: what the client says about it is the reason."""
+def secured(broker: Broker, mechanism: str, password: str = PASSWORD) -> dict[str, str]:
+    return {
+        "security_protocol": "SASL_SSL",
+        "sasl_mechanism": mechanism,
+        "sasl_username": USER,
+        "sasl_password": password,
+        "ssl_ca_location": str(broker.certificate),
+    }
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256"])
+def test_records_go_through_tls_and_passwords(broker: Broker, topics: Topics, mechanism: str) -> None:
     topic = topics.make()
-    wrong = Topic(Cluster(topics.address, {"security.protocol": "SSL"}), topic)
+    sink = opened(broker.secure_address, topic, **secured(broker, mechanism))
+    sink.prepare(SCHEMA)
+    sink.commit(0, written(sink, rows(range(10))))
+    cluster = cluster_of({"brokers": broker.secure_address, **secured(broker, mechanism)})
+    reader = TopicReader(Topic(cluster, topic), ())
+    reader.add(Topic(cluster, topic).begin([0]))
+    found: list[bytes] = []
+    until(lambda: found.extend(reader.read(100, 0.1).values.to_pylist()) or len(found) == 10, "the records")
+    reader.close()
+
+
+def test_wrong_credentials_are_waited_for(
+    broker: Broker, topics: Topics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A wrong password, a certificate that nobody signed, a broker that speaks no TLS there: the reason is
+    the client's, and the state that of brokers that are away."""
+    monkeypatch.setattr("dovetail.connectors.sinks.kafka.ANSWER_S", 4.0)
+    topic = topics.make()
+    settings = secured(broker, "PLAIN", "wrong-password")
+    with pytest.raises(Trouble, match=r"waiting for brokers.*[Aa]uthentication failed") as refused:
+        Topic(cluster_of({"brokers": broker.secure_address, **settings}), topic).describe()
+    assert "wrong-password" not in str(refused.value)
+    with pytest.raises(Unreachable, match="waiting for brokers") as away:
+        opened(broker.secure_address, topic, **settings).check(SCHEMA)
+    assert "wrong-password" not in str(away.value)
+    unsigned = {name: value for name, value in secured(broker, "PLAIN").items() if name != "ssl_ca_location"}
+    with pytest.raises(Trouble, match=r"waiting for brokers.*certificate"):
+        Topic(cluster_of({"brokers": broker.secure_address, **unsigned}), topic).describe()
     with pytest.raises(Trouble, match="waiting for brokers"):
-        wrong.describe()
-    right = Topic(Cluster(topics.address), topic)
-    assert right.describe().partitions == {0}
+        Topic(Cluster(topics.address, {"security.protocol": "SSL"}), topic).describe()
+    assert Topic(Cluster(topics.address), topic).describe().partitions == {0}
+
+
+QUERY = """
+    CREATE APPLICATION guarded;
+    CREATE INPUT TABLE clicks (k BIGINT, word STRING)
+    FROM KAFKA("{source}", brokers = "{brokers}", format = "json", {settings});
+    CREATE TABLE words AS SELECT k, upper(word) AS word FROM clicks
+    STORAGE KAFKA(topic = "{target}", brokers = "{brokers}", {settings});
+"""
+
+
+def test_a_secret_is_nowhere_in_the_home(
+    application: Application,
+    broker: Broker,
+    topics: Topics,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """From topic to topic with a password: plan, versions, checkpoints, reports and what is printed have its
+    name."""
+    monkeypatch.setenv("kafka_password", PASSWORD)
+    source, target = topics.make("source"), topics.make("target")
+    topics.write(source, [{"k": n, "word": "a"} for n in range(5)])
+    settings = secured(broker, "SCRAM-SHA-256") | {"sasl_password": "?"}
+    shown = ", ".join(f'{name} = "{value}"' for name, value in settings.items())
+    query = QUERY.replace("{settings}", shown.replace('"?"', 'SECRET("kafka_password")'))
+    query = query.replace("{source}", source).replace("{target}", target)
+    application.run(query.replace("{brokers}", broker.secure_address))
+    assert values(topics, target) == [{"k": n, "word": "A"} for n in range(5)]
+    files = [file for file in Path(application.home).rglob("*") if file.is_file()]
+    assert any(b"kafka_password" in file.read_bytes() for file in files)
+    assert [file for file in files if PASSWORD.encode() in file.read_bytes()] == []
+    assert PASSWORD not in "".join(capfd.readouterr())

@@ -11,12 +11,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from confluent_kafka import Producer, TopicPartition
 
 from connectors.topics import Topics
 from dovetail.connectors.kinds import SINKS, STORAGES
 from dovetail.connectors.options import with_defaults
 from dovetail.connectors.secret import reveal
 from dovetail.connectors.sink import Sink, Writer
+from dovetail.connectors.sinks.kafka import KafkaSink
 from dovetail.errors import PlaceError, PlanError, StateError, Unreachable
 from dovetail_dev.kafka_broker import Broker
 
@@ -75,6 +77,19 @@ def test_keys_and_formats(topics: Topics) -> None:
         assert topics.read(topic) == [(b"1", expected)]
 
 
+def test_a_row_of_five_megabytes(topics: Topics) -> None:
+    topic = topics.make(max_message_bytes="20000000")
+    large = pa.table({"k": [1], "word": ["x" * 5_000_000]}, SCHEMA)
+    small = opened(topics.address, topic)
+    small.prepare(SCHEMA)
+    with pytest.raises(PlaceError, match="a row is larger than a record may be") as refused:
+        small.commit(0, written(small, large))
+    assert "message_max_bytes" in str(refused.value)
+    sink = opened(topics.address, topic, message_max_bytes="20000000")
+    sink.commit(0, written(sink, large))
+    assert [len(row["word"]) for row in values(topics, topic)] == [5_000_000]
+
+
 DIES = """
 import sys
 sys.path[:0] = sys.argv[1].split(":")
@@ -84,8 +99,8 @@ import os
 sink = opened(sys.argv[2], sys.argv[3])
 sink.prepare(rows([]).schema)
 point = sys.argv[4]
-sink._open()
-real = sink._producer
+sink.begin()
+real = sink.producer
 class Dying:
     def __getattr__(self, name):
         return getattr(real, name)
@@ -95,7 +110,7 @@ class Dying:
             os._exit(9)
         real.commit_transaction(*given)
         os._exit(9)
-sink._producer = Dying()
+sink.producer = Dying()
 sink.commit(0, written(sink, rows(range(10))))
 """
 
@@ -160,21 +175,53 @@ def test_what_is_wrong_is_found_before_anything_starts(topics: Topics) -> None:
         opened(topics.address, topic, format="raw").check(SCHEMA)
 
 
-def test_a_broker_that_is_away(
-    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The run waits for it and writes the batch again: `test_kafka_to_kafka.py` kills one in the middle."""
-    monkeypatch.setattr("dovetail.connectors.sinks.kafka.ANSWER_S", 5.0)
-    broker = Broker(tmp_path_factory.mktemp("mortal"))
-    broker.start()
-    try:
-        topics = Topics(broker.address, "away")
-        topic = topics.make()
-        sink = opened(broker.address, topic)
-        sink.prepare(SCHEMA)
-        sink.commit(0, written(sink, rows(range(5))))
-        broker.kill()
+@pytest.mark.parametrize("moment", ["idle", "open"])
+def test_a_broker_that_is_killed_and_comes_back(mortal: Broker, moment: str) -> None:
+    """Between two batches, and with a transaction open that has rows and the number of their batch: the run
+    waits, and the batch is written once when the broker is back."""
+    topics = Topics(mortal.address, moment)
+    topic = topics.make()
+    sink = opened(mortal.address, topic)
+    assert isinstance(sink, KafkaSink)
+    sink.prepare(SCHEMA)
+    sink.commit(0, written(sink, rows(range(5))))
+    lost = written(sink, rows(range(5, 10)))
+    if moment == "open":
+        sink.producer.begin_transaction()
+        sink.send(lost)
+        place = TopicPartition(topic, 0, 2)
+        sink.producer.send_offsets_to_transaction([place], sink.numbers.consumer_group_metadata(), 30)
+        assert sink.producer.flush(30) == 0
+    mortal.kill()
+    with pytest.MonkeyPatch.context() as hasty:
+        hasty.setattr("dovetail.connectors.sinks.kafka.ANSWER_S", 3.0)
+        other = opened(mortal.address, topic)
         with pytest.raises(Unreachable, match="waiting for brokers"):
-            sink.commit(1, written(sink, rows(range(5, 10))))
-    finally:
-        broker.kill()
+            other.commit(1, lost)
+    mortal.start()
+    again = opened(mortal.address, topic)
+    again.commit(1, lost)
+    again.commit(2, written(again, rows(range(10, 15))))
+    assert values(topics, topic) == rows(range(15)).to_pylist()
+
+
+def test_an_end_that_brokers_have_lost_is_named(topics: Topics, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody else's transaction holds the number of the batch: it looks the same as one without an end."""
+    topic = topics.make()
+    sink = opened(topics.address, topic)
+    assert isinstance(sink, KafkaSink)
+    sink.prepare(SCHEMA)
+    other = Producer({"bootstrap.servers": topics.address, "transactional.id": "other"})
+    other.init_transactions(30)
+    other.begin_transaction()
+    sink.begin()
+    place = TopicPartition(topic, 0, 1)
+    other.send_offsets_to_transaction([place], sink.numbers.consumer_group_metadata(), 30)
+    monkeypatch.setattr("dovetail.connectors.sinks.kafka.ANSWER_S", 2.0)
+    with pytest.raises(Unreachable, match="not all partitions know") as refused:
+        sink.commit(0, written(sink, rows([0])))
+    assert "find-hanging" in str(refused.value)
+    monkeypatch.undo()
+    other.abort_transaction(30)
+    sink.commit(0, written(sink, rows([0])))
+    assert values(topics, topic) == rows([0]).to_pylist()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 
 from connectors.topics import Topics
 from dovetail.connectors.kafka_client import Cluster
+from dovetail.connectors.schema_registry import Registry
 from dovetail.errors import InputError
 from dovetail.kafka.decoding import Decoder
 from dovetail.kafka.formats import format_of
@@ -40,16 +43,20 @@ class Taking:
         schema: pa.Schema = SCHEMA,
         form: str = "json",
         fields: dict[str, str] | None = None,
+        registry: str | None = None,
+        clock: Callable[[], float] = time.monotonic,
         **reading: Any,
     ) -> None:
         self.category = Category.create(str(home), "app.t", schema, buckets=1)
         self._address, self._topic, self._reading = address, topic, reading
+        self._clock = clock
         self._slicer = Slicer("app", "t", topic)
         values = pa.schema([one for one in schema if one.name not in (fields or {}).values()])
-        self._decoder = Decoder(schema, format_of(form, values, "iso", ","), fields or {})
+        made = format_of(form, values, "iso", ",", Registry(registry) if registry else None)
+        self._decoder = Decoder(schema, made, fields or {})
 
     def slicer(self, *, finite: bool) -> ResidentSlicer:
-        return ResidentSlicer(self.category, self._slicer, lambda: self._open(finite), finite=finite)
+        return ResidentSlicer(self.category, self._slicer, lambda: self.open(finite), finite=finite)
 
     def run(self) -> None:
         """Take what there is."""
@@ -77,11 +84,13 @@ class Taking:
         until(lambda: bool(read_reports(self.category)), "such a report")
         return read_reports(self.category)[0]
 
-    def _open(self, finite: bool) -> TopicIntake:
+    def open(self, finite: bool) -> TopicIntake:
         topic = Topic(Cluster(self._address), self._topic)
         aside = Rejects(self.category.home, "app.rejects.t", self._slicer.producer, self._topic)
         reading = Reading(**{"finite": finite, **self._reading})
-        return TopicIntake(self.category, self._slicer, topic, self._decoder, aside, reading)
+        return TopicIntake(
+            self.category, self._slicer, topic, self._decoder, aside, reading, clock=self._clock
+        )
 
 
 def numbered(start: int, stop: int) -> list[dict[str, Any]]:
@@ -261,6 +270,30 @@ def test_offsets_that_are_gone_stop_the_run(tmp_path: Path, topics: Topics) -> N
     ]
 
 
+def test_offsets_behind_the_end_stop_the_run(tmp_path: Path, topics: Topics) -> None:
+    topic = topics.make()
+    topics.write(topic, numbered(0, 10))
+    with pytest.raises(InputError, match="ends at offset 10, and was read up to 99 before"):
+        Taking(tmp_path, topics.address, topic, start={0: 99}).run()
+
+
+def test_a_limit_of_records_per_second(tmp_path: Path, topics: Topics) -> None:
+    """By a clock of the test: never more than the time that has passed allows, and never more than a second's
+    at once."""
+    topic = topics.make(partitions=2)
+    topics.write(topic, numbered(0, 1000))
+    now_s = [0.0]
+    taking = Taking(tmp_path, topics.address, topic, records_per_s=100, clock=lambda: now_s[0])
+    intake = taking.open(finite=False)
+    for moment_s, allowed in ((0.0, 0), (0.5, 50), (0.75, 75), (60.0, 175)):
+        now_s[0] = moment_s
+        until(lambda allowed=allowed: intake.look() and intake.fetched >= allowed, "the records")
+        for _ in range(5):
+            intake.look()
+        assert intake.fetched == allowed
+    intake.close()
+
+
 def test_records_that_go_while_a_topic_is_read(topics: Topics) -> None:
     """The reader says which partition is astray, and loses nothing of the others."""
     topic = topics.make(partitions=2)
@@ -286,13 +319,18 @@ def test_records_that_go_while_a_topic_is_read(topics: Topics) -> None:
 
 
 def test_a_topic_that_was_made_again_is_another_one(tmp_path: Path, topics: Topics) -> None:
+    """While it is deleted it is waited for."""
     topic = topics.make()
     taking = Taking(tmp_path, topics.address, topic)
     topics.write(topic, numbered(0, 5))
-    taking.run()
+    slicer = taking.slicer(finite=False)
+    slicer.start()
+    until(lambda: len(taking.rows()) == 5, "the rows")
     topics.delete(topic)
+    until(lambda: "waiting for topic" in (taking.report().trouble or ""), "such a report")
     topics.make_again(topic)
     topics.write(topic, numbered(100, 200))
+    until(lambda: slicer.error is not None, "an end")
     with pytest.raises(InputError, match="deleted and made again"):
         taking.run()
     assert taking.ids() == list(range(5))
@@ -315,29 +353,24 @@ def test_waits_for_a_topic_that_is_not_there(tmp_path: Path, topics: Topics) -> 
         slicer.stop()
 
 
-def test_a_broker_that_dies_is_waited_for_and_nothing_is_lost(tmp_path: Path, tmp_path_factory: Any) -> None:
-    broker = Broker(tmp_path_factory.mktemp("mortal"))
-    broker.start()
-    try:
-        topics = Topics(broker.address, "mortal")
-        topic = topics.make(partitions=2)
-        topics.write(topic, numbered(0, 100))
-        taking = Taking(tmp_path, broker.address, topic)
-        slicer = taking.slicer(finite=False)
-        slicer.start()
-        until(lambda: len(taking.rows()) == 100, "the rows")
-        broker.kill()
-        until(lambda: "waiting for brokers" in (taking.report().trouble or ""), "such a report")
-        assert taking.report().state == "waiting"  # which is not idle
-        broker.start()
-        topics.write(topic, numbered(100, 200))
-        until(lambda: len(taking.rows()) == 200, "the rows")
-        until(lambda: taking.report().state == "empty", "such a report")
-        slicer.stop()
-        assert slicer.error is None
-        assert taking.ids() == list(range(200))
-    finally:
-        broker.kill()
+def test_a_broker_that_dies_is_waited_for_and_nothing_is_lost(tmp_path: Path, mortal: Broker) -> None:
+    topics = Topics(mortal.address, "mortal")
+    topic = topics.make(partitions=2)
+    topics.write(topic, numbered(0, 100))
+    taking = Taking(tmp_path, mortal.address, topic)
+    slicer = taking.slicer(finite=False)
+    slicer.start()
+    until(lambda: len(taking.rows()) == 100, "the rows")
+    mortal.kill()
+    until(lambda: "waiting for brokers" in (taking.report().trouble or ""), "such a report")
+    assert taking.report().state == "waiting"  # which is not idle
+    mortal.start()
+    topics.write(topic, numbered(100, 200))
+    until(lambda: len(taking.rows()) == 200, "the rows")
+    until(lambda: taking.report().state == "empty", "such a report")
+    slicer.stop()
+    assert slicer.error is None
+    assert taking.ids() == list(range(200))
 
 
 def test_a_crash_anywhere_repeats_nothing(tmp_path: Path, topics: Topics, monkeypatch: Any) -> None:

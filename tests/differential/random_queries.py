@@ -1,7 +1,8 @@
 """Random applications over three streams, each as PQL and as what DuckDB is asked: same seed, same query.
 
 The text of both is nearly the same, because PQL is SQL. What differs is said where it is written. `plain`
-queries only pick columns before and after their joins, so `dovetail.local` can run them; the others compute.
+queries compute only what needs no Spark: `dovetail.local` runs them, and DuckDB aggregates for it
+(`local_duckdb.py`). The others compute more.
 """
 
 from __future__ import annotations
@@ -15,6 +16,15 @@ ROWS = 120
 START_US = 1_700_000_000_000_000
 STREAMS = ("a", "b", "c")
 TYPES = {"t": "TIMESTAMP", "k": "BIGINT", "s": "STRING", "x": "INT", "d": "DOUBLE", "id": "BIGINT"}
+FUNCTIONS = """
+CREATE FUNCTION tripled(x INT) RETURNS INT LANGUAGE PYTHON AS $$ return None if x is None else 3 * x $$;
+CREATE FUNCTION shouted(s STRING) RETURNS STRING LANGUAGE PYTHON PARAMETER STYLE ARROW AS $$
+import pyarrow.compute as pc
+return pc.utf8_upper(s)
+$$;
+CREATE FUNCTION halved(d DOUBLE) RETURNS DOUBLE LANGUAGE PYTHON PARAMETER STYLE PANDAS AS $$ return d / 2 $$;
+"""
+EPOCH = "TIMESTAMPTZ '1970-01-01 00:00:00+00'"
 KINDS = ("INNER", "LEFT", "RIGHT", "FULL", "LEFT SEMI", "LEFT ANTI")
 
 
@@ -78,12 +88,62 @@ class Maker:
     def _stream(self) -> tuple[str, dict[str, str]]:
         """A relation and its columns by what they are: an input, or a view that computes and filters."""
         source, columns = self.rng.choice(STREAMS), {name: name for name in TYPES}
-        if self.plain or self.rng.random() < 0.5:
+        drawn = self.rng.random()
+        if drawn < 0.2:
+            return self._called(source), columns
+        if drawn < 0.35:
+            return self._closed(source), columns
+        if self.plain or drawn < 0.7:
             return source, columns
         name = self._name()
         items = ["t", "k", "id", f"{self._number()} AS x", f"{self._text()} AS s", "d"]
         self._view(name, f"SELECT {', '.join(items)} FROM {source} WHERE {self._condition()}")
         return name, columns
+
+    def _called(self, source: str) -> str:
+        """A view that calls functions of the query."""
+        name = self._name()
+        kept = self._condition_here()
+        self._view(
+            name,
+            f"SELECT t, k, id, tripled(x) AS x, shouted(s) AS s, halved(d) AS d FROM {source} WHERE {kept}",
+            f"SELECT t, k, id, x * 3 AS x, upper(s) AS s, d / 2 AS d FROM {source} WHERE {kept}",
+        )
+        return name
+
+    def _condition_here(self) -> str:
+        return self.rng.choice(("x > 0", "id % 5 <> 2", "k < 4 OR k IS NULL", "x BETWEEN -1 AND 9"))
+
+    def _closed(self, source: str) -> str:
+        """A view of closed windows, or of some rows of them."""
+        name, seconds = self._name(), self.rng.choice((15, 40))
+        bucket = f"time_bucket(INTERVAL {seconds} SECOND, t, {EPOCH})"
+        window = f"window(t, '{seconds} seconds')"
+        shape = self.rng.choice(("groups", "groups", "distinct", "ranked"))
+        if shape == "groups":
+            items = "k, s, MAX(x) AS x, MIN(d) AS d, MAX(id) AS id"
+            having = self.rng.choice(("", " HAVING COUNT(DISTINCT x) > 1"))
+            self._view(
+                name,
+                f"SELECT window.end AS t, {items} FROM {source} GROUP BY {window}, k, s{having}",
+                f"SELECT {bucket} + INTERVAL {seconds} SECOND AS t, {items} FROM {source} "
+                f"GROUP BY {bucket}, k, s{having}",
+            )
+        elif shape == "distinct":
+            items = "k, s, x, NULLIF(d, d) AS d, k AS id"
+            self._view(
+                name,
+                f"SELECT DISTINCT {window}.start AS t, {items} FROM {source}",
+                f"SELECT DISTINCT {bucket} AS t, {items} FROM {source}",
+            )
+        else:
+            ranked = "ROW_NUMBER() OVER (PARTITION BY {}, k ORDER BY id DESC) <= 2"
+            self._view(
+                name,
+                f"SELECT t, k, s, x, d, id FROM {source} QUALIFY {ranked.format(window)}",
+                f"SELECT t, k, s, x, d, id FROM {source} QUALIFY {ranked.format(bucket)}",
+            )
+        return name
 
     def _number(self) -> str:
         return self.rng.choice(
@@ -122,9 +182,8 @@ class Maker:
         if keyed and self.rng.random() < 0.25:
             seconds = self.rng.choice((20, 45))
             within, compares = f" WITHIN TUMBLING '{seconds} seconds' OF l.{columns['t']}, r.t", False
-            origin = "TIMESTAMPTZ '1970-01-01 00:00:00+00'"
             sql_window = " = ".join(
-                f"time_bucket(INTERVAL {seconds} SECOND, {time}, {origin})"
+                f"time_bucket(INTERVAL {seconds} SECOND, {time}, {EPOCH})"
                 for time in (f"l.{columns['t']}", "r.t")
             )
         window = self._window(columns["t"])
@@ -172,8 +231,8 @@ class Maker:
     def _table(self, left: tuple[str, dict[str, str]]) -> None:
         relation, columns = left
         table, answer = self.query.table, f"{self.query.table}_answer"
-        if not self.plain and self.rng.random() < 0.35:
-            pql, sql = self._aggregate(relation, columns)
+        if self.rng.random() < 0.35:
+            pql, sql = self.rng.choice((self._aggregate, self._top))(relation, columns)
         else:
             items = [f"{column} AS {kept}" for kept, column in columns.items() if kept != "t"]
             where = "" if self.plain else f" WHERE {columns['x']} IS NULL OR {columns['x']} > -3"
@@ -186,11 +245,25 @@ class Maker:
         wanted = f"{key} AS k, COUNT(*) AS n, SUM({number}) AS x, MIN({columns['s']}) AS s, "
         wanted += f"COUNT(DISTINCT {columns['id']}) AS ids"
         having = self.rng.choice(("", " HAVING COUNT(*) > 1"))
-        origin = "TIMESTAMPTZ '1970-01-01 00:00:00+00'"
-        bucket = f"time_bucket(INTERVAL 60 SECOND, {time}, {origin})"
+        bucket = f"time_bucket(INTERVAL 60 SECOND, {time}, {EPOCH})"
         return (
             f"SELECT {wanted} FROM {relation} GROUP BY window({time}, '1 minute'), {key}{having}",
             f"SELECT {wanted} FROM {relation} WHERE {time} IS NOT NULL GROUP BY {bucket}, {key}{having}",
+        )
+
+    def _top(self, relation: str, columns: dict[str, str]) -> tuple[str, str]:
+        """The first rows of each window. Rows that are the same in all that is shown may take each other's
+        place."""
+        shown = [columns[name] for name in ("id", "x")]
+        order = ", ".join(f"{column} NULLS FIRST" for column in shown)
+        rank = f"ROW_NUMBER() OVER (PARTITION BY {{}} ORDER BY {order}) <= 3"
+        selected, time = f"SELECT {', '.join(shown)} FROM {relation}", columns["t"]
+        bucket = f"time_bucket(INTERVAL 60 SECOND, {time}, {EPOCH})"
+        window = f"window({time}, '1 minute')"
+        return (
+            f"{selected} QUALIFY {rank.format(window)}",
+            # DuckDB 2.0 gives wrong nulls where it sees that only the first few are wanted.
+            f"{selected} WHERE {time} IS NOT NULL QUALIFY {rank.format(bucket).replace('<=', '+ 0 <=')}",
         )
 
 
@@ -206,4 +279,4 @@ def application(queries: list[Query], folder: str) -> str:
         for name in STREAMS
     ]
     statements = [statement for query in queries for statement in query.pql]
-    return "\n".join(["CREATE APPLICATION random;", *inputs, *statements])
+    return "\n".join(["CREATE APPLICATION random;", FUNCTIONS, *inputs, *statements])

@@ -292,6 +292,7 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "spark/failures.py": "an error that crosses the JVM, in no file, and what the system says of memory",
     "engine/gates.py": "one word, for the time of one run; whatever is not `open` ends it",
     "connectors/sinks/kafka.py": "what tasks tell the driver, in no file",
+    "connectors/lakes/delta.py": "the log of a table that is others'; test_lake_intake.py damages it",
     "connectors/data_files.py": "what tasks tell the driver, in no file",
     "connectors/secret.py": "a secret of people, in a file that is theirs",
     "plan/spark_functions.py": "a file of the package, which a test compares with Spark's own jars",

@@ -83,6 +83,33 @@ def _each_window_comes_whole(made: Aggregate, commits: list[list[Row]]) -> None:
         seen |= groups
 
 
+@settings(max_examples=15, deadline=None)
+@given(COMMITS, WINDOWS, st.integers(0, 30), st.integers(0, 8), st.booleans())
+def test_a_changed_query_goes_on_with_open_windows(
+    commits: list[list[Row]], window: TimeWindow, delay: int, at: int, runs: bool
+) -> None:
+    """Each window comes out once, by the query that counts when it closes. Of rows that were there before,
+    the column that came with it is null."""
+    with tempfile.TemporaryDirectory() as home:
+        made = Aggregate(config_of(Path(home), window, delay))
+        closed: list[object] = []
+        before = 0
+        for number, commit in enumerate(commits):
+            if number == at:
+                closed, before = list(made.out), made.rows
+                made.change()
+            made.append(commit)
+            if runs or number == at - 1:
+                made.run()
+        made.run(final=True)
+        wanted = expected_of(commits, delay, window)
+        assert sorted(made.out) == sorted(wanted.closed | wanted.open)
+        assert sorted(made.late) == sorted(wanted.late)
+        rest = {row for row, _ in made.out[len(closed) :]} if at < len(commits) else set()
+        assert made.worth == {row: {None if row < before else 7 * row} for row in rest}
+        _each_window_comes_whole(made, commits)
+
+
 @settings(max_examples=12, deadline=None)
 @given(COMMITS, COMMITS, WINDOWS, st.integers(0, 30))
 def test_after_a_drain_the_stream_begins_again(

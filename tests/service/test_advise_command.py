@@ -39,7 +39,7 @@ def test_advice_is_listed(app: Running, capsys: pytest.CaptureFixture[str]) -> N
     assert "advise app --apply" in out
     assert run_command("advise", "app", "--home", app.home, "--json") == 0
     said = json.loads(capsys.readouterr().out)
-    assert [one["bound"] for one in said["advice"] if one["matches"] > 0] == ["before"]
+    assert [one["bound"] for one in said["advice"] if one.get("matches", 0) > 0] == ["before"]
 
 
 def test_who_says_no_changes_nothing(
@@ -62,7 +62,7 @@ def test_who_says_no_changes_nothing(
 def _widening(app: Running, capsys: pytest.CaptureFixture[str]) -> str:
     run_command("advise", "app", "--home", app.home, "--json")
     said = json.loads(capsys.readouterr().out)["advice"]
-    return str(next(one["number"] for one in said if one["matches"] > 0))
+    return str(next(one["number"] for one in said if one.get("matches", 0) > 0))
 
 
 def test_another_file_is_refused(app: Running, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -76,3 +76,19 @@ def test_another_file_is_refused(app: Running, tmp_path: Path, capsys: pytest.Ca
 def test_advice_that_is_not_there(app: Running, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command("advise", "app", "--apply", "--only", "9", "--yes", "--home", app.home) == 1
     assert "there is no advice 9" in capsys.readouterr().err
+
+
+def test_a_setting_is_written_into_the_query(
+    app: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_command("advise", "app", "--home", app.home, "--json")
+    said = json.loads(capsys.readouterr().out)["advice"]
+    chosen = next(one for one in said if one.get("option") == "left_max_delay")
+    file = tmp_path / "app.pql"
+    file.write_text(QUERY)
+    monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
+    given = "--apply", "--file", str(file), "--only", str(chosen["number"]), "--home", app.home
+    assert run_command("advise", "app", *given) == 1
+    out = capsys.readouterr().out
+    assert "WITH (left_max_delay = INTERVAL '1 second', max_delay" in out, out
+    assert file.read_text() == QUERY, "who says no changes nothing"

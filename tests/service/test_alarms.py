@@ -15,10 +15,12 @@ import pytest
 
 from commands import run_command
 from dovetail.errors import CorruptFile, SettingError, StateError, Unreachable
+from dovetail.log import document
 from dovetail.service.alarms.bell import Bell
-from dovetail.service.alarms.look import DAY_S, Look, Usual, usual
+from dovetail.service.alarms.look import DAY_S, SERVICE, SILENT, Look, Usual, usual
 from dovetail.service.alarms.ringing import OVER_AFTER_US, Held, News, ring
-from dovetail.service.alarms.rules import ALARMS, MINUTE_US, to_markdown
+from dovetail.service.alarms.rules import ALARMS, MINUTE_US
+from dovetail.service.alarms.runbooks import to_markdown
 from dovetail.service.alarms.sending import as_alert, send
 from dovetail.service.alarms.settings import Target, add_target, drop_target, mute, read_settings
 from dovetail.service.checkout import checkout_root
@@ -60,6 +62,9 @@ ILL = {
     "memory": joined(totals={"index_bytes": 900}),
     "hot_key": joined(left={**STREAM, "frequent": [{"key": ["bot"], "share": 0.7}]}),
     "replay_long": joined(replay={"share": 0.3}),
+    "log_short": replace(WELL, lost="category clicks no longer has all that clicks.c has not read"),
+    "daemon_silent": Look(SERVICE, "running", SILENT, "the home cannot be reached"),
+    "scaler_at_limit": replace(WELL, scaler="it is at its limit by the cores"),
 }
 HEALTHY = {
     "one side behind waits for the other": replace(
@@ -81,6 +86,10 @@ HEALTHY = {
         left={**STREAM, "frequent": [{"key": ["bot"], "share": 0.7}]}, tasks=1
     ),
     "no figures": replace(WELL, figures=None),
+    "the scaler is mending it": replace(
+        joined(left=BEHIND, right=BEHIND), recent=recent(backlog_rows=(100, 1_000)), mending=True
+    ),
+    "the daemon itself, which is well": Look(SERVICE, "running", "running", "as wanted"),
 }
 
 
@@ -116,7 +125,7 @@ def test_every_alarm_rings_after_its_time_and_is_over(name: str, tmp_path: Path)
         assert not bell.ringing
         now_us[0] += 1
         bell.look([ILL[name]])
-    assert [held.name for held in bell.of("clicks")] == [name]
+    assert [held.name for held in bell.of(ILL[name].application)] == [name]
     for _ in range(3):
         now_us[0] += MINUTE_US
         bell.look([ILL[name]])
@@ -128,7 +137,8 @@ def test_every_alarm_rings_after_its_time_and_is_over(name: str, tmp_path: Path)
     bell.look([WELL])
     assert not bell.ringing
     assert sent == ["rings", "over"]
-    assert [event["kind"] for event in events(str(tmp_path), "clicks")] == ["alarm over", "alarm"]
+    about = ILL[name].application
+    assert [event["kind"] for event in events(str(tmp_path), about)] == ["alarm over", "alarm"]
 
 
 def test_one_that_comes_and_goes_rings_once() -> None:
@@ -169,6 +179,29 @@ def test_a_muted_alarm_holds_and_does_not_ring(tmp_path: Path) -> None:
     assert bell.ringing
     mute(str(tmp_path), "*", "*", 1)
     assert read_settings(str(tmp_path)).is_muted("any", "any", 0)
+
+
+def test_people_change_when_an_alarm_rings(tmp_path: Path) -> None:
+    home, now_us = str(tmp_path), [10**15]
+    bell = Bell(home, lambda: now_us[0])
+    assert run_command("alarm", "set", "*", "source_silent", "--after", "1 minute", "--home", home) == 0
+    assert run_command("alarm", "set", "clicks", "source_silent", "--severity", "ticket", "--home", home) == 0
+    bell.look([ILL["source_silent"]])
+    assert not bell.ringing
+    now_us[0] += MINUTE_US
+    bell.look([ILL["source_silent"]])
+    assert [held.severity for held in bell.ringing] == ["ticket"]
+    assert run_command("alarm", "set", "*", "source_silent", "--home", home) == 0
+    assert len(read_settings(home).changes) == 1
+    assert run_command("alarm", "set", "*", "nothing", "--home", home) == 1
+    assert run_command("alarm", "set", "*", "memory", "--severity", "loud", "--home", home) == 1
+
+
+def test_settings_of_an_earlier_release_are_read(tmp_path: Path) -> None:
+    body = {"targets": [{"channel": "slack", "address": "https://example.org/x"}], "mutes": []}
+    (tmp_path / "service").mkdir()
+    (tmp_path / "service/alarms.json").write_bytes(document.encode("dovetail.alarms", 1, body))
+    assert len(read_settings(str(tmp_path)).targets) == 1
 
 
 def test_what_did_not_arrive_is_sent_again(tmp_path: Path) -> None:

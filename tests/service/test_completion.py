@@ -76,7 +76,11 @@ OPTIONS = {
     "serve": "--port",
     "service": None,  # a group
     "alarm": None,  # a group
+    "backup": "--home",
+    "restore": "--home",
     "token": None,  # a group
+    "user": None,  # a group
+    "access": None,  # a group
     "scale": "--tasks",
     "show": "--table",
     "status": "--home",

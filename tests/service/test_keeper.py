@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -13,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.errors import CorruptFile, InputError, StateError
+from dovetail.engine.handover import Answer, Request, Requests, answer
+from dovetail.errors import CorruptFile, InputError, PlanError, StateError
 from dovetail.service.keeping import processes
 from dovetail.service.keeping.events import events
 from dovetail.service.keeping.keeper import Keeper
@@ -27,6 +29,7 @@ from dovetail.service.keeping.wanted import (
     want,
     wanted_of,
 )
+from s3 import CREDENTIALS, s3_server
 
 CHILD = Path(__file__).with_name("keeping_child.py")
 FIRST = Wanted("clicks", 1, "running", "query", "ada", "ada", 0, "deployed")
@@ -145,15 +148,51 @@ def test_a_deaf_process_is_killed_with_all_that_it_has_started(kept: Kept) -> No
     assert kept.started[0].wait(20) == -signal.SIGKILL
 
 
-def test_another_query_starts_a_process_beside_the_old_one_which_hands_over(kept: Kept) -> None:
+def offered(kept: Kept) -> Request:
+    """What the keeper has offered to the process that is there."""
+    found = Requests(kept.home, "clicks").wanted()
+    assert found is not None
+    return found
+
+
+def test_another_query_goes_on_in_the_process_that_is_there(kept: Kept) -> None:
+    want(kept.home, FIRST)
+    kept.until("running")
+    second = want(kept.home, FIRST.next("deployed", "bob", text="another query"))
+    kept.until("changing")
+    request = offered(kept)
+    assert request.offer is not None
+    assert (request.offer.text, request.offer.name) == ("another query", "revision 2")
+    (before,) = kept.alive()
+    processes.enter(kept.home, replace(before, revision=2, query=second.query))  # as a run does
+    (Path(kept.home) / before.path).unlink()
+    answer(kept.home, "clicks", Answer(request.number, 2, None))
+    kept.until("running")
+    assert len(kept.started) == 1
+
+
+def test_one_that_cannot_go_on_with_it_ends_and_another_is_started(kept: Kept) -> None:
     want(kept.home, FIRST)
     kept.until("running")
     want(kept.home, FIRST.next("deployed", "bob", text="another query"))
-    kept.holds(lambda: len(kept.alive()) == 2, "two processes")
     kept.until("changing")
-    kept.started[0].terminate()  # as a run does when it is asked to hand over
+    kept.started[0].terminate()  # as a run does that was made on other terms
     kept.until("running")
     assert [process.revision for process in kept.alive()] == [2]
+
+
+def test_a_query_that_is_refused_leaves_the_one_before_running(kept: Kept) -> None:
+    want(kept.home, FIRST)
+    kept.until("running")
+    want(kept.home, FIRST.next("deployed", "bob", text="another query"))
+    kept.until("changing")
+    answer(kept.home, "clicks", Answer(offered(kept).number, 0, PlanError("keys cannot change")))
+    kept.until("failed")
+    assert kept.keeper.decisions["clicks"].why == "keys cannot change; revision 1 goes on"
+    assert [process.revision for process in kept.alive()] == [1]
+    want(kept.home, FIRST.next("deployed", "bob", text="another query").next("back", "ada", text="query"))
+    kept.until("running")
+    assert len(kept.started) == 1
 
 
 def test_a_restart_is_another_process(kept: Kept) -> None:
@@ -198,6 +237,57 @@ def test_a_record_of_a_process_that_is_gone_means_nothing(kept: Kept) -> None:
     assert not gone.alive
     kept.until("running")
     assert len(kept.started) == 1
+
+
+def test_a_log_that_grows_while_its_process_runs_is_cut(kept: Kept) -> None:
+    path = processes.rotated_log(kept.home, "clicks")
+    with path.open("ab") as written:
+        written.write(b"x" * (processes.LOG_BYTES + 1))
+        written.flush()
+        kept.keeper.step()
+        written.write(b"the next line\n")
+    assert path.read_bytes() == b"the next line\n"
+    assert path.with_suffix(".old.log").stat().st_size == processes.LOG_BYTES + 1
+
+
+def test_a_full_disk_and_then_not(kept: Kept) -> None:
+    """No file may get longer than nothing: as on a full disk, every write fails."""
+    want(kept.home, FIRST)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
+    try:
+        kept.keeper.step()
+        kept.now_us += 100 * SECOND
+        kept.keeper.step()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    for child in kept.started:
+        child.wait(20)
+    kept.keeper.step()
+    kept.now_us += 100 * SECOND
+    kept.until("running")
+
+
+def test_a_home_on_s3_is_kept_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wanted, seen and ends are objects; the process is found again by the next keeper."""
+    for name, value in CREDENTIALS.items():
+        monkeypatch.setenv(name, value)
+    with s3_server(tmp_path) as server:
+        made = Kept(tmp_path)
+        made.home = server.home("kept")
+        made.keeper = made.another()
+        try:
+            want(made.home, FIRST)
+            made.until("running")
+            made.keeper = made.another()
+            made.until("running")
+            assert len(made.started) == 1
+            want(made.home, FIRST.next("stopped", "ada", state="stopped"))
+            made.until("stopped")
+        finally:
+            for child in made.started:
+                child.kill()
+                child.wait()
 
 
 def test_the_second_who_changes_a_revision_is_told(tmp_path: Path) -> None:

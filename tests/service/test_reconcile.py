@@ -11,7 +11,9 @@ import pytest
 from dovetail.service.keeping.processes import End, Process, boot
 from dovetail.service.keeping.reconcile import (
     LOOP_WAIT_US,
+    OFFERED_US,
     PATIENCE_US,
+    POOL_PATIENCE_US,
     Decision,
     Past,
     decide,
@@ -22,6 +24,7 @@ from dovetail.service.keeping.wanted import Wanted
 SECOND = 1_000_000
 NOW = 1_000 * SECOND
 RUNNING = Wanted("clicks", 7, "running", "query", "ada", "ada", 0, "deployed")
+POOLED = replace(RUNNING, place="pool")
 STOPPED = replace(RUNNING, state="stopped", deed="stopped")
 DELETED = replace(RUNNING, state="deleted", deed="deleted")
 LOST = End("clicks", 7, NOW, {"condition": "RUN_FAILED", "what": "a worker died"})
@@ -48,8 +51,15 @@ def decided(
         (RUNNING, [], {}, "start", "starting"),
         (RUNNING, [process()], {}, "nothing", "running"),
         (RUNNING, [], {"held": True}, "nothing", "elsewhere"),
-        (RUNNING, [process(6)], {}, "start", "changing"),
-        (RUNNING, [process(6), process()], {}, "nothing", "changing"),
+        (RUNNING, [process(6)], {}, "offer", "changing"),
+        (RUNNING, [process(6), process()], {}, "nothing", "running"),
+        (RUNNING, [process(6, pid=99), process()], {}, "ask to end", "changing"),
+        (RUNNING, [process(6, pool="pool-1")], {}, "ask to end", "stopping"),
+        (RUNNING, [process(pool="pool-1")], {}, "ask to end", "stopping"),
+        (RUNNING, [process(master="local[1]")], {}, "ask to end", "stopping"),
+        (POOLED, [process()], {}, "ask to end", "stopping"),
+        (POOLED, [process(pool="pool-1")], {}, "nothing", "running"),
+        (POOLED, [process(6, pool="pool-1")], {}, "offer", "changing"),
         (RUNNING, [], {"end": WRONG}, "nothing", "failed"),
         (RUNNING, [process(6)], {"end": WRONG}, "nothing", "failed"),
         (STOPPED, [], {}, "nothing", "stopped"),
@@ -99,6 +109,16 @@ def test_after_five_failures_in_a_row_it_is_a_crash_loop() -> None:
     assert _after(LOOP_WAIT_US // SECOND, past).action == "start"
 
 
+@pytest.mark.parametrize("condition", ["CATEGORY_NOT_FOUND", "UNREACHABLE", "HOME_UNUSABLE"])
+def test_a_source_or_sink_that_is_away_is_tried_every_minute_and_is_no_crash_loop(condition: str) -> None:
+    away = End("clicks", 7, NOW, {"condition": condition, "what": "there is no category clicks"})
+    past = replace(PAST, failures=50, ended_at_us=NOW)
+    found = decided(RUNNING, end=away, past=past)
+    assert found.condition == "waiting"
+    assert "there is no category clicks" in found.why
+    assert decide(RUNNING, [], False, away, past, NOW + 60 * SECOND).action == "start"
+
+
 def _after(seconds: int, past: Past) -> Decision:
     return decide(RUNNING, [], False, LOST, past, NOW + seconds * SECOND)
 
@@ -108,6 +128,34 @@ def test_a_process_that_does_not_end_is_killed() -> None:
     assert decided(STOPPED, process(), past=asked).action == "nothing"
     late = replace(asked, asked_at_us=NOW - PATIENCE_US - 1)
     assert decided(STOPPED, process(), past=late).action == "kill"
+
+
+def test_a_member_of_a_pool_is_given_longer_because_the_others_would_go_with_it() -> None:
+    member = process(pool="pool-1")
+    asked = replace(PAST, asked_at_us=NOW - PATIENCE_US - 1)
+    assert decided(STOPPED, member, past=asked).action == "nothing"
+    late = replace(asked, asked_at_us=NOW - POOL_PATIENCE_US - 1)
+    found = decided(STOPPED, member, past=late)
+    assert found.action == "kill"
+    assert "pool-1 is killed" in found.why
+
+
+def test_an_offer_is_made_once_and_waited_for_so_long() -> None:
+    offered = replace(PAST, offered_at_us=NOW - OFFERED_US)
+    assert decided(RUNNING, process(6), past=offered).action == "nothing"
+    late = replace(offered, offered_at_us=NOW - OFFERED_US - 1)
+    found = decided(RUNNING, process(6), past=late)
+    assert (found.action, found.condition) == ("ask to end", "stopping")
+    assert "did not go on with the changed query" in found.why
+
+
+@pytest.mark.parametrize(
+    ("wanted", "words"), [(POOLED, "it moves to a pool"), (RUNNING, "it moves to a process of its own")]
+)
+def test_a_move_says_where_to(wanted: Wanted, words: str) -> None:
+    there = process(pool="" if wanted.place == "pool" else "pool-2")
+    assert words in decided(wanted, there).why
+    assert decided(wanted).action == "start"
 
 
 def test_a_restart_ends_the_process_and_then_starts_another() -> None:
@@ -132,6 +180,18 @@ def test_failures_are_counted_in_a_row_and_forgotten_with_time() -> None:
     assert observe(healthy, RUNNING, [], LOST, NOW).failures == 1
     assert observe(alive, RUNNING, [], End("clicks", 7, NOW, None), NOW).failures == 0
     assert observe(alive, replace(RUNNING, revision=8), [process()], None, NOW).failures == 0
+
+
+def test_a_clock_that_is_set_back_delays_nothing_for_longer_than_it_takes() -> None:
+    """A day back: a process that failed a moment ago is started in seconds, and not in a day."""
+    past = replace(PAST, failures=3, ended_at_us=NOW, asked_at_us=NOW, offered_at_us=NOW)
+    back = NOW - 86_400 * SECOND
+    seen = observe(past, RUNNING, [], LOST, back)
+    assert decide(RUNNING, [], False, LOST, seen, back).condition == "waiting"
+    assert decide(RUNNING, [], False, LOST, seen, back + 4 * SECOND).action == "start"
+    stopping = observe(past, STOPPED, [process()], None, back)
+    late = back + PATIENCE_US + SECOND
+    assert decide(STOPPED, [process()], False, None, stopping, late).action == "kill"
 
 
 def test_what_is_seen_once_is_counted_once() -> None:

@@ -12,7 +12,7 @@ from dovetail.service.checkout import find_checkout
 from dovetail_dev import test_command
 from dovetail_dev.test_command import NOTHING_RAN, TIERS, count, run_tiers
 
-LINT, PURE, LAWS, FAULTS, SPARK, CONNECTORS, FULL, SEARCH = TIERS
+LINT, PURE, LAWS, FAULTS, SPARK, BROWSER, CONNECTORS, FULL, SEARCH, FUZZ = TIERS
 USUAL = [tier for tier in TIERS if tier.usual]
 Runner = Callable[[Sequence[str], Path, Mapping[str, str]], int]
 
@@ -56,17 +56,19 @@ def test_all_tiers_pass_and_the_last_line_is_the_total(
         "tests/laws": (0, junit(4)),
         "tests/simulation": (0, junit(3)),
         "tests/spark": (0, junit(2)),
+        "tests/browser": (0, junit(1)),
         "tests/connectors": (0, junit(1)),
     }
     assert run_tiers(USUAL, checkout, [], fake(reports, seen)) == 0
-    assert seen == ["lint"] * 4 + [
+    assert seen == ["lint"] * 5 + [
         "tests/unit",
         "tests/laws",
         "tests/simulation",
         "tests/spark",
+        "tests/browser",
         "tests/connectors",
     ]
-    assert capsys.readouterr().out.splitlines()[-1] == "23 passed, 0 failed"
+    assert capsys.readouterr().out.splitlines()[-1] == "25 passed, 0 failed"
 
 
 def test_stops_at_the_first_failing_tier_with_its_status(
@@ -125,7 +127,8 @@ def test_long_tiers_run_when_they_are_named_and_look_further(
     )
     for arguments in ([], ["full", "search"]):
         run_command("test", *arguments)
-    assert asked == [["lint", "pure", "laws", "faults", "spark", "connectors"], ["full", "search"]]
+    usual = ["lint", "pure", "laws", "faults", "spark", "browser", "connectors"]
+    assert asked == [usual, ["full", "search"]]
 
     given: list[Mapping[str, str]] = []
     run_tiers([LAWS, SEARCH], checkout, [], lambda command, root, environment: given.append(environment) or 1)

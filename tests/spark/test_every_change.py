@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from change_oracle import ChangingJoin, ChangingTheta, ChangingWindows, Spec
+from dovetail.changes import rules as change_rules
 from dovetail.changes.versions import read_version, version_numbers
 from dovetail.crash_points import VARIABLE
 from dovetail.errors import CategoryMismatch
@@ -27,7 +29,7 @@ from spark.command_line import command, environment
 from spark.events import events, write_files
 
 MINUTE = 60_000_000
-ROWS, PARTS = 1_200, 5
+ROWS, PARTS = 1_440, 6
 KEPT = "history = INTERVAL '1 day'"
 ONE = (
     """
@@ -79,13 +81,25 @@ THREE = changed(
     ("+ INTERVAL '6 minutes'", "+ INTERVAL '1 minute'"),
 )
 # one partner, and which; a column of a side; another place of a table
-FOUR = changed(
-    THREE,
-    ("FULL JOIN r ON l.k", "LEFT JOIN r ON l.k"),
-    ("WITH (max_delay", "WITH (match = 'one', pick = 'nearest', max_delay"),
-    ("l.eventtime AS t,", "l.eventtime AS t, l.v AS lv,"),
-    ("SELECT l, r, v + 1 AS v FROM pairs", "SELECT l, r, v, lv FROM pairs"),
-    ('path = "{here}/out"', 'path = "{here}/elsewhere"'),
+FOUR = (
+    changed(
+        THREE,
+        ("FULL JOIN r ON l.k", "LEFT JOIN r ON l.k"),
+        ("WITH (max_delay", "WITH (match = 'one', pick = 'nearest', max_delay"),
+        ("l.eventtime AS t,", "l.eventtime AS t, l.v AS lv,"),
+        ("SELECT l, r, v + 1 AS v FROM pairs", "SELECT l, r, v, lv FROM pairs"),
+        ('path = "{here}/out"', 'path = "{here}/elsewhere"'),
+    )
+    + "CREATE TABLE more AS SELECT l FROM near STORAGE NOOP;"
+)
+# as at first, but for the source of an input
+FIVE = changed(ONE, ("{here}/l", "{here}/l5"))
+# keys, what a condition compares: all joins begin afresh, one of which an aggregate reads
+SIX = changed(
+    FIVE,
+    ("l.k = r.k", "l.v % 60 = r.k"),
+    ("l.v - r.v BETWEEN -10", "l.id % 1000 - r.v BETWEEN -10"),
+    ("l.id % 97 = r.id % 97", "l.id % 89 = r.id % 89"),
 )
 LEFT = Spec(2 * MINUTE, 3 * MINUTE, "left", "all", "first")
 WIDER, FULL = LEFT._replace(before=10 * MINUTE), LEFT._replace(before=10 * MINUTE, how="full")
@@ -112,10 +126,15 @@ def replayed(home: str) -> dict[str, Replayed]:
         2: lambda join: join.change("left", False),
         5: lambda join: join.change("inner", True),
     }
+    first: dict[str, Any] = {
+        "pairs": lambda: ChangingJoin(LEFT),
+        "near": lambda: ChangingTheta(NEAR, band(-10, 10)),
+        "windowed": lambda: ChangingWindows(WINDOW, "inner", True),
+    }
+    became = {"pairs": pairs, "near": near, "windowed": windowed}
     return {
-        "pairs": Replayed(home, "every", ("l", "_r_id"), ChangingJoin(LEFT), pairs),
-        "near": Replayed(home, "every", ("l", "_r_id"), ChangingTheta(NEAR, band(-10, 10)), near),
-        "windowed": Replayed(home, "every", ("l", "_r_id"), ChangingWindows(WINDOW, "inner", True), windowed),
+        name: Replayed(home, "every", ("l", "_r_id"), made(), became[name], {6: made()})
+        for name, made in first.items()
     }
 
 
@@ -164,21 +183,23 @@ POINTS = (
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_five_versions_in_a_row(application: Application, point: str) -> None:
+def test_versions_in_a_row(application: Application, point: str) -> None:
     sides = {"l": events(ROWS, 60, seed=21), "r": events(ROWS, 60, seed=22)}
     expected, written = replayed(application.home), Written(application)
     sums: dict[Any, tuple[Any, ...]] = {}
-    for version, text in enumerate((ONE, TWO, THREE, FOUR, ONE), 1):
+    for version, text in enumerate((ONE, TWO, THREE, FOUR, FIVE, SIX), 1):
         for name, table in sides.items():
             part = table.slice((version - 1) * ROWS // PARTS, ROWS // PARTS)
-            write_files(part, application.folder / name, 1, first=version - 1)
+            folder = "l5" if name == "l" and version >= 5 else name
+            write_files(part, application.folder / folder, 1, first=version - 1)
         if version == 2:
             with pytest.raises(CategoryMismatch, match="column v cannot become int32"):
                 application.run(text.replace("CAST(MAX(v) AS BIGINT)", "MAX(v)"), "available-now")
             assert version_numbers(application.home, "every") == [1], "before anything was done"
         if version == 3:
             killed_in(application, text, point)
-        application.run(text, "drain" if version == PARTS else "available-now")
+        begins = ["l=earliest"] if version == 5 else []
+        application.run(text, "drain" if version == PARTS else "available-now", begins=begins)
         assert version_numbers(application.home, "every")[-1] >= version
 
         stages = {stage.name: stage for stage in read_application(application.home, "every").joins}
@@ -197,8 +218,13 @@ def test_five_versions_in_a_row(application: Application, point: str) -> None:
             sums[start] = version, count, value
     check_sums(application, sums)
     check_reader(application)
-    last = read_version(application.home, "every", version_numbers(application.home, "every")[-1])
-    assert set(last.took_over) == {"pairs", "near", "windowed"}
+    versions = [
+        read_version(application.home, "every", n) for n in version_numbers(application.home, "every")
+    ]
+    assert set(versions[-1].took_over) == {"pairs", "near", "windowed"}
+    # A rule without a case here is not seen in the middle of a stream.
+    rules = {path.stem for path in Path(next(iter(change_rules.__path__))).glob("*.py")} - {"__init__"}
+    assert rules | {"afresh"} <= {change.rule for one in versions for change in one.changes}
 
 
 def check_reader(application: Application) -> None:
@@ -234,5 +260,5 @@ def check_sums(application: Application, sums: dict[Any, tuple[Any, ...]]) -> No
     assert len(sums) == len(by_start)
     for start, (version, count, value) in sums.items():
         found = by_start[int(start.timestamp() * 1_000_000) // (5 * MINUTE)]
-        assert (count, value) == (len(found), (sum if version in (1, 5) else max)(found)), (start, version)
+        assert (count, value) == (len(found), (sum if version in (1, 5, 6) else max)(found)), (start, version)
     assert {version for version, _, _ in sums.values()} > {1, 2}

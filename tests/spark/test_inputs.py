@@ -5,8 +5,10 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import csv
 
 from dovetail.errors import InputError
 from dovetail.service.figures import RunFigures
@@ -29,6 +31,29 @@ def test_an_input_may_be_one_file(application: Application) -> None:
     application.run(pql)
     db = database(**tables, found=application.files("out"))
     assert differences(db, "FROM found", join_sql("full", "l.id, r.id", ON)) == {}
+
+
+def test_a_column_in_the_names_of_folders(application: Application) -> None:
+    """As Hive lays tables out: Parquet on the left, CSV on the right. The column has its declared type, and
+    is a part of the key."""
+    tables = {"l": events(ROWS, 20, 65, nulls=0), "r": events(ROWS, 20, 66, nulls=0)}
+    for name, table in tables.items():
+        parts = pc.bit_wise_and(table["id"], 3)
+        for part in range(4):
+            rows = table.filter(pc.equal(parts, part)).select(["eventtime", "k", "id"])
+            folder = application.folder / name / f"part={part}"
+            folder.mkdir(parents=True)
+            if name == "l":
+                pq.write_table(rows, folder / "a.parquet")
+            else:
+                csv.write_csv(rows, folder / "a.csv")
+    typed = "eventtime TIMESTAMP, k BIGINT, id BIGINT, part INT"
+    on = f"{ON} AND l.part = r.part"
+    query = pairs("LEFT", columns=typed, select="l.id AS l, r.id AS r, l.part + 1 AS next", on=on)
+    application.run(query.replace('/r", format = "parquet"', '/r", format = "csv"'))
+    db = database(**tables, found=application.files("out"))
+    expected = join_sql("left", "l.id, r.id, CAST(l.id & 3 AS INT) + 1", f"{ON} AND l.id & 3 = r.id & 3")
+    assert differences(db, "FROM found", expected) == {}
 
 
 def test_a_bad_file_that_arrives_while_the_stream_runs(application: Application) -> None:

@@ -1,10 +1,12 @@
-"""`dovetail scale` while an application runs: its joins change their number of tasks between two steps, again
-and again, with rows open, chosen and retained and with a key that is split; and no row changes."""
+"""More and fewer tasks while an application runs, by `dovetail scale` and by the scaler, once up and once
+down: its joins change their number of tasks between two steps, again and again, with rows open, chosen and
+retained and with a key that is split; and no row changes."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -12,11 +14,14 @@ from commands import run_command
 from dovetail.engine.measure import JoinMeasure
 from dovetail.service.figures import RunFigures
 from dovetail.service.metrics import measured
+from dovetail.service.scaler.loop import JOINS, Scaler
+from dovetail.service.scaler.sample import Sample
 from spark.application import Application
 from spark.batch import count, database, differences, join_sql
 from spark.events import write_files
 from spark.test_skew import skewed
 
+NOW_S = 1_750_000_000.0
 ROWS = 40_000
 CUTS = (0, 20_000, 24_000, 28_000, 32_000, 36_000, ROWS)
 ON = "l.k = r.k AND r.eventtime BETWEEN l.eventtime - INTERVAL 2 SECOND AND l.eventtime + INTERVAL 3 SECOND"
@@ -59,6 +64,19 @@ def scale(application: Application, *arguments: str) -> None:
     assert run_command("scale", "app", "--home", application.home, *arguments) == 0
 
 
+def let_scale(application: Application, rate: float, tasks: int, now_s: float) -> None:
+    """The scaler, after an hour in which this many rows per second came in, and a task could take 10,000."""
+    half = rate / 2
+    sample = Sample(0, tasks, half, half, 0, 0, row_us=100 / tasks)
+    hour = [now_s - 3_660 + 10 * number for number in range(367)]
+    history = [
+        (at_s, {JOINS: {name: asdict(replace(sample, at_s=at_s)) for name in ("lefts", "fulls")}})
+        for at_s in hour
+    ]
+    found = Scaler(application.home).look("app", "act", False, (64, "cores"), history, now_s)
+    assert [one.made for one in found] == [True, True]
+
+
 def hot(application: Application) -> bool:
     """Whether the join of the last micro-batch had a key that is split."""
     folder = application.folder / "home/apps/app/checkpoints/lefts/offsets"
@@ -77,8 +95,12 @@ def test_tasks_change_while_it_runs_and_no_row_does(
             write_files(table.slice(low, high - low), application.folder / name, 1, first=part)
 
     def script() -> Iterator[Callable[[RunFigures], bool]]:
-        for part, tasks in enumerate((2, 8, 3, 64, 1)):
-            if part:
+        for part, tasks in enumerate((2, 8, 64, 3, 1)):
+            if tasks == 8:
+                let_scale(application, 52_000, 2, NOW_S)
+            elif tasks == 1:
+                let_scale(application, 200, 3, NOW_S + 4 * 3_600)
+            elif part:
                 scale(application, "--tasks", str(tasks))
             feed(part)
             yield lambda now, rows=CUTS[part + 1]: taken(application, now, rows)

@@ -1,5 +1,5 @@
-"""The service as people use it: from an empty home over HTTP to joined rows, through a kill of the daemon, a
-change of the query and a stop."""
+"""The service as people use it: from an empty home over HTTP to joined rows, through a kill of the daemon and
+of the pool, a change of the query in place, a move out of the pool and back, and a stop."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from dovetail.service.access.tokens import new_token
+from dovetail.service.keeping.pools import pool_names, pool_process
 from dovetail.service.keeping.processes import processes_of
-from dovetail.service.server.access import new_token
 from spark.standalone import until
 
 QUERY = """CREATE APPLICATION clicks;
@@ -94,8 +95,12 @@ class Service:
             return []
         return sorted(row[2] for row in rows)
 
-    def condition(self) -> str:
-        return str(self.call("GET", "/api/v1/applications/clicks")["condition"])
+    def condition(self, name: str = "clicks") -> str:
+        return str(self.call("GET", f"/api/v1/applications/{name}")["condition"])
+
+
+def revisions(service: Service) -> list[int]:
+    return [process.revision for process in processes_of(service.home, "clicks")]
 
 
 @contextmanager
@@ -105,11 +110,18 @@ def cleared(service: Service) -> Iterator[None]:
     finally:
         if service.process is not None and service.process.poll() is None:
             service.kill()
-        for process in processes_of(service.home, "clicks"):
-            os.killpg(process.pid, signal.SIGKILL)
+        found = {p.pid for name in ("clicks", "broken") for p in processes_of(service.home, name)}
+        found |= {p.pid for name in pool_names(service.home) if (p := pool_process(service.home, name))}
+        for pid in found:
+            os.killpg(pid, signal.SIGKILL)
 
 
-def test_from_an_empty_home_to_rows_through_a_killed_daemon_a_change_and_a_stop(tmp_path: Path) -> None:
+BROKEN = QUERY.replace("CREATE APPLICATION clicks", "CREATE APPLICATION broken").replace(
+    'STORAGE SCRIBE (category = "clicked")', 'STORAGE PARQUET (path = "{path}")'
+)
+
+
+def test_from_an_empty_home_to_rows_through_kills_changes_and_moves(tmp_path: Path) -> None:
     service = Service(tmp_path / "home")
     with cleared(service):
         service.start()
@@ -117,6 +129,19 @@ def test_from_an_empty_home_to_rows_through_a_killed_daemon_a_change_and_a_stop(
         service.call("PUT", "/api/v1/applications/clicks", {"text": QUERY})
         until(lambda: service.campaigns() == ["summer 0"], "the first row comes out")
         (process,) = processes_of(service.home, "clicks")
+        assert process.pool == "pool-1", "small applications share a driver"
+
+        out = tmp_path / "out"
+        service.call("PUT", "/api/v1/applications/broken", {"text": BROKEN.format(path=out)})
+        until(lambda: service.condition("broken") == "running", "another one runs in the same pool")
+        assert processes_of(service.home, "broken")[0].pid == process.pid
+        out.rename(tmp_path / "gone") if out.exists() else None
+        out.write_text("a file where its folder was")
+        service.send()
+        until(lambda: service.condition("broken") in ("waiting", "crash loop"), "one has failed, alone")
+        until(lambda: service.campaigns() == ["summer 0", "summer 1"], "the other goes on")
+        assert processes_of(service.home, "clicks") == [process]
+        service.call("POST", "/api/v1/applications/broken/stop")
 
         service.kill()
         assert process.alive, "an application goes on without the service"
@@ -124,13 +149,25 @@ def test_from_an_empty_home_to_rows_through_a_killed_daemon_a_change_and_a_stop(
         until(lambda: service.condition() == "running", "the next service finds it")
         assert processes_of(service.home, "clicks") == [process]
         service.send()
-        until(lambda: service.campaigns() == ["summer 0", "summer 1"], "it has gone on")
+        expected = ["summer 0", "summer 1", "summer 2"]
+        until(lambda: service.campaigns() == expected, "it has gone on")
 
         service.call("PUT", "/api/v1/applications/clicks", {"text": CHANGED})
-        until(lambda: service.condition() == "running" and not process.alive, "the change has taken over")
+        until(lambda: revisions(service) == [2] and service.condition() == "running", "the change takes over")
+        assert processes_of(service.home, "clicks")[0].pid == process.pid, "in the same process"
+        for number, move in enumerate(({"where": "own", "master": "local[1]"}, {"where": "pool"})):
+            service.send()
+            expected = sorted([*expected, f"SUMMER {3 + number}"])
+            until(lambda: service.campaigns() == expected, "the new query puts out what comes now")  # noqa: B023
+            service.call("POST", "/api/v1/applications/clicks/place", move)
+            until(lambda: revisions(service) == [3 + number], "it has moved")  # noqa: B023
+        (moved,) = processes_of(service.home, "clicks")
+        assert moved.pool == "pool-1", "back where it was, or in the next one: an empty pool ends"
+
+        os.killpg(moved.pid, signal.SIGKILL)
         service.send()
-        expected = ["SUMMER 2", "summer 0", "summer 1"]
-        until(lambda: service.campaigns() == expected, "the new query puts out what comes now")
+        expected = sorted([*expected, "SUMMER 5"])
+        until(lambda: service.campaigns() == expected, "another pool has gone on")
         versions = service.call("GET", "/api/v1/applications/clicks/versions")
         assert [(version["number"], version["current"]) for version in versions] == [(2, True), (1, False)]
 

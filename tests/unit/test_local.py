@@ -115,10 +115,34 @@ def test_a_file_of_pql_and_the_log_stays_as_it_was(home: Path, tmp_path: Path) -
 
 def test_what_needs_spark_is_named_and_raw_rows_are_given(home: Path) -> None:
     with pytest.raises(PlanError, match="needs Spark") as caught:
-        dovetail.local.run(query(out="y + 1 AS y"), home)
+        dovetail.local.run(query(out="factorial(y) AS y"), home)
     assert "raw=True" in str(caught.value)
-    raw = dovetail.local.run(query(out="y + 1 AS y"), home, raw=True)["pairs"]
+    raw = dovetail.local.run(query(out="factorial(y) AS y"), home, raw=True)["pairs"]
     assert sorted(raw.columns[-1].to_pylist(), key=str) == [11, 31, None]
+
+
+def test_simple_expressions_and_filters_are_computed(home: Path) -> None:
+    made = dovetail.local.run(query(out="y + 1 AS y").replace("FROM pairs", "FROM pairs WHERE k < 3"), home)
+    assert sorted(made["pairs"]["y"].to_pylist(), key=str) == [12, None]
+
+
+def test_functions_of_the_query_run_before_and_after_the_join(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "scores.py").write_text("def score(x, y):\n    return None if y is None else x * y\n")
+    functions = (
+        "CREATE FUNCTION score(x BIGINT, y BIGINT) RETURNS BIGINT LANGUAGE PYTHON FROM 'scores.py';"
+        "CREATE FUNCTION next_key(k BIGINT) RETURNS BIGINT LANGUAGE PYTHON PARAMETER STYLE PANDAS "
+        "AS $$ return k + 1 $$;"
+    )
+    text = query(out="y, score(x, y) AS z, half").replace(";\n", f";\n{functions}", 1)
+    text = text.replace("r.y AS y FROM", "r.y AS y, next_key(l.k) AS half FROM").replace(
+        "l.k = r.k", "next_key(l.k) = next_key(r.k)"
+    )
+    (tmp_path / "app.pql").write_text(text)
+    made = dovetail.local.run(tmp_path / "app.pql", home)["pairs"].to_pylist()
+    assert sorted((row["x"], row["z"], row["half"]) for row in made if row["y"]) == [
+        (10, 110, 2),
+        (30, 930, 4),
+    ]
 
 
 def test_an_aggregate_needs_spark_and_the_join_below_it_does_not(home: Path) -> None:

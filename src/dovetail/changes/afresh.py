@@ -1,37 +1,47 @@
 """A join that begins afresh: where what it has seen is nothing to the new query, or is wanted as the new
 query makes it (`--reslice`).
 
-    left input    ─── taken by the old join ───┤├─── taken by the new one ───
-    right input   ├──────────── read again ────┴─── by the new one ──────────
-                  as far as its log, or its folder, reaches
+    left input    ──── taken by the old join ────┤├──── taken by the new one ────
+    right input   ──── taken by the old join ────┤├──── taken by the new one ────
+                  └─ sliced once more, as far as its log or folder reaches ─► fills the new one, in silence
 
-Law: each left row comes out by one query. Those that came before the change are answered by the old join:
-when the new one takes over, the old one closes every window that is open, with the partners that had come by
-then. Those that come after it are answered by the new join, which reads the right rows of its window once
-more. So the new join is exact for every left row that comes after the change, as far back as the right input
-reaches. Pairs of a left row from before the change with a right row from after it do not come out.
+Law: both joins take each row, and what comes out is divided between them at the change. How depends on what
+may have come out of a row that is in flight:
 
-A join that lets lone right rows out cannot begin so: those that are read again have had their answer."""
+    whole    nothing, before its window is over (anti joins, picks that wait, windows): then all of it comes
+             out by the new join, as if that had always been there
+    pairs    pairs: two rows from before the change are the old join's, every other pair is the new one's.
+             What has no partner by the change comes out alone in it, by the old join
+    closed   one answer for each left row, maybe already: then left rows from before the change are the old
+             join's, which answers them in it, and the new join begins with the left rows after it
+
+So no pair comes out twice, and in the first two cases none is missing, as far back as the inputs reach."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Set
 from dataclasses import replace
+from typing import Literal
 
 from dovetail.changes.between import Between, part_of, view_of
+from dovetail.changes.flat import flat
 from dovetail.changes.names import with_categories
 from dovetail.changes.positions import instant
 from dovetail.changes.rules.sources import same_inputs, swapped
-from dovetail.changes.verdict import Change
-from dovetail.plan.physical import CategoryOutput, JoinStage, KafkaSource, Plan, SlicerStage, Stage
+from dovetail.changes.verdict import Change, Cost
+from dovetail.model.join_kind import JoinKind, ThetaJoin, WindowedJoin
+from dovetail.plan.physical import CategoryOutput, JoinStage, Plan, SlicerStage, Stage
 from dovetail.plan.shared import joins_of
-from dovetail.plan.stage_promises import promised_columns
 
 RULE = "afresh"
-_FLIGHT = (
-    "left rows that are open come out in the change, with the partners that they have by then; left rows "
-    "that come after it meet right rows as far back as the right input reaches"
-)
+HandOver = Literal["whole", "pairs", "closed"]
+_FLIGHT: dict[HandOver, str] = {
+    "whole": "nothing of them has come out, and they are answered by the new query alone",
+    "pairs": "two rows from before the change meet by the old query, all others by the new one",
+    "closed": "left rows that are open come out in the change, with the partners that they have by then; "
+    "left rows that come after it meet right rows from before it",
+}
+_ALONE = "rows that have no partner by then come out alone in the change"
 _SIDES = ("side_columns", "side_filters")
 
 
@@ -65,7 +75,7 @@ def with_new_places(old: Plan, new: Plan, joins: Set[str]) -> Plan:
     def again(stage: Stage) -> Stage:
         known = before.get(stage.name)
         if isinstance(stage, JoinStage) and stage.name in numbers:
-            return replace(stage, begun=numbers[stage.name], query=1)
+            return replace(stage, begun=numbers[stage.name], query=1, filled=(), whole=False)
         if isinstance(stage, SlicerStage) and _category(stage) in places:
             reading = known.reading if isinstance(known, SlicerStage) else 1
             return replace(stage, reading=reading + 1)
@@ -100,19 +110,74 @@ def _begin(between: Between, known: JoinStage, join: JoinStage) -> None:
     others = [change for change in mine if change.rule != "sharing"]
     if others:  # then whether it shares a side with another join is of no concern
         between.found = [c for c in between.found if c.part not in parts or c.rule != "sharing"]
-    right = _writer(between.new, join.right)
-    assert isinstance(right, SlicerStage)
-    source = right.inputs[0].source
-    since_us = between.costs.since_us(source)
+    writers = [writer_of(between.new, side) for side in (join.left, join.right)]
+    tables = [writer.inputs[0] for writer in writers if isinstance(writer, SlicerStage)]
+    how = hand_over(between.old, between.new, known, join)
+    read = tables[1:] if how == "closed" else tables
+    since = [since_us for table in read if (since_us := between.costs.since_us(table.source)) is not None]
+    costs = [between.costs.source(table.source, None) for table in read]
+    flight = _FLIGHT[how]
+    if how == "pairs" and (known.spec.keeps_left or known.spec.keeps_right):
+        flight = f"{flight}; {_ALONE}"
+    if since:
+        flight = f"{flight}; exact for windows that lie in what was written since {instant(max(since))}"
     between.say(
         RULE,
         part_of(join),
         "afresh",
         f"{join.name} begins afresh, filled from its inputs",
-        flight=_FLIGHT if since_us is None else f"{_FLIGHT}, to what was written since {instant(since_us)}",
-        cost=between.costs.source(source, None),
+        flight=flight,
+        cost=_sum([cost for cost in costs if cost is not None]),
         place=between.place_of(view_of(join)),
     )
+
+
+def hand_over(old: Plan, new: Plan, known: JoinStage, join: JoinStage) -> HandOver:
+    """What becomes of rows in flight."""
+    was, now = known.join_kind, join.join_kind
+    if keeps_times(old, new, known, join) and _answers_late(was) and _answers_late(now) and _alike(was, now):
+        return "whole"
+    return "pairs" if _lets_pairs_out(was) and _lets_pairs_out(now) else "closed"
+
+
+def keeps_times(old: Plan, new: Plan, known: JoinStage, join: JoinStage) -> bool:
+    """Event times of both sides are what they were, and so stream times are."""
+    for was, now in ((known.left, join.left), (known.right, join.right)):
+        before, after = writer_of(old, was), writer_of(new, now)
+        if not isinstance(before, SlicerStage) or not isinstance(after, SlicerStage):
+            return False
+        one, other = (getattr(stage.output, "time", None) for stage in (before, after))
+        if one is None or flat(before).columns.get(one) != flat(after).columns.get(str(other)):
+            return False
+    return True
+
+
+def _answers_late(kind: JoinKind) -> bool:
+    """Nothing comes out of a row before its window is over."""
+    if isinstance(kind, WindowedJoin):
+        return kind.window.emit != "eager"
+    if isinstance(kind, ThetaJoin) and kind.theta.rows is not None:
+        return False
+    return kind.how == "anti" or kind.spec.defers_pick
+
+
+def _alike(was: JoinKind, now: JoinKind) -> bool:
+    """Windows are over at the same times, so no row is between the two joins."""
+    if isinstance(was, WindowedJoin) or isinstance(now, WindowedJoin):
+        both = isinstance(was, WindowedJoin) and isinstance(now, WindowedJoin)
+        return both and was.window == now.window  # type: ignore[union-attr]
+    return was.spec.after_us == now.spec.after_us and was.spec.keeps_right == now.spec.keeps_right
+
+
+def _lets_pairs_out(kind: JoinKind) -> bool:
+    """All pairs, and maybe rows that have no partner."""
+    if isinstance(kind, WindowedJoin):
+        return kind.how == "inner" and not kind.window.is_session
+    return kind.spec.emits_pairs and kind.spec.match == "all"
+
+
+def _sum(costs: list[Cost]) -> Cost | None:
+    return sum(costs[1:], costs[0]) if costs else None
 
 
 def _hindered(change: Change, obstacle: str) -> Change:
@@ -128,16 +193,12 @@ def _cured(change: Change) -> Change:
 
 def _obstacle(between: Between, known: JoinStage, join: JoinStage) -> str | None:
     """Why a join cannot begin afresh; None if it can."""
-    if join.spec.keeps_right:
-        return "right rows that were let out alone would be so again"
-    if promised_columns(known) or promised_columns(join):
-        return "aggregates and joins that read it take their time from it, and it would end"
     if join.left == join.right or any(
         len(joins_of(between.new, side)) > 1 for side in (join.left, join.right)
     ):
         return "it shares a side with another join"
     for was, now in ((known.left, join.left), (known.right, join.right)):
-        old, new = _writer(between.old, was), _writer(between.new, now)
+        old, new = writer_of(between.old, was), writer_of(between.new, now)
         if not isinstance(old, SlicerStage) or not isinstance(new, SlicerStage):
             return "a side of it comes out of another join"
         if len(old.inputs) != 1 or len(new.inputs) != 1:
@@ -147,12 +208,11 @@ def _obstacle(between: Between, known: JoinStage, join: JoinStage) -> str | None
             swapped(between.new.application, *pair) for pair in same_inputs(old, new)
         ):
             return "a side of it has another input than before; change that first"
-        if isinstance(new.inputs[0].source, KafkaSource):
-            return "a side of it comes from Kafka, which is not read a second time"
     return None
 
 
-def _writer(plan: Plan, category: str) -> Stage | None:
+def writer_of(plan: Plan, category: str) -> Stage | None:
+    """The stage that a category comes from."""
     return next((stage for stage in plan.stages if _category(stage) == category), None)
 
 

@@ -44,6 +44,10 @@ class Between:
     curable: list[Change] = field(default_factory=list)
     found: list[Change] = field(default_factory=list)
 
+    @property
+    def plans(self) -> tuple[Plan, Plan]:
+        return self.old, self.new
+
     def say(
         self,
         rule: str,

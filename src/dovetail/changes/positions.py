@@ -12,7 +12,7 @@ from typing import Literal
 
 from dovetail.errors import SettingError
 from dovetail.log.category import Category
-from dovetail.plan.physical import FilesSource, KafkaSource, ScribeSource, Source
+from dovetail.plan.physical import FilesSource, KafkaSource, LakeSource, ScribeSource, Source
 from dovetail.plan.plan_json import encode
 from dovetail.slicing.input_files import MissingInput, input_files, is_local, local_path
 from dovetail.slicing.standing import CommitsRead, FilesDone, Standing
@@ -61,6 +61,12 @@ def begin_at(home: str, source: Source, position: Position) -> Standing:
             return _in_category(Category.open(home, category), position)
         case FilesSource():
             return _in_folder(source, position)
+        case LakeSource():
+            raise SettingError(
+                f"where to begin in {source.place} is said in the query",
+                where="--from",
+                expected=f"the option `start` of FROM {source.lake}, for an input of a new name",
+            )
         case KafkaSource(topic):
             raise SettingError(
                 f"where to begin in topic {topic} is said in the query",
@@ -71,7 +77,9 @@ def begin_at(home: str, source: Source, position: Position) -> Standing:
 
 def key_of(source: Source) -> str:
     """The same text for the same source."""
-    kinds: Mapping[str, type] = {kind.__name__: kind for kind in (ScribeSource, FilesSource, KafkaSource)}
+    kinds: Mapping[str, type] = {
+        kind.__name__: kind for kind in (ScribeSource, FilesSource, KafkaSource, LakeSource)
+    }
     return json.dumps(encode(source, kinds), sort_keys=True)
 
 

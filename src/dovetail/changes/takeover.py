@@ -187,7 +187,8 @@ def carried(old: Plan, new: Plan, afresh: Set[str] = frozenset()) -> Plan:
         known = before.get(stage.name)
         if isinstance(stage, JoinStage) and isinstance(known, JoinStage):
             meaning = known.query + (known.join_kind != stage.join_kind)
-            return replace(stage, query=meaning, begun=known.begun)
+            came = known.begun, known.filled, known.whole
+            return replace(stage, query=meaning, begun=came[0], filled=came[1], whole=came[2])
         if isinstance(stage, SlicerStage) and isinstance(known, SlicerStage):
             swaps = any(swapped(new.application, *pair) for pair in same_inputs(known, stage))
             return replace(stage, reading=known.reading + swaps)

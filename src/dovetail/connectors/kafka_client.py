@@ -81,9 +81,12 @@ class Cluster:
     def configured(self, failed: Callable[[Any], None], **more: Any) -> dict[str, Any]:
         """For a client, which calls `failed` when a connection fails. `more`: settings with `_` for dots, for
         which the user's count more."""
+        return self.plain(**more) | {"logger": _QUIET, "error_cb": failed}
+
+    def plain(self, **more: Any) -> dict[str, Any]:
+        """Settings alone, for a client that gets its callbacks by other means."""
         given = {_setting(name): value for name, value in more.items()}
-        given |= {"bootstrap.servers": self.brokers, "logger": _QUIET, "error_cb": failed}
-        return given | dict(self.settings)
+        return given | {"bootstrap.servers": self.brokers} | dict(self.settings)
 
 
 def cluster_of(given: Mapping[str, Any]) -> Cluster:
@@ -105,12 +108,15 @@ def made(kind: Any, configuration: Mapping[str, Any]) -> Any:
         return kind(dict(configuration))
     except kafka().KafkaException as error:
         refused = error.args[0].str()
-        name = next((one for one in configuration if one in refused), None)
-        raise SettingError(
-            f"the Kafka client does not accept {f'the setting {name}' if name else 'its settings'}",
-            expected="settings as librdkafka documents them",
-            hint="correct the options of KAFKA(...)",
-        ) from None
+        raise refused_setting(next((one for one in configuration if one in refused), None)) from None
+
+
+def refused_setting(name: str | None) -> SettingError:
+    return SettingError(
+        f"the Kafka client does not accept {f'the setting {name}' if name else 'its settings'}",
+        expected="settings as librdkafka documents them",
+        hint="correct the options of KAFKA(...)",
+    )
 
 
 def _setting(option: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dovetail.connectors.options import PARTITIONED, Option, Value, with_defaults
+from dovetail.connectors.options import EVERY, PARTITIONED, Option, Value, with_defaults
 from dovetail.connectors.secret import reveal
 from dovetail.connectors.sink import Sink, SinkKind, Writer
 from dovetail.connectors.sinks.delta import DeltaKind
@@ -31,9 +31,14 @@ STORAGES: dict[str, tuple[Option, ...]] = {
         Option("keep", "interval", "How long rows stay."),
         Option("keep_bytes", "whole", "How much of them stays."),
     ),
-    "PARQUET": (PATH, PARTITIONED),
-    "JSON": (PATH, PARTITIONED),
-    "CSV": (PATH, PARTITIONED, Option("header", "flag", "Begin each file with the names.", default=True)),
+    "PARQUET": (PATH, PARTITIONED, EVERY),
+    "JSON": (PATH, PARTITIONED, EVERY),
+    "CSV": (
+        PATH,
+        PARTITIONED,
+        Option("header", "flag", "Begin each file with the names.", default=True),
+        EVERY,
+    ),
     "CONSOLE": (),
     "NOOP": (),
     **{name: kind.options for name, kind in SINKS.items()},

@@ -6,6 +6,7 @@ the step runs for the first time, runs again, or is repeated by a rebuild.
 
 from __future__ import annotations
 
+from dovetail.engine.filling import in_silence
 from dovetail.engine.index_size import most_index_bytes
 from dovetail.joins.emitted import Emitted
 from dovetail.joins.kind import counted_once
@@ -14,12 +15,12 @@ from dovetail.joins.step_input import LiveState, StepInput, Totals
 
 
 def advance(at: LiveState, given: StepInput) -> tuple[Emitted, Totals]:
-    """Takes the state over the step; returns what came out, and the running totals after it: with what is
-    held now, and the most that was."""
+    """Takes the state over the step; returns what came out, and the totals after it, also of what is held."""
     verbs = verbs_of(given.config.join_kind)
     emitted, totals = verbs.advance(at, given) if given.was is None else verbs.change(at, given)
-    open_rows, retained_rows = counted_once(given, at.state)
-    totals = totals | {"open_rows": open_rows, "retained_rows": retained_rows}
+    if given.config.fills(given.start):
+        emitted, totals = in_silence(at.state, emitted, marks=not given.config.whole), dict(at.totals)
+    totals = totals | dict(zip(("open_rows", "retained_rows"), counted_once(given, at.state), strict=True))
     totals["peak_rows"] = max(totals.get("peak_rows", 0), emitted.peak_rows)
     totals["peak_index_bytes"] = max(totals.get("peak_index_bytes", 0), most_index_bytes(at))
     return emitted, totals

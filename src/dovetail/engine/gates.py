@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import tempfile
 import time
 from pathlib import Path
 
+from dovetail.engine.process_folder import process_folder
 from dovetail.errors import DovetailError, RunError
 
 _LOOK_S = 0.01
@@ -23,7 +23,7 @@ class Gates:
     """The gates of one run."""
 
     def __init__(self) -> None:
-        self._directory = Path(tempfile.mkdtemp(prefix="dovetail-gates-"))
+        self._directory = process_folder("dovetail-gates-")
 
     def path(self, stage: str) -> str:
         return str(self._directory / stage)

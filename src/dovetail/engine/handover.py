@@ -71,7 +71,9 @@ def ask(home: str, application: str, offer: Offer | None = None) -> str:
         "number": number,
         "offer": None if offer is None else asdict(offer),
     }
-    open_store(home).replace(handover_path(application), document.encode(KIND, VERSION, body))
+    store = open_store(home)
+    store.make_folder(f"apps/{application}")  # of a run that is just about to begin
+    store.replace(handover_path(application), document.encode(KIND, VERSION, body))
     return number
 
 

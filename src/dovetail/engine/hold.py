@@ -3,6 +3,10 @@
 In a local home the lock is on a file and belongs to an open file, not to a process: the JVM inherits it. A
 driver that is killed leaves a JVM that notices a moment later and may write until then. So the next run waits
 until that JVM has ended. In a remote home a run holds a lease.
+
+A JVM that runs several applications was there before some of their locks, and cannot inherit those. It has
+inherited another one, which the locks of its applications name (`outlived_by`): whoever takes the lock of an
+application from a dead run waits for that one, too.
 """
 
 from __future__ import annotations
@@ -25,6 +29,26 @@ AFTERLIFE_S = 60.0
 _LOOK_S = 0.1
 
 _held: set[int] = set()
+_outliving: list[str] = []
+"""The lock that the JVM of this process has inherited, if that is not the application's own."""
+
+
+@contextmanager
+def outlived_by(home: str, folder: str, what: str) -> Iterator[None]:
+    """Hold a folder's lock for a JVM that is started meanwhile, and name it in the locks of all applications
+    that this process holds. A remote home has leases, which a dead process does not renew."""
+    store = open_store(home)
+    store.make_folder(folder)
+    if not store.local:
+        yield
+        return
+    path = os.path.join(store.root, folder, "lock")
+    with _locked(path, what):
+        _outliving.append(path)
+        try:
+            yield
+        finally:
+            _outliving.remove(path)
 
 
 def held_locks() -> tuple[int, ...]:
@@ -108,12 +132,13 @@ def _locked(path: str, what: str) -> Iterator[None]:
                 hint="stop the other run, or use another home (--home)",
             )
         os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+        os.pwrite(descriptor, " ".join([str(os.getpid()), *_outliving]).encode(), 0)
         _held.add(descriptor)
         try:
             yield
         finally:
             _held.remove(descriptor)
+            os.ftruncate(descriptor, 0)  # it was given back: nothing of this run is left
             fcntl.flock(descriptor, fcntl.LOCK_UN)  # also for those that have inherited it
     finally:
         os.close(descriptor)
@@ -125,12 +150,38 @@ def _taken(descriptor: int) -> bool:
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return True
+            pid, outliving = _holder(descriptor)
+            if pid is None or _alive(pid) or not outliving or not _left_behind(outliving, pid):
+                return True
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+            if time.monotonic() > deadline:
+                return False
         except BlockingIOError:
-            holder = os.pread(descriptor, 20, 0)
-            if not holder.isdigit() or _alive(int(holder)) or time.monotonic() > deadline:
+            pid, _ = _holder(descriptor)
+            if pid is None or _alive(pid) or time.monotonic() > deadline:
                 return False
         time.sleep(_LOOK_S)
+
+
+def _left_behind(outliving: str, pid: int) -> bool:
+    """Whether something that a dead process started still has the lock it inherited. If somebody else has
+    taken that lock since, nothing is left: they have waited for it."""
+    if not is_held(outliving):
+        return False
+    try:
+        descriptor = os.open(outliving, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        return _holder(descriptor)[0] == pid
+    finally:
+        os.close(descriptor)
+
+
+def _holder(descriptor: int) -> tuple[int | None, str]:
+    """Who has written the file last and has not given it back, and the lock that what it started has."""
+    pid, _, outliving = os.pread(descriptor, 4096, 0).decode(errors="replace").partition(" ")
+    return (int(pid) if pid.isdigit() else None), outliving
 
 
 def _alive(process: int) -> bool:

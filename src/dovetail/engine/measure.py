@@ -12,6 +12,7 @@ from typing import Literal
 
 from dovetail.engine.asked_tasks import Origin, asked
 from dovetail.engine.idle import SILENT_US
+from dovetail.engine.row_cost import row_cost_us
 from dovetail.engine.snapshot_files import SnapshotFiles
 from dovetail.engine.step_log import StepLog
 from dovetail.errors import DovetailError
@@ -127,6 +128,8 @@ class JoinMeasure:
     tasks_asked: int | None = None
     tasks_from: Origin = "cores"
     replay: Rebuilding | None = None  # a rebuild that is under way
+    row_us: float | None = None  # what a row costs, see `row_cost.py`
+    splits_keys: bool = True  # a frequent key is shared out to several tasks
 
     @property
     def streams(self) -> tuple[StreamMeasure, StreamMeasure]:
@@ -162,6 +165,8 @@ def measure(config: JoinConfig, now_us: int) -> JoinMeasure:
         wanted.tasks,
         wanted.origin,
         rebuilding(config, now_us),
+        row_cost_us(records),
+        config.splits_hot_keys,
     )
 
 

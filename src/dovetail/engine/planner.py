@@ -23,6 +23,7 @@ from dovetail.crash_points import crash_point
 from dovetail.engine.asked_tasks import tasks_to_plan
 from dovetail.engine.awaiting import await_commit
 from dovetail.engine.downstream import runs_ahead
+from dovetail.engine.filling import filled_to
 from dovetail.engine.floors import with_changed_floors, with_floors
 from dovetail.engine.home_snapshots import HomeSnapshots
 from dovetail.engine.idle import SourceWatch, Standing, is_idle
@@ -118,13 +119,16 @@ class JoinPlanner:
         `until`: only commits before these are taken, and no stream waits for the other. None: the streams
         live on, and one that is ahead may have to wait. `final`: nothing comes after `until`, so that the
         last step ends both streams. `tasks`: another number than was asked for. A step that changes the
-        query heeds none of them.
+        query heeds none of them. Rows from before a join began are taken in steps of their own, so that what
+        comes out begins exactly with the first row after it.
         """
         crash_point("coordinator", "begun")
         began_us = self._clock.steady_us()
         config, (left, right) = self.config, self.categories
         if start.tasks and start.query != config.query:
             return self._plan_change(start, began_us)
+        if fills := config.fills(start):
+            until, final = (config.filled[0], config.filled[1]), False
         stops: tuple[int | None, int | None] = until or (None, None)
         # Before the commits are listed: a slicer that has found its source empty has committed all that was
         # there. In the other order a commit between the two looks would be missed, and its rows late.
@@ -143,6 +147,8 @@ class JoinPlanner:
             return start
         self._in_vain = None
         planned = planned._replace(end=planned.end.moved(query=config.query))
+        if fills:
+            planned = planned._replace(end=filled_to(config, planned.end, (left, right)))
         self._remember(stateless=not start.tasks)
         end = self.recoverable(start, amend(planned.end) if amend else planned.end)
         self._record(start, planned, new, self._clock.steady_us() - began_us)

@@ -2,7 +2,8 @@
 what retention may remove. A step's rows follow from its two offsets (`engine/window_step.py`).
 
     learn     stream time after each new commit; rows that are late for their window are set aside
-    plan      a step is taken when it closes something, so that a commit costs no Spark job by itself
+    plan      a step is taken when it closes something, so that a commit costs no Spark job by itself; or when
+              it is time for early results
     record    where the step ends is written down for people
     retain    a step is done for good: rows of closed windows may be removed
 
@@ -57,6 +58,7 @@ class WindowPart(NamedTuple):
     upto_us: int
     task: int = 0
     tasks: int = 1
+    early: bool = False  # the windows are still open
 
 
 class _Seen(NamedTuple):
@@ -114,17 +116,29 @@ class WindowPlanner:
         over = final and commit == stop
         if commit == start.commit and not (over and start.floor < commit):
             return given
-        if not over and not full and not self._closes(start, commit, hurried=until is not None):
+        early = not over and self._early(start, commit)
+        if not over and not full and not early and not self._closes(start, commit, hurried=until is not None):
             return given
         end = self._end(start, commit, over)
+        if early:
+            end = end.moved(early=end.time)
         write_record(self.config, WindowRecord(self._clock.now_us(), end))
         crash_point("coordinator", "planned")
         return end
 
     def parts(self, given: WindowOffset, end: WindowOffset) -> list[WindowPart]:
-        """What the tasks of a step read; none if it closes nothing."""
-        start, category, window = given.begun(), self.category, self.config.window
-        after_us, upto_us = start.time, end.time
+        """What the tasks of a step read: the windows that it closes, and if it looks at those that stay open,
+        these as well. None if there are no such windows."""
+        start = given.begun()
+        closing = self._parts(start, end, start.time, end.time)
+        if end.early in (NEVER, start.early):
+            return closing
+        still_open = self._parts(start, end, end.time, ENDED)
+        return [*closing, *(part._replace(early=True) for part in still_open)]
+
+    def _parts(self, start: WindowOffset, end: WindowOffset, after_us: int, upto_us: int) -> list[WindowPart]:
+        """Of the windows that end between two moments."""
+        category, window = self.category, self.config.window
         if upto_us <= after_us:
             return []
         self._learn(category, start, end.commit)
@@ -205,6 +219,19 @@ class WindowPlanner:
         return window.ends_between(start.time, upto_us) and any(
             window.first_end(low) <= upto_us and window.last_end(high) > start.time for low, high in times
         )
+
+    def _early(self, start: WindowOffset, commit: int) -> bool:
+        """Whether it is time to look at windows that are still open: stream time has passed a multiple of the
+        interval, and there are rows in such windows."""
+        early_us, upto_us = self.config.settings.early_us, self._before(commit)
+        if early_us is None or upto_us == NEVER:
+            return False
+        if start.early != NEVER and upto_us // early_us <= start.early // early_us:
+            return False
+        window = self.config.window
+        until = window.last_end if not window.is_session else lambda time_us: time_us + window.length_us
+        seen = self._seen[start.floor - self._base : commit - self._base]
+        return any(until(one.times[1]) > upto_us for one in seen if one.times is not None)
 
     def _end(self, start: WindowOffset, commit: int, over: bool) -> WindowOffset:
         clock = self._clocks[commit - self._base]

@@ -24,21 +24,23 @@ from dovetail.windows.pairs import Int64s, Pairs, closed, closed_sessions, sessi
 
 HASH, TIME = "_hash", "_time"
 START, END = "_window_start", "_window_end"
+CLOSED = "_window_closed"
 MOMENT = pa.timestamp("us", "UTC")
 MOST_PAIRS = 1 << 20
 """Of rows and windows that are looked at together."""
 
 
 def run_part(config: WindowConfig, part: WindowPart, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The rows of one task, with `_window_start`, `_window_end` and the columns of the query."""
+    """The rows of one task: the bounds of its window, if wanted whether it has closed, and the columns of the
+    query."""
     category = Category.open(config.home, config.rows)
     rows = Rows(category, part.pieces[0].commit, part.pieces[-1].commit + 1)
     found = _sessions(config, category, part) if config.window.is_session else _fixed(config, category, part)
     for pairs in found:
-        yield from gathered(rows, pairs, schema)
+        yield from gathered(rows, pairs, schema, closed=not part.early)
 
 
-def gathered(rows: Rows, pairs: Pairs, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def gathered(rows: Rows, pairs: Pairs, schema: pa.Schema, *, closed: bool = True) -> Iterator[pa.RecordBatch]:
     """Rows by their numbers in the category, with the bounds of their windows."""
     bounds = {START: pairs.start, END: pairs.end}
     at = 0
@@ -47,6 +49,8 @@ def gathered(rows: Rows, pairs: Pairs, schema: pa.Schema) -> Iterator[pa.RecordB
         arrays = [
             pa.array(bounds[field.name][at:stop]).cast(MOMENT)
             if field.name in bounds
+            else pa.repeat(pa.scalar(closed), stop - at)
+            if field.name == CLOSED
             else batch["left"].take(field.name)
             for field in schema
         ]

@@ -34,6 +34,10 @@ class Decoder:
     format: Format
     fields: Mapping[str, str]
 
+    def ready(self, records: Records) -> None:
+        """Raises Unreachable while somebody is away who has to be asked about these records."""
+        self.format.ready(records.values)
+
     def rows(self, records: Records) -> tuple[list[pa.Table], list[Reject]]:
         tables: list[pa.Table] = []
         rejects: list[Reject] = []
@@ -53,7 +57,8 @@ class Decoder:
         except (pa.ArrowInvalid, UnicodeDecodeError, OverflowError) as error:
             if len(records) == 1:
                 reason = str(error).splitlines()[0][:_REASON_CHARACTERS]
-                yield Reject(reason, records.partitions[0], records.offsets[0], records.values[0])
+                raw = records.values[0].as_py()
+                yield Reject(reason, int(records.partitions[0]), int(records.offsets[0]), raw)
                 return
             half = len(records) // 2
             yield from self._halved(records.cut(0, half))
@@ -75,13 +80,16 @@ def _named(table: pa.Table) -> Iterator[tuple[str, pa.ChunkedArray]]:
 def _part(records: Records, part: str, kind: pa.DataType) -> pa.Array:
     match part:
         case "key":
-            return pa.array(records.keys, pa.binary()).cast(kind)
+            return _asked(records.keys).cast(kind)
         case "headers":
-            return pa.array(records.headers, kind)
+            return _asked(records.headers).cast(kind)
         case "partition":
-            return pa.array(records.partitions, kind)
+            return pa.array(records.partitions).cast(kind)
         case "offset":
-            return pa.array(records.offsets, kind)
-    # A kind of 0 says that the record has no timestamp.
-    millis = [moment if made else None for made, moment in records.timestamps]
-    return pa.array(millis, pa.timestamp("ms", "UTC")).cast(kind)
+            return pa.array(records.offsets).cast(kind)
+    return _asked(records.timestamps).cast(pa.timestamp("ms", "UTC")).cast(kind)
+
+
+def _asked(part: pa.Array | None) -> pa.Array:
+    assert part is not None, "the reader was asked for this part"
+    return part

@@ -3,44 +3,67 @@
 Law: a format makes exactly one row of each value, in order, or raises `pa.ArrowInvalid`. Who calls it finds
 the value that is to blame by halving.
 
-Many values are parsed in one call. For JSON they are joined to one text, so a broken value must not run into
-the next one. If each value begins with `{` and ends with `}`, two neighbours cannot be read as one object:
-inside an object `{` never follows `}` without a comma, and a text in quotes holds no line break. So if as
-many rows come out as values went in, each value is one row."""
+Many values are parsed in one call. For Arrow's parser JSON values are joined to one text, so a broken value
+must not run into the next one. If each value begins with `{` and ends with `}`, two neighbours cannot be read
+as one object: inside an object `{` never follows `}` without a comma, and a text in quotes holds no line
+break. So if as many rows come out as values went in, each value is one row."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.json
 
+from dovetail.connectors.schema_registry import Registry
 from dovetail.errors import PlanError
+from dovetail.kafka.binary_format import Binary
+from dovetail.kafka.declared import as_declared
+from dovetail.kafka.flat_json import FlatReader, reader_of
 
-Values = Sequence[bytes | None]
-MICROSECONDS = {"seconds": 1_000_000, "milliseconds": 1_000, "microseconds": 1}
-_ZONED = r"(Z|[+-]\d\d:?\d\d)$"
+BY_REGISTRY = ("avro", "protobuf")
 _NO_ROWS = "a value is not one object"
 
 
 class Format(Protocol):
-    """Makes columns of the values of records."""
+    """Makes columns of the values of records, which are a column of bytes."""
 
-    def rows(self, values: Values) -> pa.Table: ...
+    def ready(self, values: pa.Array) -> None:
+        """Ask others for what these values need. Raises Unreachable while somebody is away."""
+        return None
+
+    def rows(self, values: pa.Array) -> pa.Table: ...
 
 
 @dataclass(frozen=True)
-class Json:
+class Json(Format):
     schema: pa.Schema
     times: str
 
-    def rows(self, values: Values) -> pa.Table:
-        lines = [b"{}" if value is None else value for value in values]
+    @cached_property
+    def _flat(self) -> FlatReader | None:
+        return reader_of(self.schema, self.times)
+
+    def rows(self, values: pa.Array) -> pa.Table:
+        """Most values are read by a kernel; those that it leaves, by Arrow's parser."""
+        if self._flat is None or not len(values):
+            return self.parsed(values)
+        made, odd = self._flat.rows(values)
+        if not odd.any():
+            return made
+        left = self.parsed(values.filter(pa.array(odd)))
+        if left.num_rows == len(values):
+            return left
+        order = np.arange(len(values))
+        order[odd] = len(values) + np.arange(left.num_rows)
+        return pa.concat_tables([made, left]).combine_chunks().take(order)
+
+    def parsed(self, values: pa.Array) -> pa.Table:
+        lines = [b"{}" if value is None else value for value in values.to_pylist()]
         if not _are_braced(lines):
             lines = [line.strip() for line in lines]
             if not _are_braced(lines):
@@ -57,7 +80,7 @@ class Json:
         return _typed(read, self.schema, len(lines), self.times)
 
 
-def _are_braced(lines: Values) -> bool:
+def _are_braced(lines: list[bytes]) -> bool:
     """Whether each begins with `{` and ends with `}`."""
     column = pa.array(lines, pa.binary())
     ends = np.frombuffer(column.buffers()[1], np.int32)[: len(column) + 1]
@@ -68,14 +91,15 @@ def _are_braced(lines: Values) -> bool:
 
 
 @dataclass(frozen=True)
-class Csv:
+class Csv(Format):
     schema: pa.Schema
     times: str
     separator: str = ","
 
-    def rows(self, values: Values) -> pa.Table:
+    def rows(self, values: pa.Array) -> pa.Table:
         nothing = self.separator.encode() * (len(self.schema) - 1)
-        text = b"\n".join(nothing if value is None else value.rstrip(b"\r\n") for value in values) + b"\n"
+        lines = (nothing if value is None else value.rstrip(b"\r\n") for value in values.to_pylist())
+        text = b"\n".join(lines) + b"\n"
         asked = {column.name: _as_read(column.type, self.times) for column in self.schema}
         read = pa.csv.read_csv(
             pa.BufferReader(text),
@@ -87,19 +111,22 @@ class Csv:
 
 
 @dataclass(frozen=True)
-class Raw:
+class Raw(Format):
     schema: pa.Schema
 
-    def rows(self, values: Values) -> pa.Table:
-        column = pa.array(values, pa.binary()).cast(self.schema.field(0).type)
-        return pa.table([column], schema=self.schema)
+    def rows(self, values: pa.Array) -> pa.Table:
+        return pa.table([values.cast(self.schema.field(0).type)], schema=self.schema)
 
 
-def format_of(name: str, schema: pa.Schema, times: str, separator: str) -> Format:
+def format_of(
+    name: str, schema: pa.Schema, times: str, separator: str, registry: Registry | None = None
+) -> Format:
     """For columns of these types. One that the format cannot hold is an error before a record is read."""
+    if registry is not None and name in BY_REGISTRY:
+        return Binary(name, schema, times, registry)
     for column in schema:
         try:
-            _made(name, pa.schema([column]), times, separator).rows([None])
+            _made(name, pa.schema([column]), times, separator).rows(pa.nulls(1, pa.binary()))
         except (pa.ArrowNotImplementedError, pa.ArrowTypeError, pa.ArrowInvalid) as error:
             raise PlanError(
                 f"column {column.name} cannot be read from {name}: {error}",
@@ -129,30 +156,5 @@ def _as_read(kind: pa.DataType, times: str) -> pa.DataType:
 def _typed(read: pa.Table, schema: pa.Schema, rows: int, times: str) -> pa.Table:
     if read.num_rows != rows:
         raise pa.ArrowInvalid(_NO_ROWS)
-    columns = [_as_declared(read.column(field.name), field.type, times) for field in schema]
+    columns = [as_declared(read.column(field.name), field.type, times) for field in schema]
     return pa.table(columns, schema=schema)
-
-
-def _as_declared(column: pa.ChunkedArray, kind: pa.DataType, times: str) -> pa.ChunkedArray:
-    if column.type.equals(kind):
-        return column
-    if not pa.types.is_timestamp(kind):
-        return column.cast(kind)
-    if times == "iso":
-        return _moments(column).cast(kind)
-    if times == "seconds":
-        column = pc.round(pc.multiply(column, 1e6)).cast(pa.int64())
-    else:
-        column = pc.multiply_checked(column, MICROSECONDS[times])
-    return column.cast(pa.timestamp("us")).cast(kind)
-
-
-def _moments(texts: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Times with a zone, and those without one in UTC."""
-    zoned = pc.match_substring_regex(texts, _ZONED)
-    nothing, utc = pa.scalar(None, pa.string()), pa.timestamp("us", "UTC")
-    without = pc.if_else(zoned, nothing, texts).cast(pa.timestamp("us"))
-    if not pc.any(zoned).as_py():
-        return pc.assume_timezone(without, "UTC")
-    with_zone = pc.if_else(zoned, texts, nothing).cast(utc)
-    return pc.coalesce(with_zone, pc.assume_timezone(without, "UTC"))

@@ -39,8 +39,11 @@ class Topic:
 
     def failed(self, error: Any) -> None:
         """Called by the client when a connection fails."""
-        if error.code() != kafka().KafkaError._ALL_BROKERS_DOWN or self.last_error is None:
-            self.last_error = error.str()
+        self.said(error.code(), error.str())
+
+    def said(self, code: int, words: str) -> None:
+        if code != kafka().KafkaError._ALL_BROKERS_DOWN or self.last_error is None:
+            self.last_error = words
 
     def describe(self) -> Described:
         topics = kafka().TopicCollection([self.name])

@@ -16,11 +16,14 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from dovetail.errors import InputError
+import numpy as np
+import pyarrow as pa
+
+from dovetail.errors import InputError, Unreachable
 from dovetail.kafka.allowance import Allowance
 from dovetail.kafka.covered_offsets import Covered, covered, next_batch
 from dovetail.kafka.decoding import Decoder, Reject
-from dovetail.kafka.records import Records, joined
+from dovetail.kafka.records import Records
 from dovetail.kafka.rejects import Rejects
 from dovetail.kafka.topic import Described, Topic, Trouble
 from dovetail.kafka.topic_reader import FETCHED, TopicReader
@@ -95,6 +98,7 @@ class TopicIntake:
         self._goal: dict[int, int] | None = None
         self._trouble: str | None = None
         self._asked_s, self._reached_s = -ASK_EVERY_S, clock()
+        self._away_s: float | None = None  # since when somebody is whom the format has to ask
         self._allowance = Allowance(reading.records_per_s, clock)
         self._newest_us: int | None = None
 
@@ -106,11 +110,18 @@ class TopicIntake:
 
     @property
     def exhausted(self) -> bool:
-        """What was there at the first look is taken."""
-        if self._goal is None:
+        """What was there at the first look is taken. An offset behind the end of its partition is no end: the
+        partition was cut off, and brokers are about to say so."""
+        if self._goal is None or self.more():
             return False
-        at = self._reader.positions
-        return not self.more() and all(at.get(partition, 0) >= end for partition, end in self._goal.items())
+        at, ends = self._reader.positions, self._ends
+        within = all(offset <= ends.get(partition, offset) for partition, offset in at.items())
+        return within and all(at.get(partition, 0) >= end for partition, end in self._goal.items())
+
+    @property
+    def fetched(self) -> int:
+        """Records that wait to be taken."""
+        return self._buffer.records
 
     def look(self) -> bool:
         if self._clock() - self._asked_s >= ASK_EVERY_S:
@@ -119,10 +130,10 @@ class TopicIntake:
                 self._trouble, self._reached_s = None, self._clock()
             except Trouble as trouble:
                 self._trouble = str(trouble)
-                self._lose_patience()
+                self._lose_patience(self._reached_s)
             self._asked_s = self._clock()
-        if self._id is not None:
-            self._fetch()
+        if self._id is not None and self._trouble is None:
+            self._fetch()  # not while the topic may be another one
         return self.more()
 
     def more(self) -> bool:
@@ -133,9 +144,8 @@ class TopicIntake:
         lost, self._lost = self._lost, []
         assert self._id is not None
         now = Covered(self._topic.name, self._id, dict(self._reader.positions))
-        records = joined(buffer.pieces) if buffer.pieces else Records()
         self._taken = now
-        return Part(now.to_json(), lambda threads: self._write(records, lost, now, threads))
+        return Part(now.to_json(), lambda threads: self._write(buffer.pieces, lost, now, threads))
 
     def appended(self, part: Part) -> None:
         self.next_batch += 1
@@ -198,13 +208,34 @@ class TopicIntake:
     def _fetch(self) -> None:
         while not self._buffer.full and (most := self._allowance.most(FETCHED)) > 0:
             records = self._reader.read(most)
+            if self._reader.doubtful:
+                # The topic was gone for a moment: what came may be another one's.
+                self._trouble = f"waiting for topic {self._topic.name}: it was gone for a moment"
+                self._asked_s, self._reader.doubtful = -ASK_EVERY_S, False
+                self._put_back(records)
+                return
             for partition in list(self._reader.astray):
                 self._jump(partition)
             if not len(records):
                 return
+            try:
+                self._decoder.ready(records)
+            except Unreachable as away:
+                self._trouble = away.what
+                self._away_s = self._clock() if self._away_s is None else self._away_s
+                self._lose_patience(self._away_s)
+                self._put_back(records)
+                return
+            self._away_s = None
             self._buffer.add(records)
             self._newest_us = time.time_ns() // 1000
             self._allowance.took(len(records))
+
+    def _put_back(self, records: Records) -> None:
+        """Read them again later."""
+        for partition in np.unique(records.partitions).tolist():
+            first = int(records.offsets[records.partitions == partition].min())
+            self._reader.move(partition, first)
 
     def _jump(self, partition: int) -> None:
         """The reader stands where a partition has no records."""
@@ -247,8 +278,8 @@ class TopicIntake:
             hint="declare the new topic as an input table of another name, and read both",
         )
 
-    def _lose_patience(self) -> None:
-        if self._reading.finite and self._clock() - self._reached_s > PATIENCE_S:
+    def _lose_patience(self, since_s: float) -> None:
+        if self._reading.finite and self._clock() - since_s > PATIENCE_S:
             raise InputError(
                 f"{self._trouble}",
                 where=f"topic {self._topic.name}",
@@ -256,15 +287,35 @@ class TopicIntake:
                 hint="start the run again when the brokers are back; nothing is lost",
             )
 
-    def _write(self, records: Records, lost: list[Reject], now: Covered, threads: Executor) -> list[Written]:
-        share = max(SHARED_RECORDS, -(-len(records) // THREADS))
-        cuts = [records.cut(start, start + share) for start in range(0, len(records), share)]
-        done = list(threads.map(self._slice, cuts)) if len(cuts) > 1 else [self._slice(cut) for cut in cuts]
+    def _write(
+        self, pieces: list[Records], lost: list[Reject], now: Covered, threads: Executor
+    ) -> list[Written]:
+        shares = _shared(pieces)
+        done = list(threads.map(self._slice, shares)) if len(shares) > 1 else list(map(self._slice, shares))
         rejected = [*lost, *(reject for _, found in done for reject in found)]
         self._rejects.append(rejected, now)
         return [written for written, _ in done]
 
-    def _slice(self, records: Records) -> tuple[Written, list[Reject]]:
-        tables, rejects = self._decoder.rows(records)
-        batches = [batch for table in tables for batch in table.combine_chunks().to_batches()]
-        return write_rows(self._category, batches, self._placement), rejects
+    def _slice(self, pieces: list[Records]) -> tuple[Written, list[Reject]]:
+        rejects: list[Reject] = []
+        batches: list[pa.RecordBatch] = []
+        for records in pieces:
+            tables, found = self._decoder.rows(records)
+            rejects += found
+            batches += [batch for table in tables for batch in table.to_batches()]
+        # Slicers read these rows once, and compress what they keep of them.
+        return write_rows(self._category, batches, self._placement, packed=False), rejects
+
+
+def _shared(pieces: list[Records]) -> list[list[Records]]:
+    """Among threads: whole pieces, in order, about as many records for each."""
+    share = max(SHARED_RECORDS, -(-sum(map(len, pieces)) // THREADS))
+    shares: list[list[Records]] = []
+    taken = share
+    for piece in pieces:
+        if taken >= share:
+            shares.append([])
+            taken = 0
+        shares[-1].append(piece)
+        taken += len(piece)
+    return shares

@@ -8,9 +8,12 @@ gaps. So `positions` follow what the client says, and are not counted."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from dovetail.connectors.kafka_client import kafka, made
+import numpy as np
+
+from dovetail.connectors.kafka_client import kafka
+from dovetail.kafka.kernels import messages as kernels
+from dovetail.kafka.librdkafka import NativeConsumer, address, error_text
 from dovetail.kafka.records import Records, gathered
 from dovetail.kafka.topic import Topic
 
@@ -20,17 +23,18 @@ FETCHED = 10_000
 
 class TopicReader:
     """`wanted`: parts of a record beside its value (`records.py`). `astray`: partitions that have no record
-    at the offset that was asked for; who reads must `move` on in them. `refused`: why brokers do not let
-    this user read, as long as they do not."""
+    at the offset that was asked for; who reads must `move` on in them. `doubtful`: brokers have said that
+    there is no such topic; whoever makes sure that it is the same one sets it back. `refused`: why brokers do
+    not let this user read, as long as they do not."""
 
     def __init__(self, topic: Topic, wanted: tuple[str, ...]) -> None:
         self.positions: dict[int, int] = {}
         self.astray: set[int] = set()
+        self.doubtful = False
         self.refused: str | None = None
         self._topic, self._wanted = topic, wanted
-        self._client = kafka()
-        configuration = topic.cluster.configured(
-            topic.failed,
+        self._kinds = kafka().KafkaError
+        settings = topic.cluster.plain(
             group_id="dovetail",  # the client wants one; nothing is committed to it
             enable_auto_commit=False,
             enable_auto_offset_store=False,
@@ -42,58 +46,52 @@ class TopicReader:
             reconnect_backoff_max_ms=2000,
             allow_auto_create_topics=False,
         )
-        self._consumer = made(self._client.Consumer, configuration)
+        self._consumer = NativeConsumer(settings, topic.said)
 
     def add(self, offsets: Mapping[int, int]) -> None:
         """Read these partitions, too, from these offsets on."""
-        self._consumer.incremental_assign(
-            [
-                self._client.TopicPartition(self._topic.name, partition, offset)
-                for partition, offset in offsets.items()
-            ]
-        )
+        self._consumer.assign(self._topic.name, offsets.items())
         self.positions |= offsets
 
     def move(self, partition: int, offset: int) -> None:
         """Go on elsewhere in a partition."""
-        place = self._client.TopicPartition(self._topic.name, partition, offset)
-        self._consumer.incremental_unassign([place])
-        self._consumer.incremental_assign([place])
+        self._consumer.unassign(self._topic.name, partition)
+        self._consumer.assign(self._topic.name, [(partition, offset)])
         self.positions[partition] = offset
         self.astray.discard(partition)
 
     def read(self, most: int, wait_s: float = 0.0) -> Records:
         """Up to `most` of the records that have come in."""
-        messages = self._consumer.consume(min(most, FETCHED), wait_s)
-        if not messages:
-            return Records()
-        errors = list(map(self._client.Message.error, messages))
-        if any(errors):
-            for message, error in zip(messages, errors, strict=True):
-                if error is not None:
-                    self._note(message, error)
-            messages = [one for one, error in zip(messages, errors, strict=True) if error is None]
-        records = gathered(messages, self._client.Message, self._wanted)
+        messages = self._consumer.consume(min(most, FETCHED), int(wait_s * 1000))
+        errors, partitions = np.empty(len(messages), np.int32), np.empty(len(messages), np.int32)
+        offsets = np.empty(len(messages), np.int64)
+        try:
+            kernels.heads(messages, errors, partitions, offsets)
+            for at in np.flatnonzero(errors).tolist():
+                self._note(int(errors[at]), int(partitions[at]), int(offsets[at]), int(messages[at]))
+            records = gathered(messages[errors == 0], self._wanted)
+        finally:
+            kernels.free(messages, address("message_destroy"))
         if len(records):
             self.refused = None
-        # The later one of a partition wins: they come in order.
-        last = dict(zip(records.partitions, records.offsets, strict=True))
-        for partition, offset in last.items():
-            self.positions[partition] = max(self.positions[partition], offset + 1)
+        for partition in np.unique(records.partitions).tolist():
+            last = int(records.offsets[records.partitions == partition].max())
+            self.positions[partition] = max(self.positions[partition], last + 1)
         return records
 
     def close(self) -> None:
         self._consumer.close()
 
-    def _note(self, message: Any, error: Any) -> None:
-        kinds = self._client.KafkaError
-        if error.code() == kinds._PARTITION_EOF:
-            partition = message.partition()
-            self.positions[partition] = max(self.positions[partition], message.offset())
+    def _note(self, error: int, partition: int, offset: int, message: int) -> None:
+        kinds = self._kinds
+        if error == kinds._PARTITION_EOF:
+            self.positions[partition] = max(self.positions[partition], offset)
             self.refused = None
-        elif error.code() in (kinds._AUTO_OFFSET_RESET, kinds.OFFSET_OUT_OF_RANGE):
-            self.astray.add(message.partition())
-        elif error.code() in (kinds.TOPIC_AUTHORIZATION_FAILED, kinds.GROUP_AUTHORIZATION_FAILED):
-            self.refused = f"waiting for topic {self._topic.name}: {error.str()}"
+        elif error in (kinds._AUTO_OFFSET_RESET, kinds.OFFSET_OUT_OF_RANGE):
+            self.astray.add(partition)
+        elif error in (kinds.UNKNOWN_TOPIC_OR_PART, kinds._UNKNOWN_TOPIC, kinds._UNKNOWN_PARTITION):
+            self.doubtful = True
+        elif error in (kinds.TOPIC_AUTHORIZATION_FAILED, kinds.GROUP_AUTHORIZATION_FAILED):
+            self.refused = f"waiting for topic {self._topic.name}: {error_text(message)}"
         else:
-            self._topic.failed(error)
+            self._topic.said(error, error_text(message))

@@ -51,10 +51,10 @@ def _copy(typing: Any, target: Any, source: Any, count: Any) -> Any:
 
 
 def _as_python() -> tuple[Any, ...]:
-    """For kernels that run as Python: words of 64 bits, and a function in place of its address."""
+    """For kernels that run as Python, with a function in place of its address."""
 
     def at(address: int, like: Any) -> Any:
-        kind = ctypes.c_double if isinstance(like, float | np.floating) else ctypes.c_int64
+        kind = np.ctypeslib.as_ctypes_type(np.asarray(like).dtype)
         return kind.from_address(int(address))
 
     def load_word(address: int, like: Any) -> Any:
@@ -63,7 +63,10 @@ def _as_python() -> tuple[Any, ...]:
     def store_word(address: int, value: Any) -> None:
         at(address, value).value = value
 
-    return load_word, store_word, lambda function, arguments: function(*arguments)
+    def copy_bytes(target: int, source: int, count: int) -> None:
+        ctypes.memmove(int(target), int(source), int(count))
+
+    return load_word, store_word, lambda function, arguments: function(*arguments), copy_bytes
 
 
 load = cast("Callable[[Any, Any], Any]", intrinsic(_load))
@@ -79,4 +82,4 @@ call = cast("Callable[[Any, Any], int]", intrinsic(_call))
 """`call(function, (a, b, ...))`: the function at an address, of 64-bit words to one."""
 
 if getattr(config, "DISABLE_JIT", 0):
-    load, store, call = _as_python()
+    load, store, call, copy = _as_python()

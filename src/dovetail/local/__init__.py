@@ -9,9 +9,9 @@ The planner, the coordinator and the steps are those that run on Spark, over a l
 end every window is closed. The inputs are only read: the categories of `home` commit by commit, Parquet files
 one by one.
 
-Expressions, filters and aggregates need Spark. A query that only picks and renames columns before and after
-its joins runs as a whole. Where only what follows a join is computed, `raw=True` gives the rows of the join
-itself.
+Aggregates need Spark, and so do expressions that Arrow does not compute exactly as Spark does
+(`plan/evaluate.py`). Functions that the query defines run. Where only what follows a join needs Spark,
+`raw=True` gives the rows of the join itself.
 """
 
 from __future__ import annotations
@@ -61,13 +61,15 @@ def run(
 
 def _text(app: str | Path) -> tuple[str, str]:
     """PQL text, and what errors call it. A string without a semicolon has no statement, so it is a path."""
+    from dovetail.pql.modules import with_modules
+
     if isinstance(app, Path) or ";" not in app:
         try:
-            return Path(app).read_text(encoding="utf-8-sig"), str(app)
+            return with_modules(Path(app).read_text(encoding="utf-8-sig"), Path(app).parent), str(app)
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(
                 f"the query cannot be read: {error}",
                 where=str(app),
                 expected="a file with PQL, or PQL text with its semicolons",
             ) from error
-    return app, "<string>"
+    return with_modules(app, Path()), "<string>"

@@ -15,29 +15,34 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dovetail.connectors.lookup_kinds import open_table
 from dovetail.engine.driver import JoinDriver
 from dovetail.engine.planner import HOST_CLOCK, HostClock
 from dovetail.engine.window_planner import WindowPlanner
-from dovetail.engine.window_step import END, MOMENT, START, run_part
+from dovetail.engine.window_step import CLOSED, END, MOMENT, START, run_part
 from dovetail.errors import CategoryNotFound, InputError, PlanError
 from dovetail.joins.rows.gather import Rows
 from dovetail.local.writing import write_category
 from dovetail.log.category import Category
+from dovetail.lookup.held_table import HeldTable
 from dovetail.model.promise import Promise
 from dovetail.plan.build import written_category
-from dovetail.plan.configure import join_config, window_config
+from dovetail.plan.configure import broadcast_of, join_config, window_config
+from dovetail.plan.evaluate import evaluation_of, simple_type
 from dovetail.plan.physical import (
     CategoryOutput,
     FilesSource,
     InputTable,
     JoinStage,
     KafkaSource,
+    LakeSource,
     Plan,
     ScribeSource,
     SlicerStage,
@@ -46,6 +51,8 @@ from dovetail.plan.physical import (
 )
 from dovetail.plan.projection import plain_projection
 from dovetail.plan.stage_promises import after_commits, after_join, after_windows
+from dovetail.slicing.covered_commits import LOOKED_UP
+from dovetail.slicing.hive_partitions import with_partitions
 from dovetail.slicing.input_files import input_files, local_path
 
 Aggregation = Callable[[WindowStage, pa.Table], pa.Table]
@@ -130,7 +137,6 @@ class Runner(ABC):
             end = self.next_end(final=final, **limits)
             if end is None:
                 return False
-            self.renaming()  # refuse before anything is read what only Spark can compute
             self.journal.ends.append(end)
         return True
 
@@ -143,10 +149,10 @@ class Runner(ABC):
             self.journal.rows[batch] = rows
         elif isinstance(self.stage.output, CategoryOutput):
             graph = self.graph
-            made, promise = self.renamed(rows), self.promise(end)
+            made, promise = self.selected(rows), self.promise(end)
             write_category(graph.plan, graph.work, self.stage, made, batch, promise, self.covers(start, end))
         else:
-            self.journal.rows[batch] = self.renamed(rows)
+            self.journal.rows[batch] = self.selected(rows)
 
     def settle(self) -> None:
         """The batch is done for good."""
@@ -178,17 +184,25 @@ class Runner(ABC):
         """Which part of its input the batch has read, where the commit says so."""
         return None
 
-    def renaming(self) -> dict[str, str]:
-        """Output column -> column of what the stage reads."""
+    def selected(self, rows: pa.Table) -> pa.Table:
+        """What the stage's query makes of the rows, without Spark: columns are picked and renamed, or
+        computed as Spark computes them."""
         assert not isinstance(self.stage, WindowStage)
-        found = plain_projection(self.stage)
-        if found is None and not (self.graph.raw and isinstance(self.stage, JoinStage)):
-            raise _needs_spark(self.stage.name, "an expression, a filter or an aggregate")
-        return found or {}
+        names = plain_projection(self.stage)
+        if names is not None:
+            return rows.select(list(names.values())).rename_columns(list(names))
+        rows = self.declared(rows)
+        plan = self.graph.plan
+        utc = plan.time_zone == "UTC"
+        computed = evaluation_of(self.stage, rows.schema, utc=utc, functions=plan.functions)
+        if computed is None:
+            raise _needs_spark(self.stage.name, "an expression of this query")
+        made = [computed(batch) for batch in rows.combine_chunks().to_batches()]
+        return pa.Table.from_batches(made, computed.schema)
 
-    def renamed(self, rows: pa.Table) -> pa.Table:
-        names = self.renaming()
-        return rows.select(list(names.values())).rename_columns(list(names))
+    def declared(self, rows: pa.Table) -> pa.Table:
+        """The rows in the types that the query declares, as Spark reads them."""
+        return rows
 
 
 class SlicerRunner(Runner):
@@ -216,6 +230,14 @@ class SlicerRunner(Runner):
     def rows(self, start: int | None, end: int) -> pa.Table:
         first = self._first() if start is None else start
         return pa.concat_tables(self._read(first, end))
+
+    def declared(self, rows: pa.Table) -> pa.Table:
+        for column in self._input.columns:
+            kind = simple_type(column.type) if column.type is not None else None
+            if kind is not None and column.name in rows.schema.names:
+                at = rows.schema.names.index(column.name)
+                rows = rows.set_column(at, column.name, rows.column(at).cast(kind))
+        return rows
 
     def promise(self, end: int) -> Promise | None:
         source = self._input.source
@@ -250,6 +272,8 @@ class SlicerRunner(Runner):
             return category.next_commit() if category else 0
         if isinstance(source, KafkaSource):
             raise _needs_spark(self._input.name, "a Kafka topic")
+        if isinstance(source, LakeSource):
+            raise _needs_spark(self._input.name, "a table of a lake")
         if source.format != "parquet":
             raise _needs_spark(self._input.name, f"{source.format} files")
         return len(input_files(source.path, source.format))
@@ -275,7 +299,30 @@ class SlicerRunner(Runner):
             )
         elif isinstance(source, FilesSource):
             for file in input_files(source.path, source.format)[start:end]:
-                yield pq.read_table(local_path(file))
+                rows = pq.read_table(local_path(file), partitioning=None)
+                names = {column.name for column in self._input.columns}
+                yield with_partitions(rows, source.path, file, names)
+
+
+class LookupRunner(SlicerRunner):
+    """The log takes a batch once: one that runs again is looked up again, and changes nothing."""
+
+    def selected(self, rows: pa.Table) -> pa.Table:
+        picked = plain_projection(self.stage)
+        assert picked is not None, "the stream's columns are passed on"
+        return self._held.now().rows.add_to(rows, picked)
+
+    def covers(self, start: int | None, end: int) -> dict[str, Any]:
+        lookup = self.stage.lookup
+        assert lookup is not None
+        return {**super().covers(start, end), LOOKED_UP: self._held.now().note(lookup.table)}
+
+    @cached_property
+    def _held(self) -> HeldTable:
+        lookup = self.stage.lookup
+        assert lookup is not None
+        table = open_table(lookup.source.table, lookup.source.options)
+        return HeldTable(table, broadcast_of(lookup))
 
 
 class JoinRunner(Runner):
@@ -336,7 +383,8 @@ class AggregateRunner(Runner):
     def next_end(self, *, final: bool, **limits: Any) -> Any:
         if self.graph.raw:
             return None
-        self.renaming()
+        if self.graph.aggregation is None:
+            raise _needs_spark(self.stage.table, "an aggregate")
         planner = self._planner()
         if planner is None:
             return None
@@ -349,7 +397,8 @@ class AggregateRunner(Runner):
         assert planner is not None
         sliced = planner.category.schema
         columns = [(column.name, sliced.field(column.name).type) for column in self.stage.columns]
-        schema = pa.schema([(START, MOMENT), (END, MOMENT), *columns])
+        closed = [(CLOSED, pa.bool_())] if self.stage.settings.early_us is not None else []
+        schema = pa.schema([(START, MOMENT), (END, MOMENT), *closed, *columns])
         parts = planner.parts(start or planner.first(), end)
         return pa.Table.from_batches(
             [batch for part in parts for batch in run_part(planner.config, part, schema)], schema
@@ -363,12 +412,7 @@ class AggregateRunner(Runner):
         assert planner is not None
         planner.retain(end)
 
-    def renaming(self) -> dict[str, str]:
-        if self.graph.aggregation is None:
-            raise _needs_spark(self.stage.table, "an aggregate")
-        return {}
-
-    def renamed(self, rows: pa.Table) -> pa.Table:
+    def selected(self, rows: pa.Table) -> pa.Table:
         assert self.graph.aggregation is not None
         return self.graph.aggregation(self.stage, rows)
 
@@ -393,8 +437,10 @@ def _runner(graph: Graph, stage: Stage, journal: Journal) -> Runner:
             return JoinRunner(graph, stage, journal)
         case WindowStage():
             return AggregateRunner(graph, stage, journal)
-        case SlicerStage():
+        case SlicerStage(lookup=None):
             return SlicerRunner(graph, stage, journal)
+        case SlicerStage():
+            return LookupRunner(graph, stage, journal)
 
 
 def _commits(category: Category, start: int, end: int) -> Iterator[pa.Table]:
@@ -409,6 +455,7 @@ def _needs_spark(name: str, what: str) -> PlanError:
     return PlanError(
         f"{what} needs Spark",
         where=f"stage {name}",
-        expected="columns that are picked and renamed, from categories or Parquet files",
+        expected="columns that are picked and renamed, simple expressions, and functions of the query, over "
+        "categories or Parquet files",
         hint="`dovetail run` evaluates everything; raw=True gives the joined rows as they leave the join",
     )

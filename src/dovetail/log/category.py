@@ -261,12 +261,13 @@ class Category:
         hash_of: HashOf | None = None,
         max_rows: int = MAX_ROWS,
         max_bytes: int = MAX_BYTES,
+        packed: bool = True,
     ) -> list[SegmentInfo]:
         """Write rows as segments, each a chunk of the batches sorted by bucket, for `append` to name later.
 
         `bucket_of` and `time_of` are given whole chunks in the category's schema. `time_of` gives int64
         microseconds, codes for no time among them, or None if the rows have no event times. With `hash_of`
-        a segment names its frequent keys.
+        a segment names its frequent keys. Not `packed`: whatever the category says, nothing is compressed.
         """
         if (generation := self.generation) is None:
             raise ValueError("rows are written in a schema of the category")
@@ -284,8 +285,9 @@ class Category:
                     buckets=self.buckets,
                     times=time_of(piece),
                     hashes=hash_of(piece) if hash_of else None,
-                    pack=packer.pack,
+                    pack=packer.pack if packed else lambda batch, apart: None,
                     generation=generation,
+                    message_bytes=self.store.message_bytes,
                 )
                 for piece in pieces
             ]

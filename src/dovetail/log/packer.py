@@ -63,8 +63,9 @@ class Packer:
         self._dictionary: Dictionary | None = None
         self._packings: deque[Packing] = deque(maxlen=DRIFT_SEGMENTS)  # of this dictionary
 
-    def pack(self, batch: pa.RecordBatch) -> Packed | None:
-        """The payload of a segment in compressed blocks; None to leave it as it is."""
+    def pack(self, batch: pa.RecordBatch, apart: Int64s | None = None) -> Packed | None:
+        """The payload of a segment in compressed blocks; None to leave it as it is. `apart`: rows at which a
+        block has to end."""
         chosen = self._category.definition.compression
         if chosen == "none" or not self._payload:
             return None
@@ -72,7 +73,7 @@ class Packer:
         if chosen == "auto" and payload.nbytes < WIDE_BYTES * payload.num_rows:
             return None
         self._look()
-        ends = cut(payload)
+        ends = cut(payload) if apart is None else np.union1d(cut(payload), apart)
         outdated = self._dictionary is None or self._drifted()
         trained = outdated and self._train(payload, ends, always=chosen == "zstd")
         codec = self._dictionary.codec if self._dictionary else PLAIN

@@ -1,4 +1,5 @@
-"""A segment: one Arrow IPC file with one record batch, its rows grouped by bucket.
+"""A segment: one Arrow IPC file with one record batch, its rows grouped by bucket. On a home that keeps
+messages, it is one Arrow stream for each bucket (`bucket_messages.py`), and the same batch when it is read.
 
 Law: a segment is immutable, and what is read back is byte for byte what was written: the whole file is
 checked against the checksum in its commit, once per process. Reading maps the file and slices: it parses
@@ -15,7 +16,7 @@ import json
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +25,7 @@ import xxhash
 
 from dovetail.errors import CorruptFile, UnknownVersion
 from dovetail.kernels.grouping import group_by_bucket
+from dovetail.log import bucket_messages
 from dovetail.log.blocks import COLUMN, Blocks, Packed, mapped_schema, payload_schema
 from dovetail.log.commit import Packing, PlacedSegment, SegmentInfo
 from dovetail.log.dictionary import Codec
@@ -36,6 +38,7 @@ from dovetail.model.time_codes import FIRST_TIME
 
 KIND, PLAIN, PACKED = b"dovetail.segment", b"1", b"2"
 """The format, and its version without and with compressed payload."""
+_FILE = b"ARROW1"
 
 MAX_ROWS = 1 << 18
 MAX_BYTES = 64 << 20
@@ -46,7 +49,7 @@ FREQUENT_KEYS = 8
 BucketOf = Callable[[pa.RecordBatch], "npt.NDArray[np.integer[Any]]"]
 TimeOf = Callable[[pa.RecordBatch], "npt.NDArray[np.int64] | None"]
 HashOf = Callable[[pa.RecordBatch], "npt.NDArray[np.int64]"]
-Pack = Callable[[pa.RecordBatch], Packed | None]
+Pack = Callable[[pa.RecordBatch, "npt.NDArray[np.int64] | None"], Packed | None]
 CodecOf = Callable[[str | None], Codec]
 
 
@@ -135,23 +138,26 @@ def write_segment(
     buckets: int,
     times: npt.NDArray[np.int64] | None,
     hashes: npt.NDArray[np.int64] | None = None,
-    pack: Pack = lambda batch: None,
+    pack: Pack = lambda batch, apart: None,
     generation: int = 0,
+    message_bytes: int | None = None,
 ) -> SegmentInfo:
     """Write rows as one file, sorted by bucket; its checksum is taken of the bytes on their way out. `pack`
-    is given the sorted rows, and may compress their payload."""
+    is given the sorted rows, and may compress their payload. With `message_bytes` each bucket is written by
+    itself, in pieces up to that size."""
     order, counts = group_by_bucket(bucket, buckets)
     if order is not None:
         batch = batch.take(pa.array(order))
     rows, rows_per_bucket = batch.num_rows, tuple(counts.tolist())
-    metadata = {
-        "dovetail.format": KIND,
-        "dovetail.version": PLAIN,
-        "dovetail.rows_per_bucket": json.dumps(rows_per_bucket, separators=(",", ":")),
-    }
+    metadata = {"dovetail.format": KIND.decode(), "dovetail.version": bucket_messages.VERSION.decode()}
+    if message_bytes is None:
+        shown = json.dumps(rows_per_bucket, separators=(",", ":"))
+        metadata |= {"dovetail.version": PLAIN.decode(), "dovetail.rows_per_bucket": shown}
     packing = None
-    if (packed := pack(batch)) is not None:
-        metadata |= {"dovetail.version": PACKED, "dovetail.dictionary": packed.dictionary or ""}
+    apart = None if message_bytes is None else np.cumsum(counts)[counts > 0]
+    if (packed := pack(batch, apart)) is not None:
+        version = {"dovetail.version": PACKED.decode()} if message_bytes is None else {}
+        metadata |= {**version, "dovetail.dictionary": packed.dictionary or ""}
         packing = Packing(packed.raw_bytes, sum(map(len, packed.frames)), packed.dictionary)
         schema = mapped_schema(batch.schema)
         columns = [batch.column(name) for name in schema.names]
@@ -161,6 +167,11 @@ def write_segment(
 
     def fill(output: Output) -> None:
         tally.output = output
+        if message_bytes is not None:
+            ends = None if packed is None else packed.ends
+            for message in bucket_messages.messages(batch, rows_per_bucket, metadata, ends, message_bytes):
+                tally.write(message)
+            return
         sink = pa.PythonFile(tally, mode="w")
         with pa.ipc.new_file(sink, batch.schema.with_metadata(metadata)) as writer:
             writer.write_batch(batch)
@@ -209,7 +220,7 @@ class _Tally:
         self.hash.update(view)
         self.bytes += view.nbytes
         assert self.output is not None
-        self.output.write(view)
+        self.output.write(data)
         return view.nbytes
 
     def tell(self) -> int:
@@ -233,28 +244,37 @@ def read_segment(
     # looked at each time: a mapped file that was cut short ends the process at the first page that is gone.
     if buffer.size != info.bytes or not (verified or checksum(buffer) == info.checksum):
         raise _corrupt("the file is corrupt: its bytes are not those that were written", where, info)
+    joined, reader = None, cast(Any, None)
     try:
-        reader = pa.ipc.open_file(buffer)
-        metadata = reader.schema.metadata or {}
-    except (pa.ArrowException, OSError) as error:
+        if buffer[: len(_FILE)].to_pybytes() == _FILE:
+            reader = pa.ipc.open_file(buffer)
+            metadata = reader.schema.metadata or {}
+        else:
+            joined = bucket_messages.joined(buffer, len(info.rows_per_bucket))
+            metadata = joined.metadata
+    except (pa.ArrowException, OSError, ValueError, StopIteration) as error:
         raise _corrupt(f"the file is not an Arrow file: {error}", where, info) from error
     if metadata.get(b"dovetail.format") != KIND:
         raise _corrupt("the file is an Arrow file, but not a segment", where, info)
-    if (version := metadata.get(b"dovetail.version", b"?")) not in (PLAIN, PACKED):
+    known = (PLAIN, PACKED) if joined is None else (bucket_messages.VERSION,)
+    if (version := metadata.get(b"dovetail.version", b"?")) not in known:
         raise UnknownVersion(
             f"the segment has format version {version.decode(errors='replace')}",
             where=where,
-            expected=f"version {PLAIN.decode()} or {PACKED.decode()}",
+            expected=f"version {PLAIN.decode()}, {PACKED.decode()} or {bucket_messages.VERSION.decode()}",
             hint="read this home with the release of Dovetail that wrote it, or a newer one",
         )
     try:
-        counts = tuple(json.loads(metadata[b"dovetail.rows_per_bucket"]))
-        batch = reader.get_batch(0).replace_schema_metadata(None)
+        if joined is not None:
+            batch, counts, single = joined.batch, joined.rows_per_bucket, True
+        else:
+            counts = tuple(json.loads(metadata[b"dovetail.rows_per_bucket"]))
+            batch = reader.get_batch(0).replace_schema_metadata(None)
+            single = reader.num_record_batches == 1
         batch.validate()  # not `full`: that would read every row, and the checksum has vouched for them
-        single = reader.num_record_batches == 1
     except (pa.ArrowException, OSError, TypeError, ValueError, KeyError, IndexError) as error:
         raise _corrupt(f"the segment cannot be read: {error}", where, info) from error
-    packed = version == PACKED
+    packed = version == PACKED if joined is None else b"dovetail.dictionary" in metadata
     if not batch.schema.equals(mapped_schema(schema).append(COLUMN) if packed else schema):
         raise _corrupt("the segment has another schema than its category in this generation", where, info)
     if not single or counts != info.rows_per_bucket or batch.num_rows != info.rows:

@@ -57,6 +57,10 @@ class JoinConfig:
     feeds: tuple[Feed, ...] = ()  # the joins of the application that read this one's output
     query: int = 1  # which of the join's configurations this is: only another `join_kind` makes the next one
     begun: int = 1  # how many times it has begun afresh, each time with a state of its own
+    filled: tuple[int, ...] = ()  # commits of left and right rows from before it began; (): it began with
+    # none. Then the stream times that the join before it had come to, if its streams have the same times
+    whole: bool = False  # rows of those that are in flight are its own alone; else pairs of two of them have
+    # come out already, and so have those that come out alone
 
     def to_json(self) -> str:
         return json.dumps({**asdict(self), "join_kind": kind_to_json(self.join_kind)})
@@ -68,6 +72,7 @@ class JoinConfig:
         fields["settings"] = JoinSettings.from_json(fields["settings"])
         fields["keys"] = tuple(fields["keys"])
         fields["feeding"] = tuple(fields.get("feeding", ()))
+        fields["filled"] = tuple(fields.get("filled", ()))
         fields["columns"] = tuple(OutputColumn(**column) for column in fields["columns"])
         fields["feeds"] = tuple(Feed(**feed) for feed in fields.get("feeds", ()))
         return cls(**fields)
@@ -93,6 +98,10 @@ class JoinConfig:
     @property
     def most_tasks(self) -> int:
         return self.join_kind.most_tasks(self.buckets)
+
+    def fills(self, start: JoinOffset) -> bool:
+        """A step from here takes rows from before the join began, and nothing comes out of it."""
+        return bool(self.filled) and (start.left < self.filled[0] or start.right < self.filled[1])
 
     def share(self, task: int, offset: JoinOffset) -> Share:
         """What belongs to a task in the step that ends at an offset."""

@@ -14,7 +14,9 @@ from dovetail.model.validity import Validity
 @dataclass(frozen=True)
 class WindowSettings:
     """How the stream time of the rows is known. `inherits`: it is what their commits promise, where they do.
-    Else it is a fixed delay behind the front, which `confirmed_by` rows have reached, or an estimate."""
+    Else it is a fixed delay behind the front, which `confirmed_by` rows have reached, or an estimate.
+    `early_us`: how much stream time passes between two looks at windows that are still open; None: they come
+    out when they close."""
 
     max_delay_us: int
     max_step_rows: int
@@ -22,6 +24,7 @@ class WindowSettings:
     validity: Validity = field(default_factory=Validity)
     confirmed_by: int = 1
     inherits: bool = False
+    early_us: int | None = None
 
 
 @dataclass(frozen=True)

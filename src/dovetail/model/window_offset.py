@@ -16,7 +16,9 @@ from dovetail.model import json_values
 from dovetail.model.offset import NEVER
 from dovetail.model.sealed_offset import opened, sealed
 
-VERSION = 1
+VERSION = 2
+READ = (1, VERSION)
+"""Until version 2 no aggregate gave early results."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,7 @@ class WindowOffset:
     floor_time: int = NEVER
     floor_estimate: dict[str, Any] | None = None
     ended: bool = False  # the input was declared complete: every window is closed
+    early: int = NEVER  # stream time when open windows were last looked at
 
     def begun(self) -> WindowOffset:
         """The offset that the next step starts from. After an end the stream begins again."""
@@ -45,7 +48,7 @@ class WindowOffset:
     @classmethod
     def from_json(cls, fields: dict[str, Any]) -> WindowOffset:
         """What `to_json` gave; anything else is refused."""
-        return opened(fields, (VERSION,), "an aggregate's offset", cls._checked)
+        return opened(fields, READ, "an aggregate's offset", cls._checked)
 
     @classmethod
     def _checked(cls, said: dict[str, Any]) -> WindowOffset:
@@ -56,7 +59,7 @@ class WindowOffset:
     def _check(self) -> None:
         json_values.whole(self.step, high=10**12)
         json_values.whole(self.floor, high=json_values.whole(self.commit))
-        for time in (self.time, self.floor_time):
+        for time in (self.time, self.floor_time, self.early):
             json_values.time_us(time)
         for estimate in (self.estimate, self.floor_estimate):
             if estimate is not None:

@@ -1,5 +1,6 @@
 """The time window of an aggregate, as its text has it: `window(time, length [, slide [, start]])` or
-`session_window(time, gap)` in GROUP BY."""
+`session_window(time, gap)`. It is in GROUP BY, or where a query has none, in PARTITION BY of its window
+functions, or in the list of a SELECT DISTINCT."""
 
 from __future__ import annotations
 
@@ -11,18 +12,40 @@ from dovetail.model.window_join import WindowShape
 from dovetail.plan.functions import TIME_WINDOWS, arguments, function_name
 from dovetail.plan.interval_literal import NotAnInterval, interval_us, text_us, words
 from dovetail.plan.scope import is_simple
-from dovetail.plan.statements import CreateTable, Program, Statement
+from dovetail.plan.statements import CreateInput, Program, Statement
 
+WINDOW_CLOSED = "window_closed"
+"""The column by which a query with early results tells them from the final ones."""
+OPTIONS = ("early", "max_delay")
+"""The options of an aggregate, `WITH (...)` behind it."""
 EXAMPLES = {"window": "window(time, '1 hour')", "session_window": "session_window(time, '5 minutes')"}
 
 
 def window_call(statement: Statement) -> exp.Expr | None:
-    """The time window in a table's GROUP BY."""
-    if not isinstance(statement, CreateTable) or not is_simple(statement.query):
+    """The time window that a statement works on: its rows come when the window closes."""
+    if isinstance(statement, CreateInput) or not is_simple(statement.query):
         return None
-    group = statement.query.args.get("group")
-    calls = [item for item in group.expressions if function_name(item) in TIME_WINDOWS] if group else []
-    return calls[0] if calls else None
+    if statement.query.args.get("joins"):
+        return None
+    return next(iter(time_windows(statement.query)), None)
+
+
+def time_windows(query: exp.Expr) -> list[exp.Expr]:
+    """The calls of time windows in the place where they say what a query works on."""
+    group = query.args.get("group")
+    if group is not None:
+        return [item for item in group.expressions if function_name(item) in TIME_WINDOWS]
+    over = list(query.find_all(exp.Window))
+    places = [part for node in over for part in node.args.get("partition_by") or []]
+    if not over and query.args.get("distinct") is not None:
+        places = query.expressions
+    return [node for place in places for node in place.walk() if function_name(node) in TIME_WINDOWS]
+
+
+def early_us(statement: Statement) -> int | None:
+    """How often a statement looks at windows that are still open."""
+    given = {} if isinstance(statement, CreateInput) else {one.name: one.value for one in statement.options}
+    return int(given["early"]) if "early" in given else None
 
 
 def read_window(program: Program, call: exp.Expr) -> TimeWindow:

@@ -33,6 +33,8 @@ _TUNING = {
     "query",
     "reading",
     "begun",
+    "filled",
+    "whole",
 }
 """Parts of a plan that may change from run to run, because they do not affect the state."""
 _REMEDY = "restore it from a copy of the home, or start the application in a new home"

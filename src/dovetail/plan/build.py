@@ -11,7 +11,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from dovetail.connectors.kinds import SINKS
-from dovetail.connectors.options import PARTITIONED
+from dovetail.connectors.options import EVERY, PARTITIONED
 from dovetail.errors import PlanError
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_kind import IntervalJoin, JoinKind, ThetaJoin, WindowedJoin
@@ -27,6 +27,7 @@ from dovetail.plan.joins.options import BUCKETS, CONFIRMED_BY, MAX_DELAY_US, MAX
 from dovetail.plan.joins.picks import picked_expression
 from dovetail.plan.joins.theta import theta_of
 from dovetail.plan.joins.windows import reads_bounds
+from dovetail.plan.lookup_stage import lookup_stage
 from dovetail.plan.physical import (
     CategoryOutput,
     Column,
@@ -44,16 +45,19 @@ from dovetail.plan.physical import (
     ScribeSource,
     SlicerStage,
     Stage,
+    TableSource,
     WindowStage,
 )
 from dovetail.plan.problems import Problems
 from dovetail.plan.promises import with_promises
 from dovetail.plan.scope import environment_of, output_names, relation_types
+from dovetail.plan.ship_functions import shipped
 from dovetail.plan.statements import CreateInput, CreateTable, CreateView, Program, is_join, reads
 from dovetail.plan.tree import column
 
 
 def build(program: Program) -> Plan:
+    program, functions = shipped(program)
     problems = Problems(program)
     stages: list[Stage] = []
     for statement in program:
@@ -61,18 +65,24 @@ def build(program: Program) -> Plan:
             with problems.of(statement.name):
                 stages.append(_stage(program, statement))
     problems.done()
-    return with_promises(Plan(program.application, _ordered(stages), program.warnings))
+    return with_promises(
+        Plan(program.application, _ordered(stages), program.warnings, functions, program.time_zone)
+    )
 
 
 def unread_warnings(program: Program) -> list[str]:
     """Warnings about what does not run because no table needs it, in a program before the split."""
     written = [s for s in unread(program) if not (isinstance(s, CreateView) and s.part_of)]
     kinds = {s.name: "input table" if isinstance(s, CreateInput) else "view" for s in written}
-    return [f"{kind} `{name}` is read by no table and does not run" for name, kind in kinds.items()]
+    found = [f"{kind} `{name}` is read by no table and does not run" for name, kind in kinds.items()]
+    called = shipped(program)[1]
+    idle = [one.name for one in program.functions if one.function not in called]
+    return [*found, *(f"function `{name}` is called nowhere" for name in idle)]
 
 
 def _stage(program: Program, table: CreateTable) -> Stage:
     inputs: list[InputTable] = []
+    looked_up: list[CreateInput] = []
     views: list[Relation] = []
     joins: list[CreateView] = []
     seen: set[str] = set()
@@ -83,7 +93,9 @@ def _stage(program: Program, table: CreateTable) -> Stage:
             if below is None or below.name in seen or isinstance(below, CreateTable):
                 continue
             seen.add(below.name)
-            if isinstance(below, CreateInput):
+            if isinstance(below, CreateInput) and isinstance(below.origin, TableSource):
+                looked_up.append(below)
+            elif isinstance(below, CreateInput):
                 inputs.append(input_table(below))
             elif is_join(below):
                 joins.append(below)
@@ -99,6 +111,8 @@ def _stage(program: Program, table: CreateTable) -> Stage:
     name = table.name
     if isinstance(output, CategoryOutput):
         name = output.category.removeprefix(f"{program.application}.")
+    if looked_up:
+        return lookup_stage(program, table, name, inputs[0], looked_up[0], output)
     call = window_call(table)
     if call is not None:
         return _window_stage(program, table, call, name, inputs[0], output)
@@ -106,6 +120,7 @@ def _stage(program: Program, table: CreateTable) -> Stage:
 
 
 def input_table(table: CreateInput) -> InputTable:
+    assert not isinstance(table.origin, TableSource), "a lookup table is no input"
     return InputTable(table.name, tuple(Column(c.name, c.type) for c in table.columns), table.origin)
 
 
@@ -138,6 +153,7 @@ def _output(program: Program, table: CreateTable) -> Output:
             storage.get("path"),
             storage.get(PARTITIONED.name) or (),
             options if storage.kind == "CSV" else (),
+            storage.get(EVERY.name),
         )
     if storage.kind in SINKS:
         return OutsideSink(storage.kind, storage.values)
@@ -223,11 +239,12 @@ def _window_settings(program: Program, table: CreateTable) -> WindowSettings:
     """Rows may be as late as the joins below can make them, and an event time that one of them believes is
     believed here."""
     joins = _joins_below(program, table)
+    given = {option.name: int(option.value) for option in table.options}
     settings = [read_join(program, join).options.settings for join in joins]
     believed = [each.validity for each in settings] or [Validity()]
     horizons = [each.horizon_us for each in believed]
     return WindowSettings(
-        max_delay_us=sum(_delay(program, join) for join in joins) or MAX_DELAY_US,
+        max_delay_us=given.get("max_delay", sum(_delay(program, join) for join in joins) or MAX_DELAY_US),
         max_step_rows=max((each.max_step_rows for each in settings), default=MAX_STEP_ROWS),
         estimate=next((each.estimate for each in settings if each.estimate is not None), None),
         confirmed_by=max((each.confirmed_by for each in settings), default=CONFIRMED_BY),
@@ -235,6 +252,7 @@ def _window_settings(program: Program, table: CreateTable) -> WindowSettings:
             None if None in horizons else max(each for each in horizons if each is not None),
             max(each.max_ahead_us for each in believed),
         ),
+        early_us=given.get("early"),
     )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
+from dovetail.connectors.lookup_table import LIMIT, REFRESH
+from dovetail.lookup.held_table import Broadcast
 from dovetail.model.join_config import Feed, JoinConfig, OutputColumn, state_path
 from dovetail.model.share import Side
 from dovetail.model.window_config import WindowConfig
@@ -12,6 +14,7 @@ from dovetail.plan.physical import (
     CategoryOutput,
     JoinColumn,
     JoinStage,
+    Lookup,
     Plan,
     ScribeSource,
     WindowStage,
@@ -49,6 +52,8 @@ def join_config(
         feeds=tuple(_feeds(plan, stage)),
         query=stage.query,
         begun=stage.begun,
+        filled=stage.filled,
+        whole=stage.whole,
     )
 
 
@@ -107,3 +112,10 @@ def _side(plan: Plan, category: str) -> CategoryOutput:
     return next(
         output for output in outputs if isinstance(output, CategoryOutput) and output.category == category
     )
+
+
+def broadcast_of(lookup: Lookup) -> Broadcast:
+    """How a lookup table is held in memory."""
+    types = {column.name: str(column.type) for column in lookup.columns}
+    source = lookup.source
+    return Broadcast(lookup.table, lookup.spec, types, source.get(REFRESH.name), source.get(LIMIT.name))

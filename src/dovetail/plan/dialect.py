@@ -21,9 +21,11 @@ from typing import Any, ClassVar, TypeVar
 
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
+from sqlglot.generators.spark import SparkGenerator
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
+from dovetail.model.python_function import as_called
 from dovetail.plan.source import UNTIL
 
 E = TypeVar("E", bound=exp.Expr)
@@ -44,7 +46,11 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
 class PqlSpark(Spark):
-    """Spark's dialect with functions left alone."""
+    """Spark's dialect with functions left alone, and `$$ .. $$` around code."""
+
+    class Tokenizer(Spark.Tokenizer):
+        HEREDOC_STRINGS: ClassVar = ["$"]
+        HEREDOC_TAG_IS_IDENTIFIER: ClassVar = True
 
     class Parser(SparkParser):
         FUNCTIONS: ClassVar[dict[str, Callable[..., exp.Expr]]] = {}
@@ -72,6 +78,13 @@ class PqlSpark(Spark):
             if isinstance(made, exp.Interval) and first and self._prev:
                 made.meta.update({"start": first.start, "end": self._prev.end})
             return made
+
+    class Generator(SparkGenerator):
+        """Queries are written as they are: Spark has QUALIFY itself."""
+
+        TRANSFORMS: ClassVar = {
+            kind: write for kind, write in SparkGenerator.TRANSFORMS.items() if kind is not exp.Select
+        }
 
 
 def tokenize(text: str) -> list[Token]:
@@ -193,4 +206,5 @@ def too_deep(tree: exp.Expr) -> exp.Expr | None:
 
 def readable(sql: str) -> str:
     """A piece of Spark SQL for people: without the backquotes that its names do not need."""
-    return re.sub(r"`([^`]+)`", lambda found: found[0] if needs_quotes(found[1]) else found[1], sql)
+    bare = re.sub(r"`([^`]+)`", lambda found: found[0] if needs_quotes(found[1]) else found[1], sql)
+    return as_called(bare)

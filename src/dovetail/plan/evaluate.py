@@ -18,6 +18,7 @@ import pyarrow as pa
 import sqlglot
 from sqlglot import exp
 
+from dovetail.model.python_function import PythonFunction
 from dovetail.plan.functions import arguments, function_name
 from dovetail.plan.interval_literal import NotAnInterval, interval_us
 from dovetail.plan.physical import JoinStage, Relation, SlicerStage
@@ -91,20 +92,34 @@ class _Rows:
 
 
 def evaluation_of(
-    stage: SlicerStage | JoinStage, given: pa.Schema, *, ansi: bool = True
+    stage: SlicerStage | JoinStage,
+    given: pa.Schema,
+    *,
+    ansi: bool = True,
+    utc: bool = True,
+    functions: Sequence[PythonFunction] = (),
 ) -> Evaluation | None:
-    """What a stage computes from the rows that it reads, which have the columns `given`; None: Spark must."""
+    """What a stage computes from the rows that it reads, which have the columns `given`; None: Spark must.
+    `functions`: those of the query, where they are to be called here. `utc`: times are seen in UTC."""
     if isinstance(stage, JoinStage):
         source = stage.source_name
     elif len(stage.inputs) == 1:
         source = stage.inputs[0].name
     else:
         return None
-    return compile_select(stage.select, {source: given}, views=stage.views, ansi=ansi)
+    return compile_select(
+        stage.select, {source: given}, views=stage.views, ansi=ansi, utc=utc, functions=functions
+    )
 
 
 def compile_select(
-    sql: str, relations: Mapping[str, pa.Schema], *, views: Sequence[Relation] = (), ansi: bool = True
+    sql: str,
+    relations: Mapping[str, pa.Schema],
+    *,
+    views: Sequence[Relation] = (),
+    ansi: bool = True,
+    utc: bool = True,
+    functions: Sequence[PythonFunction] = (),
 ) -> Evaluation | None:
     """A query over one relation, directly or through views over it; None: Spark must compute it."""
     if any(len({name.lower() for name in schema.names}) < len(schema.names) for schema in relations.values()):
@@ -115,7 +130,7 @@ def compile_select(
     }
     try:
         for view in (*views, Relation("", sql)):
-            names, known[view.name.lower()] = _selected(view.sql, known)
+            names, known[view.name.lower()] = _selected(view.sql, known, functions)
     except (_LeftToSpark, sqlglot.ParseError):  # Spark will report what is wrong
         return None
     made = known[""]
@@ -124,6 +139,8 @@ def compile_select(
     if not columns or any(node.type == pa.null() for node in nodes):
         return None
     if not ansi and not all(node.total for node in nodes):
+        return None
+    if not utc and any(_in_a_zone(node) for node in nodes):
         return None
     return Evaluation(columns, made.conditions)
 
@@ -146,7 +163,9 @@ def _parsed(sql: str) -> exp.Expr:
     return sqlglot.parse_one(sql, dialect="spark")
 
 
-def _selected(sql: str, known: Mapping[str, _Rows]) -> tuple[list[str], _Rows]:
+def _selected(
+    sql: str, known: Mapping[str, _Rows], functions: Sequence[PythonFunction]
+) -> tuple[list[str], _Rows]:
     query = _parsed(sql)
     if not isinstance(query, exp.Select):
         raise _LeftToSpark
@@ -158,7 +177,7 @@ def _selected(sql: str, known: Mapping[str, _Rows]) -> tuple[list[str], _Rows]:
     below = known.get(table.name.lower())
     if below is None or table.db or {n for n, v in table.args.items() if v} - {"this", "alias"}:
         raise _LeftToSpark
-    compiler = _Compiler(below, {"", table.alias_or_name.lower()})
+    compiler = _Compiler(below, {"", table.alias_or_name.lower()}, functions)
     where = query.args.get("where")
     conditions = [compiler.condition(part) for part in _conjuncts(where.this)] if where is not None else []
     names = [item.alias_or_name for item in query.expressions]
@@ -185,8 +204,9 @@ def _conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
 class _Compiler:
     """Expressions over the columns of one relation."""
 
-    def __init__(self, rows: _Rows, names: set[str]) -> None:
+    def __init__(self, rows: _Rows, names: set[str], functions: Sequence[PythonFunction] = ()) -> None:
         self._rows, self._names = rows, names
+        self._functions = {one.shipped: one for one in functions}
 
     def condition(self, node: exp.Expr) -> Node:
         return _of_type(self.node(node), pa.bool_())
@@ -382,6 +402,8 @@ class _Compiler:
             return _call("joined", [_widened(self.node(part), pa.string()) for part in parts], pa.string())
         name = (function_name(node) or "").lower()
         given = arguments(node)
+        if name in self._functions:
+            return self._own(self._functions[name], given)
         if name in ("isnull", "isnotnull") and len(given) == 1:
             null = _call("is_null", [self.node(given[0])], pa.bool_())
             return null if name == "isnull" else _call("not", [null], pa.bool_())
@@ -396,6 +418,11 @@ class _Compiler:
             return Call("floor_by", (value,), pa.int64(), value.total, (since,))
         raise _LeftToSpark
 
+    def _own(self, function: PythonFunction, given: list[exp.Expr]) -> Node:
+        kinds = [_type_of(kind) for _, kind in function.parameters]
+        parts = [_widened(self.node(part), kind) for part, kind in zip(given, kinds, strict=True)]
+        return Call("python", tuple(parts), _type_of(function.returns), False, (function,))
+
     def _piece(self, node: exp.Substring) -> Node:
         text = _of_type(self.node(node.this), pa.string())
         bounds = [node.args.get("start"), node.args.get("length")]
@@ -404,6 +431,29 @@ class _Compiler:
             raise _LeftToSpark
         start = numbers[0] - 1
         return Call("piece", (text,), pa.string(), text.total, (start, start + numbers[1]))
+
+
+def simple_type(ddl: str) -> pa.DataType | None:
+    """The Arrow type of a Spark type that expressions are computed in here; None: none of these."""
+    tree = exp.DataType.build(ddl, dialect="spark")
+    return None if tree.expressions else _TYPES.get(tree.this)
+
+
+def _type_of(ddl: str) -> pa.DataType:
+    kind = simple_type(ddl)
+    if kind is None:
+        raise _LeftToSpark
+    return kind
+
+
+def _in_a_zone(node: Node) -> bool:
+    """Whether a value depends on the time zone: parts of times, dates of times, and times in the text."""
+    if isinstance(node, Constant):
+        return node.type == MOMENT and node.value is not None
+    if not isinstance(node, Call):
+        return False
+    dated = node.function == "cast" and {node.type, node.arguments[0].type} == {MOMENT, pa.date32()}
+    return dated or node.function in ("truncated", "part", "date") or any(map(_in_a_zone, node.arguments))
 
 
 def _call(word: str, parts: Sequence[Node], kind: pa.DataType) -> Call:

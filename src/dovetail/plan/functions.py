@@ -108,6 +108,10 @@ ARGUMENT_IS_RESULT = frozenset(("abs", "max", "min", "first", "last", "any_value
 """The result is of the first argument's type."""
 
 
+RETURNS = "returns"
+"""Key of a call's metadata: the type that a function of the query returns."""
+
+
 def function_name(node: exp.Expr) -> str | None:
     """The lower-case name of a call; None for anything else."""
     if isinstance(node, exp.Anonymous):

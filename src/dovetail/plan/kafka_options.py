@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dovetail.connectors.kafka_client import READING, SECRETS, SETTINGS
+from dovetail.connectors.schema_registry import NAMES as REGISTRY
 
-FORMATS = ("json", "csv", "raw")
+FORMATS = ("json", "avro", "protobuf", "csv", "raw")
+BY_REGISTRY = ("avro", "protobuf")
 TIMES = ("iso", "seconds", "milliseconds", "microseconds")
 DATA_LOSS = ("stop", "continue")
 
@@ -19,7 +21,7 @@ FIELDS = {
 
 CHOICES = {"format": FORMATS, "times": TIMES, "on_data_loss": DATA_LOSS}
 OWN = ("brokers", "format", "start", *FIELDS, "times", "sep", "max_records_per_second", "on_data_loss")
-KNOWN = (*OWN, *SETTINGS, *READING, *SECRETS)
+KNOWN = (*OWN, *REGISTRY, *SETTINGS, *READING, *SECRETS)
 
 
 def is_offsets(text: str) -> bool:

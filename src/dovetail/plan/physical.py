@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from dovetail.connectors.kinds import SINKS, STORAGES
+from dovetail.connectors.lake_kinds import LAKES
+from dovetail.connectors.lookup_kinds import LOOKUPS
 from dovetail.connectors.options import Value, with_defaults
 from dovetail.connectors.secret import Secret
 from dovetail.errors import CorruptFile, DovetailError, UnknownVersion
@@ -20,14 +22,17 @@ from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_config import numbered
 from dovetail.model.join_kind import IntervalJoin, JoinKind, ThetaJoin, WindowedJoin
 from dovetail.model.join_settings import JoinSettings
+from dovetail.model.lookup import LookupSpec
 from dovetail.model.promise import PromisedColumn
+from dovetail.model.python_function import PythonFunction
 from dovetail.model.theta import Constant, Operand, Operation
 from dovetail.model.time_window import TimeWindow
 from dovetail.model.window_config import WindowSettings
 from dovetail.plan.plan_json import decode, encode
 
-PLAN_VERSION = 5
-"""Before version 5 nothing went to places outside, a stage had one source, and a join one state, for ever.
+PLAN_VERSION = 6
+"""Before version 6 a query had no functions of its own and no time zone. Before version 5 nothing
+went to places outside, a stage had one source, and a join one state, for ever.
 Before version 4 no plan followed another. Before version 3 a category in the log did not say how long it
 keeps rows; aggregates had a watermark."""
 
@@ -67,7 +72,39 @@ class KafkaSource:
     options: tuple[tuple[str, str | Secret], ...] = ()
 
 
-Source = ScribeSource | FilesSource | KafkaSource
+@dataclass(frozen=True)
+class LakeSource:
+    """`FROM DELTA(..)` or `FROM ICEBERG(..)`: the rows that are appended to a lake's table. Its options are
+    in `connectors/lake_kinds.py`."""
+
+    lake: str
+    options: tuple[tuple[str, Value], ...] = ()
+
+    def get(self, name: str) -> Any:
+        return with_defaults(LAKES[self.lake].options, self.options)[name]
+
+    @property
+    def place(self) -> str:
+        return LAKES[self.lake].place(with_defaults(LAKES[self.lake].options, self.options))
+
+
+@dataclass(frozen=True)
+class TableSource:
+    """`CREATE LOOKUP TABLE .. FROM kind(..)`: a table of `connectors/lookup_kinds.py` that streams are
+    looked up in. It is read as a whole."""
+
+    table: str
+    options: tuple[tuple[str, Value], ...] = ()
+
+    def get(self, name: str) -> Any:
+        return with_defaults(LOOKUPS[self.table].options, self.options)[name]
+
+    @property
+    def place(self) -> str:
+        return LOOKUPS[self.table].place(with_defaults(LOOKUPS[self.table].options, self.options))
+
+
+Source = ScribeSource | FilesSource | KafkaSource | LakeSource
 
 
 @dataclass(frozen=True)
@@ -75,6 +112,16 @@ class InputTable:
     name: str
     columns: tuple[Column, ...]
     source: Source
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """A table outside, and what of it is added to each row."""
+
+    table: str
+    columns: tuple[Column, ...]
+    source: TableSource
+    spec: LookupSpec
 
 
 @dataclass(frozen=True)
@@ -123,12 +170,14 @@ class ScribeSink:
 
 @dataclass(frozen=True)
 class FileSink:
-    """Files of Spark's file sink, with a folder for each value of `partitioned`. `options` are Spark's."""
+    """Files of Spark's file sink, with a folder for each value of `partitioned`. `options` are Spark's.
+    `every_us`: how often they are written at most."""
 
     format: str
     path: str
     partitioned: tuple[str, ...] = ()
     options: tuple[tuple[str, str], ...] = ()
+    every_us: int | None = None
 
     @property
     def place(self) -> str:
@@ -169,7 +218,8 @@ Output = CategoryOutput | Sink
 @dataclass(frozen=True)
 class SlicerStage:
     """Reads inputs, evaluates, writes. A join's side yields `_key_0`.., `_time` and payload columns.
-    `reading`: how many sources it has had, one after the other, since it was first started."""
+    `reading`: how many sources it has had, one after the other, since it was first started. `lookup`: what
+    is added to the rows of its select before they are written."""
 
     name: str
     inputs: tuple[InputTable, ...]
@@ -177,6 +227,7 @@ class SlicerStage:
     select: str
     output: Output
     reading: int = 1
+    lookup: Lookup | None = None
 
 
 @dataclass(frozen=True)
@@ -194,7 +245,8 @@ class JoinColumn:
 class JoinStage:
     """Joins two categories, then evaluates what could not be evaluated before, and writes. `query`: how many
     meanings the join has had since it was first started, see `JoinConfig`. `begun`: how many times it has
-    begun, with nothing that it has seen before."""
+    begun, with nothing that it has seen before. `filled`, `whole`: what it was filled with then, see
+    `JoinConfig`."""
 
     name: str
     left: str
@@ -208,6 +260,8 @@ class JoinStage:
     output: Output
     query: int = 1
     begun: int = 1
+    filled: tuple[int, ...] = ()
+    whole: bool = False
 
     @property
     def spec(self) -> IntervalSpec:
@@ -259,6 +313,8 @@ class Plan:
     application: str
     stages: tuple[Stage, ...]
     warnings: tuple[str, ...] = ()
+    functions: tuple[PythonFunction, ...] = ()  # that its stages call, under the names of `shipped`
+    time_zone: str = "UTC"  # in which expressions see times
 
     @property
     def joins(self) -> tuple[JoinStage, ...]:
@@ -282,7 +338,7 @@ class Plan:
             data, version = _from_version_1(data), 2
         if version == 2:
             data, version = _from_version_2(data), 3
-        if version in (3, 4):
+        if version in (3, 4, 5):
             data, version = {**data, "version": PLAN_VERSION}, PLAN_VERSION
         if version != PLAN_VERSION:
             raise UnknownVersion(
@@ -309,6 +365,8 @@ _KINDS: dict[str, type] = {
         ScribeSource,
         FilesSource,
         KafkaSource,
+        LakeSource,
+        TableSource,
         CategoryOutput,
         ScribeSink,
         FileSink,

@@ -16,8 +16,11 @@ from sqlglot import exp
 from dovetail.connectors.options import Value
 from dovetail.errors import PlanError, PqlError
 from dovetail.model.compression import Compression
-from dovetail.plan.physical import Source
+from dovetail.model.python_function import PythonFunction
+from dovetail.plan.physical import Source, TableSource
 from dovetail.plan.source import PqlText, Span, span_of
+
+UTC = "UTC"
 
 
 @dataclass(frozen=True)
@@ -75,9 +78,11 @@ def into_log(
 
 @dataclass(frozen=True)
 class CreateInput:
+    """CREATE INPUT TABLE, or with the origin TableSource CREATE LOOKUP TABLE."""
+
     name: str
     columns: tuple[ColumnDef, ...]
-    origin: Source
+    origin: Source | TableSource
     span: Span | None = field(default=None, compare=False)
 
 
@@ -121,17 +126,33 @@ class CreateTable:
         return tuple(tables_in(self.query))
 
 
+@dataclass(frozen=True)
+class CreateFunction:
+    """`module`: the file that its code came from."""
+
+    function: PythonFunction
+    span: Span | None = field(default=None, compare=False)
+    module: str | None = field(default=None, compare=False)
+
+    @property
+    def name(self) -> str:
+        return self.function.name
+
+
 Statement = CreateInput | CreateView | CreateTable
 
 
 @dataclass(frozen=True)
 class Program:
-    """One application: its name and its statements, in the order they were written."""
+    """One application: its name and its statements, in the order they were written, and the functions that
+    they may call."""
 
     application: str
     statements: tuple[Statement, ...]
     source: PqlText = field(default=PqlText("<string>", ""), compare=False)
     warnings: tuple[str, ...] = field(default=(), compare=False)
+    functions: tuple[CreateFunction, ...] = ()
+    time_zone: str = UTC
 
     def __iter__(self) -> Iterator[Statement]:
         return iter(self.statements)
@@ -139,6 +160,11 @@ class Program:
     def get(self, name: str) -> Statement | None:
         """The statement of that name, in any case, as in Spark."""
         return next((s for s in self.statements if s.name.lower() == name.lower()), None)
+
+    def function(self, name: str | None) -> PythonFunction | None:
+        """The function of that name, in any case."""
+        wanted = (name or "").lower()
+        return next((one.function for one in self.functions if one.name.lower() == wanted), None)
 
     def with_statements(self, statements: tuple[Statement, ...] | list[Statement]) -> Program:
         return replace(self, statements=tuple(statements))

@@ -9,7 +9,14 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from dovetail.plan.dialect import PqlSpark
-from dovetail.plan.functions import ARGUMENT_IS_RESULT, RETURN_TYPES, SAME_TYPE, arguments, function_name
+from dovetail.plan.functions import (
+    ARGUMENT_IS_RESULT,
+    RETURN_TYPES,
+    RETURNS,
+    SAME_TYPE,
+    arguments,
+    function_name,
+)
 
 INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 FLOATS = ("FLOAT", "DOUBLE")
@@ -178,6 +185,8 @@ def _call(node: exp.Expr, environment: Environment) -> str | None:
     name = function_name(node)
     if name is None:
         return None
+    if RETURNS in node.meta:
+        return str(node.meta[RETURNS])
     if name in RETURN_TYPES:
         return RETURN_TYPES[name]
     given = arguments(node)

@@ -11,6 +11,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from sqlglot import exp
+
 from dovetail.errors import DovetailError
 from dovetail.plan.build import build
 from dovetail.plan.delays import late_warnings
@@ -20,7 +22,7 @@ from dovetail.plan.physical import Plan
 from dovetail.plan.problems import ProblemsFound
 from dovetail.plan.rules import RULES
 from dovetail.plan.rules.split_windows import split_windows
-from dovetail.plan.statements import CreateTable, Program, reads
+from dovetail.plan.statements import CreateInput, CreateTable, Program, Statement, reads
 from dovetail.pql.compile import SourceSchemas, before_rule, with_source_types
 from dovetail.pql.parser import parse_all
 from dovetail.pql.summary import Summary, summarise
@@ -103,9 +105,18 @@ def _place(error: DovetailError) -> tuple[int, int]:
     return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
+def calls(statement: Statement) -> set[str]:
+    """Names of the functions that a statement calls, in lower case."""
+    if isinstance(statement, CreateInput):
+        return set()
+    return {str(call.this).lower() for call in statement.query.find_all(exp.Anonymous)}
+
+
 def without(program: Program, names: Collection[str]) -> Program:
-    """The program without the named statements and everything that reads them."""
+    """The program without the named statements, what calls a function of these names, and everything that
+    reads them."""
     gone = {name.lower() for name in names}
+    gone |= {s.name.lower() for s in program if calls(s) & gone}
     while True:
         reading = {s.name.lower() for s in program if any(name.lower() in gone for name in reads(s))} - gone
         if not reading:

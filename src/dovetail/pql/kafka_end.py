@@ -10,7 +10,7 @@ from sqlglot.tokenizer_core import TokenType
 from dovetail.connectors.kafka_client import SECRETS, TOPIC_NAMES, is_topic
 from dovetail.connectors.options import Option
 from dovetail.connectors.secret import Secret
-from dovetail.plan.kafka_options import CHOICES, FIELDS, FORMATS, KNOWN, is_offsets
+from dovetail.plan.kafka_options import BY_REGISTRY, CHOICES, FIELDS, FORMATS, KNOWN, is_offsets
 from dovetail.plan.nearest import did_you_mean
 from dovetail.plan.physical import KafkaSource
 from dovetail.plan.source import Span
@@ -18,6 +18,7 @@ from dovetail.plan.statements import ColumnDef
 from dovetail.pql.secrets import secret_value
 from dovetail.pql.tokens import Cursor, span
 
+REGISTRY_PASSWORD = "schema_registry_password"
 _STARTS = '"earliest" | "latest" | TIMESTAMP \'2026-01-31 12:00:00\' | "0:100, 1:250" (offsets by partition)'
 
 
@@ -55,6 +56,14 @@ def parse_kafka(cursor: Cursor, columns: Sequence[ColumnDef]) -> KafkaSource:
     for needed, example in (("brokers", '"localhost:9092"'), ("format", '"json"')):
         if needed not in options:
             raise cursor.error(f"KAFKA needs its {needed}", expected=f"{needed} = {example}")
+    needs_registry = options["format"] in BY_REGISTRY
+    if needs_registry != ("schema_registry" in options):
+        raise cursor.error(
+            f"format {options['format']} "
+            + ("needs a schema registry" if needs_registry else "knows no schema registry"),
+            expected='schema_registry = "http://localhost:8081"' if needs_registry else None,
+            hint=None if needs_registry else f"formats with one: {', '.join(BY_REGISTRY)}",
+        )
     cursor.expect(")")
     brokers, format_ = str(options.pop("brokers")), str(options.pop("format"))
     source = KafkaSource(topic, brokers, format_, tuple(options.items()))
@@ -63,7 +72,8 @@ def parse_kafka(cursor: Cursor, columns: Sequence[ColumnDef]) -> KafkaSource:
 
 
 def _secret(cursor: Cursor, name: str) -> Secret | None:
-    option = Option(name, "secret" if name in SECRETS else "text", "", secret=name in SECRETS)
+    hidden = name in SECRETS or name == REGISTRY_PASSWORD
+    option = Option(name, "secret" if hidden else "text", "", secret=hidden)
     start, tokens = cursor.at, cursor.argument()
     found = secret_value(cursor, option, tokens, span(tokens[0], tokens[-1])) if tokens else None
     if found is None:

@@ -3,8 +3,10 @@
     application := CREATE APPLICATION name
     input       := CREATE INPUT TABLE name [( column [type], ... )] FROM origin
     origin      := SCRIBE("category") | FILES("path", format = "..", ...)
+    lookup      := CREATE LOOKUP TABLE name ( column type, ... ) FROM kind ( argument = value, ... )
     view        := CREATE VIEW name AS query
     table       := CREATE TABLE name AS query STORAGE kind [( argument = value, ... )] [PARTITIONED BY ( .. )]
+    function    := CREATE FUNCTION ..., in `functions.py`
 
 Each join of a query may end in WITHIN .. and in WITH (option = value, ...). Statements end in `;`. An error
 in one statement does not stop the others from being read, so that all errors are reported.
@@ -22,14 +24,18 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from dovetail.connectors.kinds import STORAGES
 from dovetail.errors import DovetailError, PlanError, PqlError
+from dovetail.plan.aggregates import OPTIONS as AGGREGATE_OPTIONS
+from dovetail.plan.aggregates import time_windows
 from dovetail.plan.dialect import call, pql_sql
 from dovetail.plan.interval_literal import SPELLINGS, NotAnInterval, interval_us, text_us
-from dovetail.plan.joins.options import checked, conflicts, find
+from dovetail.plan.joins.options import BY_NAME, checked, conflicts, find
 from dovetail.plan.nearest import did_you_mean
 from dovetail.plan.problems import Problems
 from dovetail.plan.source import PqlText, Span, span_of
 from dovetail.plan.statements import (
+    UTC,
     ColumnDef,
+    CreateFunction,
     CreateInput,
     CreateTable,
     CreateView,
@@ -39,17 +45,25 @@ from dovetail.plan.statements import (
     Storage,
 )
 from dovetail.plan.types import SIMPLE, spark_type
+from dovetail.pql.as_of import cut_as_of
+from dovetail.pql.distinct_on import without_distinct_on
 from dovetail.pql.ends import parse_origin, parse_storage
+from dovetail.pql.functions import Declared, Module, linked, parse_function, parse_module
+from dovetail.pql.lookup_end import parse_table
 from dovetail.pql.mistakes import near_word
 from dovetail.pql.picks import pick_by_value
 from dovetail.pql.select import parse_expression, parse_query
+from dovetail.pql.time_zone import parse_time_zone
 from dovetail.pql.tokens import DECLARED, Cursor, depths, join_numbers, scan, span, split_statements, word
 from dovetail.pql.using import without_using
 from dovetail.pql.within import cut_within, with_condition
 
 _DECIMAL = re.compile(r"\d{1,9}\.\d{1,9}")
 
-STATEMENTS = "CREATE APPLICATION | CREATE INPUT TABLE | CREATE VIEW | CREATE TABLE"
+STATEMENTS = (
+    "CREATE APPLICATION | CREATE INPUT TABLE | CREATE LOOKUP TABLE | CREATE VIEW | CREATE TABLE | "
+    "CREATE FUNCTION"
+)
 LONGEST_NAME = 100
 
 
@@ -87,8 +101,10 @@ def parse_all(text: str, *, name: str = "<string>") -> Parsed:
                     expected="`;` at the end of each statement",
                 ),
             )
-    declared = [found for group in groups if (found := _declares(group))]
     broken: set[str] = set()
+    functions, groups = _functions(source, groups, problems, broken)
+    zones, groups = _time_zones(source, groups, problems)
+    declared = [found for group in groups if (found := _declares(group))]
     for group in groups:
         try:
             made = _statement(source, group, declared, warnings)
@@ -115,8 +131,61 @@ def parse_all(text: str, *, name: str = "<string>") -> Parsed:
         with problems.of(None):
             _one_application(source, applications)
     application = applications[0][0] if applications else ""
-    program = Program(application, tuple(statements), source, tuple(warnings))
+    program = Program(
+        application, tuple(statements), source, tuple(warnings), functions, zones[-1] if zones else UTC
+    )
     return Parsed(program, problems, frozenset(broken))
+
+
+def _functions(
+    source: PqlText, groups: list[list[Token]], problems: Problems, broken: set[str]
+) -> tuple[tuple[CreateFunction, ...], list[list[Token]]]:
+    """The functions with their code, and the other statements. A module may follow what names it."""
+    declared: list[Declared] = []
+    modules: dict[str, Module] = {}
+    others: list[list[Token]] = []
+    for group in groups:
+        cursor = Cursor(source, group)
+        if [word(token) for token in group[:2]] == ["CREATE", "FUNCTION"]:
+            broken.update(token.text.lower() for token in group[2:3])
+        with problems.of(None):
+            if cursor.accept("CREATE", "MODULE"):
+                module = parse_module(cursor)
+                modules[module.name] = module
+            elif cursor.accept("CREATE", "FUNCTION"):
+                declared.append(parse_function(cursor))
+            else:
+                others.append(group)
+    found: dict[str, CreateFunction] = {}
+    for one in declared:
+        with problems.of(None):
+            if one.function.name.lower() in found:
+                raise PqlError(
+                    f"function `{one.function.name}` is declared twice", where=source.show(one.span)
+                )
+            found[one.function.name.lower()] = linked(source, one, modules)
+            broken.discard(one.function.name.lower())
+    return tuple(found.values()), others
+
+
+def _time_zones(
+    source: PqlText, groups: list[list[Token]], problems: Problems
+) -> tuple[list[str], list[list[Token]]]:
+    """The time zone, if one is set, and the other statements."""
+    found: list[str] = []
+    others: list[list[Token]] = []
+    for group in groups:
+        cursor = Cursor(source, group)
+        if not cursor.accept("SET"):
+            others.append(group)
+            continue
+        with problems.of(None):
+            for expected in ("TIME", "ZONE"):
+                cursor.expect(expected, "only the time zone can be set: SET TIME ZONE 'Europe/Berlin'")
+            if found:
+                raise cursor.error("the time zone is set twice", expected="one SET TIME ZONE")
+            found.append(parse_time_zone(cursor))
+    return found, others
 
 
 def _one_application(source: PqlText, applications: list[tuple[str, Span]]) -> None:
@@ -138,7 +207,7 @@ def _one_application(source: PqlText, applications: list[tuple[str, Span]]) -> N
 
 def _declares(tokens: list[Token]) -> str | None:
     """The name that a statement declares, without reading the rest of it."""
-    for head in (("INPUT", "TABLE"), ("VIEW",), ("TABLE",)):
+    for head in (("INPUT", "TABLE"), ("LOOKUP", "TABLE"), ("VIEW",), ("TABLE",)):
         after = 1 + len(head)  # CREATE, in any spelling
         if [word(t) for t in tokens[1:after]] == list(head) and len(tokens) > after:
             return tokens[after].text
@@ -155,6 +224,8 @@ def _statement(
         return made
     if cursor.accept("CREATE", "INPUT", "TABLE"):
         return _input(cursor)
+    if cursor.accept("CREATE", "LOOKUP", "TABLE"):
+        return _lookup(cursor)
     if cursor.accept("CREATE", "VIEW"):
         return _view(cursor, declared, warnings)
     if cursor.accept("CREATE", "TABLE"):
@@ -186,21 +257,8 @@ def _declared_name(cursor: Cursor, what: str) -> tuple[str, Span]:
 
 def _input(cursor: Cursor) -> CreateInput:
     name, place = _declared_name(cursor, "the input table's name")
-    columns: list[ColumnDef] = []
-    named = word(cursor.token) != "FROM"  # without a list, the source says which columns there are
-    if named:
-        cursor.expect("(", "columns are in brackets: CREATE INPUT TABLE t (a, b) FROM ...")
-    while named:
-        column = _column(cursor)
-        if any(column.name.lower() == other.name.lower() for other in columns):
-            raise PqlError(
-                f"column `{column.name}` is declared twice in `{name}`", where=cursor.source.show(column.span)
-            )
-        columns.append(column)
-        if cursor.accept(")"):
-            break
-        if not cursor.accept(","):
-            raise cursor.unexpected("`,` or `)`")
+    # Without a list, the source says which columns there are.
+    columns = _columns(cursor, name, "INPUT") if word(cursor.token) != "FROM" else []
     cursor.expect(
         "FROM",
         'an input table says where it reads: FROM SCRIBE("category"), FILES("path", ...) '
@@ -209,6 +267,31 @@ def _input(cursor: Cursor) -> CreateInput:
     origin = parse_origin(cursor, columns)
     cursor.finish()
     return CreateInput(name, tuple(columns), origin, place)
+
+
+def _lookup(cursor: Cursor) -> CreateInput:
+    name, place = _declared_name(cursor, "the lookup table's name")
+    columns = _columns(cursor, name, "LOOKUP")
+    cursor.expect("FROM", 'a lookup table says where it is: FROM PARQUET("path"), DELTA("path"), ...')
+    origin = parse_table(cursor, columns)
+    cursor.finish()
+    return CreateInput(name, tuple(columns), origin, place)
+
+
+def _columns(cursor: Cursor, name: str, kind: str) -> list[ColumnDef]:
+    columns: list[ColumnDef] = []
+    cursor.expect("(", f"columns are in brackets: CREATE {kind} TABLE t (a INT, b STRING) FROM ...")
+    while True:
+        column = _column(cursor)
+        if any(column.name.lower() == other.name.lower() for other in columns):
+            raise PqlError(
+                f"column `{column.name}` is declared twice in `{name}`", where=cursor.source.show(column.span)
+            )
+        columns.append(column)
+        if cursor.accept(")"):
+            return columns
+        if not cursor.accept(","):
+            raise cursor.unexpected("`,` or `)`")
 
 
 def _column(cursor: Cursor) -> ColumnDef:
@@ -300,24 +383,40 @@ def _query(
 ) -> tuple[exp.Query, tuple[JoinOption, ...]]:
     """A query, and the options of its joins. WITHIN and picks by value become conditions of a join's ON."""
     tokens, options, picked_by = _cut_options(source, tokens, end, declared)
+    tokens, as_of = cut_as_of(source, tokens)
     tokens, within = cut_within(source, tokens)
     query, warned = parse_query(source, tokens, declared, end)
     warnings.extend(warned)
     without_using(query)
+    without_distinct_on(query)
     joins = query.args.get("joins") or [] if isinstance(query, exp.Select) else []
     conditioned = {number for number, join in enumerate(joins) if join.args.get("on") is not None}
     first = next(iter(within.values()), None)
     clause, place = ("WITH (...)", options[0].span) if options else ("WITHIN", span_of(first))
-    if (options and not joins) or not within.keys() <= conditioned:
+    if options and not joins and time_windows(query):
+        _for_aggregate(source, options)
+    elif (options and not joins) or not within.keys() <= conditioned:
         raise PqlError(
-            f"{clause} belongs to a join, and this query has none",
+            f"{clause} belongs to a join or an aggregate, and this query has none",
             where=source.show(place),
             hint="put it after the join's ON condition, or leave it out",
         )
-    for conditions in (within, picked_by):
+    for conditions in (within, picked_by, as_of):
         for number in conditions.keys() & conditioned:
             with_condition(query, number, conditions[number])
     return query, options
+
+
+def _for_aggregate(source: PqlText, options: tuple[JoinOption, ...]) -> None:
+    for option in options:
+        if option.name not in AGGREGATE_OPTIONS:
+            raise PqlError(
+                f"`{option.name}` applies only to {BY_NAME[option.name].joins.words}",
+                where=source.show(option.span),
+                expected=f"options of an aggregate: {', '.join(AGGREGATE_OPTIONS)}",
+            )
+        if option.name == "early" and not option.value:
+            raise PqlError("`early` cannot be 0", where=source.show(option.span), expected="an interval")
 
 
 def _is_storage(tokens: list[Token], i: int) -> bool:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterable, Sequence
 
 from sqlglot import exp
 
 from dovetail.connectors.kinds import option
+from dovetail.connectors.lake_kinds import LAKES
+from dovetail.connectors.lookup_kinds import LOOKUPS
 from dovetail.connectors.options import PARTITIONED, Option, Value
 from dovetail.connectors.secret import Secret
+from dovetail.model.python_function import PythonFunction
 from dovetail.plan.dialect import deep_trees, pql_sql, quoted
 from dovetail.plan.interval_literal import words
 from dovetail.plan.joins.options import BY_NAME
-from dovetail.plan.physical import KafkaSource, ScribeSource, Source
+from dovetail.plan.physical import KafkaSource, LakeSource, ScribeSource, Source, TableSource
 from dovetail.plan.statements import (
+    UTC,
     CreateInput,
     CreateTable,
     CreateView,
@@ -26,9 +31,25 @@ from dovetail.plan.statements import (
 
 def render(program: Program) -> str:
     parts = [f"CREATE APPLICATION {quoted(program.application)};"]
+    if program.time_zone != UTC:
+        parts.append(f"SET TIME ZONE {text(program.time_zone)};")
+    parts.extend(_function(one.function) for one in program.functions)
     with deep_trees():
         parts.extend(render_statement(statement) for statement in program)
     return "\n\n".join(parts) + "\n"
+
+
+def _function(function: PythonFunction) -> str:
+    parameters = ", ".join(f"{quoted(name)} {kind}" for name, kind in function.parameters)
+    style = "" if function.style == "scalar" else f" PARAMETER STYLE {function.style.upper()}"
+    handler = "" if function.handler is None else f" HANDLER {text(function.handler)}"
+    tag = ""
+    while f"${tag}$" in function.code:
+        tag += "code" if not tag else "_"
+    return (
+        f"CREATE FUNCTION {quoted(function.name)}({parameters}) RETURNS {function.returns} LANGUAGE PYTHON"
+        f"{style}{handler} AS ${tag}${function.code}${tag}$;"
+    )
 
 
 def render_statement(statement: Statement) -> str:
@@ -45,6 +66,9 @@ def _query(statement: CreateView | CreateTable) -> str:
     query = statement.query
     if not statement.options:
         return pql_sql(query, pretty=True)
+    if not query.args.get("joins"):  # of an aggregate
+        given = ", ".join(_option(one) for one in statement.options)
+        return f"{pql_sql(query, pretty=True)}\nWITH ({given})"
     query = query.copy()
     joins, where = query.args["joins"], query.args.get("where")
     query.set("joins", None)
@@ -73,17 +97,27 @@ def _input(statement: CreateInput) -> str:
         textwrap.wrap(columns, 100, initial_indent="  ", subsequent_indent="  ", break_long_words=False)
     )
     declared = f" (\n{body}\n)" if statement.columns else ""
-    return f"CREATE INPUT TABLE {quoted(statement.name)}{declared} FROM {_origin(statement.origin)};"
+    kind = "LOOKUP" if isinstance(statement.origin, TableSource) else "INPUT"
+    return f"CREATE {kind} TABLE {quoted(statement.name)}{declared} FROM {_origin(statement.origin)};"
 
 
-def _origin(origin: Source) -> str:
+def _origin(origin: Source | TableSource) -> str:
     if isinstance(origin, ScribeSource):
         return f"SCRIBE({text(origin.category)})"
+    if isinstance(origin, TableSource):
+        return _with_options(origin.table, LOOKUPS[origin.table].options, origin.options)
+    if isinstance(origin, LakeSource):
+        return _with_options(origin.lake, LAKES[origin.lake].options, origin.options)
     options = "".join(f", {quoted(name)} = {_given(value)}" for name, value in origin.options)
     if isinstance(origin, KafkaSource):
         first = f"{text(origin.topic)}, brokers = {text(origin.brokers)}"
         return f"KAFKA({first}, format = {text(origin.format)}{options})"
     return f"FILES({text(origin.path)}, format = {text(origin.format)}{options})"
+
+
+def _with_options(kind: str, table: Sequence[Option], options: Iterable[tuple[str, Value]]) -> str:
+    known = {one.name: one for one in table}
+    return f"{kind}({', '.join(f'{name} = {_value(known[name], value)}' for name, value in options)})"
 
 
 def _given(value: str | Secret) -> str:

@@ -26,13 +26,16 @@ from dovetail.plan.joins.words import (
     window_words,
     windows_words,
 )
+from dovetail.plan.lookups import lookup_lines
 from dovetail.plan.physical import (
     Column,
     JoinStage,
     KafkaSource,
+    LakeSource,
     OutsideSink,
     Plan,
     ScribeSource,
+    TableSource,
     WindowStage,
 )
 from dovetail.plan.scope import environment_of, relation_types, tables
@@ -94,6 +97,15 @@ class PlannedAggregate:
 
 
 @dataclass(frozen=True)
+class PlannedLookup:
+    """`name` is the view's."""
+
+    name: str
+    table: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class OutputSummary:
     name: str
     writes: str
@@ -106,6 +118,7 @@ class Summary:
     joins: tuple[PlannedJoin, ...]
     outputs: tuple[OutputSummary, ...]
     aggregates: tuple[PlannedAggregate, ...] = ()
+    lookups: tuple[PlannedLookup, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -118,6 +131,9 @@ class Summary:
         for join in self.joins:
             first, *rest = join.lines()
             lines.extend([f"join         {first}", *(f"             {line}" for line in rest)])
+        for lookup in self.lookups:
+            lines.append(f"lookup       {lookup.name}: rows looked up in {lookup.table}")
+            lines.extend(f"             {line}" for line in lookup.lines)
         for aggregate in self.aggregates:
             lines.append(f"aggregate    {aggregate.name}: {aggregate.window} of {aggregate.reads}")
             if aggregate.max_delay_us is not None:
@@ -129,6 +145,7 @@ class Summary:
 def summarise(program: Program, plan: Plan) -> Summary:
     """`program` is the one before its joins were split: it still speaks in the words of the text."""
     running = {name.lower() for stage in plan.slicers for name in (table.name for table in stage.inputs)}
+    running |= {stage.lookup.table.lower() for stage in plan.slicers if stage.lookup is not None}
     inputs = [s for s in program if isinstance(s, CreateInput) and s.name.lower() in running]
     joins = {stage.name: stage for stage in plan.joins}
     late = delays(plan)
@@ -146,6 +163,11 @@ def summarise(program: Program, plan: Plan) -> Summary:
             OutputSummary(s.name, _storage(s.storage)) for s in program if isinstance(s, CreateTable)
         ),
         aggregates=tuple(_aggregate(program, stage) for stage in plan.windows),
+        lookups=tuple(
+            PlannedLookup(stage.name, stage.lookup.table, lookup_lines(stage.lookup))
+            for stage in plan.slicers
+            if stage.lookup is not None
+        ),
     )
 
 
@@ -221,6 +243,8 @@ def _origin(table: CreateInput) -> str:
             return f'category "{category}"'
         case KafkaSource(topic=topic, brokers=brokers):
             return f'topic "{topic}" at {brokers}'
+        case LakeSource() | TableSource():
+            return origin.place
     return f'{origin.format} files "{origin.path}"'
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from sqlglot.errors import TokenError
@@ -13,7 +14,11 @@ from dovetail.plan.source import PqlText, Span
 
 OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
 CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
-QUOTED = (TokenType.STRING, TokenType.IDENTIFIER)
+QUOTED = (TokenType.STRING, TokenType.IDENTIFIER, TokenType.HEREDOC_STRING)
+
+
+_DOLLARS = re.compile(r"\$(?:[A-Za-z_]\w*)?\$")
+_OPENED = {"/": "a comment", "$": "code"}
 
 
 def scan(source: PqlText) -> list[Token]:
@@ -26,7 +31,7 @@ def scan(source: PqlText) -> list[Token]:
             raise PqlError("the text cannot be read", where=source.name, hint=str(error)[:200]) from None
         at, mark = opened
         raise PqlError(
-            f"{'a comment' if mark == '/*' else 'a quote'} opens here and is never closed",
+            f"{_OPENED.get(mark[0], 'a quote')} opens here and is never closed",
             where=source.show(Span(at, at + len(mark))),
             expected=f"a closing {'*/' if mark == '/*' else mark}",
             hint="inside a string, write a quote of the same kind as \\' or \\\"" if mark in "'\"" else None,
@@ -47,6 +52,11 @@ def _unclosed(text: str) -> tuple[int, str] | None:
             if stop < 0:
                 return at, "/*"
             at = stop + 2
+        elif code := _DOLLARS.match(text, at):
+            stop = text.find(code[0], code.end())
+            if stop < 0:
+                return at, code[0]
+            at = stop + len(code[0])
         elif text[at] in "'\"`":
             mark, opened = text[at], at
             at += 1
@@ -62,7 +72,7 @@ def _unclosed(text: str) -> tuple[int, str] | None:
     return None
 
 
-DECLARED = ("APPLICATION", "INPUT", "VIEW", "TABLE")
+DECLARED = ("APPLICATION", "INPUT", "LOOKUP", "VIEW", "TABLE", "FUNCTION", "MODULE")
 """What CREATE makes. No query has both words side by side, so there a statement begins."""
 
 

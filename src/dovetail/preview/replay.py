@@ -136,7 +136,7 @@ class Replay:
     def _select(self, stage: SlicerStage | JoinStage, given: pa.Schema) -> Select | None:
         known = self._selects.get(stage.name)
         if known is None or not known[0].equals(given):
-            known = self._selects[stage.name] = given, select_of(stage, given)
+            known = self._selects[stage.name] = given, select_of(stage, given, self.plan)
         return known[1]
 
     def _promise(self, reader: SlicerStage, category: str) -> Promise | None:

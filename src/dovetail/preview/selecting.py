@@ -8,7 +8,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from dovetail.plan.evaluate import evaluation_of
-from dovetail.plan.physical import JoinStage, SlicerStage
+from dovetail.plan.physical import JoinStage, Plan, SlicerStage
 from dovetail.plan.projection import plain_projection
 from dovetail.preview.identity import columns, identity
 from dovetail.slicing.evaluation import Column
@@ -16,13 +16,19 @@ from dovetail.slicing.evaluation import Column
 Select = Callable[[pa.Table], pa.Table]
 
 
-def select_of(stage: SlicerStage | JoinStage, given: pa.Schema) -> Select | None:
+def select_of(stage: SlicerStage | JoinStage, given: pa.Schema, plan: Plan | None = None) -> Select | None:
     """For rows of these columns; whose they are is carried along. None: only Spark can compute it."""
     whose = identity(given)
     names = plain_projection(stage)
     if names is not None:
         return lambda rows: rows.select([*names.values(), *whose]).rename_columns([*names, *whose])
-    computed = evaluation_of(stage, pa.schema([given.field(name) for name in columns(given)]))
+    known_columns = pa.schema([given.field(name) for name in columns(given)])
+    computed = evaluation_of(
+        stage,
+        known_columns,
+        utc=plan is None or plan.time_zone == "UTC",
+        functions=() if plan is None else plan.functions,
+    )
     if computed is None:
         return None
     known = tuple((name, Column(name, given.field(name).type)) for name in whose)

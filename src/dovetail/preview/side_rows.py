@@ -20,7 +20,15 @@ from dovetail.local.writing import write_category
 from dovetail.log.category import Category
 from dovetail.log.commit import Commit
 from dovetail.model import json_values as said
-from dovetail.plan.physical import CategoryOutput, FilesSource, KafkaSource, Plan, ScribeSource, SlicerStage
+from dovetail.plan.physical import (
+    CategoryOutput,
+    FilesSource,
+    KafkaSource,
+    LakeSource,
+    Plan,
+    ScribeSource,
+    SlicerStage,
+)
 from dovetail.plan.stage_promises import after_commits
 from dovetail.preview.selecting import select_of
 from dovetail.slicing.covered_files import files_in
@@ -131,7 +139,7 @@ class SlicedAgain(SideRows):
             column.name for column in self._stage.inputs[0].columns if column.name in rows.schema.names
         ]
         given = as_read(rows.select(declared).schema)
-        select = select_of(self._stage, given)
+        select = select_of(self._stage, given, self._plan)
         if select is None:
             raise PreviewError(
                 f"{self._stage.name} computes something that needs Spark",
@@ -197,7 +205,7 @@ def _one_input(stage: SlicerStage, old: SlicerStage) -> ScribeSource | FilesSour
             hint="run the changed query under another application name, beside this one",
         )
     source = stage.inputs[0].source
-    assert not isinstance(source, KafkaSource), "a side reads the category of its topic"
+    assert not isinstance(source, KafkaSource | LakeSource), "a side reads the category of its topic"
     return source
 
 

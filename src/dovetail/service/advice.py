@@ -95,14 +95,14 @@ def _about(
         return
     if beyond.sum() / matches >= WORTH_GAINING:
         bins = int(np.searchsorted(np.cumsum(beyond), 0.9 * beyond.sum())) + 1
-        to_us = _rounded_up(now_us + bins * bin_us)
+        to_us = rounded_up(now_us + bins * bin_us)
         reached = min(len(beyond), -(-(to_us - now_us) // bin_us))
         gain = float(beyond[:reached].sum()) / matches
         yield Advice(bound, now_us, to_us, gain, _memory(bound, to_us - now_us, spec, paced, measured))
         return
     outermost_first = np.cumsum(inside[::-1])
     spare = int(np.searchsorted(outermost_first, WORTH_LOSING * matches, side="right"))
-    to_us = _rounded_up(now_us - spare * bin_us)
+    to_us = rounded_up(now_us - spare * bin_us)
     if now_us > 0 and 0 <= to_us <= 0.75 * now_us:
         lost = float(outermost_first[spare - 1]) / matches
         yield Advice(bound, now_us, to_us, -lost, _memory(bound, to_us - now_us, spec, paced, measured))
@@ -136,7 +136,7 @@ def _percentiles(counts: Int64s, bin_us: int) -> Distances:
     return Distances(*(place * bin_us + bin_us // 2 for place in bins))
 
 
-def _rounded_up(time_us: int) -> int:
+def rounded_up(time_us: int) -> int:
     """Rounded to a part of the unit that people would use."""
     unit = next((unit for unit in ("day", "hour", "minute", "second") if abs(time_us) >= UNIT_US[unit]), None)
     grain = UNIT_US[unit] // _PARTS[unit] if unit else 1

@@ -10,7 +10,6 @@ was refused. An offer that was made on other terms is not for this run: it ends,
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +17,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import dovetail
 from dovetail.changes.leftovers import remove_leftovers
 from dovetail.changes.takeover import Takeover, consider, require, take_over
 from dovetail.engine.handover import WAITED_S, Answer, Offer, Request, Requests, answer, answer_to, ask
@@ -28,7 +26,6 @@ from dovetail.service.metrics_reporter import Reporter
 from dovetail.spark.hang_up import loss_named
 from dovetail.spark.runner import Run
 from dovetail.spark.settling import let_out, settle
-from dovetail.spark.shipped_code import digest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,16 +42,10 @@ Announce = Callable[[int, "Sequence[Change]"], None]
 _LOOK_S = 0.1
 
 
-def terms_of(file: Path | None, **given: Any) -> dict[str, Any]:
-    """What must be the same for one run to go on with the query of another. The file is one of them: a run
-    that is started again, by whoever looks after it, must not bring an old query back."""
-    at = None if file is None else str(file.resolve())
-    return {"code": digest(Path(dovetail.__file__).parent), "python": sys.executable, "file": at, **given}
-
-
 @dataclass
 class Host:
-    """What stays while queries change. `fits`: whether the session has all that a plan needs of it."""
+    """What stays while queries change. `fits`: whether the session has all that a plan needs of it. `took`
+    hears of an offer that counts from now on, before whoever made it does."""
 
     spark: SparkSession
     home: str
@@ -68,12 +59,13 @@ class Host:
     fits: Callable[[Plan], bool]
     terms: Mapping[str, Any]
     log: Path
+    took: Callable[[Offer], None] = lambda offer: None
     metrics_port: int | None = None
     _offered: tuple[Request, Takeover] | None = field(default=None, init=False)
 
     def run(self, takeover: Takeover, began_s: float) -> RunSummary:
         """Until it ends, or is asked to make room for a query that it cannot go on with itself."""
-        plan, version = takeover.plan, self._take_over(takeover)
+        plan, version = self._take_over(takeover)
         while True:
             run, reporter = self._execute(plan, version, began_s)
             if self._offered is None or self.stop.is_set():
@@ -81,21 +73,23 @@ class Host:
             (request, takeover), self._offered = self._offered, None
             error = None
             try:
-                version = self._take_over(takeover)
-                plan = takeover.plan
+                plan, version = self._take_over(takeover)
+                if request.offer is not None:
+                    self.took(request.offer)
             except DovetailError as refused:  # by Spark: the old query goes on
                 error = refused
             answer(self.home, plan.application, Answer(request.number, version, error))
 
-    def _take_over(self, takeover: Takeover) -> int:
+    def _take_over(self, takeover: Takeover) -> tuple[Plan, int]:
         with loss_named(self.log):
-            version = take_over(takeover, settle(self.spark, takeover, self.index_dir))
+            takeover, steps = settle(self.spark, takeover, self.index_dir)
+            version = take_over(takeover, steps)
             let_out(self.spark, self.home, takeover.plan.application, self.index_dir)
             if version > 1:  # also after a run that was killed at it
                 remove_leftovers(self.home, takeover.plan.application)
         if takeover.changes:
             self.announce(version, takeover.changes)
-        return version
+        return takeover.plan, version
 
     def _execute(self, plan: Plan, version: int, began_s: float) -> tuple[Run, Reporter]:
         reporter = Reporter(self.home, plan, version, self.metrics_port)

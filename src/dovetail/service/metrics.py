@@ -15,6 +15,7 @@ from dovetail.errors import DovetailError
 from dovetail.joins.windowed.advance import JOINED_BY
 from dovetail.log.category import Category, list_categories
 from dovetail.model.join_kind import JoinKind, WindowedJoin
+from dovetail.model.sketch import EventTimeSketch
 from dovetail.model.window_join import WindowJoin
 from dovetail.plan.application_file import read_current
 from dovetail.plan.build import written_category
@@ -22,8 +23,12 @@ from dovetail.plan.configure import join_config, window_config
 from dovetail.plan.joins.words import emit_words
 from dovetail.plan.physical import JoinStage, Plan, WindowStage, rejects_category, vanished_category
 from dovetail.service.advice import Advice, Bound, Distances, advise, distances
+from dovetail.service.setting_advice import SettingAdvice, advise_settings
 from dovetail.service.topics import with_topics
 from dovetail.service.words.status_words import age_words, waiting_words
+from dovetail.slicing.placement import TIME
+
+RECENT_COMMITS = 256
 
 
 @dataclass(frozen=True)
@@ -33,7 +38,7 @@ class MeasuredJoin:
     measure: JoinMeasure
     join_kind: JoinKind
     distances: dict[Bound, Distances] | None
-    advice: tuple[Advice, ...]
+    advice: tuple[Advice | SettingAdvice, ...]
     stepped_at_us: int | None = None  # when its last step was planned
     newest_commit_us: tuple[int | None, int | None] = (None, None)  # when left and right last grew
 
@@ -156,7 +161,11 @@ def _aggregate(home: str, plan: Plan, stage: WindowStage, now_us: int) -> Window
 def _join(home: str, plan: Plan, stage: JoinStage, now_us: int) -> MeasuredJoin:
     config = join_config(plan, stage, home, tasks=1)
     found = with_topics(measure(config, now_us), plan, home, now_us)
-    advice = tuple(advise(stage.spec, stage.settings.pacing is not None, found))
+    sketches = _recent_sketches(home, stage.left), _recent_sketches(home, stage.right)
+    advice: tuple[Advice | SettingAdvice, ...] = (
+        *advise(stage.spec, stage.settings.pacing is not None, found),
+        *advise_settings(config, found, sketches),
+    )
     records = StepLog(home, config.state_path).recent(1)
     return MeasuredJoin(
         found,
@@ -166,6 +175,15 @@ def _join(home: str, plan: Plan, stage: JoinStage, now_us: int) -> MeasuredJoin:
         records[-1].planned_at_us if records else None,
         (_newest_commit_us(home, found.left.category), _newest_commit_us(home, found.right.category)),
     )
+
+
+def _recent_sketches(home: str, name: str) -> list[EventTimeSketch]:
+    category = Category.open(home, name)
+    stop = category.next_commit()
+    commits = category.commits(max(category.first_commit(), stop - RECENT_COMMITS), stop)
+    if commits and commits[-1].promised(TIME) is not None:
+        return []  # whoever writes there says how late rows may be
+    return [commit.sketch for commit in commits]
 
 
 def _newest_commit_us(home: str, name: str) -> int | None:

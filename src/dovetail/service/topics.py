@@ -1,17 +1,18 @@
-"""What waits in Kafka topics counts as not sliced yet.
+"""What waits in Kafka topics, in tables of lakes and before lookups counts as not sliced yet.
 
 A topic is taken into a category, and slicers read that. People ask how far a join's side is behind its
-topic, so both parts of the way are measured as one."""
+topic, so all parts of the way are measured as one."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from dovetail.engine.measure import JoinMeasure, SourceMeasure, StreamMeasure, source_of
 from dovetail.errors import CategoryNotFound
 from dovetail.log.category import Category
 from dovetail.plan.build import read_categories, written_category
-from dovetail.plan.physical import KafkaSource, Plan, SlicerStage
+from dovetail.plan.physical import KafkaSource, LakeSource, Plan, SlicerStage
 
 
 def with_topics(found: JoinMeasure, plan: Plan, home: str, now_us: int) -> JoinMeasure:
@@ -24,16 +25,24 @@ def _stream(stream: StreamMeasure, plan: Plan, home: str, now_us: int) -> Stream
     slicer = next((one for one in plan.slicers if written_category(one) == stream.category), None)
     if slicer is None or stream.source is None:
         return stream
-    read = read_categories(slicer)
     source = stream.source
-    for intake in plan.slicers:
-        if written_category(intake) in read and _reads_topic(intake):
-            source = _together(source, _taken_in(home, str(written_category(intake)), now_us))
+    for intake in intakes_before(plan, slicer):
+        source = _together(source, _taken_in(home, str(written_category(intake)), now_us))
     return replace(stream, source=source)
 
 
-def _reads_topic(stage: SlicerStage) -> bool:
-    return any(isinstance(table.source, KafkaSource) for table in stage.inputs)
+def intakes_before(plan: Plan, slicer: SlicerStage) -> Iterator[SlicerStage]:
+    """The threads that rows pass on their way to a slicer, the nearest first."""
+    read = read_categories(slicer)
+    for stage in plan.slicers:
+        if written_category(stage) in read and _takes_in(stage):
+            yield stage
+            yield from intakes_before(plan, stage)
+
+
+def _takes_in(stage: SlicerStage) -> bool:
+    outside = any(isinstance(table.source, KafkaSource | LakeSource) for table in stage.inputs)
+    return outside or stage.lookup is not None
 
 
 def _taken_in(home: str, category: str, now_us: int) -> SourceMeasure | None:
@@ -49,4 +58,11 @@ def _together(slicer: SourceMeasure, topic: SourceMeasure | None) -> SourceMeasu
         return slicer
     rows = None if slicer.rows is None or topic.rows is None else slicer.rows + topic.rows
     leads = topic if slicer.state in ("empty", "waiting") and topic.state != "empty" else slicer
-    return replace(leads, files=None, bytes=None, rows=rows, newest_us=topic.newest_us, trouble=topic.trouble)
+    return replace(
+        leads,
+        files=None,
+        bytes=None,
+        rows=rows,
+        newest_us=topic.newest_us,
+        trouble=topic.trouble or slicer.trouble,
+    )

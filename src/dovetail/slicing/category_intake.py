@@ -6,8 +6,9 @@ beside the log. A mark in the source keeps its retention from passing that commi
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -16,7 +17,6 @@ from dovetail.log.commit import PlacedSegment
 from dovetail.model.promise import Promise
 from dovetail.slicing.covered_commits import commit_in, last_of
 from dovetail.slicing.covered_files import Slicer
-from dovetail.slicing.direct import DirectSlice
 from dovetail.slicing.intake import SHARED_ROWS, Part, Waiting
 from dovetail.slicing.sides import Written
 
@@ -24,6 +24,12 @@ BATCH_ROWS = 500_000
 """What a commit covers at most, unless a single commit of the source is larger."""
 MARK_EVERY_S, RENEW_S = 1.0, 3600.0
 """How often the mark in the source moves: that is a write of its own."""
+
+
+class Slicing(Protocol):
+    """Turns rows of the source into rows of the category."""
+
+    def write_tables(self, tables: Iterable[pa.Table]) -> Written: ...
 
 
 class CategoryIntake:
@@ -35,7 +41,7 @@ class CategoryIntake:
         self,
         category: Category,
         slicer: Slicer,
-        slice_: DirectSlice,
+        slice_: Slicing,
         *,
         before: Callable[[], int | None] = lambda: None,
         promise_of: Callable[[int], Promise | None] = lambda commit: None,

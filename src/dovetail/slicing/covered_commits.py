@@ -10,6 +10,9 @@ from dovetail.log.category import Category
 from dovetail.log.commit import Commit
 from dovetail.model import json_values as said
 
+LOOKED_UP = "looked_up"
+"""Of a commit whose rows were looked up in a table: which table, its version, and when that was read."""
+
 
 def last_of(category: Category, producer: str) -> Commit | None:
     """The newest commit of a producer that is there."""
@@ -20,9 +23,11 @@ def last_of(category: Category, producer: str) -> Commit | None:
 
 
 def commit_in(covers: Mapping[str, Any], category: Category, number: int) -> tuple[str, int]:
-    """The source that a commit says it has read, and the first commit of it that is not in it."""
+    """The source that a commit says it has read, and the first commit of it that is not in it. What its rows
+    were looked up in is said for people."""
     try:
-        given = said.fields(covers, ["category", "commit"])
+        read = {name: value for name, value in covers.items() if name != LOOKED_UP}
+        given = said.fields(read, ["category", "commit"])
         return said.text(given["category"]), said.whole(given["commit"])
     except ValueError as error:
         raise CorruptFile(

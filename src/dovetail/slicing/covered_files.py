@@ -72,7 +72,8 @@ class CoveredFiles:
     the batch that is appended next."""
 
     def __init__(self, category: Category, slicer: Slicer) -> None:
-        self._category, self._slicer = category, slicer
+        self.category = self._category = category
+        self._slicer = slicer
         self.files: set[str] = set()
         self._from_commit, self._saved_batch = category.first_commit(), -1
         self._checkpointed = 0  # the commit up to which the checkpoint has files

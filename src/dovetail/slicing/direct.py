@@ -18,7 +18,8 @@ import pyarrow as pa
 
 from dovetail.errors import InputError
 from dovetail.model.validity import Validity
-from dovetail.slicing.parquet_files import RowGroup, read_row_group, widens
+from dovetail.slicing.file_form import Piece
+from dovetail.slicing.parquet_files import read_row_group, widens
 from dovetail.slicing.placement import HASH, TIME
 
 if TYPE_CHECKING:
@@ -41,10 +42,15 @@ class DirectSlice:
     computed: Evaluation | None = None
     generation: int | None = None  # of the category; None: the newest
 
-    def write(self, groups: Iterable[RowGroup]) -> Written:
-        """Row groups as segments of the category, for `append_written` to name."""
+    @property
+    def read_columns(self) -> list[str]:
+        """The columns of a file that are needed."""
         plain = [*(source for _, source in self.columns), self.time]
-        wanted = list(dict.fromkeys(plain if self.computed is None else self.computed.read_types))
+        return list(dict.fromkeys(plain if self.computed is None else self.computed.read_types))
+
+    def write(self, groups: Iterable[Piece]) -> Written:
+        """Row groups as segments of the category, for `append_written` to name."""
+        wanted = self.read_columns
         return self.write_tables(read_row_group(file, number, wanted) for file, number, _ in groups)
 
     def write_tables(self, tables: Iterable[pa.Table]) -> Written:
@@ -152,14 +158,3 @@ def as_read(stored: pa.Schema) -> pa.Schema:
 
 def _as_read(kind: pa.DataType) -> pa.DataType:
     return pa.timestamp("us", "UTC") if pa.types.is_timestamp(kind) else kind
-
-
-def parts(groups: Sequence[RowGroup], tasks: int) -> list[list[RowGroup]]:
-    """Neighbouring row groups together, about the same number of rows to each task."""
-    total = sum(rows for _, _, rows in groups)
-    dealt: list[list[RowGroup]] = [[] for _ in range(tasks)]
-    seen = 0
-    for group in groups:
-        dealt[min(tasks - 1, seen * tasks // max(1, total))].append(group)
-        seen += group[2]
-    return [part for part in dealt if part]

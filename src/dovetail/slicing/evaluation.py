@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dovetail.errors import RunError
+from dovetail.slicing.python_calls import call
 
 MOMENT = pa.timestamp("us", "UTC")
 
@@ -105,6 +106,9 @@ def _evaluated(node: Node, batch: pa.RecordBatch) -> Any:
             return batch.column(name)
         case Constant(value, kind):
             return pa.scalar(value, kind)
+        case Call("python", arguments, kind, _, options):
+            given = [_whole(_evaluated(one, batch), batch.num_rows) for one in arguments]
+            return call(options[0], kind, given)
         case Call(function, arguments, _, _, options):
             return FUNCTIONS[function](*(_evaluated(one, batch) for one in arguments), *options)
 

@@ -1,5 +1,4 @@
-"""Parquet files that appear in a folder, as an intake: which are new, what they hold, and what became of
-them."""
+"""Files that appear in a folder, as an intake: which are new, and what became of them."""
 
 from __future__ import annotations
 
@@ -8,14 +7,11 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 
-import pyarrow as pa
-
 from dovetail.log.category import Category
 from dovetail.slicing.covered_files import CoveredFiles, Slicer
-from dovetail.slicing.direct import DirectSlice, parts
+from dovetail.slicing.file_form import FileForm, dealt
 from dovetail.slicing.folder_tail import FolderTail, FoundFile
 from dovetail.slicing.intake import SHARED_ROWS, Part, Waiting
-from dovetail.slicing.parquet_files import check_files, row_groups
 from dovetail.slicing.sides import Written
 from dovetail.slicing.vanished_files import record_vanished, vanished
 
@@ -28,8 +24,8 @@ KEEP_EVERY_S = 10.0
 
 
 class FolderIntake:
-    """`names`: the columns that every file must have. `gone`: the category of the names of files that were
-    gone before they were read. `before`: see `CoveredFiles.begin`."""
+    """`gone`: the category of the names of files that were gone before they were read. `before`: see
+    `CoveredFiles.begin`."""
 
     settled = True  # who writes files does not say what is to come
 
@@ -37,22 +33,21 @@ class FolderIntake:
         self,
         category: Category,
         slicer: Slicer,
-        slice_: DirectSlice,
-        names: tuple[str, ...],
+        form: Callable[[CoveredFiles], FileForm],
         gone: str,
         *,
         before: Callable[[], Iterable[str]] = tuple,
         max_files: int = BATCH_FILES,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._category, self._slicer, self._slice = category, slicer, slice_
-        self._names, self._gone, self._max_files = names, gone, max_files
+        self._category, self._slicer = category, slicer
+        self._gone, self._max_files = gone, max_files
         self._covered = CoveredFiles(category, slicer)
         self._covered.begin(before)
+        self._form = form(self._covered)
         self._tail = FolderTail(slicer.place, self._covered.files)
         self._waiting: list[FoundFile] = []
         self._taken: list[FoundFile] = []
-        self._schema: pa.Schema | None = None
         self._newest_us: int | None = None
         self._clock = clock
         self._kept_s = clock()
@@ -106,21 +101,13 @@ class FolderIntake:
         paths = [file.path for file in self._taken]
         gone = vanished(paths)
         there = [path for path in paths if path not in gone]
-        self._check(there)
-        groups = row_groups(there)
-        if sum(rows for _, _, rows in groups) <= SHARED_ROWS:
-            written = [self._slice.write(groups)] if groups else []
+        pieces = self._form.pieces(there)
+        if sum(piece.rows for piece in pieces) <= SHARED_ROWS:
+            written = [self._form.write(pieces)] if pieces else []
         else:
-            written = list(threads.map(self._slice.write, parts(groups, THREADS)))
+            written = list(threads.map(self._form.write, dealt(pieces, THREADS)))
+        written += self._form.settle(self.next_batch)
         record_vanished(
             self._category.home, self._gone, gone, f"{self._slicer.producer}.vanished", self.next_batch
         )
         return written
-
-    def _check(self, files: list[str]) -> None:
-        """Files that do not fit are named before a row of them is read."""
-        for file in files:
-            known = self._schema
-            self._schema = check_files([file], self._names, known, grows=True)
-            if self._schema != known:
-                self._slice.require(self._schema, file)

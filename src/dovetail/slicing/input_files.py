@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlparse
@@ -43,6 +44,18 @@ def input_files(place: str, form: str) -> list[str]:
             hint="put at least one file there: its columns tell the types",
         )
     return data
+
+
+def partition_names(place: str, files: Sequence[str]) -> tuple[str, ...]:
+    """The columns that the names of folders say, as in `day=2026-11-17/part.parquet`: those above the first
+    file and below the place itself."""
+    if not files:
+        return ()
+    below = os.path.relpath(local_path(files[0]), os.path.abspath(local_path(place)))
+    folders = below.split(os.sep)[:-1]
+    return tuple(
+        unquote(name) for name, equals, _ in (one.partition("=") for one in folders) if equals and name
+    )
 
 
 def is_hidden(name: str) -> bool:

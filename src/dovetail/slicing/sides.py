@@ -32,12 +32,15 @@ class Written(NamedTuple):
         return cls(*([SegmentInfo.from_json(info) for info in part] for part in json.loads(text)))
 
 
-def write_rows(category: Category, batches: Iterable[pa.RecordBatch], placement: Placement) -> Written:
-    """Rows as segments, for `append_written` to name."""
+def write_rows(
+    category: Category, batches: Iterable[pa.RecordBatch], placement: Placement, *, packed: bool = True
+) -> Written:
+    """Rows as segments, for `append_written` to name. Not `packed`: they are never compressed, unless they
+    are a join's side."""
     if placement.validity is not None:
         return write_side(category, batches, placement.validity)
     bucket = bucket_of(placement.hash, category.buckets)
-    return Written(category.write_segments(batches, bucket, time_of(placement.time)))
+    return Written(category.write_segments(batches, bucket, time_of(placement.time), packed=packed))
 
 
 def write_side(category: Category, batches: Iterable[pa.RecordBatch], validity: Validity) -> Written:

@@ -10,12 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructField, StructType, TimestampType
+from pyspark.sql.types import BooleanType, StructField, StructType, TimestampType
 
+from dovetail.plan.aggregates import WINDOW_CLOSED
 from dovetail.plan.dialect import quoted
 from dovetail.plan.physical import WindowStage
 
-START, END = "_window_start", "_window_end"
+START, END, CLOSED = "_window_start", "_window_end", "_window_closed"
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,8 @@ class Aggregation:
         session = rows.sparkSession  # a stream has a session of its own, with its own temporary views
         bounds = f"named_struct('start', {START}, 'end', {END}) AS {quoted(self.stage.window_name)}"
         payload = [quoted(column.name) for column in self.stage.columns]
+        if self.stage.settings.early_us is not None:
+            payload.insert(0, f"{CLOSED} AS {WINDOW_CLOSED}")
         rows.selectExpr(bounds, *payload).createOrReplaceTempView(quoted(self.stage.source_name))
         return session.sql(self.stage.select)
 
@@ -39,6 +42,8 @@ class Aggregation:
 def source_schema(stage: WindowStage, rows: StructType) -> StructType:
     """The columns of a source of closing windows, over a category of rows."""
     made = StructType([StructField(name, TimestampType(), True) for name in (START, END)])
+    if stage.settings.early_us is not None:
+        made.add(StructField(CLOSED, BooleanType(), True))
     for column in stage.columns:
         made.add(StructField(column.name, rows[column.name].dataType, True))
     return made

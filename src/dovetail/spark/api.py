@@ -57,6 +57,7 @@ from dovetail.spark.hang_up import hung_up
 from dovetail.spark.progress import take_up
 from dovetail.spark.source_reports import SourceReports
 from dovetail.spark.starting import Mode, start
+from dovetail.spark.worker_python import await_python
 from dovetail.spark.workers import make_ready
 
 On = str | Sequence[str | tuple[str, str]]
@@ -148,6 +149,7 @@ def join(
     right_rows = _side("right", right, [b for _, b in keys], right_time, wanted.operands("right"))
     builder.adopt(left_stage, left_rows, upstream[0])
     builder.adopt(right_stage, right_rows, upstream[1])
+    await_python(spark.sparkContext)  # what follows starts a Python process
     joined = with_times(builder.build_stage(join_stage).rows, home, join_stage, left_time, right_time)
     gates.open(join_stage.name)
     _slice(builder, home, name, mode, gates)

@@ -15,14 +15,14 @@ from pyspark.sql import DataFrame
 from dovetail.log.category import Category
 from dovetail.log.homes.filesystem import shown
 from dovetail.plan.physical import FilesSource, InputTable, SlicerStage, vanished_category
-from dovetail.slicing.input_files import input_files, is_local, is_on_s3, plain_place
+from dovetail.slicing.input_files import input_files, is_local, is_on_s3, partition_names, plain_place
 from dovetail.slicing.parquet_files import check_files, common_schema
 from dovetail.slicing.placement import Placement
 from dovetail.spark.batch_files import files_of_batch, last_planned
 from dovetail.spark.batch_promises import PromiseOf, promises_of
 from dovetail.spark.building import BuiltStage
 from dovetail.spark.checkpoints import Checkpoint
-from dovetail.spark.short_way import is_ansi, short_way
+from dovetail.spark.short_way import is_ansi, is_utc, short_way
 from dovetail.spark.slicer import write_batch, write_files
 
 Append = Callable[[DataFrame, int], None]
@@ -93,12 +93,15 @@ def _parquet(
         return None
     if not is_local(source.path):
         return None  # Spark reads it, and reports what is wrong with a file
-    names = [column.name for column in stage.inputs[0].columns]
+    files = input_files(source.path, source.format)
+    declared = [column.name for column in stage.inputs[0].columns]
+    parts = partition_names(source.path, files)
+    names = [name for name in declared if name not in parts]
     short = None
-    known = common_schema(input_files(source.path, source.format), names)
-    if placement.validity is not None:
-        ansi = is_ansi(built.rows.sparkSession)
-        short = short_way(stage, known, category, placement.validity, ansi=ansi)
+    known = common_schema(files, names)
+    if placement.validity is not None and names == declared:  # what a path says, Spark reads
+        spark = built.rows.sparkSession
+        short = short_way(stage, known, category, placement.validity, ansi=is_ansi(spark), utc=is_utc(spark))
 
     def write(rows: DataFrame, batch: int, files: list[str]) -> list[str]:
         from dovetail.slicing.vanished_files import vanished

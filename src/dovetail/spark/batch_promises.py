@@ -12,11 +12,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from dovetail.log.category import Category
 from dovetail.model import json_values
 from dovetail.model.offset import JoinOffset
 from dovetail.model.promise import Promise
 from dovetail.model.window_offset import WindowOffset
-from dovetail.plan.physical import JoinStage, WindowStage
+from dovetail.plan.physical import CategoryOutput, JoinStage, ScribeSink, WindowStage
 from dovetail.plan.stage_promises import after_commits, after_join, after_windows, promised_columns
 from dovetail.spark.batch_files import checkpoint_lines, damaged
 from dovetail.spark.building import BuiltStage
@@ -31,6 +32,12 @@ def promises_of(built: BuiltStage, checkpoint: Checkpoint) -> PromiseOf | None:
     stage, upstream = built.stage, built.upstream
     if not promised_columns(stage):
         return None
+
+    if built.keeps_promise and isinstance(stage.output, CategoryOutput | ScribeSink):
+        category = Category.open(checkpoint.home, stage.output.category)
+        stop, producer = category.next_commit(), f"{checkpoint.application}.{built.name}"
+        last = category.commit(stop - 1).promises.get(producer) if stop else None
+        return lambda batch: last
 
     def promise_of(batch: int) -> Promise | None:
         ends = _ends(checkpoint, batch)

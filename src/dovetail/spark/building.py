@@ -7,7 +7,9 @@ it can find wrong is found before a row is read.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
@@ -41,13 +43,16 @@ from dovetail.spark.aggregation import Aggregation, source_schema
 from dovetail.spark.arrow_types import arrow_schema, spark_schema
 from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.file_frames import FilesRead
-from dovetail.spark.inputs import read_input, read_rejects
+from dovetail.spark.inputs import Portion, read_input, read_rejects
 from dovetail.spark.join_source import DRIVER, JoinSource, Writing
+from dovetail.spark.lake_residence import LakeResidence, appended_to
+from dovetail.spark.lookup_residence import LookupResidence, looked_up_by
 from dovetail.spark.outside import require_reach, sink_of
 from dovetail.spark.own_source import own_source
+from dovetail.spark.python_functions import register
+from dovetail.spark.rejects import rejects_query
 from dovetail.spark.residence import Residence, may_reside, read_by, residence
-from dovetail.spark.session import driver_address
-from dovetail.spark.short_way import is_ansi
+from dovetail.spark.session import TIME_ZONE, driver_address
 from dovetail.spark.slicer import common_type, make_category, require_time, sliced
 from dovetail.spark.topic_residence import TopicResidence, records_of
 from dovetail.spark.window_source import WindowSource
@@ -70,7 +75,8 @@ class BuiltStage:
     aggregation: Aggregation | None = None  # of the rows of each micro-batch
     result: DataFrame | None = None  # no rows, in the columns of the aggregation
     read: FilesRead | None = None  # the files that its rows are, if they are no more than that
-    resident: Residence | TopicResidence | None = (
+    keeps_promise: bool = False  # it promises what it has promised, although its streams end
+    resident: Residence | TopicResidence | LakeResidence | LookupResidence | None = (
         None  # it is no query: a thread of the run slices what it reads
     )
 
@@ -114,6 +120,7 @@ class Builder:
         drain: bool,
         gates: Gates | None = None,
         overlaps: bool = False,
+        only: Mapping[str, Portion] = MappingProxyType({}),
     ) -> None:
         self.spark = spark
         self.plan = plan
@@ -123,7 +130,8 @@ class Builder:
         self.drain = drain
         self.gates = gates
         self.overlaps = overlaps  # joins run while resident slicers still work off what there is
-        self._resides = may_reside(str(spark.sparkContext.master))
+        self.only = only  # by stage: what it reads of its input, and not as a stream
+        self._resides = not only and may_reside(str(spark.sparkContext.master))
         self._built: dict[str, BuiltStage] = {}
         self._writers: dict[str, str] = {}  # category -> stage
         self._watched: set[str] = set()  # input tables whose unreadable rows a stage keeps
@@ -133,6 +141,8 @@ class Builder:
         return list(self._built.values())
 
     def build(self) -> list[BuiltStage]:
+        self.spark.conf.set(TIME_ZONE, self.plan.time_zone)
+        register(self.spark, self.plan.functions)
         for stage in self.plan.stages:
             self.build_stage(stage)
         return self.stages
@@ -187,14 +197,25 @@ class Builder:
         if (topic := records_of(stage)) is not None:
             rows = topic.nothing(self.spark)
             return BuiltStage(stage.name, rows, stage.output, (), stage, resident=topic)
+        if (lake := appended_to(stage)) is not None:
+            rows = lake.nothing(self.spark)
+            return BuiltStage(stage.name, rows, stage.output, (), stage, resident=lake)
+        if (lookup := looked_up_by(stage)) is not None:
+            rows = lookup.nothing(self.spark, self.home)
+            writer = self._writers.get(lookup.source)
+            after_it = () if writer is None else (writer,)
+            return BuiltStage(stage.name, rows, stage.output, after_it, stage, resident=lookup)
         rejects = {}
         after = []
         for table in stage.inputs:
             reader = self.plan.application, stage.name
-            read_input(self.spark, table, self.home, reader, self.tasks).createOrReplaceTempView(
+            only = self.only.get(stage.name)
+            read_input(self.spark, table, self.home, reader, self.tasks, only).createOrReplaceTempView(
                 f"`{table.name}`"
             )
-            if table.name not in self._watched:  # several stages may read it: its bad rows are kept once
+            if (
+                table.name not in self._watched and only is None
+            ):  # several stages may read it: its bad rows are kept once
                 self._watched.add(table.name)
                 bad = read_rejects(self.spark, table)
                 if bad is not None:
@@ -308,8 +329,12 @@ class Builder:
         assert side.validity is not None
         application = self.plan.application
         if self._resides and side.upstream is None:
-            ansi = is_ansi(self.spark)
-            side.resident = residence(stage, side.read, side.validity, self.home, application, ansi=ansi)
+            rejects = next(
+                (rejects_query(stage, self.home, application, table) for table in side.rejects or {}), None
+            )
+            side.resident = residence(
+                stage, side.read, side.validity, self.home, application, self.spark, rejects
+            )
 
     def _require_types(self, stage: JoinStage) -> None:
         """What the join evaluates itself must have a meaning for the types of its columns."""

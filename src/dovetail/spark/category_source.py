@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
@@ -23,7 +23,8 @@ NAME = "dovetail_log"
 
 
 class CategorySource(DataSource):
-    """Options: home, category, application and reader (hold back retention), max_rows (of a micro-batch)."""
+    """Options: home, category and tasks; of a stream application and reader (hold back retention), max_rows
+    (of a micro-batch); of rows that are read once the commits first and stop."""
 
     @classmethod
     def name(cls) -> str:
@@ -31,6 +32,9 @@ class CategorySource(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         return CategoryReader(dict(self.options), schema)
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        return CommitsReader(dict(self.options), schema)
 
 
 @dataclass
@@ -83,36 +87,65 @@ class CategoryReader(QuietReader, SupportsTriggerAvailableNow):
 
     @packs_errors
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """Whole segments, dealt out to the tasks by size, neighbours together."""
-        commits = self._category().commits(start["commit"], end["commit"])
-        segments = [
-            (info.rows, (commit.number, number))
-            for commit in commits
-            for number, info in enumerate(commit.segments)
-        ]
-        share = max(1, -(-sum(rows for rows, _ in segments) // self.tasks))
-        groups: list[list[tuple[int, int]]] = []
-        filled = share
-        for rows, segment in segments:
-            if filled >= share:
-                groups.append([])
-                filled = 0
-            groups[-1].append(segment)
-            filled += rows
-        return [CommitRange(tuple(group)) for group in groups]
+        return _dealt(self._category(), start["commit"], end["commit"], self.tasks)
 
     @packs_errors
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa
-
-        from dovetail.spark.arrow_types import arrow_schema
-
-        assert isinstance(partition, CommitRange)
-        category = self._category().reading(arrow_schema(self.schema))
-        for commit, number in partition.segments:
-            segment = category.open_segment(category.commit(commit).segments[number])
-            yield from pa.Table.from_batches([segment.batch]).to_batches(max_chunksize=65_536)
+        yield from _rows_of(self._category(), self.schema, partition)
 
     @packs_errors
     def commit(self, end: dict[str, Any]) -> None:
         self._category().set_reader(self.reader, end["commit"], application=self.application)
+
+
+class CommitsReader(DataSourceReader):
+    """The rows of some commits, once."""
+
+    def __init__(self, options: dict[str, str], schema: StructType) -> None:
+        self.home, self.category_name = options["home"], options["category"]
+        self.first, self.stop, self.tasks = (int(options[name]) for name in ("first", "stop", "tasks"))
+        self.schema = schema
+
+    def _category(self) -> Category:
+        from dovetail.log.category import Category
+
+        return Category.open(self.home, self.category_name)
+
+    @packs_errors
+    def partitions(self) -> Sequence[InputPartition]:
+        return _dealt(self._category(), self.first, self.stop, self.tasks) or [CommitRange(())]
+
+    @packs_errors
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        yield from _rows_of(self._category(), self.schema, partition)
+
+
+def _dealt(category: Category, first: int, stop: int, tasks: int) -> list[InputPartition]:
+    """Whole segments of these commits, dealt out to the tasks by size, neighbours together."""
+    segments = [
+        (info.rows, (commit.number, number))
+        for commit in category.commits(first, stop)
+        for number, info in enumerate(commit.segments)
+    ]
+    share = max(1, -(-sum(rows for rows, _ in segments) // tasks))
+    groups: list[list[tuple[int, int]]] = []
+    filled = share
+    for rows, segment in segments:
+        if filled >= share:
+            groups.append([])
+            filled = 0
+        groups[-1].append(segment)
+        filled += rows
+    return [CommitRange(tuple(group)) for group in groups]
+
+
+def _rows_of(category: Category, schema: StructType, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    import pyarrow as pa
+
+    from dovetail.spark.arrow_types import arrow_schema
+
+    assert isinstance(partition, CommitRange)
+    wanted = category.reading(arrow_schema(schema))
+    for commit, number in partition.segments:
+        segment = wanted.open_segment(wanted.commit(commit).segments[number])
+        yield from pa.Table.from_batches([segment.batch]).to_batches(max_chunksize=65_536)

@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from dovetail.errors import CorruptFile
 from dovetail.log.homes.filesystem import Store, open_store
+from dovetail.spark import carried
 from dovetail.spark.s3 import spark_uri
 
 _SETTING = "spark.sql.streaming.checkpointFileManagerClass"
@@ -40,11 +41,20 @@ class Checkpoint:
     @property
     def uri(self) -> str:
         """As Spark knows it."""
-        return f"{spark_uri(self.home)}/{self.folder}"
+        place = str(carried.folder_of(self.home)) if carried.is_carried(self.home) else self.home
+        return f"{spark_uri(place)}/{self.folder}"
 
     @property
     def store(self) -> Store:
+        """Where Spark keeps it: the home, if it can write there."""
+        if carried.is_carried(self.home):
+            return carried.bring(self.home, self.application)
         return open_store(self.home)
+
+    def keep(self) -> None:
+        """To be called before a batch counts: the home knows what it covers."""
+        if carried.is_carried(self.home):
+            carried.carry(self.home, self.folder)
 
     def id(self) -> str:
         """What Spark calls the query. It is made here if the query has never run: Spark takes it as it is."""
@@ -64,6 +74,6 @@ class Checkpoint:
 
 def write_quickly(spark: SparkSession, home: str) -> None:
     """Choose the quick way for a home on local disk or S3, unless the user has chosen."""
-    known = "://" not in home or home.startswith("s3://")
+    known = "://" not in home or home.startswith("s3://") or carried.is_carried(home)
     if known and spark.conf.get(_SETTING, None) is None:
         spark.conf.set(_SETTING, _QUICK)

@@ -7,13 +7,18 @@ DataFrame was written."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
 
 _TRANSPARENT = ("SubqueryAlias", "EventTimeWatermark")
 """Nodes that pass rows on as they are. A watermark means nothing to a query without state."""
+
+PACE = {"maxfilespertrigger", "maxbytespertrigger", "maxfileage"}
+"""Options of Spark's file source that change nothing about which rows come, or are ours to follow."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +27,7 @@ class FilesRead:
     format: str
     options: dict[str, str]  # by lower-case name
     columns: dict[str, str]  # output column -> column of the files
+    schema: StructType | None = None  # of the files, if the query says it
 
 
 def files_read(rows: DataFrame) -> FilesRead | None:
@@ -50,7 +56,10 @@ def files_read(rows: DataFrame) -> FilesRead | None:
     if place is None or not set(origin.values()) <= given.keys() or len(set(outputs)) != len(outputs):
         return None
     columns = {name: given[origin[id_]] for name, id_ in outputs}
-    return FilesRead(place, source.className(), options, columns) if len(columns) == len(outputs) else None
+    if len(columns) < len(outputs):
+        return None
+    schema = StructType.fromJson(json.loads(node.schema().json()))
+    return FilesRead(place, source.className(), options, columns, schema)
 
 
 def _renamed(project: Any) -> dict[int, int] | None:

@@ -13,14 +13,24 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType
 
+from dovetail.connectors.lake_kinds import open_lake
 from dovetail.errors import CategoryNotFound, DovetailError, InputError
 from dovetail.log.category import Category, list_categories
 from dovetail.plan.build import input_table
 from dovetail.plan.dialect import quoted
-from dovetail.plan.physical import Column, FilesSource, InputTable, KafkaSource, ScribeSource, Source
+from dovetail.plan.physical import (
+    Column,
+    FilesSource,
+    InputTable,
+    KafkaSource,
+    LakeSource,
+    ScribeSource,
+    Source,
+    TableSource,
+)
 from dovetail.plan.statements import CreateInput, CreateTable, Program
 from dovetail.slicing.inferred_columns import inferred_columns
-from dovetail.slicing.input_files import MissingInput, csv_header, input_files, local_path
+from dovetail.slicing.input_files import MissingInput, csv_header, input_files, local_path, partition_names
 from dovetail.slicing.parquet_files import common_schema, parquet_schema
 from dovetail.spark.arrow_types import spark_schema
 from dovetail.spark.category_source import CategorySource
@@ -77,8 +87,10 @@ def seen_sources(program: Program, home: str) -> SourceFindings:
             continue
         if isinstance(table.origin, ScribeSource) and (table.origin.category in unseen or not has_home):
             continue  # the application writes it, or there is no home to look into
-        if isinstance(table.origin, KafkaSource):
-            continue  # its records have no columns before they are read
+        if isinstance(table.origin, KafkaSource | TableSource) or (
+            isinstance(table.origin, LakeSource) and table.columns
+        ):
+            continue  # its columns are declared, and known when it is read
         try:
             types[table.name] = _seen_types(input_table(table), home)
         except (CategoryNotFound, MissingInput) as error:
@@ -94,13 +106,14 @@ def seen_sources(program: Program, home: str) -> SourceFindings:
 def _seen_types(table: InputTable, home: str) -> Mapping[str, str]:
     """The types that a source knows, after the checks that a run makes when it opens the source."""
     if isinstance(table.source, ScribeSource):
-        _check_columns(Category.open(home, table.source.category), table)
+        require_columns(Category.open(home, table.source.category), table)
     elif isinstance(table.source, FilesSource):
         files = input_files(table.source.path, table.source.format)
         if table.source.format == "parquet":
-            common_schema(files, [column.name for column in table.columns])
+            parts = partition_names(table.source.path, files)
+            common_schema(files, [column.name for column in table.columns if column.name not in parts])
         elif files and table.columns:
-            _text_schema(files, table, table.source)
+            text_schema(files, table, table.source)
     return source_types(table.source, home, inferring=not table.columns)
 
 
@@ -112,13 +125,33 @@ def source_types(source: Source, home: str, *, inferring: bool = False) -> Mappi
         return {field.name: field.dataType.simpleString() for field in schema}
     if isinstance(source, KafkaSource):
         return {}
+    if isinstance(source, LakeSource):
+        return _lake_types(source) if inferring else {}
     if source.format == "parquet":
         files = input_files(source.path, source.format)
-        return _column_types(files[0], source.path) if files else {}
+        parts = dict.fromkeys(partition_names(source.path, files), "string")
+        return _column_types(files[0], source.path) | parts if files else {}
     if inferring and (files := input_files(source.path, source.format)):
         schema = inferred_columns(files[0], source.format, dict(source.options))
-        return {field.name: field.dataType.simpleString() for field in spark_schema(schema, source.path)}
+        types = {field.name: field.dataType.simpleString() for field in spark_schema(schema, source.path)}
+        return types | dict.fromkeys(partition_names(source.path, files), "string")
     return {}
+
+
+def _lake_types(source: LakeSource) -> dict[str, str]:
+    schema = open_lake(source.lake, source.options).about().schema
+    plain = pa.schema([field.with_type(_plain(field.type)) for field in schema])
+    types = {field.name: field.dataType.simpleString() for field in spark_schema(plain, source.place)}
+    return {name: "timestamp" if kind == "timestamp_ntz" else kind for name, kind in types.items()}
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    """Libraries call texts and bytes large, or a view, as they like."""
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return pa.string()
+    if pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind):
+        return pa.binary()
+    return kind
 
 
 def _column_types(file: str, place: str) -> dict[str, str]:
@@ -131,15 +164,25 @@ def _column_types(file: str, place: str) -> dict[str, str]:
     return {name: "timestamp" if kind == "timestamp_ntz" else kind for name, kind in types.items()}
 
 
+Portion = tuple[int, int] | tuple[str, ...]
+"""Part of a source: its commits from one up to another, or some of its files."""
+
+
 def read_input(
-    spark: SparkSession, table: InputTable, home: str, reader: tuple[str, str], tasks: int
+    spark: SparkSession,
+    table: InputTable,
+    home: str,
+    reader: tuple[str, str],
+    tasks: int,
+    only: Portion | None = None,
 ) -> DataFrame:
-    """The rows of an input table, in its columns and types. `reader`: the application and its stage."""
+    """The rows of an input table, in its columns and types. `reader`: the application and its stage. `only`:
+    not as a stream, but the rows of this part of it."""
     if isinstance(table.source, ScribeSource):
-        rows = _read_category(spark, table, table.source, home, reader, tasks)
+        rows = _read_category(spark, table, table.source, home, reader, tasks, only)
     else:
         assert isinstance(table.source, FilesSource), "a topic is taken into a category first"
-        rows = _read_files(spark, table, table.source)
+        rows = _read_files(spark, table, table.source, only)
         if CORRUPT in rows.columns:
             rows = rows.where(F.col(CORRUPT).isNull())
     return rows.selectExpr(*(_as(rows, column) for column in table.columns))
@@ -150,7 +193,11 @@ def read_rejects(spark: SparkSession, table: InputTable) -> DataFrame | None:
     rows."""
     if not isinstance(table.source, FilesSource) or table.source.format == "parquet":
         return None
-    rows = _read_files(spark, table, table.source)
+    return rejects_of(_read_files(spark, table, table.source))
+
+
+def rejects_of(rows: DataFrame) -> DataFrame:
+    """Those of rows that were read with `CORRUPT` among their columns."""
     return rows.where(F.col(CORRUPT).isNotNull()).select(
         F.input_file_name().alias("file"),
         F.col(CORRUPT).alias("raw"),
@@ -165,11 +212,20 @@ def _read_category(
     home: str,
     reader: tuple[str, str],
     tasks: int,
+    only: Portion | None,
 ) -> DataFrame:
     category = Category.open(home, source.category)
-    _check_columns(category, table)
+    require_columns(category, table)
     names = [column.name for column in table.columns]
     schema = spark_schema(pa.schema([category.schema.field(name) for name in names]), source.category)
+    if only is not None:
+        first, stop = only
+        return (
+            spark.read.format(own_source(spark, CategorySource))
+            .schema(schema)
+            .options(home=home, category=source.category, first=first, stop=stop, tasks=tasks)
+            .load()
+        )
     return (
         spark.readStream.format(own_source(spark, CategorySource))
         .schema(schema)
@@ -179,7 +235,7 @@ def _read_category(
     )
 
 
-def _check_columns(category: Category, table: InputTable) -> None:
+def require_columns(category: Category, table: InputTable) -> None:
     missing = [column.name for column in table.columns if column.name not in category.schema.names]
     if missing:
         raise InputError(
@@ -190,12 +246,18 @@ def _check_columns(category: Category, table: InputTable) -> None:
         )
 
 
-def _read_files(spark: SparkSession, table: InputTable, source: FilesSource) -> DataFrame:
+def _read_files(
+    spark: SparkSession, table: InputTable, source: FilesSource, only: Portion | None = None
+) -> DataFrame:
     files = input_files(source.path, source.format)
     if source.format == "parquet":
         schema, options = _parquet_schema(files, table, source.path), dict(source.options)
     else:
-        schema, options = _text_schema(files, table, source)
+        schema, options = text_schema(files, table, source)
+    if only is not None:
+        some = [spark_uri(str(file)) for file in only]
+        rows = spark.read.format(source.format).schema(schema).options(**options)
+        return rows.load(some) if some else spark.createDataFrame([], schema)
     if not any(name.lower().startswith("max") and "trigger" in name.lower() for name in options):
         options["maxBytesPerTrigger"] = BATCH_BYTES
     if not any(name.lower() == "maxfileage" for name in options):
@@ -214,9 +276,13 @@ def _parquet_schema(files: Sequence[str], table: InputTable, place: str) -> Stru
     if not files:
         declared = ", ".join(f"`{column.name}` {column.type or 'STRING'}" for column in table.columns)
         return cast("StructType", StructType.fromDDL(declared))
-    stored = common_schema(files, [column.name for column in table.columns])
+    parts = partition_names(place, files)
+    stored = common_schema(files, [column.name for column in table.columns if column.name not in parts])
     schema = StructType()
     for column in table.columns:
+        if column.name in parts:  # Spark reads it from the path, in the type that it is given
+            schema.add(column.name, DataType.fromDDL(column.type or "string"))
+            continue
         field = stored.field(column.name)
         nanos = _is_nanos(field.type)
         kind = LongType() if nanos else spark_schema(pa.schema([field]), place)[0].dataType
@@ -224,7 +290,7 @@ def _parquet_schema(files: Sequence[str], table: InputTable, place: str) -> Stru
     return schema
 
 
-def _text_schema(
+def text_schema(
     files: Sequence[str], table: InputTable, source: FilesSource
 ) -> tuple[StructType, dict[str, str]]:
     """How Spark is to read JSON or CSV files, in the declared types, and with which options."""
@@ -235,8 +301,11 @@ def _text_schema(
         if options["header"].lower() == "true" and files:  # elsewhere the table's columns are the files'
             options.setdefault("enforceSchema", "false")
             separator = options.get("sep", options.get("delimiter", ","))
-            header = csv_header(files[0], separator, options.get("encoding", "utf-8"), list(types))
-            types = {name: types.get(name, "string") for name in header}  # Spark takes them by position
+            parts = {n: types[n] for n in partition_names(source.path, files) if n in types}
+            wanted = [name for name in types if name not in parts]
+            header = csv_header(files[0], separator, options.get("encoding", "utf-8"), wanted)
+            # Spark takes them by position, and those of the path last.
+            types = {name: types.get(name, "string") for name in header} | parts
     schema = StructType()
     for name, declared in types.items():
         schema.add(name, DataType.fromDDL(declared))

@@ -1,8 +1,8 @@
 """Where the sources of a new query begin, written down before it counts: until then nobody looks at it.
 
 another source             where it was said, or where it was left if the stage has had it before
-a join that begins afresh  its left input goes on where the old join has stopped to read it; its right
-                           input is read from its beginning, because the window needs what came before
+a join that begins afresh  its inputs go on where the old slicers have stopped to read them; it is filled
+                           with what came before (`filling.py`)
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dovetail.plan.physical import CategoryOutput, Plan, ScribeSink, SlicerStage
 from dovetail.slicing.covered_files import Slicer
 from dovetail.slicing.readings import Reading, left_before, write_reading
 from dovetail.slicing.standing import CommitsRead, Standing
+from dovetail.spark.batch_files import last_planned
 from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.standings import standing_of
 
@@ -32,7 +33,7 @@ def note_readings(takeover: Takeover) -> None:
         begins = _begins(takeover, old, stage)
         _note(home, old.application, stage, begins)
         if known is not None:
-            _note(home, old.application, known, _standing(home, old.application, known))
+            _note(home, old.application, known, standing_before(home, old.application, known))
         if isinstance(begins, CommitsRead):  # what it needs must not go before it is started
             producer = Slicer(old.application, stage.name, "").producer
             source = Category.open(home, begins.category)
@@ -50,15 +51,18 @@ def _begins(takeover: Takeover, old: Plan, stage: SlicerStage) -> Standing:
             return left.standing
         return begin_at(home, table.source, position or EARLIEST)
     category = stage.output.category if isinstance(stage.output, CategoryOutput) else ""
-    join = next((join for join in takeover.plan.joins if join.left == category), None)
+    join = next((join for join in takeover.plan.joins if category in (join.left, join.right)), None)
     if join is None:
         return begin_at(home, table.source, EARLIEST)
     was = next(one for one in old.joins if one.name == join.name)
-    writer = next(s for s in old.slicers if getattr(s.output, "category", None) == was.left)
-    return _standing(home, application, writer)
+    side = was.left if category == join.left else was.right
+    writer = next(s for s in old.slicers if getattr(s.output, "category", None) == side)
+    if last_planned(Checkpoint(home, application, filed_under(was))) < 0:
+        return begin_at(home, table.source, EARLIEST)  # nothing has come out: it takes everything itself
+    return standing_before(home, application, writer)
 
 
-def _standing(home: str, application: str, stage: SlicerStage) -> Standing:
+def standing_before(home: str, application: str, stage: SlicerStage) -> Standing:
     """How far a stage of the old query has come."""
     output, category = stage.output, None
     if isinstance(output, CategoryOutput | ScribeSink):

@@ -51,8 +51,9 @@ child and a client that becomes the same process."""
 MAX_ORDER_BYTES = 1 << 20
 MAX_SOCKET_PATH = 100
 READ_AT_START = {"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1"}
-"""What an interpreter and its libraries read once. These are the values that Spark gives its workers; where
-the user wants others, there is no nursery."""
+"""What an interpreter and its libraries read once. These are the values that Spark gives its workers. Where
+the user has another seed, workers get that, and there is no nursery. The number of threads that a driver has
+is not passed on: Spark sets that of its workers, unless a setting for executors names another."""
 
 _NAMES = {
     "dovetail.spark.daemon": "dovetail-daemon",
@@ -84,8 +85,8 @@ _opened: list[subprocess.Popen[bytes]] = []
 def open_nursery() -> str | None:
     """Start the nursery of this process, unless it has one, and let every JVM started from now on use it.
     Gives its socket, which is there a moment later; None where there is no nursery."""
-    wanted = all(os.environ.get(name, value) == value for name, value in READ_AT_START.items())
-    if _opened or not wanted:
+    seed = "PYTHONHASHSEED"
+    if _opened or os.environ.get(seed, READ_AT_START[seed]) != READ_AT_START[seed]:
         return os.environ.get(VARIABLE)
     folder = tempfile.mkdtemp(prefix="dovetail-nursery-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)

@@ -15,16 +15,23 @@ from pyspark.sql import SparkSession
 from dovetail.engine.planner import JoinPlanner
 from dovetail.errors import PlanError, StateError
 from dovetail.log.category import Category, list_categories
-from dovetail.plan.physical import CategoryOutput, FileSink, ScribeSink, ScribeSource, SlicerStage
+from dovetail.plan.physical import (
+    CategoryOutput,
+    FileSink,
+    ScribeSink,
+    ScribeSource,
+    SlicerStage,
+    rejects_category,
+)
 from dovetail.slicing.covered_files import Slicer
 from dovetail.slicing.thread_record import forget_thread, left_by_thread
 from dovetail.spark.batch_files import last_done, last_planned
 from dovetail.spark.building import BuiltStage
 from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.file_sink import fill_gaps, last_named, output_folder
+from dovetail.spark.rejects import rejects_query
 from dovetail.spark.seeding import category_offset, repeat_done, seed, write_done
 from dovetail.spark.standings import appended, said_at_first
-from dovetail.spark.starting import rejects_query
 
 
 def go_on(spark: SparkSession, built: BuiltStage, home: str, application: str) -> None:
@@ -74,12 +81,22 @@ def take_up(spark: SparkSession, built: BuiltStage, home: str, application: str)
         _require_one_source(built)
         for table in built.rejects or {}:
             rejects = Checkpoint(home, application, rejects_query(stage, home, application, table))
-            if last_planned(rejects) < 0:
-                seed(rejects, 0, standing)
+            if by_thread or last_planned(rejects) < 0:  # a thread has kept those of what it read
+                seed(rejects, max(0, _kept(rejects, table)), standing)
         seed(checkpoint, max(0, _taken(spark, built, home, application)), standing)
     if category is not None:
         # Only now: until the query has a record of its own, this is the only one.
         forget_thread(category, slicer)
+
+
+def _kept(rejects: Checkpoint, table: str) -> int:
+    """The last batch of a query that keeps unreadable rows; -1: none."""
+    name = rejects_category(rejects.application, table)
+    if name not in list_categories(rejects.home):
+        return -1
+    category = Category.open(rejects.home, name)
+    stop = category.next_commit()
+    return category.commit(stop - 1).producers.get(rejects.query, -1) if stop else -1
 
 
 def _require_one_source(built: BuiltStage) -> None:

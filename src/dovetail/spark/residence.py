@@ -1,8 +1,9 @@
 """Which slicers live in the process of the run (`slicing/resident.py`), and which are queries of Spark.
 
-Resident are those that pick, rename or simply compute columns (`short_way.py`): of Parquet files on a path
-of this machine, or of a category. They are where Spark runs on this machine too; on a cluster a query of
-Spark spreads the work over its executors. DOVETAIL_SLICING decides otherwise: `spark` or `resident`.
+Resident are those that pick, rename or simply compute columns (`short_way.py`): of a category, or of
+Parquet, JSON or CSV files on a path of this machine. They are where Spark runs on this machine too; on a
+cluster a query of Spark spreads the work over its executors. DOVETAIL_SLICING decides otherwise: `spark` or
+`resident`.
 
 Who slices a stage may change between two runs. How far a query of Spark had come is in its checkpoint, which
 the resident slicer reads once. The other way round a checkpoint is written for Spark (`seeding.py`)."""
@@ -16,7 +17,7 @@ from glob import has_magic
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from dovetail.engine.idle import SourceWatch
 from dovetail.engine.planner import HOST_CLOCK
@@ -33,22 +34,23 @@ from dovetail.plan.physical import (
 )
 from dovetail.plan.stage_promises import after_commits, promised_columns
 from dovetail.slicing.category_intake import CategoryIntake
-from dovetail.slicing.covered_files import Slicer
+from dovetail.slicing.covered_files import CoveredFiles, Slicer
 from dovetail.slicing.direct import DirectSlice, direct_slice
+from dovetail.slicing.file_form import FileForm
 from dovetail.slicing.folder_intake import BATCH_FILES, FolderIntake
-from dovetail.slicing.input_files import MissingInput, input_files, is_local, local_path
+from dovetail.slicing.input_files import MissingInput, input_files, is_local, local_path, partition_names
 from dovetail.slicing.intake import Intake
 from dovetail.slicing.parquet_files import check_files, parquet_schema
+from dovetail.slicing.parquet_form import ParquetForm
 from dovetail.slicing.resident import ResidentSlicer
 from dovetail.spark.checkpoints import Checkpoint
-from dovetail.spark.file_frames import FilesRead, files_read
+from dovetail.spark.file_frames import PACE, FilesRead, files_read
 from dovetail.spark.masters import is_cluster
-from dovetail.spark.short_way import short_way
+from dovetail.spark.short_way import is_ansi, is_utc, short_way
 from dovetail.spark.standings import commits_before, files_before
+from dovetail.spark.text_reading import FORMATS, TextReading, text_reading
 
 VARIABLE = "DOVETAIL_SLICING"
-_UNDERSTOOD = {"maxfilespertrigger", "maxbytespertrigger", "maxfileage"}
-"""Options of Spark's file source that change nothing about which rows come, or are ours to follow."""
 _PLAIN = (
     pa.types.is_integer,
     pa.types.is_floating,
@@ -73,12 +75,13 @@ def may_reside(master: str) -> bool:
 @dataclass(frozen=True)
 class Residence:
     """A stage whose slicer can be resident: what it reads, and how that becomes rows of its category.
-    `files`: None if it reads a category."""
+    `files`: None if it reads a category. `text`: of JSON and CSV files."""
 
     stage: SlicerStage
     slicer: Slicer
     slice: DirectSlice
     files: FilesRead | None
+    text: TextReading | None = None
 
     def open(self, checkpoint: Checkpoint) -> Intake:
         category = Category.open(self.slice.home, self.slice.category)
@@ -98,12 +101,16 @@ class Residence:
         return FolderIntake(
             category,
             self.slicer,
-            self.slice,
-            self._names(),
+            lambda covered: self._form(covered, checkpoint),
             vanished_category(self.slicer.application, table),
             before=lambda: files_before(checkpoint, category, self.slicer),
             max_files=min(BATCH_FILES, int(self.files.options.get("maxfilespertrigger", BATCH_FILES))),
         )
+
+    def _form(self, covered: CoveredFiles, checkpoint: Checkpoint) -> FileForm:
+        if self.text is not None:
+            return self.text.form(self.slice, self.slicer, covered, checkpoint)
+        return ParquetForm(self.slice, self._names())
 
     def _names(self) -> tuple[str, ...]:
         """The columns that every file must have."""
@@ -140,35 +147,59 @@ def residence(
     validity: Validity,
     home: str,
     application: str,
-    *,
-    ansi: bool,
+    spark: SparkSession,
+    rejects: str | None = None,
 ) -> Residence | None:
-    """None: the stage needs a query of Spark. `read`: see `read_by`. `ansi`: see `short_way.py`."""
+    """None: the stage needs a query of Spark. `read`: see `read_by`, `rejects`: see `TextReading`."""
     output = stage.output
     if not isinstance(output, CategoryOutput) or output.time is None:
         return None
+    if read is not None and _reads_paths(stage, read):
+        return None
     category = Category.open(home, output.category)
-    found = _from_category(stage, home) if read is None else _from_files(read, category)
+    text = None
+    if read is not None and read.format in FORMATS:
+        place = _local_place(read)
+        text = text_reading(spark, stage, read, place, rejects) if place is not None else None
+        found = (text.place, text.format.schema) if text is not None else None
+    else:
+        found = _from_category(stage, home) if read is None else _from_files(read, category)
     if found is None:
         return None
     place, stored = found
     if stage.inputs:
-        slice_ = short_way(stage, stored, category, validity, ansi=ansi)
+        slice_ = short_way(stage, stored, category, validity, ansi=is_ansi(spark), utc=is_utc(spark))
     else:
         assert read is not None
         slice_ = direct_slice(stored, category, read.columns, output.keys, output.time, validity)
     if slice_ is None:
         return None
-    return Residence(stage, Slicer(application, stage.name, place, stage.reading), slice_, read)
+    return Residence(stage, Slicer(application, stage.name, place, stage.reading), slice_, read, text)
+
+
+def _reads_paths(stage: SlicerStage, read: FilesRead) -> bool:
+    """A column is in the names of folders: Spark reads it there."""
+    if _local_place(read) is None:
+        return False
+    try:
+        parts = partition_names(read.place, input_files(read.place, read.format))
+    except MissingInput:
+        return False
+    columns = {column.name for table in stage.inputs for column in table.columns} | set(read.columns.values())
+    return any(name in columns for name in parts)
 
 
 def _from_files(read: FilesRead, category: Category) -> tuple[str, pa.Schema] | None:
-    if read.format != "parquet" or not read.options.keys() <= _UNDERSTOOD:
+    place = _local_place(read)
+    if read.format != "parquet" or not read.options.keys() <= PACE or place is None:
         return None
+    return place, _schema(place, category, read.columns)
+
+
+def _local_place(read: FilesRead) -> str | None:
     if not is_local(read.place) or has_magic(read.place):
         return None
-    place = os.path.abspath(local_path(read.place))
-    return place, _schema(place, category, read.columns)
+    return os.path.abspath(local_path(read.place))
 
 
 def _from_category(stage: SlicerStage, home: str) -> tuple[str, pa.Schema] | None:

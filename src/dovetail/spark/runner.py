@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from weakref import WeakSet
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
@@ -38,10 +39,16 @@ a share of a core for as long as a run lasts. What a run waits for wakes it at o
 STARTING_S = 0.05
 STARTING_AT_ONCE = os.cpu_count() or 1
 """A query of a Python source starts a process. Spark gives it up after ten seconds, and many processes that
-start at once on few cores would take longer."""
+start at once on few cores would take longer. So this counts for all runs of a process together."""
+
+STARTING_AGAIN_S = 30.0
+_STILL_ACTIVE = "is already active in this SparkSession"
+"""A query that has failed says so before Spark has forgotten its name."""
+
+_running: WeakSet[Run] = WeakSet()
 
 
-@dataclass
+@dataclass(eq=False)
 class Run:
     """One run of one plan. `watch` is called several times a second, with the run, from the thread that runs
     it."""
@@ -65,6 +72,7 @@ class Run:
 
     def execute(self) -> None:
         """Run to the end: of the input, or until `stop` is set. The application must be claimed."""
+        _running.add(self)
         tasks = self.spark.sparkContext.defaultParallelism
         sweep(index_root(self.index_dir))
         write_quickly(self.spark, self.home)
@@ -169,18 +177,23 @@ class Run:
         slicer.start()
 
     def _start(self, stage: BuiltStage) -> None:
-        while self._processes_starting() >= STARTING_AT_ONCE and not self.stop.is_set():
+        while _processes_starting() >= STARTING_AT_ONCE and not self.stop.is_set():
             self._check()
             self.watch(self)
             time.sleep(STARTING_S)
-        try:
-            self.queries[stage.name] = start(
-                stage, self.home, self.plan.application, self.mode, self._attempts.failures
-            )
-        except DovetailError:
-            raise
-        except Exception as error:
-            raise failure_of(error, stage.name) from error
+        deadline_s = time.monotonic() + STARTING_AGAIN_S
+        while True:
+            try:
+                self.queries[stage.name] = start(
+                    stage, self.home, self.plan.application, self.mode, self._attempts.failures
+                )
+                return
+            except DovetailError:
+                raise
+            except Exception as error:
+                if _STILL_ACTIVE not in str(error) or time.monotonic() > deadline_s or self.stop.is_set():
+                    raise failure_of(error, stage.name) from error
+            time.sleep(STARTING_S)
 
     def _await(self, wave: list[BuiltStage]) -> None:
         queries = [stage.name for stage in wave if stage.resident is None]
@@ -222,14 +235,6 @@ class Run:
                 except Unreachable as error:
                     self._attempts.cannot_reach(stage.name, error)
 
-    def _processes_starting(self) -> int:
-        return sum(
-            _initialising(query)
-            for stage in self.stages
-            if stage.starts_process
-            for query in self.queries.get(stage.name, [])
-        )
-
     def _stop_queries(self) -> None:
         for query in self._all_queries():
             if query.isActive:
@@ -237,6 +242,17 @@ class Run:
 
     def _all_queries(self) -> list[StreamingQuery]:
         return [query for queries in self.queries.values() for query in queries]
+
+
+def _processes_starting() -> int:
+    return sum(
+        _initialising(query)
+        for run in list(_running)
+        if run.phase != "stopped"
+        for stage in run.stages
+        if stage.starts_process
+        for query in run.queries.get(stage.name, [])
+    )
 
 
 def _initialising(query: StreamingQuery) -> bool:

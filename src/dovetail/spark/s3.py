@@ -53,11 +53,11 @@ def spark_uri(path: str) -> str:
 
 
 def s3_settings(
-    home: str, plan: Plan, settings: Mapping[str, str], environment: Mapping[str, str] = os.environ
+    home: str, plan: Plan | None, settings: Mapping[str, str], environment: Mapping[str, str] = os.environ
 ) -> dict[str, str]:
     """What a session needs where the application has anything on S3; empty where it has not. The user's own
-    `settings` win over it."""
-    if not any(place.startswith(("s3://", "s3a://")) for place in (home, *_places(plan))):
+    `settings` win over it. Without a plan: what any application of the home needs."""
+    if not (home.startswith(("s3://", "s3a://")) or (plan is not None and uses_s3(plan))):
         return {}
     wanted = {f"spark.executorEnv.{name}": environment[name] for name in VARIABLES if environment.get(name)}
     wanted |= {**_reached(home, environment), **settings}
@@ -65,6 +65,10 @@ def s3_settings(
         if not _has_connector(settings):
             wanted[name] = ",".join(filter(None, [*ours, settings.get(name)]))
     return wanted
+
+
+def uses_s3(plan: Plan) -> bool:
+    return any(place.startswith(("s3://", "s3a://")) for place in _places(plan))
 
 
 def _reached(home: str, environment: Mapping[str, str]) -> dict[str, str]:

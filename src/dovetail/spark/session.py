@@ -20,6 +20,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from dovetail.engine.hold import held_locks
+from dovetail.engine.process_folder import process_folder
 from dovetail.errors import RunError
 from dovetail.spark.class_archive import java_options
 from dovetail.spark.hang_up import quiet_accumulators
@@ -27,8 +28,9 @@ from dovetail.spark.masters import is_cluster, local_cores, retrying
 from dovetail.spark.shipped_code import packed
 from dovetail.spark.worker_python import DRIVER_PYTHON, WORKERS_ENVIRONMENT, choose_python
 
+TIME_ZONE = "spark.sql.session.timeZone"
 FIXED = {
-    "spark.sql.session.timeZone": "UTC",
+    TIME_ZONE: "UTC",
     "spark.sql.execution.pythonUDF.arrow.enabled": "true",
     "spark.python.daemon.module": "dovetail.spark.daemon",
     "spark.python.worker.reuse": "true",
@@ -155,7 +157,7 @@ def _addresses(master: str) -> dict[str, str]:
 def _unix_sockets() -> dict[str, str]:
     """Rows between the JVM and its workers skip the TCP stack. Spark leaves some of the sockets behind: they
     get a folder that goes with this process."""
-    folder = tempfile.mkdtemp(prefix="dovetail-sockets-")
+    folder = str(process_folder("dovetail-sockets-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     if len(folder) > MAX_SOCKET_FOLDER:
         return {}

@@ -15,33 +15,40 @@ from dovetail.changes.afresh import begun_afresh
 from dovetail.changes.closing import Closing, forget_closing, read_closing, write_closing
 from dovetail.changes.takeover import Takeover
 from dovetail.changes.versions import read_version
-from dovetail.model.offset import JoinOffset
 from dovetail.plan.application_file import read_current
-from dovetail.plan.physical import JoinStage, Plan, ScribeSource, SlicerStage, Stage, WindowStage, filed_under
-from dovetail.spark.batch_files import last_done, last_planned, offsets_at
+from dovetail.plan.physical import Plan, ScribeSource, SlicerStage, Stage, WindowStage, filed_under
+from dovetail.spark.batch_files import last_done, last_planned
 from dovetail.spark.building import Builder, BuiltStage
 from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.clean_stop import copy_snapshots
 from dovetail.spark.failures import failure_of
+from dovetail.spark.filling import filled, last_offset
 from dovetail.spark.new_readings import note_readings
 from dovetail.spark.starting import Failures, Mode, require_output, start
 
 
-def settle(spark: SparkSession, takeover: Takeover, index_dir: str | None) -> dict[str, int]:
-    """Let the old query finish what it has begun, where the change concerns that; gives the last step of each
-    of its joins. A new query that Spark refuses is refused before anything is done."""
+def settle(spark: SparkSession, takeover: Takeover, index_dir: str | None) -> tuple[Takeover, dict[str, int]]:
+    """Let the old query finish what it has begun, where the change concerns that; gives the takeover, with
+    what joins that begin afresh are filled with, and the last step of each join of the old query. A new query
+    that Spark refuses is refused before anything is done."""
     if takeover.before is None or not takeover.changes:
-        return {}
-    old, home = takeover.before.plan, takeover.home
+        return takeover, {}
+    (old, version), home = takeover.before, takeover.home
     if takeover.cuts:
-        _come_to_rest(spark, old, takeover.plan, home, index_dir)
+        afresh = begun_afresh(takeover.changes)
+        _come_to_rest(spark, old, takeover.plan, home, index_dir, afresh)
         note_readings(takeover)
-        if afresh := begun_afresh(takeover.changes):
-            write_closing(home, Closing(takeover.before.version, old, tuple(sorted(afresh))))
-    return {join.name: step for join in old.joins if (step := _last_step(home, old, join)) is not None}
+        if afresh:
+            takeover = filled(spark, takeover)
+            write_closing(home, Closing(version, old, tuple(sorted(afresh))))
+    steps = {join.name: at.step for join in old.joins if (at := last_offset(home, old, join)) is not None}
+    return takeover, steps
 
 
-def _come_to_rest(spark: SparkSession, old: Plan, new: Plan, home: str, index_dir: str | None) -> None:
+def _come_to_rest(
+    spark: SparkSession, old: Plan, new: Plan, home: str, index_dir: str | None, afresh: set[str]
+) -> None:
+    """A join that the new query begins afresh takes all that was sliced for it."""
     for stage in _builder(spark, new, home, index_dir).build():
         require_output(stage, home, new.application)
     leaving = _leaving(old, new)
@@ -50,12 +57,12 @@ def _come_to_rest(spark: SparkSession, old: Plan, new: Plan, home: str, index_di
         for stage in old.stages
         if _unfinished(Checkpoint(home, old.application, filed_under(stage)))
     }
-    if begun or leaving:
+    if begun or leaving or afresh:
         stages = _builder(spark, old, home, index_dir).build()
         _run([s for s in stages if s.name in begun and s.resident is None], home, old.application, "once")
         # In the order of the plan: what one of them puts out is there when the next one starts.
         for stage in stages:
-            if stage.name in leaving and stage.resident is None:
+            if stage.name in leaving | afresh and stage.resident is None:
                 _run([stage], home, old.application, "available-now")
         copy_snapshots(spark, [stage.join for stage in stages if stage.join is not None])
 
@@ -68,8 +75,12 @@ def let_out(spark: SparkSession, home: str, application: str, index_dir: str | N
         return
     current = read_current(home, application)
     if read_version(home, application, current.version).parent == closing.version:
-        stages = _builder(spark, closing.plan, home, index_dir, drain=True).build()
-        _run([stage for stage in stages if stage.name in closing.joins], home, application, "available-now")
+        close = set(closing.joins) - {join.name for join in current.plan.joins if join.whole}
+        stages = _builder(spark, closing.plan, home, index_dir, drain=True).build() if close else []
+        ending = [stage for stage in stages if stage.name in close]
+        for stage in ending:
+            stage.keeps_promise = True  # the join goes on, if not with these rows
+        _run(ending, home, application, "available-now")
     forget_closing(home, application)
 
 
@@ -111,10 +122,3 @@ def _run(stages: Sequence[BuiltStage], home: str, application: str, mode: Mode) 
                 query.awaitTermination()
             except StreamingQueryException as error:
                 raise failures.get(stage.name) or failure_of(error, stage.name) from error
-
-
-def _last_step(home: str, plan: Plan, join: JoinStage) -> int | None:
-    """The last one that was planned: a step that runs again is that of whoever has planned it."""
-    checkpoint = Checkpoint(home, plan.application, filed_under(join))
-    batch = last_planned(checkpoint)
-    return JoinOffset.from_json(offsets_at(checkpoint, batch)[0]).step if batch >= 0 else None

@@ -13,10 +13,17 @@ from dovetail.plan.physical import CategoryOutput, InputTable, SlicerStage
 from dovetail.plan.projection import plain_projection
 from dovetail.slicing.direct import DirectSlice, as_read, computed_slice, direct_slice
 from dovetail.spark.arrow_types import arrow_type
+from dovetail.spark.session import TIME_ZONE
 
 
 def short_way(
-    stage: SlicerStage, stored: pa.Schema, category: Category, validity: Validity, *, ansi: bool
+    stage: SlicerStage,
+    stored: pa.Schema,
+    category: Category,
+    validity: Validity,
+    *,
+    ansi: bool,
+    utc: bool = True,
 ) -> DirectSlice | None:
     """For a stage of PQL with one input, whose rows are stored in these columns."""
     output = stage.output
@@ -26,13 +33,17 @@ def short_way(
     projection = plain_projection(stage)
     if projection is not None:
         return direct_slice(stored, category, projection, *sliced)
-    computed = evaluation_of(stage, _as_declared(stored, stage.inputs[0]), ansi=ansi)
+    computed = evaluation_of(stage, _as_declared(stored, stage.inputs[0]), ansi=ansi, utc=utc)
     return None if computed is None else computed_slice(stored, category, computed, *sliced)
 
 
 def is_ansi(spark: SparkSession) -> bool:
     """Whether an overflow is an error in this session, or a null or a wrong number."""
     return str(spark.conf.get("spark.sql.ansi.enabled")).lower() == "true"
+
+
+def is_utc(spark: SparkSession) -> bool:
+    return str(spark.conf.get(TIME_ZONE)) == "UTC"
 
 
 def _as_declared(stored: pa.Schema, table: InputTable) -> pa.Schema:

@@ -25,8 +25,9 @@ from pyspark.sql.types import DataType
 from dovetail.errors import PlanError
 from dovetail.model.time_codes import NO_TIME, NULL_KEY
 from dovetail.plan.dialect import quoted
-from dovetail.slicing.direct import DirectSlice, parts
-from dovetail.slicing.parquet_files import RowGroup, row_groups
+from dovetail.slicing.direct import DirectSlice
+from dovetail.slicing.file_form import Piece, dealt
+from dovetail.slicing.parquet_files import row_groups
 from dovetail.slicing.placement import HASH, TIME, Placement
 from dovetail.spark.arrow_types import arrow_schema
 from dovetail.spark.failures import packs_errors
@@ -119,7 +120,7 @@ class WriteFiles:
     short: DirectSlice
 
     @packs_errors
-    def __call__(self, parts: Iterable[list[RowGroup]]) -> Iterator[str]:
+    def __call__(self, parts: Iterable[list[Piece]]) -> Iterator[str]:
         yield self.short.write(group for part in parts for group in part).to_json()
 
 
@@ -131,10 +132,10 @@ def write_batch(rows: DataFrame, category: Category, placement: Placement) -> li
 
 def write_files(context: SparkContext, files: Sequence[str], short: DirectSlice) -> list[str]:
     """The rows of these files, in the order they came, as segments, for `append_written` to name."""
-    dealt = parts(row_groups(files), context.defaultParallelism)
-    if not dealt:
+    shares = dealt(row_groups(files), context.defaultParallelism)
+    if not shares:
         return []
-    return context.parallelize(dealt, len(dealt)).mapPartitions(WriteFiles(short)).collect()
+    return context.parallelize(shares, len(shares)).mapPartitions(WriteFiles(short)).collect()
 
 
 def make_category(

@@ -32,6 +32,16 @@ def files_before(checkpoint: Checkpoint, category: Category, slicer: Slicer) -> 
     return known.files if isinstance(known, FilesDone) else ()
 
 
+def read_by_query(checkpoint: Checkpoint, category: Category) -> set[str]:
+    """The files that a query of Spark has put into a category under its own name."""
+    if last_planned(checkpoint) < 0:
+        return set()
+    stop = category.next_commit()
+    in_log = category.commit(stop - 1).producers.get(checkpoint.query, -1) if stop else -1
+    known = _by_spark(checkpoint, in_log, "")
+    return set(known.files) if isinstance(known, FilesDone) else set()
+
+
 def commits_before(checkpoint: Checkpoint, category: Category, slicer: Slicer) -> int | None:
     """The first commit of the source that a thread reads when it begins."""
     known = _before(checkpoint, category, slicer)
@@ -55,10 +65,10 @@ def appended(category: Category | None, slicer: Slicer) -> int:
 def _before(checkpoint: Checkpoint, category: Category | None, slicer: Slicer) -> Standing | None:
     if last_planned(checkpoint) < 0:
         return said_at_first(checkpoint.home, slicer)
-    return _by_spark(checkpoint, appended(category, slicer), slicer)
+    return _by_spark(checkpoint, appended(category, slicer), slicer.place)
 
 
-def _by_spark(checkpoint: Checkpoint, in_log: int, slicer: Slicer) -> Standing | None:
+def _by_spark(checkpoint: Checkpoint, in_log: int, place: str) -> Standing | None:
     """What a query of Spark has read. The last batch may be in the log although Spark had not noted that it
     is done."""
     batch = max(last_done(checkpoint), min(in_log, last_planned(checkpoint)))
@@ -66,7 +76,7 @@ def _by_spark(checkpoint: Checkpoint, in_log: int, slicer: Slicer) -> Standing |
         return None
     [offset, *_] = offsets_at(checkpoint, batch)
     if "commit" in offset:
-        return CommitsRead(offset.get("category", slicer.place), json_values.whole(offset["commit"]))
+        return CommitsRead(offset.get("category", place), json_values.whole(offset["commit"]))
     found = files_done(checkpoint, {})[0]
     for one in range(last_done(checkpoint) + 1, batch + 1):
         found += files_of_batch(checkpoint, one)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -15,7 +15,7 @@ from dovetail.crash_points import crash_point
 from dovetail.errors import DovetailError
 from dovetail.log.category import Category, list_categories
 from dovetail.log.generations import require_following
-from dovetail.log.homes.filesystem import open_store, shown
+from dovetail.log.homes.filesystem import shown
 from dovetail.log.limits import keep
 from dovetail.plan.physical import (
     CategoryOutput,
@@ -24,12 +24,9 @@ from dovetail.plan.physical import (
     NoopSink,
     OutsideSink,
     ScribeSink,
-    SlicerStage,
-    Stage,
     rejects_category,
 )
 from dovetail.slicing.placement import HASH, TIME, Placement
-from dovetail.slicing.readings import read_reading
 from dovetail.spark.aggregation import Aggregation
 from dovetail.spark.append import Append, append_batch, appender
 from dovetail.spark.arrow_types import arrow_schema
@@ -38,6 +35,7 @@ from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.failures import INTERRUPTED, TaskError, failure_of, interrupted
 from dovetail.spark.hang_up import hung_up
 from dovetail.spark.outside import WriteOutside, committing, sink_of
+from dovetail.spark.rejects import rejects_query
 from dovetail.spark.s3 import spark_uri
 from dovetail.spark.slicer import make_category
 from dovetail.spark.step_writing import (
@@ -65,26 +63,15 @@ def start(
     """Start a stage's query, and one for each of its inputs that may hold unreadable rows."""
     checkpoint = Checkpoint(home, application, built.record)
     writer = _writer(built, home, application, checkpoint, failures)
-    queries = [_query(writer, checkpoint, built.name, mode, _pace(built))]
+    queries = [_query(writer, checkpoint, built.name, mode, pace(built))]
     for table, rows in (built.rejects or {}).items():
         category = make_category(rows, home, rejects_category(application, table), 1, "auto", "rejects")
         name = rejects_query(built.stage, home, application, table)
+        kept = Checkpoint(home, application, name)
         append = partial(append_batch, category=category, producer=name, placement=Placement(None, None))
-        writer = rows.writeStream.foreachBatch(_reporting(append, built.name, failures))
-        queries.append(_query(writer, Checkpoint(home, application, name), name, mode))
+        writer = rows.writeStream.foreachBatch(_reporting(append, built.name, failures, kept))
+        queries.append(_query(writer, kept, name, mode))
     return queries
-
-
-def rejects_query(stage: Stage, home: str, application: str, table: str) -> str:
-    """The query that keeps the unreadable rows of an input table. It belongs to the table, because after a
-    change another stage may be the first to read that; and to its source, which another may replace. Earlier
-    releases had one for each stage; of those any goes on."""
-    source = _first_reading(stage, home, application) if isinstance(stage, SlicerStage) else 1
-    if source > 1:
-        return f"inputs@{source}.rejects.{table}"
-    known = open_store(home).folders(f"apps/{application}/checkpoints")
-    names = [n for n in known if n.endswith(f".rejects.{table}") and not n.startswith("inputs@")]
-    return min(names, default=f"inputs.rejects.{table}")
 
 
 def require_output(built: BuiltStage, home: str, application: str) -> None:
@@ -96,28 +83,22 @@ def require_output(built: BuiltStage, home: str, application: str) -> None:
             require_following(home, name, arrow_schema((_sharded(rows, shard) if shard else rows).schema))
 
 
-def _first_reading(stage: SlicerStage, home: str, application: str) -> int:
-    """Since when a stage has had the source that it has now: joins that begin afresh read theirs again."""
-    number = stage.reading
-    now = read_reading(home, application, stage.name, number)
-    while number > 1 and now is not None:
-        before = read_reading(home, application, stage.name, number - 1)
-        if before is None or before.source != now.source:
-            return number
-        number -= 1
-    return number
-
-
 def describe_output(built: BuiltStage, home: str) -> str:
     """Where the rows of a stage can be found, for people."""
     place = built.output.place
     return f"{place} in {shown(home)}" if isinstance(built.output, ScribeSink | CategoryOutput) else place
 
 
-def _pace(built: BuiltStage) -> str:
+def pace(built: BuiltStage) -> str:
     """How often Spark looks whether there is something to do."""
-    if isinstance(built.output, OutsideSink) and (every_us := dict(built.output.options).get(EVERY.name)):
-        assert isinstance(every_us, int)
+    match built.output:
+        case OutsideSink(options=options):
+            every_us: Any = dict(options).get(EVERY.name)
+        case FileSink():
+            every_us = built.output.every_us
+        case _:
+            every_us = None
+    if every_us:
         return f"{max(1, every_us // 1000)} milliseconds"
     return AT_ONCE if built.starts_process else POLL
 
@@ -125,6 +106,7 @@ def _pace(built: BuiltStage) -> str:
 def _query(
     writer: DataStreamWriter, checkpoint: Checkpoint, name: str, mode: Mode, poll: str = POLL
 ) -> StreamingQuery:
+    checkpoint.keep()  # what we have written for Spark, if anything
     writer = writer.queryName(name).option("checkpointLocation", checkpoint.uri)
     if mode == "stream":
         return writer.trigger(processingTime=poll).start()
@@ -155,7 +137,9 @@ def _writer(
         case FileSink(format=form, path=path, partitioned=parts, options=options):
             written = rows_into_files(built, form, path) if not parts else None
             if written is not None:
-                return written.writeStream.foreachBatch(_reporting(naming(path), built.name, failures))
+                return written.writeStream.foreachBatch(
+                    _reporting(naming(path), built.name, failures, checkpoint)
+                )
             writer = rows.writeStream.format(form).options(**dict(options))
             return (writer.partitionBy(*parts) if parts else writer).option("path", spark_uri(path))
         case OutsideSink() as output:
@@ -165,7 +149,7 @@ def _writer(
             written = rows_outside(built, made)
             append = committing(sink, WriteOutside(made) if written is None else None)
             return (rows if written is None else written).writeStream.foreachBatch(
-                _reporting(append, built.name, failures)
+                _reporting(append, built.name, failures, checkpoint)
             )
         case ConsoleSink():
             return rows.writeStream.format("console").option("truncate", "false")
@@ -175,12 +159,12 @@ def _writer(
     written = rows_into_log(built, category, placement) if built.join is not None else None
     if written is not None:
         append = appending(built, category, producer, checkpoint)
-        return written.writeStream.foreachBatch(_reporting(append, built.name, failures))
+        return written.writeStream.foreachBatch(_reporting(append, built.name, failures, checkpoint))
     append = appender(built, category, producer, placement, checkpoint)
     if (aggregation := built.aggregation) is not None:
         append = _aggregating(append, aggregation, getattr(built.output, "shard", None))
         rows = built.rows
-    return rows.writeStream.foreachBatch(_reporting(append, built.name, failures))
+    return rows.writeStream.foreachBatch(_reporting(append, built.name, failures, checkpoint))
 
 
 def _sharded(rows: DataFrame, shard: str) -> DataFrame:
@@ -196,13 +180,14 @@ def _aggregating(append: Append, aggregation: Aggregation, shard: str | None) ->
     return run
 
 
-def _reporting(append: Append, stage: str, failures: Failures) -> Append:
+def _reporting(append: Append, stage: str, failures: Failures, checkpoint: Checkpoint) -> Append:
     """Keep the error itself and give Spark a short one. Spark passes only a text on. When a query is being
     stopped, it searches that text with an expression that recurses for each character."""
 
     def run(rows: DataFrame, batch: int) -> None:
         try:
             crash_point("sink", "begun")
+            checkpoint.keep()
             append(rows, batch)
             crash_point("sink", "committed")
         except Exception as error:

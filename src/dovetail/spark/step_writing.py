@@ -31,7 +31,7 @@ from dovetail.spark.building import BuiltStage, open_join
 from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.file_sink import name_files, output_folder
 from dovetail.spark.join_source import WRITTEN, Writing
-from dovetail.spark.short_way import is_ansi
+from dovetail.spark.short_way import is_ansi, is_utc
 
 _PARQUET = (
     "spark.sql.parquet.compression.codec",
@@ -60,7 +60,8 @@ def joined_rows(built: BuiltStage) -> Joined | None:
     source = arrow_schema(built.joined)
     if plain_projection(stage) is not None:  # the join's columns have their names already
         return Joined(source, None)
-    computed = evaluation_of(stage, source, ansi=is_ansi(built.rows.sparkSession))
+    spark = built.rows.sparkSession
+    computed = evaluation_of(stage, source, ansi=is_ansi(spark), utc=is_utc(spark))
     return None if computed is None else Joined(source, computed)
 
 
@@ -79,7 +80,8 @@ def rows_into_log(built: BuiltStage, category: Category, placement: Placement) -
     kept = category.schema
     if shard is not None:
         kept = kept.remove(kept.get_field_index(HASH))
-        sharded = _sharded(joined, shard, ansi=is_ansi(built.rows.sparkSession))
+        spark = built.rows.sparkSession
+        sharded = _sharded(joined, shard, ansi=is_ansi(spark)) if is_utc(spark) else None
         if sharded is None or not _same(joined.schema, kept):
             return None
         return _written(built, sharded, made)

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType, StructType
 
 from dovetail.connectors.kafka_client import cluster_of, kafka
+from dovetail.connectors.schema_registry import registry_of
 from dovetail.connectors.secret import reveal
 from dovetail.kafka.decoding import Decoder
 from dovetail.kafka.formats import format_of
@@ -83,7 +84,13 @@ class TopicResidence:
         names = {name.lower(): name for name in schema.names}
         fields = {part: names[given[part].lower()] for part in FIELDS if part in given}
         values = pa.schema([field for field in schema if field.name not in fields.values()])
-        made = format_of(self.source.format, values, given.get("times", "iso"), given.get("sep", ","))
+        made = format_of(
+            self.source.format,
+            values,
+            given.get("times", "iso"),
+            given.get("sep", ","),
+            registry_of(self._given()),
+        )
         return Decoder(schema, made, fields)
 
 

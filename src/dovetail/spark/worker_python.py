@@ -9,6 +9,7 @@ drops the zips from the path, and has the nursery fork them where there is one (
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -52,16 +53,39 @@ def choose_python(master: str, settings: Mapping[str, str]) -> None:
         open_nursery()
 
 
+def is_lent(context: SparkContext) -> bool:
+    """Whether the workers of a session that somebody else made are on this machine, and may use our Python:
+    nobody has chosen another one."""
+    chosen = os.environ.get("PYSPARK_PYTHON") or context.getConf().get("spark.pyspark.python")
+    if is_cluster(str(context.master)):
+        return False
+    return chosen is None or (shutil.which(chosen) or chosen) in (sys.executable, worker_python())
+
+
 def lend_python(context: SparkContext) -> None:
-    """Let the workers of a local session that somebody else made, and for which nobody has chosen a Python,
-    use ours. Its JVM has its environment already: what workers need of that goes with what they are sent."""
+    """Let the workers of such a session use ours. Its JVM has its environment already: what workers need of
+    that goes with what they are sent."""
     context.pythonExec = ours = worker_python()
     context.environment["PYTHONPATH"] = SOURCE
     if ours == sys.executable or _its_own(dict(context.getConf().getAll())):
         return
     if (path := open_nursery()) is not None:
         context.environment[VARIABLE] = path
+
+
+def await_python(context: SparkContext) -> None:
+    """Until the nursery takes orders, if there is one. To be called as late as possible."""
+    if (path := context.environment.get(VARIABLE)) is not None:
         await_nursery(path)
+
+
+def begin_early() -> None:
+    """Somebody asks for `dovetail.join`: what this process is about to import, the nursery imports on another
+    core meanwhile."""
+    pyspark = sys.modules.get("pyspark")
+    context = getattr(getattr(pyspark, "SparkContext", None), "_active_spark_context", None)
+    if context is not None and is_lent(context):
+        lend_python(context)
 
 
 def _its_own(settings: Mapping[str, str]) -> bool:

@@ -9,7 +9,6 @@ in a session that exists.
 from __future__ import annotations
 
 import atexit
-import os
 import shutil
 import sys
 import tempfile
@@ -24,7 +23,7 @@ from dovetail.errors import RunError
 from dovetail.spark.failures import failure_of
 from dovetail.spark.masters import is_cluster
 from dovetail.spark.shipped_code import packed
-from dovetail.spark.worker_python import lend_python
+from dovetail.spark.worker_python import is_lent, lend_python
 
 NEEDED = ("numba", "numpy", "pyarrow", "xxhash")
 _ready: set[str] = set()
@@ -36,7 +35,7 @@ def make_ready(context: SparkContext) -> None:
     application = context.applicationId
     if application in _ready:
         return
-    if not is_cluster(str(context.master)) and not _pinned(context):
+    if is_lent(context):
         # The workers are on this machine and nobody has chosen their Python: take the one that runs here,
         # which has all that it needs. Asking a worker would cost a first start a second or two.
         lend_python(context)
@@ -51,10 +50,6 @@ def make_ready(context: SparkContext) -> None:
         python, missing = lacking[0]
         raise _unfit(context, f"has no module {missing}", python)
     _ready.add(application)
-
-
-def _pinned(context: SparkContext) -> bool:
-    return "PYSPARK_PYTHON" in os.environ or context.getConf().get("spark.pyspark.python") is not None
 
 
 def _asked(context: SparkContext) -> set[tuple[str, str]]:

@@ -71,9 +71,9 @@ def test_a_refused_change_touches_nothing(tmp_path: Path) -> None:
     home = str(tmp_path)
     started(home)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    with pytest.raises(StateError, match="the key: k, now x") as refused:
-        take_over(considered(home, OTHER_KEY))
-    assert "new.pql:5" in (refused.value.where or "")
+    with pytest.raises(StateError, match="column x of a is SMALLINT, was INT") as refused:
+        take_over(considered(home, QUERY.replace("x INT", "x SMALLINT")))
+    assert "new.pql:3" in (refused.value.where or "")
     assert refused.value.hint
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 

@@ -14,7 +14,7 @@ from dovetail.errors import PlanError
 from dovetail.kafka.allowance import Allowance
 from dovetail.kafka.decoding import Decoder
 from dovetail.kafka.formats import format_of
-from dovetail.kafka.records import Records
+from dovetail.kafka.records import records_of
 
 UTC = pa.timestamp("us", "UTC")
 SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.string())])
@@ -23,13 +23,12 @@ MOMENT_US = 1_767_225_600_000_000  # 2026-01-01
 
 def decoded(values: list[bytes | None], schema: pa.Schema = SCHEMA, form: str = "json") -> tuple[Any, Any]:
     decoder = Decoder(schema, format_of(form, schema, "iso", ","), {})
-    numbers = list(range(len(values)))
-    tables, rejects = decoder.rows(Records(values, [0] * len(values), numbers))
+    tables, rejects = decoder.rows(records_of(values))
     return [row for table in tables for row in table.to_pylist()], rejects
 
 
 def microseconds(form: str, times: str, value: bytes) -> int:
-    made = format_of(form, pa.schema([("t", UTC)]), times, ",").rows([value])
+    made = format_of(form, pa.schema([("t", UTC)]), times, ",").rows(pa.array([value]))
     return int(made.column("t").cast(pa.int64())[0].as_py())
 
 

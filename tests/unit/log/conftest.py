@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,15 +24,21 @@ def forget() -> Callable[[], None]:
 
 
 @pytest.fixture(autouse=True)
-def _fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing known of earlier tests; and no waiting for the disk, whose loss of power no test can see."""
     history.forget()
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
 @pytest.fixture
-def category(tmp_path: Any) -> Category:
-    return Category.create(str(tmp_path / "home"), "clicks", SCHEMA, buckets=4)
+def homes(tmp_path: Path) -> Callable[[str], str]:
+    """Homes by their names. Who runs the same tests on another kind of home has this fixture of its own."""
+    return lambda name: str(tmp_path / name)
+
+
+@pytest.fixture
+def category(homes: Callable[[str], str]) -> Category:
+    return Category.create(homes("home"), "clicks", SCHEMA, buckets=4)
 
 
 @pytest.fixture

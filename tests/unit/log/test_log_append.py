@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -15,6 +16,7 @@ import dovetail
 from dovetail.errors import CorruptFile, StateError
 from dovetail.log import document
 from dovetail.log.category import Category
+from home_files import change, content, matching, names, remove
 
 
 def test_a_batch_enters_once(category: Category, put: Any, ids: Any) -> None:
@@ -80,10 +82,10 @@ def test_rejected_rows_are_named_and_read_back(category: Category) -> None:
         {"reason": "no JSON", "raw": "{bad"},
         {"reason": "no UTF-8", "raw": "ü\udc80"},
     ]
-    Path(category.where, "rejected", kept.file).write_text("x")
+    change(category, f"rejected/{kept.file}", b"x")
     with pytest.raises(CorruptFile, match="corrupt"):
         category.read_rejected(kept)
-    Path(category.where, "rejected", kept.file).unlink()
+    remove(category, f"rejected/{kept.file}")
     with pytest.raises(CorruptFile, match="missing"):
         category.read_rejected(kept)
 
@@ -91,11 +93,11 @@ def test_rejected_rows_are_named_and_read_back(category: Category) -> None:
 @pytest.mark.parametrize("damage", ["missing", "short"])
 def test_a_commit_names_no_file_that_is_not_there(category: Category, put: Any, damage: str) -> None:
     (info,) = put.write(category, 0)
-    path = Path(category.where, "segments", info.name)
+    path = f"segments/{info.name}"
     if damage == "missing":
-        path.unlink()
+        remove(category, path)
     else:
-        path.write_bytes(path.read_bytes()[:-1])
+        change(category, path, content(category, path)[:-1])
     with pytest.raises(CorruptFile, match="cannot commit"):
         category.append([info])
     assert category.next_commit() == 0
@@ -132,7 +134,7 @@ def test_a_log_shorter_than_what_was_read_is_an_error(category: Category, put: A
 def test_a_lost_commit_is_an_error(category: Category, put: Any, forget: Callable[[], None]) -> None:
     for number in range(3):
         put(category, number, 1)
-    Path(category.where, "commits", f"{1:020d}.json").unlink()
+    remove(category, f"commits/{1:020d}.json")
     forget()
     assert category.next_commit() == 3
     with pytest.raises(CorruptFile, match="a commit is missing"):
@@ -168,16 +170,16 @@ for batch in range(10):
 """
 
 
-def test_processes_make_the_category_and_append_at_once(tmp_path: Path, ids: Any) -> None:
+def test_processes_make_the_category_and_append_at_once(homes: Callable[[str], str], ids: Any) -> None:
     source = str(Path(dovetail.__file__).parents[1])
-    commands = [[sys.executable, "-c", _WRITER, str(tmp_path), producer] for producer in "aa"]
-    writers = [subprocess.Popen(command, env={"PYTHONPATH": source}) for command in commands]
+    commands = [[sys.executable, "-c", _WRITER, homes("home"), producer] for producer in "aa"]
+    writers = [subprocess.Popen(command, env={**os.environ, "PYTHONPATH": source}) for command in commands]
     assert [writer.wait(60) for writer in writers] == [0, 0]
-    category = Category.open(str(tmp_path), "clicks")
+    category = Category.open(homes("home"), "clicks")
     # 10 batches of the one producer, and 10 appends without a producer by each of the two writers
     assert category.next_commit() == 30
     assert sorted(ids(category)) == sorted(3 * [*range(100)])
-    assert not [*Path(category.where).rglob(".tmp-*")]
+    assert not [one for part in ("", "commits", "segments") for one in matching(category, f"{part}/.tmp-*")]
 
 
 def test_a_writer_that_slept_through_retention_finds_the_end(
@@ -203,9 +205,7 @@ def test_a_writer_that_slept_through_retention_finds_the_end(
     assert commit.number == 3
     assert sorted(ids(category)) == [*range(20, 40)]
     assert category.commit(3).producers == {"app": 2, "late": 0}
-    assert sorted(path.name for path in Path(category.where, "commits").iterdir()) == [
-        f"{number:020d}.json" for number in (2, 3)
-    ]
+    assert names(category, "commits") == [f"{number:020d}.json" for number in (2, 3)]
 
 
 def test_documents_say_what_they_are() -> None:

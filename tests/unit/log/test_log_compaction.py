@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +15,8 @@ from dovetail.log.category import Category
 from dovetail.log.commit import Commit
 from dovetail.log.compaction import FileShape
 from dovetail.log.history import LogBounds
-from unit.log.test_log_crash import clicks, crash_everywhere
+from home_files import change, content, remove
+from unit.log.test_log_crash import Homes, clicks, crash_everywhere
 
 SMALL = FileShape(span=4, fan=3, recent=2, bundles_at_once=2, small_pack_bytes=1 << 20)
 
@@ -172,8 +172,8 @@ def test_a_file_that_such_a_writer_left_deceives_nobody(
     other = Category.create(category.home, "other", category.schema, buckets=4)
     fill(category, put, 12)
     put(other, 77)
-    forged = Path(other.where, "commits", f"{0:020d}.json").read_text().replace(other.id, category.id)
-    category.store.replace(history.commit_path(category, 3), forged.encode())
+    forged = content(other, f"commits/{0:020d}.json").replace(other.id.encode(), category.id.encode())
+    category.store.replace(history.commit_path(category, 3), forged)
     forget()
     assert sorted(ids(category)) == [*range(120)]
 
@@ -185,7 +185,7 @@ def test_a_damaged_record_is_found_again_by_looking(
     fill(category, put, 30)
     category.set_reader("reader", 14)
     category.retain()
-    Path(category.where, "first.json").write_bytes(damage)
+    change(category, "first.json", damage)
     forget()
     with pytest.raises(CorruptFile):
         category.commits(14, 15)
@@ -196,29 +196,29 @@ def test_a_damaged_record_is_found_again_by_looking(
 
 def test_a_damaged_bundle_is_an_error(category: Category, put: Any, forget: Callable[[], None]) -> None:
     fill(category, put, 30)
-    path = Path(category.where, "bundles", bundle.CommitSpan(0, 12).name)
-    good = path.read_bytes()
+    path = f"bundles/{bundle.CommitSpan(0, 12).name}"
+    good = content(category, path)
     for bad in (good[:-1], good[:100], b"", good.replace(b'"first":0', b'"first":1'), good + b"x"):
-        path.write_bytes(bad)
+        change(category, path, bad)
         forget()
         with pytest.raises(CorruptFile, match=r"corrupt|bundle"):
             category.commit(5)
     line = good.rindex(b"written_at_us")
     other = b"8" if good[line + 20 : line + 21] == b"9" else b"9"  # another digit of the time than it has
-    path.write_bytes(good[: line + 20] + other + good[line + 21 :])
+    change(category, path, good[: line + 20] + other + good[line + 21 :])
     forget()
     category.commit(10)
     with pytest.raises(CorruptFile):
         category.commit(11)
     fill(category, put, 20, 30)  # whoever appends is not troubled by it
-    path.unlink()
+    remove(category, path)
     forget()
     with pytest.raises(CorruptFile, match="commit is missing"):
         category.commit(5)
 
 
 @pytest.mark.parametrize("commits", [6, 14])
-def test_a_crash_anywhere(tmp_path: Path, put: Any, ids: Any, commits: int) -> None:
+def test_a_crash_anywhere(homes: Homes, put: Any, ids: Any, commits: int) -> None:
     """At 6 commits the first bundle is due, at 14 the third and the wide one."""
 
     def prepare(home: str) -> Category:
@@ -242,4 +242,4 @@ def test_a_crash_anywhere(tmp_path: Path, put: Any, ids: Any, commits: int) -> N
         assert {f"{part}/{name}" for part in parts for name in there[part]} == named
         assert [int(name[:20]) for name in there["commits"]] == [*range(commits // 4 * 4, commits + 2)]
 
-    assert crash_everywhere(tmp_path, prepare, Category.retain, check) > 20
+    assert crash_everywhere(homes, prepare, Category.retain, check) > 20

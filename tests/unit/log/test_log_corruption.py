@@ -17,6 +17,7 @@ import zstandard
 from dovetail.errors import CorruptFile, DovetailError, UnknownVersion
 from dovetail.log import document, history
 from dovetail.log.category import Category
+from home_files import change, content, matching, remove
 from wide_rows import SCHEMA as WIDE
 from wide_rows import put as put_wide
 from wide_rows import wide_rows
@@ -44,60 +45,69 @@ def everything(home: str) -> Any:
     return category, commits, rows, kept, category.readers()
 
 
-def damaged(data: bytes) -> Iterator[bytes]:
+@pytest.fixture
+def samples() -> int:
+    """Places where a file is damaged."""
+    return 150
+
+
+def damaged(data: bytes, samples: int) -> Iterator[bytes]:
     """Bits flipped all over the file, and the file cut short at many places."""
-    for position in range(0, len(data), max(1, len(data) // 150)):
+    for position in range(0, len(data), max(1, len(data) // samples)):
         flipped = bytearray(data)
         flipped[position] ^= 1 << (position % 8)
         yield bytes(flipped)
-    for length in range(0, len(data), max(1, len(data) // 40)):
+    for length in range(0, len(data), max(1, 4 * len(data) // samples)):
         yield data[:length]
     yield data + b"\0"
     yield b"\0" * len(data)
 
 
-def rewritten(path: Path, change: Callable[[dict[str, Any]], object], version: int | None = None) -> None:
+def rewritten(
+    category: Category, path: str, edit: Callable[[dict[str, Any]], object], version: int | None = None
+) -> None:
     """A document with a changed body, or of another version, and a checksum that fits."""
-    content = json.loads(path.read_bytes())
-    change(content["body"])
-    path.write_bytes(document.encode(content["format"], version or content["version"], content["body"]))
+    found = json.loads(content(category, path))
+    edit(found["body"])
+    change(category, path, document.encode(found["format"], version or found["version"], found["body"]))
     history.forget()
 
 
 @pytest.mark.parametrize("pattern", [*DOCUMENTS, "commits/*2.json", "segments/*.arrow"])
-def test_a_damaged_file_is_noticed(filled: Category, pattern: str) -> None:
-    assert_noticed(filled, sorted(Path(filled.where).glob(pattern))[0])
+def test_a_damaged_file_is_noticed(filled: Category, pattern: str, samples: int) -> None:
+    assert_noticed(filled, matching(filled, pattern)[0], samples)
 
 
-def assert_noticed(category: Category, path: Path) -> None:
-    expected, data = everything(category.home), path.read_bytes()
+def assert_noticed(category: Category, path: str, samples: int) -> None:
+    expected, data = everything(category.home), content(category, path)
     noticed: list[DovetailError] = []
-    for changed in damaged(data):
-        path.write_bytes(changed)
+    for changed in damaged(data, samples):
+        change(category, path, changed)
         history.forget()
         try:
             assert everything(category.home) == expected
         except (CorruptFile, UnknownVersion) as error:
             noticed.append(error)
-    assert len(noticed) > 0.9 * sum(1 for _ in damaged(data))
-    assert all(path.name in (error.where or "") and error.hint for error in noticed)
-    path.write_bytes(data)
+    assert len(noticed) > 0.9 * sum(1 for _ in damaged(data, samples))
+    name = path.rpartition("/")[2]
+    assert all(name in (error.where or "") and error.hint for error in noticed)
+    change(category, path, data)
     history.forget()
     assert everything(category.home) == expected
 
 
-def test_a_damaged_file_of_rejected_rows_is_noticed(category: Category) -> None:
+def test_a_damaged_file_of_rejected_rows_is_noticed(category: Category, samples: int) -> None:
     info = category.write_rejected(["{bad", "worse"], "no JSON")
-    path = Path(category.where, "rejected", info.file)
-    for changed in damaged(path.read_bytes()):
-        path.write_bytes(changed)
+    path = f"rejected/{info.file}"
+    for changed in damaged(content(category, path), samples):
+        change(category, path, changed)
         with pytest.raises(CorruptFile):
             category.read_rejected(info)
 
 
 @pytest.mark.parametrize("pattern", DOCUMENTS)
 def test_a_later_version_names_the_remedy(filled: Category, pattern: str) -> None:
-    rewritten(sorted(Path(filled.where).glob(pattern))[0], lambda body: None, version=99)
+    rewritten(filled, matching(filled, pattern)[0], lambda body: None, version=99)
     with pytest.raises(UnknownVersion, match="version 99") as caught:
         everything(filled.home)
     assert "release" in (caught.value.hint or "")
@@ -106,21 +116,21 @@ def test_a_later_version_names_the_remedy(filled: Category, pattern: str) -> Non
 @pytest.mark.parametrize("pattern", DOCUMENTS)
 @pytest.mark.parametrize("body", [{}, [], None, {"name": 3}, {"segments": 3}])
 def test_a_sound_file_with_a_senseless_body(filled: Category, pattern: str, body: Any) -> None:
-    path = sorted(Path(filled.where).glob(pattern))[0]
-    content = json.loads(path.read_bytes())
-    path.write_bytes(document.encode(content["format"], content["version"], body))
+    path = matching(filled, pattern)[0]
+    found = json.loads(content(filled, path))
+    change(filled, path, document.encode(found["format"], found["version"], body))
     history.forget()
     with pytest.raises(CorruptFile):
         everything(filled.home)
 
 
 def test_a_commit_of_another_number_or_category_is_refused(filled: Category, put: Any) -> None:
-    one, two = (Path(filled.where, "commits", f"{number:020d}.json") for number in (1, 2))
+    one, two = (f"commits/{number:020d}.json" for number in (1, 2))
     other = Category.create(filled.home, "other", filled.schema, buckets=4)
     put(other, 0)
     put(other, 10)
-    for wrong in (two, Path(other.where, "commits", one.name)):
-        one.write_bytes(wrong.read_bytes())
+    for wrong in (content(filled, two), content(other, one)):
+        change(filled, one, wrong)
         history.forget()
         with pytest.raises(CorruptFile, match="not this one"):
             filled.commit(1)
@@ -193,7 +203,7 @@ def test_a_file_that_is_not_arrow_at_all(category: Category, put: Any) -> None:
 
 def test_a_missing_segment_is_named(category: Category, put: Any) -> None:
     info = put(category, 0).segments[0]
-    Path(category.where, "segments", info.name).unlink()
+    remove(category, f"segments/{info.name}")
     with pytest.raises(CorruptFile, match="missing") as caught:
         category.open_segment(info)
     assert info.name in str(caught.value)
@@ -204,42 +214,42 @@ def test_the_checksum_is_taken_once_per_process(category: Category, put: Any) ->
     info = put(category, 0).segments[0]
     category.open_segment(info)
     assert np.array_equal(category.open_segment(info).starts, [0, 3, 6, 8, 10])
-    path = Path(category.where, "segments", info.name)
-    data = bytearray(path.read_bytes())
+    path = f"segments/{info.name}"
+    data = bytearray(content(category, path))
     data[-1] ^= 1
-    path.write_bytes(bytes(data))
+    change(category, path, bytes(data))
     history.forget()
     with pytest.raises(DovetailError):
         category.open_segment(info)
 
 
 @pytest.fixture
-def packed(tmp_path: Path) -> Category:
-    category = Category.create(str(tmp_path / "packed"), NAME, WIDE, buckets=4)
+def packed(homes: Callable[[str], str]) -> Category:
+    category = Category.create(homes("packed"), NAME, WIDE, buckets=4)
     put_wide(category, wide_rows(1200))
     return category
 
 
 @pytest.mark.parametrize("pattern", ["segments/*.arrow", "dictionaries/*.json"])
-def test_a_damaged_compressed_category_is_noticed(packed: Category, pattern: str) -> None:
-    (path,) = Path(packed.where).glob(pattern)
-    assert_noticed(packed, path)
-    path.unlink()
+def test_a_damaged_compressed_category_is_noticed(packed: Category, pattern: str, samples: int) -> None:
+    (path,) = matching(packed, pattern)
+    assert_noticed(packed, path, samples)
+    remove(packed, path)
     history.forget()
     with pytest.raises(CorruptFile, match="missing") as caught:
         everything(packed.home)
-    assert path.name in str(caught.value)
+    assert path.rpartition("/")[2] in str(caught.value)
 
 
 def test_another_dictionary_under_the_name_is_refused(packed: Category) -> None:
-    (path,) = Path(packed.where).glob("dictionaries/*.json")
-    content = json.loads(path.read_text())
-    for body in ({**content["body"], "content": ""}, {}, {**content["body"], "content": 3}):
-        path.write_bytes(document.encode(content["format"], 1, body))
+    (path,) = matching(packed, "dictionaries/*.json")
+    found = json.loads(content(packed, path))
+    for body in ({**found["body"], "content": ""}, {}, {**found["body"], "content": 3}):
+        change(packed, path, document.encode(found["format"], 1, body))
         history.forget()
         with pytest.raises(CorruptFile, match="not this one"):
             everything(packed.home)
-    path.write_bytes(document.encode(content["format"], 2, content["body"]))
+    change(packed, path, document.encode(found["format"], 2, found["body"]))
     history.forget()
     with pytest.raises(UnknownVersion, match="version 2"):
         everything(packed.home)
@@ -288,8 +298,7 @@ def test_the_file_of_another_reader_is_refused(filled: Category) -> None:
     """Taken for its own, it would let retention delete what the reader needs."""
     filled.set_reader("slow", 1)
     filled.set_reader("quick", 2)
-    folder = Path(filled.where, "readers")
-    (folder / "slow.json").write_bytes((folder / "quick.json").read_bytes())
+    change(filled, "readers/slow.json", content(filled, "readers/quick.json"))
     with pytest.raises(CorruptFile, match="reader quick") as caught:
         filled.readers()
     assert "slow.json" in (caught.value.where or "")
@@ -299,15 +308,15 @@ def test_the_file_of_another_reader_is_refused(filled: Category) -> None:
 
 def test_commits_that_do_not_join_up_are_refused(filled: Category) -> None:
     """A row number would lead into the wrong segment, or beside it."""
-    path = Path(filled.where, "commits", f"{2:020d}.json")
-    rewritten(path, lambda body: body.update(first_row=body["first_row"] + 1))
+    path = f"commits/{2:020d}.json"
+    rewritten(filled, path, lambda body: body.update(first_row=body["first_row"] + 1))
     with pytest.raises(CorruptFile, match="begin with") as caught:
         filled.commits(1, 3)
-    assert path.name in (caught.value.where or "")
+    assert path in (caught.value.where or "")
 
 
 def test_a_name_that_leads_elsewhere_is_refused(filled: Category) -> None:
-    path = Path(filled.where, "commits", f"{1:020d}.json")
-    rewritten(path, lambda body: body["segments"][0].update(name="../../../x.arrow"))
+    elsewhere = {"name": "../../../x.arrow"}
+    rewritten(filled, f"commits/{1:020d}.json", lambda body: body["segments"][0].update(elsewhere))
     with pytest.raises(CorruptFile):
         filled.commit(1)

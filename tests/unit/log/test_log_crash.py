@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -11,15 +10,18 @@ import pyarrow as pa
 from dovetail.log import history
 from dovetail.log.category import Category, list_categories
 from dying import crash_everywhere
+from home_files import names
 
 SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string())])
+
+Homes = Callable[[str], str]
 
 
 def clicks(home: str, buckets: int = 4) -> Category:
     return Category.create(home, "clicks", SCHEMA, buckets=buckets)
 
 
-def test_append(tmp_path: Path, put: Any, ids: Any) -> None:
+def test_append(homes: Homes, put: Any, ids: Any) -> None:
     def prepare(home: str) -> Category:
         category = clicks(home)
         put(category, 0, producer="app", batch=0)
@@ -35,11 +37,12 @@ def test_append(tmp_path: Path, put: Any, ids: Any) -> None:
         history.forget()
         assert sorted(ids(found)) == [*range(30)]
 
-    points = crash_everywhere(tmp_path, prepare, lambda to: put(to, 10, producer="app", batch=1), check)
-    assert points > 8  # twice: open, sync, link or rename, sync the folder; and a temporary name goes
+    points = crash_everywhere(homes, prepare, lambda to: put(to, 10, producer="app", batch=1), check)
+    # On disk twice: open, sync, link or rename, sync the folder; and a temporary name goes. Elsewhere less.
+    assert points > 3
 
 
-def test_append_of_many_segments(tmp_path: Path, ids: Any) -> None:
+def test_append_of_many_segments(homes: Homes, ids: Any) -> None:
     """Their files are synced side by side: whichever of them is the last thing that happens."""
 
     def put(to: Category) -> None:
@@ -53,10 +56,10 @@ def test_append_of_many_segments(tmp_path: Path, ids: Any) -> None:
         put(found)
         assert ids(found) == [*range(12)]
 
-    assert crash_everywhere(tmp_path, lambda home: clicks(home, 1), put, check) > 6 * 3
+    assert crash_everywhere(homes, lambda home: clicks(home, 1), put, check) > 6 * 2
 
 
-def test_retain(tmp_path: Path, put: Any, ids: Any) -> None:
+def test_retain(homes: Homes, put: Any, ids: Any) -> None:
     def prepare(home: str) -> Category:
         category = clicks(home)
         put(category, 0)
@@ -74,18 +77,18 @@ def test_retain(tmp_path: Path, put: Any, ids: Any) -> None:
         assert sorted(ids(found)) == [*range(20, 40)]
         found.remove_orphans(grace_s=-1)
         named = {segment.name for commit in found.commits(2, 4) for segment in commit.segments}
-        assert set(os.listdir(f"{found.where}/segments")) == named
-        assert os.listdir(f"{found.where}/rejected") == []
-        assert sorted(os.listdir(f"{found.where}/commits")) == [f"{n:020d}.json" for n in (2, 3)]
+        assert set(names(found, "segments")) == named
+        assert names(found, "rejected") == []
+        assert names(found, "commits") == [f"{n:020d}.json" for n in (2, 3)]
 
-    assert crash_everywhere(tmp_path, prepare, Category.retain, check) > 8
+    assert crash_everywhere(homes, prepare, Category.retain, check) > 8
 
 
-def test_create(tmp_path: Path, put: Any, ids: Any) -> None:
+def test_create(homes: Homes, put: Any, ids: Any) -> None:
     def check(home: str) -> None:
         assert list_categories(home) in ([], ["clicks"])
         category = clicks(home)
         put(category, 0)
         assert sorted(ids(category)) == [*range(10)]
 
-    assert crash_everywhere(tmp_path, lambda home: home, clicks, check) > 10
+    assert crash_everywhere(homes, lambda home: home, clicks, check) > 1

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +11,7 @@ import pytest
 from dovetail.errors import CorruptFile, LogTruncated
 from dovetail.log import history, retention
 from dovetail.log.category import Category
+from home_files import change, names
 
 
 @pytest.fixture
@@ -35,7 +34,7 @@ def test_the_lowest_floor_counts(filled: Category, ids: Any) -> None:
     assert filled.retain() == 0
     assert filled.first_commit() == 2
     assert sorted(ids(filled)) == [*range(20, 60)]
-    assert len(os.listdir(f"{filled.where}/segments")) == 4
+    assert len(names(filled, "segments")) == 4
     filled.drop_reader("slow/and odd ü")
     filled.drop_reader("never seen")
     assert filled.retain() == 3
@@ -98,7 +97,7 @@ def test_a_reader_that_comes_in_between_is_kept_for(
 def test_a_damaged_record_is_made_anew_by_retention(filled: Category, damage: bytes, ids: Any) -> None:
     filled.set_reader("reader", 2)
     filled.retain()
-    Path(filled.where, "first.json").write_bytes(damage)
+    change(filled, "first.json", damage)
     with pytest.raises(CorruptFile, match="corrupt") as caught:
         filled.commits(2, 6)
     assert "dovetail log trim clicks" in (caught.value.hint or "")
@@ -109,33 +108,32 @@ def test_a_damaged_record_is_made_anew_by_retention(filled: Category, damage: by
 
 def test_a_damaged_floor_stops_retention(filled: Category) -> None:
     filled.set_reader("reader", 2)
-    Path(filled.where, "readers", "reader.json").write_text("{}")
+    change(filled, "readers/reader.json", b"{}")
     with pytest.raises(CorruptFile, match="corrupt"):
         filled.retain()
     assert filled.first_commit() == 0
 
 
 def test_a_commit_that_is_damaged_goes_with_the_rest(filled: Category, ids: Any) -> None:
-    Path(filled.where, "commits", f"{0:020d}.json").write_text("garbage")
+    change(filled, f"commits/{0:020d}.json", b"garbage")
     filled.set_reader("reader", 2)
     assert filled.retain() == 2
-    assert len(os.listdir(f"{filled.where}/segments")) == 5
+    assert len(names(filled, "segments")) == 5
     assert filled.remove_orphans(grace_s=-1) == 1
     assert sorted(ids(filled)) == [*range(20, 60)]
 
 
-def test_orphans_go_after_a_while(filled: Category, put: Any, ids: Any) -> None:
+def test_orphans_go_after_a_while(
+    filled: Category, put: Any, ids: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (orphan,) = put.write(filled, 100)
     kept_aside = filled.write_rejected(["x"], "bad")
-    temporary = Path(filled.where, "commits", ".tmp-123")
-    temporary.write_text("half a comm")
+    change(filled, "commits/.tmp-123", b"half a comm")
     assert filled.remove_orphans() == 0
-    old = time.time() - retention.GRACE_S - 10
-    for part in ("segments", "rejected", "commits"):
-        for path in Path(filled.where, part).iterdir():
-            os.utime(path, (old, old))
+    later_s = time.time() + retention.GRACE_S + 10
+    monkeypatch.setattr(retention.time, "time", lambda: later_s)
     assert filled.remove_orphans() == 3
-    assert not temporary.exists()
-    assert not Path(filled.where, "segments", orphan.name).exists()
-    assert not Path(filled.where, "rejected", kept_aside.file).exists()
+    assert names(filled, "commits") == [f"{number:020d}.json" for number in range(6)]
+    assert orphan.name not in names(filled, "segments")
+    assert kept_aside.file not in names(filled, "rejected")
     assert sorted(ids(filled)) == [*range(60)]

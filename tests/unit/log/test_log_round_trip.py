@@ -72,7 +72,7 @@ def bucket_of(rows: pa.RecordBatch) -> np.ndarray:
 )
 def test_every_type_comes_back(
     *,
-    tmp_path: Any,
+    homes: Any,
     rows: list[Any],
     batch_rows: int,
     max_rows: int,
@@ -81,7 +81,7 @@ def test_every_type_comes_back(
     block_bytes: int,
 ) -> None:
     category = Category.create(
-        str(tmp_path), f"all-{compression}", SCHEMA, buckets=4, compression=compression
+        homes("home"), f"all-{compression}", SCHEMA, buckets=4, compression=compression
     )
     table = pa.Table.from_pylist(rows, schema=SCHEMA)
     with pytest.MonkeyPatch.context() as patch:

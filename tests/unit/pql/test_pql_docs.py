@@ -42,6 +42,14 @@ def test_the_windows_compile(window: str) -> None:
     assert len(plan.joins) == 1
 
 
+def test_the_functions_of_the_how_to_compile() -> None:
+    page = (ROOT / "docs/how-to/functions.md").read_text()
+    first, batches, *_ = re.findall(r"^```sql\n(.*?)^```", page, flags=re.M | re.S)
+    assert not check(first).errors
+    assert [one.style for one in compile_pql(first).functions] == ["scalar"]
+    assert {one.function.style for one in parse(first + batches).functions} == {"scalar", "arrow", "pandas"}
+
+
 def test_the_grammar_names_every_storage_and_format() -> None:
     for word in (*STORAGES, *(f'"{name}"' for name in FORMATS)):
         assert word in PAGE

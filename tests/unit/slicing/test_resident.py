@@ -23,6 +23,7 @@ from dovetail.slicing.covered_files import SAVE_EVERY, Slicer
 from dovetail.slicing.direct import DirectSlice, direct_slice
 from dovetail.slicing.folder_intake import KEEP_EVERY_S, FolderIntake
 from dovetail.slicing.intake import Intake
+from dovetail.slicing.parquet_form import ParquetForm
 from dovetail.slicing.resident import ResidentSlicer
 from dovetail.slicing.sides import append_parts
 from dovetail.slicing.write_rows import bucket_of, time_of
@@ -59,12 +60,10 @@ class Folder:
         pq.write_table(table, self.root / "in" / name)
 
     def intake(self, before: Callable[[], list[str]] = list, max_files: int = 200) -> Intake:
-        columns = ("id", "at", "note")
         return FolderIntake(
             self.category,
             self.slicer,
-            slice_of(self.category),
-            columns,
+            lambda covered: ParquetForm(slice_of(self.category), ("id", "at", "note")),
             "app.vanished.left",
             before=before,
             max_files=max_files,
@@ -182,8 +181,7 @@ def test_a_slicer_without_input_brings_its_checkpoint_up_to_date(folder: Folder)
     intake = FolderIntake(
         folder.category,
         folder.slicer,
-        slice_of(folder.category),
-        ("id", "at", "note"),
+        lambda covered: ParquetForm(slice_of(folder.category), ("id", "at", "note")),
         "app.vanished.left",
         clock=lambda: now_s[0],
     )

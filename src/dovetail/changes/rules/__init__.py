@@ -14,6 +14,7 @@ from dovetail.changes.rules.bounds import bounds
 from dovetail.changes.rules.condition import condition
 from dovetail.changes.rules.identity import identity
 from dovetail.changes.rules.join_type import join_type
+from dovetail.changes.rules.lookups import lookups
 from dovetail.changes.rules.output_columns import output_columns
 from dovetail.changes.rules.side_columns import side_columns
 from dovetail.changes.rules.sources import sources
@@ -27,6 +28,7 @@ Rule = Callable[[Between, Stage, Stage], Stage]
 RULES: tuple[Rule, ...] = (
     identity,
     sources,
+    lookups,
     side_columns,
     bounds,
     join_type,

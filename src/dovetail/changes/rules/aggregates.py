@@ -37,6 +37,28 @@ def aggregates(between: Between, old: Stage, new: Stage) -> Stage:
             "that it has only now are null",
             place=place,
         )
+    was, now = old.settings.early_us, new.settings.early_us
+    if was != now:
+        between.say(
+            "aggregates",
+            part,
+            "kept",
+            f"early results: {_early(was)}, now {_early(now)}",
+            flight="windows that are open are looked at as the new query says",
+            place=between.place_of_option(view_of(new), "early"),
+        )
+    # Without an option of its own, how late rows may be follows from the joins, which have said what changed.
+    known = [[(join.name, join.join_kind, join.settings) for join in plan.joins] for plan in between.plans]
+    same_joins = known[0] == known[1]
+    if same_joins and old.settings.max_delay_us != new.settings.max_delay_us:
+        between.say(
+            "aggregates",
+            part,
+            "next step",
+            f"rows may be {words(old.settings.max_delay_us)} late, now {words(new.settings.max_delay_us)}",
+            flight="stream time never goes back",
+            place=between.place_of_option(view_of(new), "max_delay"),
+        )
     return replace(
         old,
         window=new.window,
@@ -46,6 +68,10 @@ def aggregates(between: Between, old: Stage, new: Stage) -> Stage:
         source_name=new.source_name,
         window_name=new.window_name,
     )
+
+
+def _early(interval_us: int | None) -> str:
+    return "none" if interval_us is None else f"every {words(interval_us)}"
 
 
 def _window(stage: WindowStage) -> str:

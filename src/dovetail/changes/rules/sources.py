@@ -7,12 +7,14 @@ from dataclasses import replace
 from dovetail.changes.between import Between, part_of
 from dovetail.changes.flat import flat
 from dovetail.changes.rules.identity import BESIDE
+from dovetail.connectors.lake import ON_CHANGE, START
 from dovetail.plan.kafka_options import FIELDS
 from dovetail.plan.physical import (
     Column,
     FilesSource,
     InputTable,
     KafkaSource,
+    LakeSource,
     ScribeSource,
     SlicerStage,
     Source,
@@ -72,10 +74,18 @@ def _place(table: InputTable) -> tuple[object, ...]:
         case KafkaSource(topic, _, form, options):
             kept = [(name, value) for name, value in options if name in (*FIELDS, "times", "sep")]
             return "kafka", topic, form, *kept
+        case LakeSource(lake, options):
+            unread = (START.name, ON_CHANGE.name, "token")
+            return "lake", lake, *((name, value) for name, value in options if name not in unread)
 
 
 def _kept_of(source: Source) -> str:
-    return "records" if isinstance(source, KafkaSource) else "files"
+    match source:
+        case KafkaSource():
+            return "records"
+        case LakeSource():
+            return "versions"
+    return "files"
 
 
 def _own(application: str, table: InputTable) -> bool:
@@ -88,7 +98,7 @@ def _swapped(between: Between, stage: SlicerStage, was: InputTable, now: InputTa
     part, place = part_of(stage), between.place_of(now.name)
     application = between.new.application
     through_log = any(_own(application, table) for table in (was, now))  # a topic that is copied first
-    topics = through_log or any(isinstance(table.source, KafkaSource) for table in (was, now))
+    topics = through_log or any(isinstance(table.source, KafkaSource | LakeSource) for table in (was, now))
     alone = len(stage.inputs) == 1 and not topics  # what a position in a topic is, nobody can say yet
     begins = between.begins(stage, now) if alone else None
     if begins is not None:
@@ -138,10 +148,9 @@ def _typed(
         what,
         flight="keys are hashed by their type" if wider else "they have values that do not fit",
         instead=f"keep {was.type} here and write CAST({now.name} AS {now.type}) where it is selected, "
-        "under a new "
-        "name",
+        "under a new name; or start it with --reslice: then the join begins afresh",
         place=place,
-        curable=True,
+        curable=wider or between.reslice,
     )
 
 
@@ -165,3 +174,5 @@ def _said(table: InputTable) -> str:
         case KafkaSource(topic, brokers, form, options):
             given = "".join(f", {name} = {value}" for name, value in options)
             return f"topic {topic} at {brokers}, {form}{given}"
+        case LakeSource():
+            return table.source.place

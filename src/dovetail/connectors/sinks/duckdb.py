@@ -35,7 +35,7 @@ _WIDER = {
     "BIGINT": ("HUGEINT",),
     "FLOAT": ("DOUBLE",),
 }
-_LOCKED = ("lock on file", "Conflicting lock", "already open", "different configuration")
+LOCKED = ("lock on file", "Conflicting lock", "already open", "different configuration")
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ class DuckdbSink:
 
     def _said(self, error: Exception) -> DovetailError:
         text = " ".join(str(error).split())[:300]
-        if any(sign in text for sign in _LOCKED):
+        if any(sign in text for sign in LOCKED):
             return Unreachable(
                 "another process has the database open", where=self.path, expected="nobody, for a moment"
             )

@@ -9,19 +9,24 @@ batch that two processes write would then be there twice. So it may not: we read
 
 from __future__ import annotations
 
-import os
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dovetail.connectors.data_files import DataFiles, fitted, named, nullable, require_partitions
 from dovetail.connectors.extras import need
+from dovetail.connectors.iceberg_catalog import (
+    CATALOG,
+    catalog_settings,
+    iceberg_words,
+    load,
+    require_namespace,
+)
 from dovetail.connectors.options import EVERY, PARTITIONED, Option
 from dovetail.connectors.secret import Revealed
 from dovetail.connectors.sink import Sink, Writer
-from dovetail.errors import DovetailError, PlaceError, PlanError, Unreachable
+from dovetail.errors import PlaceError, PlanError, Unreachable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,8 +35,6 @@ _NOTED = "dovetail."
 """Before a writer's name, in the properties of a table: its last batch."""
 _RETRIES = "commit.retry.num-retries"
 _TRIES = 20
-_FROM_ENVIRONMENT = {"s3.endpoint": "AWS_ENDPOINT_URL", "s3.region": "AWS_REGION"}
-"""What everybody else on S3 takes from there."""
 
 
 @dataclass(frozen=True)
@@ -39,26 +42,13 @@ class IcebergKind:
     name: str = "ICEBERG"
     one_machine: bool = False
     options: tuple[Option, ...] = (
-        Option("table", "text", "The table, with its namespace: `sales.clicks`.", required=True),
-        Option(
-            "uri",
-            "text",
-            "The catalog: `sqlite:///catalog.db`, `http://host:8181` or `thrift://host:9083`.",
-            required=True,
-            secret=True,
-        ),
-        Option(
-            "catalog", "choice", "The catalog's kind.", default="sql", choices=("sql", "rest", "hive", "glue")
-        ),
-        Option("warehouse", "text", "Where the catalog puts new tables."),
-        Option("token", "text", "What a REST catalog asks for.", secret=True),
+        *CATALOG,
         PARTITIONED,
         EVERY,
     )
 
     def validate(self, options: dict[str, Any]) -> None:
-        if not all(options["table"].split(".")) or "." not in options["table"]:
-            raise PlanError(f"`{options['table']}` names no namespace", expected='table = "namespace.table"')
+        require_namespace(options)
 
     def place(self, options: dict[str, Any]) -> str:
         return f"Iceberg table {options['table']}"
@@ -66,12 +56,7 @@ class IcebergKind:
     def open(self, given: Revealed, writer: Writer) -> Sink:
         need("iceberg", "pyiceberg.catalog", by=f"STORAGE {self.name}")
         values = given.values
-        settings = {"type": values["catalog"], "uri": values["uri"], "token": values["token"]}
-        settings |= {name: os.environ.get(variable) for name, variable in _FROM_ENVIRONMENT.items()}
-        if values["warehouse"] is not None:
-            place = values["warehouse"]
-            settings["warehouse"] = place if "://" in place else f"file://{os.path.abspath(place)}"
-        settings = {name: value for name, value in settings.items() if value is not None}
+        settings = catalog_settings(values)
         return IcebergSink(values["table"], tuple(values[PARTITIONED.name] or ()), settings, writer, given)
 
 
@@ -169,9 +154,7 @@ class IcebergSink:
             return  # another application was first: `output` looks at what it has made
 
     def _catalog(self) -> Any:
-        from pyiceberg.catalog import load_catalog
-
-        return load_catalog("dovetail", **self.settings)
+        return load(self.settings)
 
     def _table(self) -> Any:
         from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
@@ -187,40 +170,8 @@ class IcebergSink:
             raise PlaceError(f"{self.place} is gone", where=self.place, hint="was it dropped while this ran?")
         return table
 
-    @contextmanager
-    def _words(self) -> Iterator[None]:
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # pyiceberg's own, about names that it will change
-                yield
-        except DovetailError:
-            raise
-        except Exception as error:  # of pyiceberg, and of whatever its catalog is made of
-            text = f"{type(error).__name__}: {' '.join(self.given.hide(error).split())[:300]}"
-            if _is_away(error):
-                raise Unreachable(
-                    f"the catalog of {self.place} cannot be reached: {text}", where=self.place
-                ) from None
-            raise PlaceError(f"{self.place} cannot be used: {text}", where=self.place) from None
-
-
-def _is_away(error: BaseException | None) -> bool:
-    """A server that does not answer, somewhere among the causes."""
-    while error is not None:
-        name = type(error).__name__
-        if isinstance(error, ConnectionError | TimeoutError) or name in (
-            "ServerError",
-            "ServiceUnavailableError",
-            "TTransportException",
-            "CommitStateUnknownException",
-        ):
-            return True
-        if name in ("ConnectionError", "ConnectTimeout", "ReadTimeout") or (
-            name == "OperationalError" and "locked" in str(error)
-        ):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
+    def _words(self) -> AbstractContextManager[None]:
+        return iceberg_words(self.place, self.given)
 
 
 def _storable(schema: pa.Schema) -> pa.Schema:

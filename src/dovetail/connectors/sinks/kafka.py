@@ -9,6 +9,9 @@ topic, and no record to look for. Before anything is written the driver takes ov
 from whoever had it: that ends what a process that died had begun, one way or the other, and only then is the
 number read. What was committed is not written again, and what was not is gone.
 
+A broker says that a transaction is committed before all partitions know. So a batch counts here when its
+number can be read back: if all brokers die in between, the batch comes again and finds out what became of it.
+
 At least once there is no transaction: records are out when brokers have them, and a batch that runs again is
 written again."""
 
@@ -20,6 +23,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from dovetail.connectors.flat_schema import FORMS, FlatField, schema_for
 from dovetail.connectors.kafka_client import (
     TOPIC_NAMES,
     WRITING,
@@ -31,6 +35,7 @@ from dovetail.connectors.kafka_client import (
     made,
 )
 from dovetail.connectors.options import Option
+from dovetail.connectors.schema_registry import OPTIONS, Schema, registry_of
 from dovetail.connectors.secret import Revealed
 from dovetail.connectors.sink import Sink, Writer
 from dovetail.errors import DovetailError, PlaceError, PlanError, StateError, Unreachable
@@ -42,7 +47,7 @@ ANSWER_S = 15.0
 COMMIT_S = 60.0
 AT_ONCE = 10_000
 """Records that are handed to the client in one call."""
-FORMATS = ("json", "csv", "raw")
+FORMATS = ("json", "avro", "protobuf", "csv", "raw")
 DELIVERIES = ("exactly once", "at least once")
 
 
@@ -60,12 +65,19 @@ class KafkaKind:
         Option(
             "delivery", "choice", "In transactions, or without.", default=DELIVERIES[0], choices=DELIVERIES
         ),
+        *OPTIONS,
         *client_options(WRITING),
     )
 
     def validate(self, options: dict[str, Any]) -> None:
         if len(options["key"] or ()) > 1:
             raise PlanError("the key of a record is one column", expected="key = a")
+        if (options["format"] in FORMS) != (options["schema_registry"] is not None):
+            raise PlanError(
+                f"format {options['format']} "
+                + ("needs a schema registry" if options["format"] in FORMS else "knows no schema registry"),
+                expected='schema_registry = "http://localhost:8081", with avro or protobuf',
+            )
         if not is_topic(options["topic"]):
             raise PlanError(f"`{options['topic'][:60]}` cannot name a topic", expected=TOPIC_NAMES)
 
@@ -83,6 +95,8 @@ class Encoder:
 
     format: str
     key: str | None
+    schema: int = 0
+    fields: tuple[FlatField, ...] = ()
 
     def write(self, rows: Iterable[pa.RecordBatch]) -> str | None:
         import pyarrow as pa
@@ -100,8 +114,11 @@ class Encoder:
         return base64.b64encode(packed.getvalue()).decode() if count else None
 
     def _values(self, batch: pa.RecordBatch) -> pa.Array:
+        from dovetail.connectors.flat_records import records as flat_records
         from dovetail.connectors.record_text import csv_lines, json_objects
 
+        if self.format in FORMS:
+            return flat_records(self.format, self.fields, self.schema, batch)
         if self.format == "raw":
             return _bytes(next(batch.column(name) for name in batch.schema.names if name != self.key))
         return _bytes((json_objects if self.format == "json" else csv_lines)(batch))
@@ -132,9 +149,12 @@ class KafkaSink:
     def __post_init__(self) -> None:
         self.topic: str = self.given.values["topic"]
         self._once = self.given.values["delivery"] == DELIVERIES[0]
-        self._producer: Any = None
-        self._numbers: Any = None
+        self.producer: Any = None
+        self.numbers: Any = None
+        self._known: int | None = None  # the last batch, since the producer is open
         self._trouble: str | None = None
+        self._registry = registry_of(self.given.values)
+        self._schemas: dict[Schema, int] = {}
         self._lost: Any = None  # why a record did not arrive
 
     @property
@@ -146,20 +166,29 @@ class KafkaSink:
         """Of the transaction, and of the group whose offset is the number of the last batch."""
         return f"dovetail.{self.topic}.{self.writer}"
 
-    @property
-    def encoder(self) -> Encoder:
+    def encoder(self, schema: pa.Schema) -> Encoder:
         keys = self.given.values.get("key") or ()
-        return Encoder(self.given.values["format"], keys[0] if keys else None)
+        form, key = self.given.values["format"], keys[0] if keys else None
+        if form not in FORMS:
+            return Encoder(form, key)
+        made, fields = schema_for(form, self.topic, schema)
+        if made not in self._schemas:
+            assert self._registry is not None
+            self._schemas[made] = self._registry.register(f"{self.topic}-value", made)
+        return Encoder(form, key, self._schemas[made], tuple(fields))
 
     def check(self, schema: pa.Schema) -> None:
-        encoder = self.encoder
-        if encoder.key is not None and encoder.key not in schema.names:
+        key = next(iter(self.given.values.get("key") or ()), None)
+        form = self.given.values["format"]
+        if key is not None and key not in schema.names:
             raise PlanError(
-                f"the table has no column {encoder.key} for the key",
+                f"the table has no column {key} for the key",
                 where=self.place,
                 expected=", ".join(schema.names),
             )
-        if encoder.format == "raw" and len(set(schema.names) - {encoder.key}) != 1:
+        if form in FORMS:
+            schema_for(form, self.topic, schema)
+        if form == "raw" and len(set(schema.names) - {key}) != 1:
             raise PlanError(
                 "format raw writes one column",
                 where=self.place,
@@ -183,33 +212,34 @@ class KafkaSink:
 
     def prepare(self, schema: pa.Schema) -> None:
         self.check(schema)
+        self.encoder(schema)
 
     def output(self, schema: pa.Schema) -> Encoder:
-        return self.encoder
+        return self.encoder(schema)
 
     def last(self) -> int:
         if not self._once:
             return -1
         try:
-            self._open()
+            self.begin()
             return self._last()
         except kafka().KafkaException as error:
             raise self._said(error) from None
 
     def commit(self, batch: int, written: Sequence[str]) -> None:
         try:
-            self._open()
+            self.begin()
             if not self._once:
-                self._send(written)
+                self.send(written)
                 self._flush()
             elif batch > self._last():
                 self._transact(batch, written)
         except kafka().KafkaException as error:
             raise self._said(error) from None
 
-    def _open(self) -> None:
+    def begin(self) -> None:
         """A producer of ours. Whoever wrote under this name before is shut out from here on."""
-        if self._producer is not None:
+        if self.producer is not None:
             return
         client = kafka()
         settings: dict[str, Any] = {"enable_idempotence": True, "linger_ms": 20}
@@ -218,40 +248,71 @@ class KafkaSink:
             settings |= {"transactional_id": self.name, "transaction_timeout_ms": 120_000}
         producer = made(client.Producer, self.cluster.configured(self._failed, **settings))
         if self._once:
-            self._numbers = made(
+            self.numbers = made(
                 client.Consumer,
                 self.cluster.configured(self._failed, group_id=self.name, enable_auto_commit=False),
             )
             producer.init_transactions(ANSWER_S)
-        self._producer = producer
+        self.producer, self._known = producer, None
 
     def _last(self) -> int:
-        place = kafka().TopicPartition(self.topic, 0)
-        (found,) = self._numbers.committed([place], ANSWER_S)
+        if self._known is None:
+            self._known = self._read_back()
+        return self._known
+
+    def _read_back(self) -> int:
+        client = kafka()
+        place = client.TopicPartition(self.topic, 0)
+        try:
+            (found,) = self.numbers.committed([place], ANSWER_S)
+        except client.KafkaException as error:
+            if error.args[0].code() == client.KafkaError._TIMED_OUT and self._answers(place):
+                raise self._hanging() from None
+            raise
         return int(found.offset) - 1 if found.offset >= 0 else -1
 
-    def _transact(self, batch: int, written: Sequence[str]) -> None:
-        producer, client = self._producer, kafka()
-        producer.begin_transaction()
-        self._send(written)
-        number = client.TopicPartition(self.topic, 0, batch + 1)
-        producer.send_offsets_to_transaction([number], self._numbers.consumer_group_metadata(), ANSWER_S)
-        producer.commit_transaction(COMMIT_S)
+    def _answers(self, place: Any) -> bool:
+        """Brokers answer somebody who does not care for transactions."""
+        client = kafka()
+        settings = {"group_id": self.name, "enable_auto_commit": False}
+        careless = self.cluster.configured(self._failed, **settings) | {"isolation.level": "read_uncommitted"}
+        try:
+            return bool(made(client.Consumer, careless).committed([place], ANSWER_S))
+        except client.KafkaException:
+            return False
 
-    def _send(self, written: Sequence[str]) -> None:
+    def _hanging(self) -> DovetailError:
+        self.producer, self._lost = None, None
+        return Unreachable(
+            "waiting for brokers: a transaction of this table is over, and not all partitions know",
+            where=self.place,
+            hint="if this does not pass, brokers have lost its end: `kafka-transactions.sh find-hanging` "
+            "shows it, and after `abort` the batch is written again",
+        )
+
+    def _transact(self, batch: int, written: Sequence[str]) -> None:
+        producer, client = self.producer, kafka()
+        producer.begin_transaction()
+        self.send(written)
+        number = client.TopicPartition(self.topic, 0, batch + 1)
+        producer.send_offsets_to_transaction([number], self.numbers.consumer_group_metadata(), ANSWER_S)
+        producer.commit_transaction(COMMIT_S)
+        self._known = self._read_back()
+
+    def send(self, written: Sequence[str]) -> None:
         for messages in records(written):
             left = messages
             while left:
-                queued = self._producer.produce_batch(self.topic, left, on_delivery=self._undelivered)
+                queued = self.producer.produce_batch(self.topic, left, on_delivery=self._undelivered)
                 left = [one for one in left if "_error" in one] if queued < len(left) else []
                 for one in left:
                     error = one.pop("_error")
                     if error.code() != kafka().KafkaError._QUEUE_FULL:
                         raise kafka().KafkaException(error)
-                self._producer.poll(0.05 if left else 0)
+                self.producer.poll(0.05 if left else 0)
 
     def _flush(self) -> None:
-        left = self._producer.flush(COMMIT_S)
+        left = self.producer.flush(COMMIT_S)
         if self._lost is not None:
             raise kafka().KafkaException(self._lost)
         if left:
@@ -268,7 +329,7 @@ class KafkaSink:
     def _said(self, error: Exception) -> DovetailError:
         """What it means for the batch. The producer is not used again: the next one under its name ends
         what this one has begun."""
-        self._producer, self._lost = None, None
+        self.producer, self._lost = None, None
         client, refused = kafka(), error.args[0]
         kinds = client.KafkaError
         if refused.code() in (kinds._FENCED, kinds.INVALID_PRODUCER_EPOCH, kinds.PRODUCER_FENCED):

@@ -66,18 +66,21 @@ _WIDER = {
 }
 
 
+CONNECTION = Option(
+    "connection",
+    "text",
+    "Where the server is, as libpq reads it: `postgresql://user:password@host:5432/database`.",
+    required=True,
+    secret=True,
+)
+
+
 @dataclass(frozen=True)
 class PostgresKind:
     name: str = "POSTGRES"
     one_machine: bool = False
     options: tuple[Option, ...] = (
-        Option(
-            "connection",
-            "text",
-            "Where the server is, as libpq reads it: `postgresql://user:password@host:5432/database`.",
-            required=True,
-            secret=True,
-        ),
+        CONNECTION,
         TABLE,
         KEY,
         NEWEST,
@@ -98,10 +101,11 @@ class PostgresKind:
 
 @dataclass(frozen=True)
 class Server:
-    """`given` hides what is secret in the server's own words."""
+    """`given` hides what is secret in the server's own words. `by`: what needs the server."""
 
     connection: str = field(repr=False)
     given: Revealed = field(repr=False)
+    by: str = "STORAGE POSTGRES"
 
     @contextmanager
     def transaction(self) -> Iterator[Any]:
@@ -125,12 +129,12 @@ class Server:
         if any(sign in text for sign in _GONE):
             return Unreachable(
                 f"PostgreSQL cannot be reached: {said}",
-                where="STORAGE POSTGRES",
+                where=self.by,
                 expected="a server that answers at the address of `connection`",
             )
         return PlaceError(
             f"PostgreSQL refuses: {said}",
-            where="STORAGE POSTGRES",
+            where=self.by,
             hint="check `connection`, and what its user may do",
         )
 

@@ -1,4 +1,4 @@
-"""A home as files: by path below it, on local disk or on any filesystem that pyarrow opens by URI.
+"""A home as files: by path below it, on local disk, on any filesystem that pyarrow opens by URI, or on Kafka.
 
 Law of every store: a file under its final name is whole. `create` never replaces a file, `replace` does so in
 one step, and a failure at any point leaves at most a temporary file, which nothing reads.
@@ -45,6 +45,9 @@ class Store(Protocol):
 
     root: str
     local: bool
+    message_bytes: int | None
+    """None: a segment is a file. Else it is messages of one bucket each, up to this size: each piece that
+    `fill` writes is one."""
 
     @property
     def locks(self) -> bool:
@@ -113,6 +116,10 @@ def open_store(home: str) -> Store:
         from dovetail.log.homes.local import LocalStore
 
         return LocalStore(home)
+    if home.startswith("kafka://"):
+        from dovetail.log.homes.kafka.store import KafkaStore
+
+        return KafkaStore(home)
     from pyarrow import fs  # a twentieth of a second, which local homes need not wait for
 
     from dovetail.log.homes.remote import RemoteStore
@@ -123,7 +130,7 @@ def open_store(home: str) -> Store:
         raise HomeError(
             f"the home cannot be opened: {error}",
             where=home,
-            expected="a local path, or a URI such as s3://bucket/path, gs://..., hdfs://...",
+            expected="a local path, or a URI such as s3://bucket/path, gs://..., hdfs://..., kafka://broker:9092/x",
             hint="check the address and the credentials in the environment",
         ) from error
     return RemoteStore(home, shown(home), filesystem, root)

@@ -41,6 +41,7 @@ _NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
 class LocalStore:
     local = True
+    message_bytes: int | None = None
     locks = True
 
     def __init__(self, root: str) -> None:

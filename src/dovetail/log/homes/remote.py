@@ -18,6 +18,7 @@ from collections.abc import Callable, Hashable, Iterator
 import pyarrow as pa
 from pyarrow import fs
 
+from dovetail.crash_points import file_crash_point
 from dovetail.errors import HomeError
 from dovetail.log.homes.claims import Claims
 from dovetail.log.homes.conditional import ConditionalPut, conditional_put
@@ -28,6 +29,7 @@ _OBJECT_STORES = {"s3", "gcs", "abfs"}
 
 class RemoteStore:
     local = False
+    message_bytes: int | None = None
 
     def __init__(self, home: str, root: str, filesystem: fs.FileSystem, folder: str) -> None:
         self.root = root
@@ -105,6 +107,7 @@ class RemoteStore:
 
     def write(self, path: str, fill: Callable[[Output], None]) -> None:
         self._claims.check()
+        file_crash_point(path, "begun")
         final = self._path(path)
         direct = self._filesystem.type_name in _OBJECT_STORES
         if direct:
@@ -115,6 +118,7 @@ class RemoteStore:
                 fill(file)
             if not direct:
                 self._filesystem.move(target, final)
+        file_crash_point(path, "named")
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Write]:
@@ -124,7 +128,10 @@ class RemoteStore:
         for check in self._guards:
             check()
         if self.conditional is not None:
-            return self.conditional.create(self._path(path), data)
+            file_crash_point(path, "begun")
+            made = self.conditional.create(self._path(path), data)
+            file_crash_point(path, "named")
+            return made
         if self.size(path) is not None:
             return False
         self.replace(path, data)
@@ -135,8 +142,10 @@ class RemoteStore:
 
     def delete(self, path: str) -> None:
         self._claims.check()
+        file_crash_point(path, "begun")
         with contextlib.suppress(FileNotFoundError), self._trouble("delete", path):
             self._filesystem.delete_file(self._path(path))
+            file_crash_point(path, "deleted")
 
     @contextlib.contextmanager
     def lock(self, path: str, *, wait: bool = True) -> Iterator[bool]:

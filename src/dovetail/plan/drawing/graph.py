@@ -28,12 +28,14 @@ from dovetail.plan.joins.words import (
     window_words,
     windows_words,
 )
+from dovetail.plan.lookups import lookup_lines
 from dovetail.plan.physical import (
     CategoryOutput,
     FileSink,
     InputTable,
     JoinStage,
     KafkaSource,
+    LakeSource,
     OutsideSink,
     Plan,
     ScribeSink,
@@ -109,11 +111,17 @@ def _add_stage(
     if isinstance(stage, SlicerStage):
         side = isinstance(stage.output, CategoryOutput) and stage.output.time is not None
         view, _, which = stage.name.rpartition(".")
-        title = f"{view}: {which} slicer" if side else f"{stage.name}: slicer"
+        what = "slicer" if stage.lookup is None else "lookup"
+        title = f"{view}: {which} slicer" if side else f"{stage.name}: {what}"
         lines = _side_lines(program, table) if side else _slicer_lines(program, table)
+        lines = lines if stage.lookup is None else lookup_lines(stage.lookup)
         last = graph.add(Node(f"slicer {stage.name}", "slicer", title, lines))
         for source in stage.inputs:
             graph.edge(graph.add(_input_node(source)), last)
+        if (lookup := stage.lookup) is not None:
+            columns = _limited([f"{column.name} {column.type}" for column in lookup.columns])
+            outside = Node(f"table {lookup.table}", "files", lookup.source.place, ("lookup table", *columns))
+            graph.edge(graph.add(outside), last)
     elif isinstance(stage, WindowStage):
         lines = (*_window_lines(stage), *_slicer_lines(program, table))
         last = graph.add(Node(f"aggregate {stage.name}", "aggregate", f"{stage.table}: aggregate", lines))
@@ -135,6 +143,8 @@ def _input_node(table: InputTable) -> Node:
         return Node(f"category {table.source.category}", "category", table.source.category, columns)
     if isinstance(table.source, KafkaSource):
         return Node(f"topic {table.name}", "files", table.source.topic, ("Kafka topic", *columns))
+    if isinstance(table.source, LakeSource):
+        return Node(f"table {table.name}", "files", table.source.place, ("appended rows", *columns))
     return Node(f"files {table.name}", "files", table.source.path, (f"{table.source.format} files", *columns))
 
 

@@ -44,6 +44,7 @@ class Joins(NamedTuple):
     kinds: tuple[JoinShape, ...]
 
 
+AGGREGATES = Joins("aggregates", ())
 ALL = Joins("all joins", get_args(JoinShape))
 KEYED = Joins("joins with an equality", ("interval", "windowed"))
 NOT_KEYED = Joins("joins without an equality", ("theta", "counted"))
@@ -305,6 +306,13 @@ OPTIONS: tuple[Option, ...] = (
         None,
         "The number of parallel tasks of the join, at most one per bucket. Default: one per core.",
         high=4096,
+    ),
+    _interval(
+        "early",
+        None,
+        "Look at windows that are still open each time that stream time has passed a multiple of this, and "
+        "return what they have so far. Default: only windows that have closed come out.",
+        joins=AGGREGATES,
     ),
     _whole("max_step_rows", MAX_STEP_ROWS, "About how many rows of both streams one step of the join reads."),
 )

@@ -29,6 +29,7 @@ from dovetail.plan.joins.condition import JOIN_TYPES, take_apart
 from dovetail.plan.joins.filters import WHERE_BEFORE
 from dovetail.plan.joins.options import resolve
 from dovetail.plan.joins.windows import BOUNDS, is_window
+from dovetail.plan.lookups import is_lookup
 from dovetail.plan.problems import each_statement
 from dovetail.plan.scope import tables
 from dovetail.plan.statements import CreateView, Program, Statement, is_join
@@ -209,7 +210,7 @@ class _Chain:
         """Rows whose left time is missing have no key either, or are dropped where the join drops them."""
         missing: set[int] = set()
         for link in self.links:
-            if missing:
+            if missing and not is_lookup(self.program, link.join):
                 self._mark(link, missing)
             if link.how in KEEPS_RIGHT:
                 missing |= set(range(link.number + 1))

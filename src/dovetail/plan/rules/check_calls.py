@@ -12,12 +12,13 @@ from sqlglot import exp
 from dovetail.errors import DovetailError
 from dovetail.plan.functions import arguments, function_name
 from dovetail.plan.joins.windows import BOUNDS, is_window
+from dovetail.plan.lookups import AS_OF
 from dovetail.plan.nearest import did_you_mean
 from dovetail.plan.problems import Problems
 from dovetail.plan.spark_functions import spark_functions
 from dovetail.plan.statements import CreateInput, Program
 
-OWN = ("pick_by", *BOUNDS)
+OWN = ("pick_by", AS_OF, *BOUNDS)
 """Calls that the planner makes and Spark never sees."""
 
 
@@ -36,6 +37,8 @@ def check_calls(program: Program) -> Program:
 
 def _refused(program: Program, call: exp.Anonymous) -> DovetailError | None:
     name, given = str(function_name(call)), arguments(call)
+    if program.function(name) is not None:
+        return None  # `call_functions.py` looks at these
     if name in OWN or is_window(call) or isinstance(call.parent, (exp.Dot, exp.WithinGroup)):
         return None
     if not isinstance(call.this, str) or any(_is_special(argument) for argument in given):
@@ -47,7 +50,9 @@ def _refused(program: Program, call: exp.Anonymous) -> DovetailError | None:
             f"there is no function `{name}`",
             call,
             expected=f"a function of Spark {known.spark}",
-            hint=did_you_mean(name, known.functions, listed=True),
+            hint=did_you_mean(
+                name, [*known.functions, *(one.name for one in program.functions)], listed=True
+            ),
         )
     if function.takes(len(given)):
         return None

@@ -1,7 +1,7 @@
 """What a query may contain. Changes nothing; refuses what streams cannot do.
 
-Joins are at the top level of a view or table. Only a table may aggregate, over a time window. Nothing may
-need the end of the stream (ORDER BY, LIMIT, DISTINCT, window functions).
+Joins are at the top level of a view or table. Aggregates, DISTINCT and window functions are over a time
+window. Nothing may need the end of the stream (ORDER BY, LIMIT, and these without a window).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from sqlglot import exp
 from dovetail.connectors.kinds import SINKS
 from dovetail.connectors.options import with_defaults
 from dovetail.errors import PlanError
+from dovetail.plan.aggregates import early_us, time_windows, window_call
 from dovetail.plan.functions import TIME_WINDOWS, aggregates_in, function_name
 from dovetail.plan.joins.condition import JOIN_TYPES
 from dovetail.plan.problems import Problems
@@ -30,6 +31,12 @@ FOREIGN_WINDOWS = {
     "session": "session_window(eventtime, '5 minutes')",
 }
 """Windows as Flink SQL groups by them, and ours."""
+LEFT_OUT = {
+    "distinct": "make rows distinct within a time window: "
+    "SELECT DISTINCT window(eventtime, '1 hour').start AS since, key FROM ...",
+    "limit": "the first rows of each time window: "
+    "QUALIFY ROW_NUMBER() OVER (PARTITION BY window(eventtime, '1 hour') ORDER BY x DESC) <= 10",
+}
 JOIN_KINDS = "INNER, LEFT [OUTER], RIGHT [OUTER], FULL [OUTER], LEFT SEMI or LEFT ANTI JOIN"
 
 
@@ -52,7 +59,7 @@ def check_queries(program: Program) -> Program:
                 problems.add(statement.name, _no_columns(program, statement))
             continue
         with problems.of(statement.name):
-            _endless(program, statement.query)
+            _endless(program, statement)
         with problems.of(statement.name):
             _joins(program, statement)
         with problems.of(statement.name):
@@ -73,24 +80,48 @@ def _no_columns(program: Program, table: CreateInput) -> PlanError:
     )
 
 
-def _endless(program: Program, query: exp.Expr) -> None:
+def _endless(program: Program, statement: CreateView | CreateTable) -> None:
+    query, windowed = statement.query, window_call(statement) is not None
     for select in query.find_all(exp.Select, exp.SetOperation):
         for clause, words in ENDLESS.items():
             found = select.args.get(clause)
-            if found is not None and found is not False:
+            if windowed and clause == "distinct":
+                _distinct(program, query)
+            elif found is not None and found is not False:
                 union = isinstance(select, exp.SetOperation) and clause == "distinct"
                 what = "UNION without ALL" if union else words
                 raise program.plan_error(
                     f"{what} needs the end of the stream, which never comes",
                     found if isinstance(found, exp.Expr) and list(found.find_all(exp.Column)) else query,
-                    hint="write UNION ALL" if union else "leave it out",
+                    hint="write UNION ALL" if union else LEFT_OUT.get(clause, "leave it out"),
                 )
     over = query.find(exp.Window)
-    if over is not None:
+    if over is not None and not windowed:
+        joined = isinstance(query, exp.Select) and query.args.get("joins")
         raise program.plan_error(
-            "window functions (OVER) need the end of the stream, which never comes",
+            "a query cannot both join and rank"
+            if joined
+            else "window functions (OVER) need the end of the stream, which never comes",
             over,
-            hint="aggregate over time instead: GROUP BY window(eventtime, '1 hour'), in a CREATE TABLE",
+            expected="OVER (PARTITION BY window(eventtime, '1 hour'), ...), over one relation by name",
+            hint="join in a CREATE VIEW, and rank in a statement that selects from it"
+            if joined
+            else "rank within a time window, or aggregate over one: GROUP BY window(eventtime, '1 hour')",
+        )
+
+
+def _distinct(program: Program, query: exp.Expr) -> None:
+    """Over groups or ranked rows it would be a second step."""
+    if query.args.get("distinct") is None:
+        return
+    beside = query.args.get("group") or query.find(exp.Window)
+    call = next(iter(time_windows(query)), None)
+    if beside is not None or function_name(call or query) == "session_window":
+        raise program.plan_error(
+            "DISTINCT cannot stand beside GROUP BY, window functions or sessions",
+            beside or call,
+            expected="SELECT DISTINCT window(eventtime, '1 hour').start AS since, key FROM ...",
+            hint="group by the columns that should be distinct, or use a second view",
         )
 
 
@@ -132,17 +163,17 @@ def _join_kind(program: Program, join: exp.Join) -> None:
 
 def _aggregates(program: Program, statement: CreateView | CreateTable) -> None:
     query = statement.query
+    if isinstance(statement, CreateView) and early_us(statement) is not None:
+        raise program.plan_error(
+            "early results are allowed only in CREATE TABLE",
+            next(one.span for one in statement.options if one.name == "early"),
+            hint="a query over this view would take them for more rows",
+        )
     calls = aggregates_in(query)
     groups = list(query.find_all(exp.Group))
     if not calls and not groups:
         return
     at = calls[0] if calls else groups[0]
-    if isinstance(statement, CreateView):
-        raise program.plan_error(
-            "aggregates are allowed only in CREATE TABLE",
-            at,
-            hint="select the rows in a view, and aggregate in the CREATE TABLE that reads it",
-        )
     if not is_simple(query):
         raise program.plan_error(
             "an aggregation must read one relation by name",

@@ -21,6 +21,7 @@ from dovetail.plan.dialect import call
 from dovetail.plan.joins.condition import JoinView, on_clause, read_join
 from dovetail.plan.joins.filters import ON_BEFORE
 from dovetail.plan.joins.sides import keys_of_one_type
+from dovetail.plan.lookups import looks_up
 from dovetail.plan.problems import each_statement
 from dovetail.plan.rules.turn_right_joins import turned
 from dovetail.plan.scope import environment_of, relation_types
@@ -36,7 +37,11 @@ def compare_beside_keys(program: Program) -> Program:
     types = relation_types(program)
 
     def rewrite(statement: Statement) -> Iterator[Statement]:
-        if is_join(statement) and (join := _compares(program, statement)) is not None:
+        if (
+            is_join(statement)
+            and not looks_up(program, statement)
+            and (join := _compares(program, statement)) is not None
+        ):
             view = turned(statement) if join.how == "right" else statement
             join = read_join(program, view)
             statement = _without_keys(program, join, environment_of(join.query, types))

@@ -1,8 +1,8 @@
 """The paper's first rewriting (section 4.2): references by alias become references by full name.
 
 `FROM left AS l` and `l.eventtime` become `FROM left` and `left.eventtime`. Where a relation is joined with
-itself, each further use gets a view of its own first, so that all sides have different names. Columns and
-tables remember how the text calls them, for errors.
+itself, each further use gets a view of its own first, so that all sides have different names; a lookup table
+is declared once more. Columns and tables remember how the text calls them, for errors.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from dovetail.plan.lookups import lookup_table
 from dovetail.plan.problems import each_statement
 from dovetail.plan.scope import columns_of, is_simple, tables
 from dovetail.plan.statements import CreateInput, CreateView, Program, Statement
@@ -34,7 +35,11 @@ def eliminate_aliases(program: Program) -> Program:
             name = relation.name
             if name in names.values():
                 name = fresh_name(f"{statement.name}_{name_part(table.alias_or_name)}", taken)
-                yield _copy_of(relation, name, statement.name)
+                yield (
+                    replace(relation, name=name)
+                    if lookup_table(program, relation.name) is relation
+                    else _copy_of(relation, name, statement.name)
+                )
             names[table.alias_or_name.lower()] = name
             table.replace(_table(name, table, relation.name))
         for column in query.find_all(exp.Column):

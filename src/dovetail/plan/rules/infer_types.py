@@ -166,7 +166,8 @@ class _Query:
         if name in SAME_TYPE:
             self._same(given)
             return
-        wanted = ARGUMENT_TYPES.get(name)
+        own = self.uses.program.function(name)
+        wanted = ARGUMENT_TYPES.get(name) if own is None else tuple(kind for _, kind in own.parameters)
         types = (wanted,) * len(given) if isinstance(wanted, str) else wanted or ()
         for argument, type_ in zip(given, types, strict=False):
             if type_ is not None:

@@ -36,7 +36,7 @@ def lift_queries(program: Program) -> Program:
 def _needs_names(query: exp.Expr) -> bool:
     """It joins or aggregates, and reads something that has no name of its own in the program."""
     nested = query.args.get("with_") is not None or any(_lifted(select) for select in _selects(query))
-    works = query.find(exp.Join, exp.Group) is not None or bool(aggregates_in(query))
+    works = query.find(exp.Join, exp.Group, exp.Window) is not None or bool(aggregates_in(query))
     renamed = any(alias.columns for alias in query.find_all(exp.TableAlias))  # `AS q (a, b)`
     return nested and works and not renamed
 

@@ -13,8 +13,9 @@ from dataclasses import replace
 from sqlglot import exp
 
 from dovetail.errors import PqlError
+from dovetail.plan.aggregates import WINDOW_CLOSED, early_us, time_windows
 from dovetail.plan.dialect import call
-from dovetail.plan.functions import TIME_WINDOWS, function_name
+from dovetail.plan.functions import function_name
 from dovetail.plan.joins.windows import BOUNDS, is_window
 from dovetail.plan.nearest import did_you_mean
 from dovetail.plan.problems import Problems, each_statement
@@ -91,10 +92,9 @@ class _Scope:
         conditions = [join.args["on"] for join in joins if join.args.get("on") is not None]
         self.windows_within = sum(any(is_window(node) for node in on.walk()) for on in conditions)
         self.items: dict[str, exp.Expr] = {}
-        grouped = self.query.args.get("group")
-        self.windows = (
-            {function_name(item) for item in grouped.expressions} & set(TIME_WINDOWS) if grouped else set()
-        )
+        stated = program.get(statement)
+        self.early = stated is not None and early_us(stated) is not None
+        self.windows = {str(function_name(call)) for call in time_windows(self.query)}
         seen: set[str] = set()
         for number, side in enumerate(self.sides):
             if side.alias.lower() in seen:
@@ -198,7 +198,7 @@ class _Scope:
         if holders and not (qualifies and len(parts) > 1):
             return _reference(holders[0], str(holders[0].spelled(parts[0].name)), column, parts[1:])
         name = parts[0].name.lower()
-        if name in self.windows:
+        if name in self.windows or (name == WINDOW_CLOSED and len(parts) == 1 and self.early):
             return column.copy()
         if name in BOUNDS and len(parts) == 1 and self.windows_within:
             if self.windows_within > 1:

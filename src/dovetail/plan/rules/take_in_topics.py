@@ -1,15 +1,16 @@
-"""A Kafka topic becomes a category: an input table of records, a table that writes them to the log, and the
-input table that everybody else reads.
+"""A Kafka topic, or a table of a lake, becomes a category: an input table of records, a table that writes
+them to the log, and the input table that everybody else reads.
 
 Law: a topic is read once for each input table, however many joins read the table. Offsets, records that
-cannot be read and waiting for brokers are the business of one stage; what follows reads the log."""
+cannot be read and waiting for brokers are the business of one stage; what follows reads the log. The versions
+of a table are read likewise."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from dovetail.plan.consumers import unread
-from dovetail.plan.physical import KafkaSource, ScribeSource
+from dovetail.plan.physical import KafkaSource, LakeSource, ScribeSource
 from dovetail.plan.statements import CreateInput, CreateTable, Program, Statement, into_log
 from dovetail.plan.tree import fresh_name, passed_on, select
 
@@ -21,7 +22,7 @@ def take_in_topics(program: Program) -> Program:
     for statement in program:
         if (
             isinstance(statement, CreateInput)
-            and isinstance(statement.origin, KafkaSource)
+            and isinstance(statement.origin, KafkaSource | LakeSource)
             and statement.name not in idle
         ):
             made += _taken_in(program, statement, taken)

@@ -49,7 +49,7 @@ class Bell:
     def look(self, looks: Iterable[Look]) -> list[News]:
         settings, now_us = read_settings(self.home), self._clock_us()
         found = [
-            (look.application, alarm, words)
+            (look.application, settings.changed(look.application, alarm), words)
             for look in looks
             for alarm in ALARMS
             if (words := alarm.found(look)) is not None

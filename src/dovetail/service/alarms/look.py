@@ -11,6 +11,8 @@ HOUR_S, DAY_S = 3_600.0, 86_400.0
 RECENT_S = 900.0
 FEWEST_DAYS = 2
 """Of history, before anything is called unusual."""
+SERVICE, SILENT = "service", "silent"
+"""The daemon itself, as an application that is looked at."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,9 @@ class Usual:
 @dataclass(frozen=True)
 class Look:
     """`figures`: as the run has measured itself, None if it has not lately. `recent`: a few numbers over the
-    last quarter of an hour, oldest first, as `overview.py` sums them up."""
+    last quarter of an hour, oldest first, as `overview.py` sums them up. `lost`: what the log no longer has
+    and the application still needs, in words. `scaler`: why it cannot do more. `mending`: it has just done
+    something."""
 
     application: str
     wanted: str
@@ -34,6 +38,9 @@ class Look:
     recent: Sequence[tuple[float, dict[str, Any]]] = ()
     match_rate: Usual | None = None
     memory_bytes: int = 0
+    lost: str | None = None
+    scaler: str | None = None
+    mending: bool = False
 
     @property
     def joins(self) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The alarms: one table for the daemon, the portal and the reference page.
+"""What the daemon finds for each alarm of the table (`runbooks.py`).
 
 An alarm rings when it has held for a while, and is over when it has not held for two minutes. What counts as
 unusual comes from the application's own history, not from a number that somebody has to choose.
@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from dovetail.service import units
-from dovetail.service.alarms.look import Look
+from dovetail.service.alarms.look import SERVICE, SILENT, Look
+from dovetail.service.alarms.runbooks import RUNBOOKS, Severity
 
-Severity = Literal["page", "ticket"]
-"""page: wake somebody. ticket: look at it by daylight."""
 MINUTE_US = 60_000_000
 SHARE = 0.01
 """Of the rows: more bad or late ones than this are worth a look."""
@@ -49,7 +48,10 @@ def _not_up(look: Look) -> str | None:
 
 
 def _behind(look: Look) -> str | None:
-    """A stream that is behind alone is pacing, or waits for the other: that is no lack of power."""
+    """A stream that is behind alone is pacing, or waits for the other: that is no lack of power. What the
+    scaler is mending wakes nobody."""
+    if look.mending:
+        return None
     for join in look.joins:
         both = all(_side(join, side).get("backlog_rows", 0) > 0 for side in ("left", "right"))
         if both and look.gained("backlog_rows") > 0:
@@ -130,110 +132,40 @@ def _side(join: dict[str, Any], side: str) -> dict[str, Any]:
     return found
 
 
-ALARMS: tuple[Alarm, ...] = (
-    Alarm(
-        "crash_loop",
-        "page",
-        0,
-        "The application does not stay up, or cannot run by its query.",
-        "Its page shows the error and what its process printed. Deploy a corrected query, or roll back.",
-        _down,
-    ),
-    Alarm(
-        "not_running",
-        "page",
-        5 * MINUTE_US,
-        "It should run, and has not come up for five minutes.",
-        "Its reason says what it waits for: another run that holds it, or an input that is not there.",
-        _not_up,
-    ),
-    Alarm(
-        "cannot_keep_up",
-        "page",
-        10 * MINUTE_US,
-        "Both streams of a join are behind, and fall further behind. One alone is waiting for the other.",
-        "Give it more tasks (`dovetail scale`), or a larger host.",
-        _behind,
-    ),
-    Alarm(
-        "source_silent",
-        "page",
-        15 * MINUTE_US,
-        "A stream that had rows gets none.",
-        "Look at who writes it. Left rows wait for it, up to `idle_timeout` if one is set.",
-        _silent,
-    ),
-    Alarm(
-        "match_rate_low",
-        "page",
-        15 * MINUTE_US,
-        "Fewer left rows find a partner than at this hour of the days before.",
-        "`dovetail why` for a key that should match; compare the delay and the lateness of both streams.",
-        _few_matches,
-    ),
-    Alarm(
-        "time_stuck",
-        "page",
-        10 * MINUTE_US,
-        "Rows arrive, and stream time does not pass: nothing closes.",
-        "`dovetail status` shows which stream holds it back, and rows that are too far ahead.",
-        _stuck,
-    ),
-    Alarm(
-        "late_rows",
-        "ticket",
-        15 * MINUTE_US,
-        "More than 1 % of the rows are late.",
-        "Raise `max_delay`, or let stream time be estimated.",
-        _late,
-    ),
-    Alarm(
-        "bad_rows",
-        "ticket",
-        15 * MINUTE_US,
-        "More than 1 % of the rows cannot be read, or have no usable key or time.",
-        "They are kept in the categories `.rejects` and `.invalid`: `dovetail log cat` shows them.",
-        _bad,
-    ),
-    Alarm(
-        "memory",
-        "ticket",
-        5 * MINUTE_US,
-        "Its indexes take more than half of the host's memory.",
-        "A narrower window, a cap, or pacing holds fewer rows; `dovetail advise` says what each costs.",
-        _large,
-    ),
-    Alarm(
-        "hot_key",
-        "ticket",
-        30 * MINUTE_US,
-        "One key has more than half of a stream's rows, and one task most of the work.",
-        "Caps bound what a key may hold; a key that means nothing can be filtered out.",
-        _hot,
-    ),
-    Alarm(
-        "replay_long",
-        "ticket",
-        10 * MINUTE_US,
-        "A join has been rebuilding its window for ten minutes.",
-        "It goes on by itself, and results come when it is done. If it repeats, look for lost hosts.",
-        _replaying,
-    ),
+def _lost(look: Look) -> str | None:
+    return look.lost
+
+
+def _unwatched(look: Look) -> str | None:
+    if look.application == SERVICE and look.condition == SILENT:
+        return f"the service has not looked at its applications for a minute: {look.why}"
+    return None
+
+
+def _at_limit(look: Look) -> str | None:
+    return look.scaler
+
+
+ALARMS: tuple[Alarm, ...] = tuple(
+    Alarm(said.name, said.severity, said.after_min * MINUTE_US, said.sentence, said.action, found)
+    for said, found in zip(
+        RUNBOOKS,
+        (
+            _down,
+            _not_up,
+            _behind,
+            _silent,
+            _few_matches,
+            _stuck,
+            _late,
+            _bad,
+            _large,
+            _hot,
+            _replaying,
+            _lost,
+            _unwatched,
+            _at_limit,
+        ),
+        strict=True,
+    )
 )
-
-
-def to_markdown() -> str:
-    """The reference page."""
-    lines = [
-        "# Alarms",
-        "",
-        "Written by `dovetail alarm rules --markdown`; do not edit by hand.",
-        "[Run the service](../how-to/serve.md#alarms) says how they reach you.",
-        "",
-        "| alarm | severity | after | when | what to do first |",
-        "|---|---|---|---|---|",
-    ]
-    for one in ALARMS:
-        after = "at once" if not one.after_us else f"{one.after_us // MINUTE_US} minutes"
-        lines.append(f"| `{one.name}` | {one.severity} | {after} | {one.sentence} | {one.action} |")
-    return "\n".join(lines) + "\n"

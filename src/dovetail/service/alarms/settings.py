@@ -10,8 +10,11 @@ from dovetail.errors import CorruptFile, SettingError, StateError
 from dovetail.log import document
 from dovetail.log.homes.filesystem import open_store
 from dovetail.model import json_values as said
+from dovetail.service.alarms.rules import Alarm
+from dovetail.service.alarms.runbooks import RUNBOOKS, Severity
 
-KIND, VERSION = "dovetail.alarms", 1
+KIND, VERSIONS = "dovetail.alarms", (1, 2)
+"""Before version 2 nobody could change when an alarm rings."""
 PATH = "service/alarms.json"
 _REMEDY = "delete the file, and name the targets again with `dovetail alarm to`"
 Channel = Literal["webhook", "slack", "alertmanager", "email"]
@@ -34,9 +37,28 @@ class Mute:
 
 
 @dataclass(frozen=True)
+class Change:
+    """When somebody wants an alarm to ring, instead of when the table says. None: as the table says."""
+
+    application: str
+    name: str
+    after_us: int | None = None
+    severity: Severity | None = None
+
+
+@dataclass(frozen=True)
 class AlarmSettings:
     targets: tuple[Target, ...] = ()
     mutes: tuple[Mute, ...] = ()
+    changes: tuple[Change, ...] = ()
+
+    def changed(self, application: str, alarm: Alarm) -> Alarm:
+        """The alarm as somebody wants it for this application, or for all."""
+        for one in sorted(self.changes, key=lambda change: change.application != "*"):
+            if one.name == alarm.name and one.application in (application, "*"):
+                after_us = alarm.after_us if one.after_us is None else one.after_us
+                alarm = replace(alarm, after_us=after_us, severity=one.severity or alarm.severity)
+        return alarm
 
     def is_muted(self, application: str, name: str, now_us: int) -> bool:
         return any(
@@ -49,14 +71,15 @@ def read_settings(home: str) -> AlarmSettings:
     store = open_store(home)
     where = f"{store.root}/{PATH}"
     try:
-        body = document.decode(store.read(PATH), KIND, VERSION, where=where, remedy=_REMEDY)
+        body = document.decode(store.read(PATH), KIND, VERSIONS, where=where, remedy=_REMEDY)
     except FileNotFoundError:
         return AlarmSettings()
     try:
-        fields = said.fields(body, AlarmSettings.__dataclass_fields__)
+        fields = said.fields({"changes": [], **body}, AlarmSettings.__dataclass_fields__)
         return AlarmSettings(
             tuple(_target(one) for one in said.items(fields["targets"])),
             tuple(_mute(one) for one in said.items(fields["mutes"])),
+            tuple(_change(one) for one in said.items(fields["changes"])),
         )
     except (ValueError, SettingError) as error:
         raise CorruptFile(f"the file is no setting of alarms: {error}", where=where, hint=_REMEDY) from error
@@ -90,10 +113,23 @@ def mute(home: str, application: str, name: str, hours: float) -> None:
     _write(home, replace(settings, mutes=(*others, *own)))
 
 
+def change(home: str, wanted: Change) -> None:
+    """Instead of an earlier change of the same; one that says nothing undoes it."""
+    if wanted.name not in {one.name for one in RUNBOOKS}:
+        raise SettingError(
+            f"there is no alarm {wanted.name}", expected=f"one of {', '.join(one.name for one in RUNBOOKS)}"
+        )
+    settings = read_settings(home)
+    key = wanted.application, wanted.name
+    others = tuple(one for one in settings.changes if (one.application, one.name) != key)
+    own = (wanted,) if wanted.after_us is not None or wanted.severity is not None else ()
+    _write(home, replace(settings, changes=(*others, *own)))
+
+
 def _write(home: str, settings: AlarmSettings) -> None:
     store = open_store(home)
     store.make_folder("service")
-    store.replace(PATH, document.encode(KIND, VERSION, asdict(settings)))
+    store.replace(PATH, document.encode(KIND, VERSIONS[-1], asdict(settings)))
 
 
 def _target(body: Any) -> Target:
@@ -111,3 +147,12 @@ def _target(body: Any) -> Target:
 def _mute(body: Any) -> Mute:
     fields = said.fields(body, Mute.__dataclass_fields__)
     return Mute(said.text(fields["application"]), said.text(fields["name"]), said.time_us(fields["until_us"]))
+
+
+def _change(body: Any) -> Change:
+    fields = said.fields(body, Change.__dataclass_fields__)
+    after_us = None if fields["after_us"] is None else said.whole(fields["after_us"])
+    severity = None if fields["severity"] is None else said.text(fields["severity"])
+    if severity not in (None, *get_args(Severity)):
+        raise ValueError(f"{severity!r} is no severity")
+    return Change(said.text(fields["application"]), said.text(fields["name"]), after_us, severity)  # type: ignore[arg-type]

@@ -4,30 +4,19 @@ from __future__ import annotations
 
 import difflib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dovetail.errors import PreviewError, StateError
+from dovetail.service.advised import Numbered, following, numbered_advice
 from dovetail.service.cli.arguments import Application, AsJson, Home, home_at
 from dovetail.service.cli.pql_file import read_pql
 
 if TYPE_CHECKING:
-    from dovetail.changes.rewrite import Bounds
-    from dovetail.model.interval import IntervalSpec
-    from dovetail.plan.physical import Plan
-    from dovetail.plan.statements import Program
-    from dovetail.service.advice import Advice
     from dovetail.service.proposal import Proposal
-
-
-@dataclass(frozen=True)
-class Numbered:
-    number: int
-    join: str
-    advice: Advice
 
 
 def advise(
@@ -54,7 +43,7 @@ def advise(
     """Show what would improve an application, with what it gains and costs. --apply writes it into the
     query, shows which rows would differ, asks, and runs the changed query as the next version."""
     place = home_at(home)
-    found = _advice(place, application)
+    found = numbered_advice(place, application)
     if not apply:
         _print(application, found, as_json)
         return
@@ -67,14 +56,6 @@ def advise(
             hint=f"`dovetail advise {application}` lists it; it needs some hundreds of matches",
         )
     _follow(place, application, chosen, file, yes=yes, available_now=available_now, master=master)
-
-
-def _advice(home: str, application: str) -> list[Numbered]:
-    from dovetail.service.metrics import measured
-
-    joins = measured(home, application).joins
-    every = [(join.measure.name, advice) for join in joins for advice in join.advice]
-    return [Numbered(number, join, advice) for number, (join, advice) in enumerate(every, 1)]
 
 
 def _print(application: str, found: list[Numbered], as_json: bool) -> None:
@@ -103,7 +84,6 @@ def _follow(
     available_now: bool,
     master: str | None,
 ) -> None:
-    from dovetail.changes.rewrite import with_bounds
     from dovetail.changes.words import change_lines, verdict_words
     from dovetail.service.cli.run import run_and_watch
     from dovetail.service.proposal import proposal
@@ -119,14 +99,7 @@ def _follow(
             hint=f"run it first, or leave out --file; `dovetail diff {application} {file}` says what differs",
         )
 
-    def compiled(changed: str) -> tuple[Program, Plan]:
-        made = proposal(home, changed, name, application)
-        return made.program, made.plan
-
-    new = text
-    for one in chosen:
-        spec = next(join.spec for join in compiled(new)[1].joins if join.name == one.join)
-        new = with_bounds(new, _wanted(one, spec), compiled)
+    new = following(home, application, text, name, chosen)
     proposed = proposal(home, new, name, application)
     for line in difflib.unified_diff(text.splitlines(), new.splitlines(), name, name, lineterm="", n=0):
         typer.echo(line)
@@ -145,13 +118,6 @@ def _follow(
         mode="available-now" if available_now else "stream",
         parent=proposed.current.version,
     )
-
-
-def _wanted(one: Numbered, spec: IntervalSpec) -> Bounds:
-    from dovetail.changes.rewrite import Bounds
-
-    to = {"before": spec.before_us, "after": spec.after_us, one.advice.bound: one.advice.to_us}
-    return Bounds(one.join, to["before"], to["after"])
 
 
 def _query(home: str, application: str, file: Path | None) -> tuple[str, str]:

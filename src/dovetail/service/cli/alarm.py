@@ -70,15 +70,48 @@ def mute_alarm(
     mute(home_at(home), application, name, hours)
 
 
+@app.command("set")
+def change_alarm(
+    application: Annotated[str, typer.Argument(metavar="APP", help="An application, or * for all.")],
+    name: Annotated[str, typer.Argument(metavar="ALARM", help="The alarm.")],
+    *,
+    after: Annotated[
+        str | None, typer.Option(help="Ring when it has held for so long: '30 minutes'.")
+    ] = None,
+    severity: Annotated[str | None, typer.Option(help="page or ticket.")] = None,
+    home: Home = None,
+) -> None:
+    """Change when an alarm rings. Without options it rings as the table says again."""
+    from typing import cast, get_args
+
+    from dovetail.errors import SettingError
+    from dovetail.service.alarms.runbooks import Severity
+    from dovetail.service.alarms.settings import Change, change
+    from dovetail.service.cli.preview import length_us
+
+    if severity not in (None, *get_args(Severity)):
+        raise SettingError(f"there is no severity {severity}", expected="page or ticket")
+    wanted = Change(application, name, length_us(after), cast("Severity | None", severity))
+    change(home_at(home), wanted)
+
+
 @app.command()
 def rules(
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the reference page.")] = False,
+    prometheus: Annotated[bool, typer.Option("--prometheus", help="Print rules for Prometheus.")] = False,
+    grafana: Annotated[bool, typer.Option("--grafana", help="Print a dashboard for Grafana.")] = False,
 ) -> None:
     """Show every alarm: when it rings, and what to do first."""
-    from dovetail.service.alarms.rules import ALARMS, to_markdown
+    from dovetail.service.alarms.monitoring import grafana_dashboard, prometheus_rules
+    from dovetail.service.alarms.runbooks import RUNBOOKS, to_markdown
 
-    if markdown:
-        typer.echo(to_markdown(), nl=False)
-        return
-    for one in ALARMS:
+    for asked, made in (
+        (markdown, to_markdown),
+        (prometheus, prometheus_rules),
+        (grafana, grafana_dashboard),
+    ):
+        if asked:
+            typer.echo(made(), nl=False)
+            return
+    for one in RUNBOOKS:
         typer.echo(f"{one.name} ({one.severity})\n  {one.sentence}\n  {one.action}")

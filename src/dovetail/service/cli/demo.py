@@ -80,6 +80,9 @@ def demo(
     ] = None,
     master: Annotated[str | None, typer.Option(help=MASTER.sentence)] = None,
     seed: Annotated[int, typer.Option(help="Random seed of the events.")] = 7,
+    portal: Annotated[
+        bool, typer.Option("--portal", help="Afterwards, keep the portal open in the browser.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Join two live streams of search events for a minute, and watch."""
@@ -91,6 +94,18 @@ def demo(
         print(json.dumps(result.to_json()))
     else:
         report(result, Console())
+    show_portal(str(folder / "home"), notes, stays=portal)
+
+
+def show_portal(home: str, notes: Console, *, stays: bool) -> None:
+    """Where to look at the demo in a browser; with `stays`, until Ctrl-C."""
+    if not stays:
+        notes.print(f"in the browser: dovetail serve --home {home}", highlight=False, soft_wrap=True)
+        return
+    from dovetail.service.server.listening import Listening
+    from dovetail.service.server.running import serve_home
+
+    serve_home(home, Listening(), lambda line: notes.print(line, highlight=False, soft_wrap=True))
 
 
 def demo_folder(home: Path | None) -> Path:

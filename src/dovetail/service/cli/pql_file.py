@@ -14,11 +14,13 @@ PqlFile = Annotated[Path, typer.Argument(metavar="FILE", help="A PQL file, or - 
 
 
 def read_pql(file: Path) -> str:
-    """The text of a PQL file, without its byte order mark."""
+    """The text of a PQL file, without its byte order mark, and with the modules that it names."""
+    from dovetail.pql.modules import with_modules
+
     if str(file) == "-":
-        return sys.stdin.read().removeprefix("\ufeff")
+        return with_modules(sys.stdin.read().removeprefix("\ufeff"), Path())
     try:
-        return file.read_text(encoding="utf-8-sig")
+        return with_modules(file.read_text(encoding="utf-8-sig"), file.parent, str(file))
     except FileNotFoundError:
         near = sorted(str(path) for path in Path(file.parent).glob("*.pql")) if file.parent.is_dir() else []
         what, hint = "the PQL file does not exist", f"there are {', '.join(near[:8])}" if near else None

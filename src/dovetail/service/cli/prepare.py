@@ -27,8 +27,10 @@ def prepare() -> None:
     """Compile the kernels and archive Spark's classes, so that later starts are seconds faster."""
     from dovetail.engine.warm import warm
     from dovetail.service.warm_libraries import warm as warm_joins
+    from dovetail.slicing.text_lines import warm as warm_lines
 
     warm()
+    warm_lines()
     typer.echo("kernels of joins on Spark compiled")
     with ThreadPoolExecutor(1) as beside:  # another process does it, with the kernels compiled above
         archived = beside.submit(make_archive)

@@ -57,7 +57,7 @@ def length_us(text: str | None) -> int | None:
     try:
         length = None if text is None else text_us(text)
     except NotAnInterval as error:
-        raise SettingError(f"--since: {error}", expected="a length of time such as '2 hours'") from None
+        raise SettingError(f"{error}", expected="a length of time such as '2 hours'") from None
     if length is not None and length <= 0:
         raise SettingError(f"--since: {text} is no time", expected="a length of time such as '2 hours'")
     return length

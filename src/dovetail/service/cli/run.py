@@ -19,12 +19,14 @@ from dovetail.service.cli.pql_file import PqlFile, read_pql
 from dovetail.service.cli.stop_signals import stopped_by_signals
 from dovetail.service.figures import RunFigures, RunSummary
 from dovetail.service.settings import DRIVER_MEMORY, INDEX_DIR, MASTER
+from dovetail.service.terms import run_terms, terms_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from dovetail.changes.takeover import Takeover
     from dovetail.changes.verdict import Change
+    from dovetail.engine.handover import Offer
     from dovetail.plan.physical import Plan
     from dovetail.plan.statements import Program
     from dovetail.service.follower import Follower
@@ -113,7 +115,7 @@ def run_and_watch(
     was started in the same way can go on with the query, it does, and this command is done."""
     in_place = mode == "stream" and not begins and not reslice  # an offer is a query, and no more than that
     if in_place and _changed_in_place(
-        query, home, parent, _terms(mode, master, settings or {}, index_dir, metrics_port)
+        query, home, parent, run_terms(mode, master, settings or {}, index_dir, metrics_port)
     ):
         return
     from dovetail.service.cli.live_view import LiveView
@@ -152,7 +154,7 @@ def _changed_in_place(query: Query, home: str, parent: int | None, terms: dict[s
     from dovetail.changes.versions import read_version
     from dovetail.engine.handover import Offer
     from dovetail.service.applications import is_running
-    from dovetail.service.hosting import offered, terms_of
+    from dovetail.service.hosting import offered
 
     program, plans = compile_query(query, home)
     name = program.application
@@ -162,7 +164,7 @@ def _changed_in_place(query: Query, home: str, parent: int | None, terms: dict[s
     require(takeover)
     if not takeover.changes:
         return False
-    offer = Offer(program.source.text, str(query), parent, terms_of(file, **terms))
+    offer = Offer(program.source.text, str(query), parent, terms_of(str(file.resolve()), **terms))
     found = offered(home, name, offer, lambda: is_running(home, name) is True)
     if found is None:
         return False
@@ -173,20 +175,13 @@ def _changed_in_place(query: Query, home: str, parent: int | None, terms: dict[s
     return True
 
 
+def _origin(query: Query) -> str | None:
+    file = _file(query)
+    return None if file is None else str(file.resolve())
+
+
 def _file(query: Query) -> Path | None:
     return query if isinstance(query, Path) and str(query) != "-" else None
-
-
-def _terms(
-    mode: Mode, master: str, settings: dict[str, str], index_dir: str | None, metrics_port: int | None
-) -> dict[str, object]:
-    return {
-        "mode": mode,
-        "master": master,
-        "settings": settings,
-        "index_dir": index_dir,
-        "metrics_port": metrics_port,
-    }
 
 
 def _announced(version: int, changes: Sequence[Change]) -> None:
@@ -214,11 +209,14 @@ def run_application(
     begins: Sequence[str] = (),
     reslice: bool = False,
     announce: Announce = lambda version, changes: None,
+    origin: str | None = None,
+    took: Callable[[Offer], None] = lambda offer: None,
 ) -> RunSummary:
     """Compile, run, and summarise. Uses the given session, or opens one and closes it again. `on_figures`
     is called while it runs; a `follower` does the same over several runs. `announce` hears when another
     query than before takes over. `parent`: see `consider`. `begins`: where new sources begin, as `--from`
-    says it. `reslice`: see `consider`."""
+    says it. `reslice`: see `consider`. `origin`: see `terms_of`; by default the query's file. `took`: see
+    `Host`."""
     from dovetail.spark.worker_python import choose_python
 
     if spark is None:
@@ -249,7 +247,7 @@ def run_application(
         log = _spark_log(home, plan.application)
         given = {**settings, **s3_settings(home, plan, settings)}
         session = spark or open_session(plan.application, master, DRIVER_MEMORY.read(), given, log)
-        from dovetail.service.hosting import Host, terms_of  # what Spark need not wait for
+        from dovetail.service.hosting import Host  # what Spark need not wait for
         from dovetail.spark.hang_up import jvm_ended
 
         host = Host(
@@ -263,8 +261,11 @@ def run_application(
             announce,
             compile=lambda query: compile_query(query, home),
             fits=lambda other: s3_settings(home, other, settings).items() <= given.items(),
-            terms=terms_of(_file(query), **_terms(mode, master, settings, index_dir, metrics_port)),
+            terms=terms_of(
+                origin or _origin(query), **run_terms(mode, master, settings, index_dir, metrics_port)
+            ),
             log=log,
+            took=took,
             metrics_port=metrics_port,
         )
         try:

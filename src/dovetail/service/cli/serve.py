@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from dovetail.errors import SettingError
 from dovetail.service.cli.arguments import AsJson, Home, home_at
 
 PORT = 8630
 LOOPBACK = "127.0.0.1"
+LOOPBACKS = (LOOPBACK, "localhost", "::1")
 
 
 def serve(
     *,
     home: Home = None,
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 takes a free one.")
-    ] = PORT,
-    host: Annotated[str, typer.Option(help="Address to listen on. Only loopback is allowed.")] = LOOPBACK,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = PORT,
+    host: Annotated[
+        str,
+        typer.Option(help="Address to listen on. Any but loopback needs users, and TLS or a proxy."),
+    ] = LOOPBACK,
+    name: Annotated[
+        list[str] | None,
+        typer.Option(help="A name that people reach it by, with TLS; repeat it for several."),
+    ] = None,
+    tls_cert: Annotated[Path | None, typer.Option(help="The certificate, a PEM file.")] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="Its key, a PEM file.")] = None,
+    proxy: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="The address of the proxy in front of it: https://example.org"),
+    ] = None,
     link: Annotated[
         bool, typer.Option("--link", help="Print a new link to log in to the service that runs, and end.")
     ] = False,
@@ -27,21 +39,18 @@ def serve(
     """Keep the applications of a home running, with a portal in the browser and an API. Applications go on
     when the service ends; the next one finds them."""
     from dovetail.service.server.ledger import Ledger, ledger_path
+    from dovetail.service.server.listening import Listening, require_safe
 
     place = home_at(home)
-    if host not in (LOOPBACK, "localhost", "::1"):
-        raise SettingError(
-            f"the service does not listen on {host}",
-            where="--host",
-            expected="127.0.0.1, localhost or ::1",
-            hint="there are no users yet: let an SSH tunnel or a proxy with its own log-in reach loopback",
-        )
+    wanted = Listening(host, port, tuple(name or ()), tls_cert, tls_key, proxy)
+    require_safe(wanted, place)
     if link:
-        typer.echo(f"http://{LOOPBACK}:{port}/login?link={Ledger(ledger_path(place)).new_link()}")
+        secret = Ledger(ledger_path(place)).new_link()
+        typer.echo(f"{wanted.address(port)}/login?link={secret}")
         return
     from dovetail.service.server.running import serve_home
 
-    serve_home(place, host, port, typer.echo)
+    serve_home(place, wanted, typer.echo)
 
 
 token = typer.Typer(
@@ -55,29 +64,48 @@ def new_token(
     *,
     role: Annotated[str, typer.Option(help="viewer, author, deployer or admin.")] = "viewer",
     days: Annotated[float, typer.Option(min=0.001, help="Days until it ends.")] = 90,
+    application: Annotated[
+        list[str] | None,
+        typer.Option(help="Only for this application, or a pattern such as ads_*; repeat it for several."),
+    ] = None,
+    user: Annotated[
+        str | None, typer.Option(help="Whose it is: it opens no more than this user may.")
+    ] = None,
     home: Home = None,
 ) -> None:
     """Make a token and print it. It is shown this once, and kept nowhere."""
     from typing import cast
 
-    from dovetail.service.server.access import Role, new_token
+    from dovetail.service.access.people import known_user, read_access
+    from dovetail.service.access.roles import Role
+    from dovetail.service.access.tokens import new_token
+    from dovetail.service.cli.me import audit_mine
 
-    typer.echo(new_token(home_at(home), name, cast(Role, role), days))
+    place, scope = home_at(home), tuple(application or ("*",))
+    if user is not None:
+        known_user(read_access(place), user)
+    made = new_token(place, name, cast(Role, role), days, scope, user)
+    audit_mine(place, f"token {made.partition('.')[0]} for {name}: {role} of {', '.join(scope)}")
+    typer.echo(made)
 
 
 @token.command("list")
 def list_tokens(home: Home = None, as_json: AsJson = False) -> None:
     """List the tokens of a home."""
+    from dataclasses import asdict
+
+    from dovetail.service.access.tokens import list_tokens
     from dovetail.service.cli.log_output import print_json
-    from dovetail.service.server.access import list_tokens
     from dovetail.service.units import instant
 
     found = list_tokens(home_at(home))
     if as_json:
-        print_json([{"id": t.id, "name": t.name, "role": t.role, "ends_us": t.ends_us} for t in found])
+        print_json([{name: said for name, said in asdict(one).items() if name != "hash"} for one in found])
         return
     for one in found:
-        typer.echo(f"{one.id}  {one.role:<8}  until {instant(one.ends_us)} UTC  {one.name}")
+        whose = f" of {one.user}" if one.user else ""
+        scope = "" if one.scope == ("*",) else f"  for {', '.join(one.scope)}"
+        typer.echo(f"{one.id}  {one.role:<8}  until {instant(one.ends_us)} UTC  {one.name}{whose}{scope}")
 
 
 @token.command("drop")
@@ -85,6 +113,9 @@ def drop_token(
     number: Annotated[str, typer.Argument(metavar="ID", help="The token's id.")], home: Home = None
 ) -> None:
     """Drop a token: it opens nothing from now on."""
-    from dovetail.service.server.access import drop_token
+    from dovetail.service.access.tokens import drop_token
+    from dovetail.service.cli.me import audit_mine
 
-    drop_token(home_at(home), number)
+    place = home_at(home)
+    dropped = drop_token(place, number)
+    audit_mine(place, f"token {number} for {dropped.name} dropped")

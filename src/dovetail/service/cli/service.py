@@ -3,13 +3,13 @@ what is wanted to the home; the service makes it so, now or when it runs again."
 
 from __future__ import annotations
 
-import getpass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from dovetail.service.cli.arguments import Application, AsJson, Home, home_at
+from dovetail.service.cli.me import me
 
 app = typer.Typer(
     help="Apply, start, stop and delete the applications of the service.",
@@ -30,7 +30,7 @@ def apply(
     from dovetail.service.keeping.apply import apply as apply_all
     from dovetail.service.keeping.apply import look as looked
 
-    found = looked(home_at(home), place)
+    found = looked(home_at(home), place, me())
     for one in found.planned:
         typer.echo(f"{one.application or one.file}: {one.difference}")
         for line in one.changes:
@@ -43,7 +43,7 @@ def apply(
         typer.echo("nothing was changed", err=True)
         raise typer.Exit(1)
     if not look:
-        apply_all(home_at(home), found, by=_me())
+        apply_all(home_at(home), found, by=me())
 
 
 @app.command()
@@ -51,7 +51,7 @@ def start(application: Application, home: Home = None) -> None:
     """Start an application."""
     from dovetail.service.keeping import verbs
 
-    verbs.start(home_at(home), application, by=_me())
+    verbs.start(home_at(home), application, by=me())
 
 
 @app.command()
@@ -59,7 +59,7 @@ def stop(application: Application, home: Home = None) -> None:
     """Stop an application. It keeps what it has seen."""
     from dovetail.service.keeping import verbs
 
-    verbs.stop(home_at(home), application, by=_me())
+    verbs.stop(home_at(home), application, by=me())
 
 
 @app.command()
@@ -67,7 +67,7 @@ def restart(application: Application, home: Home = None) -> None:
     """Stop an application and start it again."""
     from dovetail.service.keeping import verbs
 
-    verbs.restart(home_at(home), application, by=_me())
+    verbs.restart(home_at(home), application, by=me())
 
 
 @app.command()
@@ -81,7 +81,103 @@ def rollback(
     """Let the service run the query of an earlier version; the one before by default."""
     from dovetail.service.keeping import verbs
 
-    verbs.rollback(home_at(home), application, number, by=_me())
+    verbs.rollback(home_at(home), application, number, by=me())
+
+
+@app.command()
+def place(
+    application: Application,
+    where: Annotated[
+        Literal["pool", "own"], typer.Argument(help="`pool`: with others in one process. `own`: alone.")
+    ],
+    *,
+    master: Annotated[
+        str, typer.Option(help="Spark master of a process of its own. By default the service's.")
+    ] = "",
+    home: Home = None,
+) -> None:
+    """Move an application into a pool, or into a process of its own. It goes on where it was."""
+    from dovetail.service.keeping import verbs
+
+    verbs.place(home_at(home), application, where, master, by=me())
+
+
+@app.command()
+def scale(
+    application: Application,
+    tasks: Annotated[str, typer.Argument(help="Number of tasks of each join, or `auto`.")],
+    home: Home = None,
+) -> None:
+    """Let the joins of an application run in more or fewer tasks."""
+    from dovetail.service.keeping import verbs
+
+    verbs.scale(home_at(home), application, tasks, by=me())
+
+
+@app.command()
+def scaler(
+    application: Application,
+    mode: Annotated[
+        Literal["act", "advise", "off"] | None,
+        typer.Argument(help="`act`: change tasks. `advise`: only say so. `off`: neither. Without: show."),
+    ] = None,
+    *,
+    replay: Annotated[
+        bool, typer.Option("--replay", help="Decide again about the figures of the last day.")
+    ] = False,
+    most: Annotated[int, typer.Option(min=1, max=64, help="Most tasks in a replay.")] = 64,
+    home: Home = None,
+) -> None:
+    """Let the service choose the number of tasks, and show what it has decided and why."""
+    from dovetail.service.keeping import verbs
+    from dovetail.service.keeping.wanted import wanted_of
+    from dovetail.service.scaler.decisions import decisions
+    from dovetail.service.units import instant
+
+    place = home_at(home)
+    if mode is not None:
+        verbs.let_scale(place, application, mode, by=me())
+        return
+    typer.echo(f"mode: {wanted_of(place, application).scaler}")
+    if replay:
+        for at_us, words in _decided_again(place, application, most):
+            typer.echo(f"{instant(at_us)}  {words}")
+        return
+    for row in reversed(decisions(place, application)):
+        when = row["eventtime"].strftime("%Y-%m-%d %H:%M:%S")
+        tasks = f"{row['before']} to {row['after']} tasks"
+        typer.echo(f"{when}  {row['join']} {row['direction']} ({row['mode']}), {tasks}: {row['reason']}")
+
+
+@app.command()
+def quota(
+    owner: Annotated[str | None, typer.Argument(metavar="[OWNER]", help="Whose. Without: show all.")] = None,
+    *,
+    memory: Annotated[str | None, typer.Option(help="Join state, such as 2GB, or `none`.")] = None,
+    rate: Annotated[str | None, typer.Option(help="Rows per second, or `none`.")] = None,
+    tasks: Annotated[str | None, typer.Option(help="Tasks of all joins, or `none`.")] = None,
+    home: Home = None,
+) -> None:
+    """Limit what the applications of an owner may take together. Those beyond it are held."""
+    from dataclasses import replace
+
+    from dovetail.service.cli.log_limits import size_bytes
+    from dovetail.service.keeping import quotas
+
+    place = home_at(home)
+    if owner is not None and (memory, rate, tasks) != (None, None, None):
+        found = quotas.allowed(place, owner)
+        if memory is not None:
+            found = replace(found, memory_bytes=size_bytes(memory))
+        if rate is not None:
+            found = replace(found, rows_per_s=_number("--rate", rate))
+        if tasks is not None:
+            found = replace(found, tasks=_number("--tasks", tasks))
+        quotas.set_quota(place, found)
+        return
+    for one in quotas.quotas(place).values():
+        if owner in (None, one.owner):
+            typer.echo(f"{one.owner}: {quotas.words(one)}")
 
 
 @app.command()
@@ -93,7 +189,19 @@ def clone(
     """Copy the query of an application under another name. It is not started."""
     from dovetail.service.keeping import verbs
 
-    verbs.clone(home_at(home), application, name, by=_me())
+    verbs.clone(home_at(home), application, name, by=me())
+
+
+@app.command()
+def give(
+    application: Application,
+    owner: Annotated[str, typer.Argument(metavar="OWNER", help="A user, or @group.")],
+    home: Home = None,
+) -> None:
+    """Give an application to another owner. Its query must be within their reach."""
+    from dovetail.service.keeping import verbs
+
+    verbs.give(home_at(home), application, owner, by=me())
 
 
 @app.command()
@@ -112,7 +220,7 @@ def delete(
         typer.echo(f"goes after a day: {each}")
     if not yes:
         typer.confirm(f"delete {application}?", abort=True)
-    verbs.delete(place, application, by=_me())
+    verbs.delete(place, application, by=me())
 
 
 @app.command()
@@ -120,7 +228,7 @@ def restore(application: Application, home: Home = None) -> None:
     """Undo a deletion, within a day."""
     from dovetail.service.keeping import verbs
 
-    verbs.restore(home_at(home), application, by=_me())
+    verbs.restore(home_at(home), application, by=me())
 
 
 @app.command()
@@ -144,8 +252,29 @@ def events(
         typer.echo(f"{when}  {row['application']}  {row['kind']}: {row['words']} ({row['by']})")
 
 
-def _me() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):
-        return "unknown"
+def _decided_again(home: str, application: str, most: int) -> list[tuple[int, str]]:
+    import time
+
+    from dovetail.service.scaler.loop import histories, replay
+    from dovetail.service.scaler.sample import Limits
+    from dovetail.service.server.ledger import Ledger, ledger_path
+
+    ledger = Ledger(ledger_path(home))
+    history = ledger.history(application, time.time() - 86_400, most=10_000)
+    ledger.close()
+    found = [
+        (round(at_s * 1e6), f"{join} {said.direction} to {said.tasks} tasks: {said.reason}")
+        for join, samples in histories(history).items()
+        for at_s, said in replay(samples, Limits(1, most, "--most"))
+    ]
+    return sorted(found)
+
+
+def _number(option: str, text: str) -> int | None:
+    from dovetail.errors import InputError
+
+    if text.strip().lower() == "none":
+        return None
+    if not text.isdigit():
+        raise InputError(f"{option} {text} is no number", expected="a whole number, or none")
+    return int(text)

@@ -30,6 +30,12 @@ def torture(
             min=1, help="Do at least N of the kills on Spark. Every kind of join comes up within 110."
         ),
     ] = None,
+    service: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Kill the service N times instead: its daemon, pools, processes and workers."
+        ),
+    ] = None,
     case: Annotated[
         int | None, typer.Option(min=0, help="Run only this case of the seed, to repeat it.")
     ] = None,
@@ -42,6 +48,9 @@ def torture(
 ) -> None:
     """Kill joins at crash points and at random moments, restart them, and compare their output with an
     oracle."""
+    if service is not None:
+        _torture_service(seed, service, home)
+        return
     if only not in (None, "quick", "spark"):
         raise SettingError(f"unknown kind of case {only!r}", where="--only", expected="quick or spark")
     if spark is not None and only is not None:
@@ -70,6 +79,30 @@ def torture(
         shown.print(report.to_join_table(cases))
         shown.print(report.summary(cases))
     _refuse_failures(cases)
+
+
+def _torture_service(seed: int, kills: int, home: Path | None) -> None:
+    import shutil
+    import tempfile
+
+    from dovetail.service.torture.case import Broken
+    from dovetail.service.torture.service_case import run_service
+
+    folder = home.absolute() if home else Path(tempfile.mkdtemp(prefix="dovetail-torture-"))
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        done = run_service(seed, kills, folder, typer.echo)
+    except Broken as error:
+        raise RunError(
+            f"the service failed: {error}",
+            where=str(folder),
+            expected="what is wanted and what is seen agree, every pair once, no process left over",
+            hint=f"repeat it with `dovetail torture --seed {seed} --service {kills}`",
+        ) from error
+    typer.echo(", ".join(f"{target} {times}" for target, times in sorted(done.items())))
+    typer.echo("all as wanted, every pair once, no process left over")
+    if not home:
+        shutil.rmtree(folder)
 
 
 def _line(case: Case) -> str:

@@ -39,12 +39,13 @@ class Applied:
         return not any(one.findings for one in self.planned)
 
 
-def look(home: str, place: Path) -> Applied:
-    """What applying a file, or a folder of `.pql` files, would do. Nothing is touched."""
+def look(home: str, place: Path, owner: str | None = None) -> Applied:
+    """What applying a file, or a folder of `.pql` files, would do. Nothing is touched. `owner`: of those
+    that are new."""
     files = sorted(place.glob("**/*.pql")) if place.is_dir() else [place]
     if not files:
         raise InputError("the folder has no .pql file", where=str(place), expected="a query in each file")
-    planned = tuple(_planned(home, file) for file in files)
+    planned = tuple(_planned(home, file, owner) for file in files)
     names = [one.application for one in planned]
     for name in names:
         if names.count(name) > 1:
@@ -63,7 +64,7 @@ def apply(home: str, applied: Applied, *, by: str) -> list[Wanted]:
     return [verbs.deploy(home, one.text, by=by)[0] for one in applied.planned if one.difference != "same"]
 
 
-def _planned(home: str, file: Path) -> Planned:
+def _planned(home: str, file: Path, owner: str | None) -> Planned:
     text = read_pql(file)
     name = verbs.name_in(text) or ""
     try:
@@ -71,7 +72,7 @@ def _planned(home: str, file: Path) -> Planned:
     except DovetailError as error:
         return Planned(file, name, text, "new", (Finding("named", error),), ())
     there = known is not None and known.state != "deleted"
-    landing = land(home, text, name if there else None)
+    landing = land(home, text, name if there else None, owner)
     return Planned(file, name, text, _difference(known, text), tuple(landing.findings), landing.changes)
 
 

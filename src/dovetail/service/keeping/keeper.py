@@ -6,18 +6,28 @@ import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import chain
 
+from dovetail.engine.handover import answer_to
+from dovetail.engine.handover import ask as offer_to
 from dovetail.errors import DovetailError
 from dovetail.service.applications import is_running
 from dovetail.service.keeping import processes
 from dovetail.service.keeping.events import Event, record
-from dovetail.service.keeping.processes import Process
+from dovetail.service.keeping.pools import Pools, ask_to_end
+from dovetail.service.keeping.presence import offer_of
+from dovetail.service.keeping.processes import End, Process
+from dovetail.service.keeping.quotas import held as over_quota
+from dovetail.service.keeping.quotas import quotas
 from dovetail.service.keeping.reconcile import Decision, Past, decide, observe
 from dovetail.service.keeping.removal import remove_application
+from dovetail.service.keeping.usage import usages
 from dovetail.service.keeping.wanted import RECOVERABLE_US, Wanted, list_wanted
 
 SERVICE = "service"
 """Who has done what nobody asked for."""
+TRIM_EVERY = 600
+"""Looks between two at how long logs are."""
 
 
 class Keeper:
@@ -29,6 +39,7 @@ class Keeper:
         home: str,
         clock_us: Callable[[], int] = lambda: time.time_ns() // 1000,
         launch: Callable[[str, str, int], subprocess.Popen[bytes]] = processes.launch,
+        pools: Pools | None = None,
     ) -> None:
         self.home = home
         self.decisions: dict[str, Decision] = {}
@@ -36,13 +47,23 @@ class Keeper:
         self.damaged: list[DovetailError] = []
         self._clock_us = clock_us
         self._launch = launch
+        self._pools = pools or Pools(home)
+        self._steps = 0
+        self._over: dict[str, str] = {}
+        self._seen: dict[str, list[Process]] = {}
+        self._offers: dict[str, tuple[int, str]] = {}  # revision, and the number of the question
         self._pasts: dict[str, Past] = {}
         self._launched: dict[str, subprocess.Popen[bytes]] = {}
         self._children: list[subprocess.Popen[bytes]] = []
 
     def step(self) -> None:
         self._children = [child for child in self._children if child.poll() is None]  # no zombies
+        self._pools.tidy()
+        self._steps += 1
+        if self._steps % TRIM_EVERY == 1:
+            processes.trim_logs(self.home)
         found, self.damaged = list_wanted(self.home)
+        self._over = self._over_quota()
         for wanted in found:
             try:
                 self._keep(wanted)
@@ -50,17 +71,22 @@ class Keeper:
                 self._said(wanted, Decision("nothing", "failed", error.what))
         for gone in self.decisions.keys() - {wanted.application for wanted in found}:
             del self.decisions[gone]
+            self._seen.pop(gone, None)
 
     def _keep(self, wanted: Wanted) -> None:
         name, now_us = wanted.application, self._clock_us()
-        alive = processes.processes_of(self.home, name)
+        alive = self._seen[name] = processes.processes_of(self.home, name)
         if self._begins(name, alive):
             self._said(wanted, Decision("nothing", "starting", f"revision {wanted.revision} starts"))
             return
         end = processes.end_of(self.home, name)
         past = observe(self._pasts.get(name, Past()), wanted, alive, end, now_us)
+        if (refused := self._refused(wanted)) is not None:
+            end = End(name, wanted.revision, now_us, refused.to_json()["error"])
+            processes.write_end(self.home, end)
+            past = replace(past, failures=past.failures + 1, ended_at_us=now_us, offered_at_us=None)
         held = not alive and is_running(self.home, name) is not False
-        decision = decide(wanted, alive, held, end, past, now_us)
+        decision = decide(wanted, alive, held, end, past, now_us, self._over.get(name))
         self._pasts[name] = self._do(wanted, decision, past, now_us)
         self._said(wanted, decision)
 
@@ -69,13 +95,15 @@ class Keeper:
         match decision.action:
             case "start":
                 processes.forget_end(self.home, name)
-                child = self._launch(self.home, name, wanted.revision)
-                self._launched[name] = child
-                self._children.append(child)
+                self._start(wanted)
                 return replace(past, started_at_us=now_us, was_alive=True)
+            case "offer":
+                processes.forget_end(self.home, name)
+                self._offers[name] = wanted.revision, offer_to(self.home, name, offer_of(wanted))
+                return replace(past, offered_at_us=now_us)
             case "ask to end":
                 for process in decision.targets:
-                    processes.ask_to_end(process)
+                    ask_to_end(self.home, process)
                 return replace(past, asked_at_us=now_us)
             case "kill":
                 for process in decision.targets:
@@ -86,8 +114,36 @@ class Keeper:
             record(self.home, Event(name, "removed", "it was deleted a day ago", SERVICE))
         return past
 
+    def _over_quota(self) -> dict[str, str]:
+        """A quota that cannot be read holds nobody; it is among what is damaged."""
+        try:
+            known = quotas(self.home)
+            return over_quota(known, usages(self.home)) if known else {}
+        except DovetailError as error:
+            self.damaged.append(error)
+            return self._over
+
+    def _start(self, wanted: Wanted) -> None:
+        name = wanted.application
+        if wanted.place == "pool":
+            self._pools.start(name, wanted.revision, chain.from_iterable(self._seen.values()))
+            return
+        child = self._launch(self.home, name, wanted.revision)
+        self._launched[name] = child
+        self._children.append(child)
+
+    def _refused(self, wanted: Wanted) -> DovetailError | None:
+        """What the process that a revision was offered to said against it, once."""
+        revision, number = self._offers.get(wanted.application, (0, ""))
+        answer = answer_to(self.home, wanted.application, number) if revision else None
+        if revision != wanted.revision or answer is not None:
+            self._offers.pop(wanted.application, None)
+        return answer.error if answer is not None and revision == wanted.revision else None
+
     def _begins(self, application: str, alive: list[Process]) -> bool:
         """A process was started, lives, and has not said yet that it is there."""
+        if self._pools.begins(application, alive):
+            return True
         child = self._launched.get(application)
         if child is None:
             return False

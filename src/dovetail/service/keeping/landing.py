@@ -1,11 +1,14 @@
 """Checks before a query counts: each a rule with a name, asked in order. Nothing is touched.
 
+    reaches     it reads and writes nothing, and runs no code, beyond what its owner may
     compiles    the text is a query, and its inputs have the columns that it names
     named       it belongs to the application that it is meant for
     continues   the application can go on with it, by the rules of changes
     alone       no other application writes where it writes
     writable    its folders can be written
     read        nobody who reads its output loses a column
+    in_log      the log still has the rows that the application goes on from
+    fits        what it will need, by an estimate, is within its owner's quota
 
 A query that fails a rule does not land. All rules are asked, so that one look shows everything.
 """
@@ -17,14 +20,21 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from dovetail.changes.leftovers import own_categories
 from dovetail.errors import DovetailError, InputError, PlanError, StateError
+from dovetail.log.category import Category, list_categories
 from dovetail.plan.application_file import list_applications, read_application
-from dovetail.plan.physical import FileSink, Output, Plan, ScribeSink
+from dovetail.plan.physical import FileSink, Output, Plan, ScribeSink, ScribeSource
 from dovetail.plan.statements import Program
+from dovetail.service.keeping.estimate import Estimate, estimate
+from dovetail.service.keeping.quotas import QuotaError, Usage, allowed, exceeded
+from dovetail.service.keeping.usage import usages
 from dovetail.service.keeping.wanted import find_wanted
 
 MOST_TEXT = 1 << 20
 """No query that a person wrote is longer."""
+NOBODY = "nobody"
+"""Owns a query that nobody said they want."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +50,8 @@ class Landing:
     home: str
     text: str
     application: str | None = None
+    owner: str | None = None
+    estimate: Estimate | None = None
     program: Program | None = None
     plan: Plan | None = None
     changes: tuple[str, ...] = ()
@@ -50,23 +62,46 @@ class Landing:
     def ok(self) -> bool:
         return not self.findings
 
+    @property
+    def may_look(self) -> bool:
+        """Its sources may be opened."""
+        return not any(found.rule == "reaches" for found in self.findings)
+
     def require(self) -> None:
         """Raise the first error, with the others after it."""
         if self.findings:
             raise self.findings[0].error
 
 
-def land(home: str, text: str, application: str | None = None) -> Landing:
-    """Ask every rule. `application`: the one that the query is meant for; None: a new one."""
-    landing = Landing(home, text, application)
+def land(home: str, text: str, application: str | None = None, owner: str | None = None) -> Landing:
+    """Ask every rule. `application`: the one that the query is meant for; None: a new one, which will belong
+    to `owner`, and has to fit into what they may have."""
+    landing = Landing(home, text, application, owner)
     for name, rule in RULES.items():
         try:
             landing.findings += [Finding(name, error) for error in rule(landing)]
         except DovetailError as error:
             landing.findings.append(Finding(name, error))
-        if landing.plan is None:
-            break  # the other rules ask about a plan
+        if not landing.may_look or (name != "reaches" and landing.plan is None):
+            break  # its sources are not opened; or the other rules ask about a plan
     return landing
+
+
+def _reaches(landing: Landing) -> Iterator[DovetailError]:
+    """First of all, on the text alone: what may not be read must not be looked at to check the query."""
+    from dovetail.pql.parser import parse_all
+    from dovetail.service.access.people import read_access
+    from dovetail.service.access.reach import beyond
+
+    if len(landing.text) > MOST_TEXT:
+        return  # the next rule says so
+    try:
+        program = parse_all(landing.text, name="query").program
+        known = find_wanted(landing.home, landing.application) if landing.application else None
+    except DovetailError:
+        return
+    owner = known.owner if known is not None else landing.owner or NOBODY
+    yield from beyond(read_access(landing.home), owner, program, landing.home)
 
 
 def _compiles(landing: Landing) -> Iterator[DovetailError]:
@@ -182,6 +217,57 @@ def _read(landing: Landing) -> Iterator[DovetailError]:
         )
 
 
+def _in_log(landing: Landing) -> Iterator[DovetailError]:
+    """An application that has run goes on from its marks in the log. Retention by age or size, or somebody
+    who removes rows by hand, does not wait for one that stands still."""
+    assert landing.plan is not None
+    application = landing.plan.application
+    if application not in list_applications(landing.home):
+        return
+    known = set(list_categories(landing.home))
+    for name in sorted(_read_from(landing.plan) & known):
+        category = Category.open(landing.home, name)
+        first = category.first_commit()
+        for mark in category.marks():
+            if mark.application == application and mark.needs_commit < first:
+                yield StateError(
+                    f"category {name} begins at commit {first}, and the application has read up to "
+                    f"{mark.needs_commit}",
+                    where=f"reader {mark.name}",
+                    expected="a log that reaches back to where the application was",
+                    hint="the rows in between are gone: delete the application and create it again to go on "
+                    "without them, and let the category keep rows for longer",
+                )
+
+
+def _read_from(plan: Plan) -> set[str]:
+    """Categories that an application reads: its inputs, and its own sides."""
+    found = own_categories(plan)
+    for stage in plan.slicers:
+        found |= {table.source.category for table in stage.inputs if isinstance(table.source, ScribeSource)}
+    return found
+
+
+def _fits(landing: Landing) -> Iterator[DovetailError]:
+    assert landing.plan is not None
+    name = landing.plan.application
+    landing.estimate = needed = estimate(landing.home, landing.plan)
+    known = find_wanted(landing.home, name)
+    owner = landing.owner or (known.owner if known is not None else None)
+    if owner is None:
+        return
+    others = [one for one in usages(landing.home).get(owner, ()) if one.application != name]
+    here = Usage(name, 0, needed.memory_bytes, needed.rows_per_s, needed.tasks)
+    words = exceeded(allowed(landing.home, owner), [*others, here])
+    if words is not None:
+        yield QuotaError(
+            f"the applications of {owner} would take {words}",
+            where=f"application {name}",
+            expected="an application that fits into what is left",
+            hint="choose narrower bounds or fewer tasks, stop another application, or ask for a larger quota",
+        )
+
+
 def _category(output: Output) -> str | None:
     return output.category if isinstance(output, ScribeSink) else None
 
@@ -197,10 +283,13 @@ def _place(output: Output) -> str | None:
 
 Rule = Callable[[Landing], Iterator[DovetailError]]
 RULES: dict[str, Rule] = {
+    "reaches": _reaches,
     "compiles": _compiles,
     "named": _named,
     "continues": _continues,
     "alone": _alone,
     "writable": _writable,
     "read": _read,
+    "in_log": _in_log,
+    "fits": _fits,
 }

@@ -3,6 +3,9 @@
     service/processes/<application>/<revision>-<pid>.json    written by the process itself when it begins
     service/ends/<application>.json                          how the last one ended, in its own words
 
+A process may run one application, or be a pool that runs several (`pools.py`): then each of them has a record
+that names it.
+
 A process is known by its number, the moment it started and the boot of its host: a number alone may belong to
 another process by now.
 """
@@ -12,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -28,7 +32,8 @@ from dovetail.log.homes.filesystem import open_store
 from dovetail.model import json_values as said
 from dovetail.service.keeping.wanted import Wanted
 
-KIND, ENDED, VERSION = "dovetail.process", "dovetail.process.end", 1
+KIND, VERSION = "dovetail.process", 2
+ENDED, ENDED_VERSION = "dovetail.process.end", 1
 FOLDER, ENDS = "service/processes", "service/ends"
 LOG_BYTES = 8 << 20
 """A log that is longer when a process starts becomes the old one, and the old one goes."""
@@ -48,6 +53,9 @@ class Process:
     started_at_us: int
     query: str
     restarts: int
+    pool: str = ""
+    """The pool that it is; empty: it has one application."""
+    master: str = ""
 
     @property
     def path(self) -> str:
@@ -56,7 +64,7 @@ class Process:
     @property
     def here(self) -> bool:
         """It belongs to this host as it was booted, so that it can be looked at and stopped from here."""
-        return (self.host, self.boot) == (socket.gethostname(), boot())
+        return (self.host, self.boot) == (this_host(), boot())
 
     @property
     def alive(self) -> bool:
@@ -73,18 +81,25 @@ class End:
     error: dict[str, Any] | None
 
 
-def this_process(wanted: Wanted) -> Process:
+def this_process(wanted: Wanted, pool: str = "") -> Process:
     pid, now_us = os.getpid(), time.time_ns() // 1000
     host, birth = socket.gethostname(), born(pid) or 0
     name, revision = wanted.application, wanted.revision
-    return Process(name, revision, host, boot(), pid, birth, now_us, wanted.query, wanted.restarts)
+    return Process(
+        name, revision, host, boot(), pid, birth, now_us, wanted.query, wanted.restarts, pool, wanted.master
+    )
 
 
 def launch(home: str, application: str, revision: int) -> subprocess.Popen[bytes]:
-    """Start a process that runs a revision. It has a session of its own, so no signal to its starter reaches
-    it, and one signal reaches all that it starts."""
-    command = [sys.executable, "-m", "dovetail.service.keeping.child", home, application, str(revision)]
-    with open(rotated_log(home, application), "ab") as log:
+    """Start a process that runs a revision."""
+    return spawn(home, application, "dovetail.service.keeping.child", application, str(revision))
+
+
+def spawn(home: str, name: str, module: str, *arguments: str) -> subprocess.Popen[bytes]:
+    """It has a session of its own, so no signal to its starter reaches it, and one signal reaches all that it
+    starts. What it prints goes to the log of that name."""
+    command = [sys.executable, "-m", module, home, *arguments]
+    with open(rotated_log(home, name), "ab") as log:
         return subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
         )
@@ -93,17 +108,25 @@ def launch(home: str, application: str, revision: int) -> subprocess.Popen[bytes
 def enter(home: str, process: Process) -> None:
     store = open_store(home)
     store.make_folder(f"{FOLDER}/{process.application}")
-    store.replace(process.path, document.encode(KIND, VERSION, asdict(process)))
+    store.replace(process.path, record_of(process))
+
+
+def record_of(process: Process) -> bytes:
+    return document.encode(KIND, VERSION, asdict(process))
 
 
 def leave(home: str, process: Process, error: DovetailError | None) -> None:
     """Say how the process ends, then that it is gone."""
     now_us = time.time_ns() // 1000
     end = End(process.application, process.revision, now_us, error.to_json()["error"] if error else None)
+    write_end(home, end)
+    open_store(home).delete(process.path)
+
+
+def write_end(home: str, end: End) -> None:
     store = open_store(home)
     store.make_folder(ENDS)
-    store.replace(f"{ENDS}/{end.application}.json", document.encode(ENDED, VERSION, asdict(end)))
-    store.delete(process.path)
+    store.replace(f"{ENDS}/{end.application}.json", document.encode(ENDED, ENDED_VERSION, asdict(end)))
 
 
 def processes_of(home: str, application: str) -> list[Process]:
@@ -113,7 +136,7 @@ def processes_of(home: str, application: str) -> list[Process]:
         if not _NAME.fullmatch(entry.name):
             continue
         path = f"{FOLDER}/{application}/{entry.name}"
-        process = _read(home, path)
+        process = read_process(home, path)
         if process is not None and (process.alive or process.host != socket.gethostname()):
             found.append(process)
         else:
@@ -124,7 +147,7 @@ def processes_of(home: str, application: str) -> list[Process]:
 def end_of(home: str, application: str) -> End | None:
     path = f"{ENDS}/{application}.json"
     try:
-        body = document.decode(open_store(home).read(path), ENDED, VERSION, where=path, remedy=_REMEDY)
+        body = document.decode(open_store(home).read(path), ENDED, ENDED_VERSION, where=path, remedy=_REMEDY)
         fields = said.fields(body, End.__dataclass_fields__)
         error = fields["error"]
         return End(
@@ -177,6 +200,23 @@ def rotated_log(home: str, application: str) -> Path:
     return path
 
 
+def this_host() -> str:
+    return socket.gethostname()
+
+
+def trim_logs(home: str) -> None:
+    """Cut logs that have grown while their processes run. They are appended to, so the process goes on at the
+    new end; a line that is written just now may be lost."""
+    if "://" in home:
+        return
+    root = Path(home)
+    for path in (*root.glob("service/logs/*.log"), *root.glob("apps/*/spark.log")):
+        with contextlib.suppress(OSError):  # its application may just go
+            if path.stat().st_size > LOG_BYTES and not path.name.endswith(".old.log"):
+                shutil.copyfile(path, path.with_suffix(".old.log"))
+                os.truncate(path, 0)
+
+
 @cache
 def boot() -> str:
     """Which boot of this host it is; empty where the system does not say."""
@@ -205,10 +245,11 @@ def born(pid: int) -> int | None:
     return 0
 
 
-def _read(home: str, path: str) -> Process | None:
+def read_process(home: str, path: str) -> Process | None:
+    """None: there is none, or it cannot be read."""
     try:
-        body = document.decode(open_store(home).read(path), KIND, VERSION, where=path, remedy=_REMEDY)
-        fields = said.fields(body, Process.__dataclass_fields__)
+        body = document.decode(open_store(home).read(path), KIND, (1, VERSION), where=path, remedy=_REMEDY)
+        fields = said.fields({"pool": "", "master": "", **body}, Process.__dataclass_fields__)
         return Process(
             application=said.text(fields["application"]),
             revision=said.whole(fields["revision"], 1),
@@ -219,6 +260,8 @@ def _read(home: str, path: str) -> Process | None:
             started_at_us=said.time_us(fields["started_at_us"]),
             query=said.text(fields["query"]),
             restarts=said.whole(fields["restarts"]),
+            pool=said.text(fields["pool"]),
+            master=said.text(fields["master"]),
         )
     except (FileNotFoundError, DovetailError, ValueError):
         return None

@@ -13,23 +13,28 @@ import time
 from dovetail.errors import InputError, StateError
 from dovetail.service.keeping.events import Event, record
 from dovetail.service.keeping.landing import Landing, land
+from dovetail.service.keeping.quotas import Quota, QuotaError, Usage, allowed, exceeded
 from dovetail.service.keeping.removal import belongings
-from dovetail.service.keeping.wanted import RECOVERABLE_US, State, Wanted, find_wanted, want, wanted_of
+from dovetail.service.keeping.usage import usages
+from dovetail.service.keeping.wanted import RECOVERABLE_US, Place, State, Wanted, find_wanted, want, wanted_of
+from dovetail.service.scaler.sample import Mode
 
 _APPLICATION = re.compile(r"(\bCREATE\s+APPLICATION\s+)(\w+)", re.IGNORECASE)
 
 
-def create(home: str, text: str, *, by: str) -> Wanted:
+def create(home: str, text: str, *, by: str, owner: str | None = None) -> Wanted:
     """A new application, checked and not started."""
-    return _new(home, land(home, text), "created", by, "stopped")
+    return _new(home, land(home, text, owner=owner or by), "created", by, "stopped")
 
 
-def deploy(home: str, text: str, *, by: str, revision: int | None = None) -> tuple[Wanted, Landing]:
+def deploy(
+    home: str, text: str, *, by: str, revision: int | None = None, owner: str | None = None
+) -> tuple[Wanted, Landing]:
     """Let an application run by this query: a new one, or one that is there and goes on with it."""
     name = name_in(text)
     known = find_wanted(home, name) if name else None
     if known is None or known.state == "deleted":
-        landing = land(home, text)
+        landing = land(home, text, owner=owner or by)
         return _new(home, landing, "deployed", by, "running"), landing
     _require_seen(known, revision)
     landing = land(home, text, known.application)
@@ -37,7 +42,8 @@ def deploy(home: str, text: str, *, by: str, revision: int | None = None) -> tup
     if (known.text, known.state) == (text, "running"):
         return known, landing
     words = "deployed" if not landing.changes else "deployed: " + "; ".join(landing.changes)[:2_000]
-    return _want(home, known.next("deployed", by, state="running", text=text), words), landing
+    placed = _placed(known, landing)
+    return _want(home, known.next("deployed", by, state="running", text=text, place=placed), words), landing
 
 
 def start(home: str, application: str, *, by: str, revision: int | None = None) -> Wanted:
@@ -85,7 +91,33 @@ def rollback(
     return _want(home, known.next(deed, by, state="running", text=text), deed)
 
 
-def clone(home: str, application: str, name: str, *, by: str) -> Wanted:
+def place(
+    home: str, application: str, where: Place, master: str = "", *, by: str, revision: int | None = None
+) -> Wanted:
+    """Let an application share a Spark driver with others, or have a process of its own, on any Spark master.
+    If it runs, it goes on there where it is."""
+    known = _live(home, application, revision)
+    if where == "pool" and master:
+        raise InputError(
+            "a pool has the Spark master of the service",
+            where=f"master {master}",
+            expected="no master with a pool",
+            hint="give the application a process of its own",
+        )
+    if where == "pool" and known.place != "pool":
+        landing = land(home, known.text, application)
+        if landing.plan is not None and _needs_own(landing):
+            raise InputError(
+                f"application {application} reads or writes S3, which the home's pools do not reach",
+                expected="a process of its own, or a home on S3",
+            )
+    if (known.place, known.master) == (where, master):
+        return known
+    words = "moved to a pool" if where == "pool" else f"moved to a process of its own{_on(master)}"
+    return _want(home, known.next(words, by, place=where, master=master), words)
+
+
+def clone(home: str, application: str, name: str, *, by: str, owner: str | None = None) -> Wanted:
     """The same query under another name, not started. Its tables need other places first."""
     known = _live(home, application, None)
     text, count = _APPLICATION.subn(lambda found: found[1] + name, known.text, count=1)
@@ -95,8 +127,33 @@ def clone(home: str, application: str, name: str, *, by: str) -> Wanted:
         raise StateError(f"there is an application {name} already", expected="a name that is free")
     number = there.revision + 1 if there else 1
     words = f"cloned from {application}"
-    made = Wanted(name, number, "stopped", text, by, by, time.time_ns() // 1000, words)
+    made = Wanted(
+        name,
+        number,
+        "stopped",
+        text,
+        owner or by,
+        by,
+        time.time_ns() // 1000,
+        words,
+        place=known.place,
+        master=known.master,
+    )
     return _want(home, made, words)
+
+
+def give(home: str, application: str, owner: str, *, by: str, revision: int | None = None) -> Wanted:
+    """Another owner: a user, or `@group`. Its query must be within their reach."""
+    from dovetail.pql.parser import parse_all
+    from dovetail.service.access.people import known_who, read_access
+    from dovetail.service.access.reach import beyond
+
+    known = _live(home, application, revision)
+    access = read_access(home)
+    known_who(access, owner)
+    for error in beyond(access, owner, parse_all(known.text, name="query").program, home):
+        raise error
+    return _want(home, known.next(f"given to {owner}", by, owner=owner), f"given to {owner}")
 
 
 def delete(home: str, application: str, *, by: str, revision: int | None = None) -> tuple[Wanted, list[str]]:
@@ -120,9 +177,19 @@ def scale(home: str, application: str, tasks: str, *, by: str) -> None:
     """How many tasks its joins run in, or `auto`."""
     from dovetail.service.scaling import scale_application
 
-    _live(home, application, None)
+    known = _live(home, application, None)
+    _require_tasks(home, known, tasks)
     scale_application(home, application, tasks)
     record(home, Event(application, "scaled", f"tasks: {tasks}", by))
+
+
+def let_scale(home: str, application: str, mode: Mode, *, by: str, revision: int | None = None) -> Wanted:
+    """Let the service change the number of tasks by itself, only say what it would do, or neither."""
+    known = _live(home, application, revision)
+    if known.scaler == mode:
+        return known
+    words = {"act": "is scaled by the service", "advise": "gets advice", "off": "is left to people"}[mode]
+    return _want(home, known.next(f"scaler: {mode}", by, scaler=mode), f"its number of tasks {words}")
 
 
 def name_in(text: str) -> str | None:
@@ -138,8 +205,46 @@ def _new(home: str, landing: Landing, deed: str, by: str, state: State) -> Wante
     name = landing.plan.application
     before = find_wanted(home, name)
     number = before.revision + 1 if before else 1
-    made = Wanted(name, number, state, landing.text, by, by, time.time_ns() // 1000, deed)
+    owner, where = landing.owner or by, "own" if _needs_own(landing) else "pool"
+    now_us = time.time_ns() // 1000
+    made = Wanted(name, number, state, landing.text, owner, by, now_us, deed, place=where)  # type: ignore[arg-type]
     return _want(home, made, deed)
+
+
+def _placed(known: Wanted, landing: Landing) -> Place:
+    """Where it is, unless its new query needs more of Spark than a pool has."""
+    return "own" if known.place == "pool" and _needs_own(landing) else known.place
+
+
+def _needs_own(landing: Landing) -> bool:
+    from dovetail.spark.s3 import uses_s3
+
+    assert landing.plan is not None
+    return "://" not in landing.home and uses_s3(landing.plan)
+
+
+def _on(master: str) -> str:
+    return f" on {master}" if master else ""
+
+
+def _require_tasks(home: str, known: Wanted, tasks: str) -> None:
+    """The number must fit into what the owner may have, with what the others take."""
+    from dovetail.service.scaling import joins_of
+
+    if not tasks.isdigit() or not int(tasks):
+        return  # `auto`, or nothing that `scale` takes
+    name = known.application
+    others = [one for one in usages(home).get(known.owner, ()) if one.application != name]
+    here = Usage(name, 0, tasks=int(tasks) * len(joins_of(home, name)))
+    quota = allowed(home, known.owner)
+    words = exceeded(Quota(quota.owner, tasks=quota.tasks), [*others, here])
+    if words is not None:
+        raise QuotaError(
+            f"the applications of {known.owner} would take {words}",
+            where=f"application {name}",
+            expected="fewer tasks",
+            hint="let another application have fewer, or ask for a larger quota",
+        )
 
 
 def _live(home: str, application: str, revision: int | None) -> Wanted:

@@ -17,8 +17,9 @@ from dovetail.errors import CorruptFile, DovetailError, InputError, StateError
 from dovetail.log import document
 from dovetail.log.homes.filesystem import open_store
 from dovetail.model import json_values as said
+from dovetail.service.scaler.sample import Mode
 
-KIND, VERSION = "dovetail.wanted", 1
+KIND, VERSION = "dovetail.wanted", 2
 FOLDER = "service/wanted"
 KEPT = 50
 """Revisions of an application that are kept. Its queries are also kept as versions."""
@@ -29,12 +30,15 @@ _APPLICATION = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _REMEDY = "delete the file: the revision before it counts then, or deploy the application again"
 
 State = Literal["running", "stopped", "deleted"]
+Place = Literal["pool", "own"]
+"""pool: it shares a Spark driver with others. own: it has a process, and a Spark driver, of its own."""
 
 
 @dataclass(frozen=True)
 class Wanted:
     """One revision. `deed` says in a word how it came about: created, deployed, stopped, and so on.
-    `restarts` grows with every restart that somebody asks for."""
+    `restarts` grows with every restart that somebody asks for. `master`: the Spark master of one that has its
+    own process; empty: the service's. `scaler`: whether the number of tasks is changed by itself."""
 
     application: str
     revision: int
@@ -45,11 +49,18 @@ class Wanted:
     at_us: int
     deed: str
     restarts: int = 0
+    place: Place = "own"
+    master: str = ""
+    scaler: Mode = "advise"
 
     def __post_init__(self) -> None:
         require_name(self.application)
         if self.state not in get_args(State):
             raise ValueError(f"{self.state!r} is no state")
+        if self.scaler not in get_args(Mode):
+            raise ValueError(f"{self.scaler!r} is nothing that a scaler does")
+        if self.place not in get_args(Place) or (self.master and self.place == "pool"):
+            raise ValueError(f"{self.place!r} is no place{' for a master of its own' if self.master else ''}")
 
     @property
     def path(self) -> str:
@@ -92,7 +103,7 @@ def wanted_of(home: str, application: str) -> Wanted:
 def find_wanted(home: str, application: str) -> Wanted | None:
     require_name(application)
     numbers = _numbers(home, application)
-    return _read(home, application, numbers[-1]) if numbers else None
+    return read_revision(home, application, numbers[-1]) if numbers else None
 
 
 def wanted_names(home: str) -> list[str]:
@@ -141,11 +152,12 @@ def _numbers(home: str, application: str) -> list[int]:
     return sorted(int(found[1]) for name in names if (found := _NAME.fullmatch(name)))
 
 
-def _read(home: str, application: str, revision: int) -> Wanted:
+def read_revision(home: str, application: str, revision: int) -> Wanted:
     store = open_store(home)
     path = f"{FOLDER}/{application}/{revision:08d}.json"
     where = f"{store.root}/{path}"
-    body = document.decode(store.read(path), KIND, VERSION, where=where, remedy=_REMEDY)
+    body = document.decode(store.read(path), KIND, (1, VERSION), where=where, remedy=_REMEDY)
+    body = {"place": "own", "master": "", "scaler": "advise", **body}  # version 1 had no pools
     try:
         found = _checked(said.fields(body, Wanted.__dataclass_fields__))
         if (found.application, found.revision) != (application, revision):
@@ -156,6 +168,7 @@ def _read(home: str, application: str, revision: int) -> Wanted:
 
 
 def _checked(body: dict[str, Any]) -> Wanted:
-    texts = {name: said.text(body[name]) for name in ("application", "state", "text", "owner", "by", "deed")}
+    named = ("application", "state", "text", "owner", "by", "deed", "place", "master", "scaler")
+    texts = {name: said.text(body[name]) for name in named}
     numbers = {"revision": said.whole(body["revision"], 1), "restarts": said.whole(body["restarts"])}
     return Wanted(**texts, **numbers, at_us=said.time_us(body["at_us"]))  # type: ignore[arg-type]

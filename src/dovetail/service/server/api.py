@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -12,24 +12,56 @@ from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
-from dovetail.errors import InputError, StateError
+from dovetail.errors import CategoryNotFound, DovetailError, InputError, StateError
+from dovetail.service.access.caller import Caller
+from dovetail.service.access.roles import EVERYTHING, Refused, Role
 from dovetail.service.alarms.settings import mute
 from dovetail.service.keeping import verbs
 from dovetail.service.keeping.events import Event, events, record
 from dovetail.service.keeping.landing import land
-from dovetail.service.keeping.wanted import Wanted
+from dovetail.service.keeping.wanted import Wanted, find_wanted
 from dovetail.service.server import reading
-from dovetail.service.server.access import Caller, Role
+from dovetail.service.server.logins import caller_of
 from dovetail.service.server.overview import Overview, overview, overviews
 from dovetail.service.server.problems import problem
-from dovetail.service.server.state import Daemon, caller_of, daemon_of
+from dovetail.service.server.state import Daemon, daemon_of
 
 router = APIRouter(prefix="/api/v1")
 LIVE_S = 2.0
 
 
+Here = Annotated[Daemon, Depends(daemon_of)]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")]
+CategoryName = Annotated[str, Field(min_length=1, max_length=200)]
+
+
 def allowed(role: Role) -> Any:
-    """A caller of at least this role."""
+    """A caller with at least this role for the application in the address. To those who may not even see it,
+    it is not there."""
+
+    def require(
+        request: Request, name: Name, here: Here, caller: Annotated[Caller, Depends(caller_of)]
+    ) -> Caller:
+        require_role(here, caller, role, name)
+        return caller
+
+    return Depends(require)
+
+
+def require_role(here: Daemon, caller: Caller, role: Role, name: str) -> None:
+    wanted = find_wanted(here.home, name)
+    owner = wanted.owner if wanted else None
+    if not caller.may("viewer", name, owner):
+        raise unknown(name)
+    caller.require(role, name, owner)
+
+
+def unknown(name: str) -> StateError:
+    return StateError(f"there is no application {name}", hint="the list shows all that you may see")
+
+
+def everywhere(role: Role) -> Any:
+    """A caller with at least this role for all applications."""
 
     def require(caller: Annotated[Caller, Depends(caller_of)]) -> Caller:
         caller.require(role)
@@ -38,13 +70,13 @@ def allowed(role: Role) -> Any:
     return Depends(require)
 
 
-Here = Annotated[Daemon, Depends(daemon_of)]
+Known = Annotated[Caller, Depends(caller_of)]
 Viewer = Annotated[Caller, allowed("viewer")]
 Author = Annotated[Caller, allowed("author")]
 Deployer = Annotated[Caller, allowed("deployer")]
 Admin = Annotated[Caller, allowed("admin")]
-Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")]
-IfMatch = Annotated[str | None, Header(alias="If-Match")]
+Everywhere = Annotated[Caller, everywhere("admin")]
+IfMatch = Annotated[str | None, Header(alias="If-Match", max_length=100)]
 
 
 class QueryText(BaseModel):
@@ -66,20 +98,24 @@ class Clone(BaseModel):
 
 
 @router.get("/applications")
-def list_all(here: Here, _: Viewer) -> list[dict[str, Any]]:
-    return [one.to_json() for one in overviews(here.home, here.keeper)]
+def list_all(here: Here, caller: Known) -> list[dict[str, Any]]:
+    """All applications that the caller may see."""
+    return [one.to_json() for one in visible(here, caller)]
 
 
 @router.post("/applications", status_code=201)
-def create(query: QueryText, here: Here, caller: Author) -> dict[str, Any]:
+def create(query: QueryText, here: Here, caller: Known) -> dict[str, Any]:
     """A new application, checked and not started."""
-    return _said(here, verbs.create(here.home, query.text, by=caller.name))
+    require_own(here, caller, "author", query.text)
+    return _said(here, verbs.create(here.home, query.text, by=caller.name, owner=caller.owner))
 
 
 @router.post("/check")
-def check(query: QueryText, here: Here, _: Viewer, application: Name | None = None) -> dict[str, Any]:
+def check(query: QueryText, here: Here, caller: Known, application: Name | None = None) -> dict[str, Any]:
     """Every rule of landing, without touching anything."""
-    landing = land(here.home, query.text, application)
+    if application is not None:
+        require_role(here, caller, "author", application)
+    landing = land(here.home, query.text, application, caller.owner)
     return {
         "ok": landing.ok,
         "application": landing.plan.application if landing.plan else None,
@@ -103,12 +139,13 @@ def one(name: Name, here: Here, _: Viewer, response: Response) -> dict[str, Any]
 
 @router.put("/applications/{name}")
 def deploy(
-    name: Name, query: QueryText, here: Here, caller: Deployer, response: Response, if_match: IfMatch = None
+    name: Name, query: QueryText, here: Here, caller: Known, response: Response, if_match: IfMatch = None
 ) -> dict[str, Any]:
     """Let the application run by this query. With `If-Match` nothing is done if somebody was faster."""
-    if verbs.name_in(query.text) != name:
-        land(here.home, query.text, name).require()
-    wanted, landing = verbs.deploy(here.home, query.text, by=caller.name, revision=_seen(if_match))
+    require_own(here, caller, "deployer", query.text, name)
+    wanted, landing = verbs.deploy(
+        here.home, query.text, by=caller.name, revision=_seen(if_match), owner=caller.owner
+    )
     response.headers["ETag"] = _tag(wanted)
     return {**_said(here, wanted), "changes": list(landing.changes)}
 
@@ -143,8 +180,20 @@ def scale(name: Name, to: Scale, here: Here, caller: Deployer) -> dict[str, Any]
 
 
 @router.post("/applications/{name}/clone", status_code=201)
-def clone(name: Name, to: Clone, here: Here, caller: Author) -> dict[str, Any]:
-    return _said(here, verbs.clone(here.home, name, to.name, by=caller.name))
+def clone(name: Name, to: Clone, here: Here, caller: Viewer) -> dict[str, Any]:
+    """The same query under another name, which belongs to the caller."""
+    caller.require("author", to.name)
+    return _said(here, verbs.clone(here.home, name, to.name, by=caller.name, owner=caller.owner))
+
+
+class Give(BaseModel):
+    owner: Annotated[str, Field(min_length=1, max_length=101)]
+
+
+@router.post("/applications/{name}/give")
+def give(name: Name, to: Give, here: Here, caller: Admin, if_match: IfMatch = None) -> dict[str, Any]:
+    """Another owner: a user, or `@group`."""
+    return _said(here, verbs.give(here.home, name, to.owner, by=caller.name, revision=_seen(if_match)))
 
 
 @router.delete("/applications/{name}")
@@ -211,9 +260,10 @@ def output(name: Name, here: Here, _: Viewer) -> Response:
 
 
 @router.get("/alarms")
-def alarms(here: Here, _: Viewer) -> list[dict[str, Any]]:
-    """The alarms that ring now."""
-    return [asdict(held) for held in here.bell.ringing]
+def alarms(here: Here, caller: Known) -> list[dict[str, Any]]:
+    """The alarms that ring now, of applications that the caller may see."""
+    seen = {one.name for one in visible(here, caller)}
+    return [asdict(held) for held in here.bell.ringing if held.application in seen or caller.may("viewer")]
 
 
 class Muted(BaseModel):
@@ -223,60 +273,112 @@ class Muted(BaseModel):
 
 
 @router.post("/alarms/mute", status_code=204)
-def mute_alarm(to: Muted, here: Here, caller: Deployer) -> None:
+def mute_alarm(to: Muted, here: Here, caller: Known) -> None:
     """Let an alarm hold without ringing, for some hours; 0: let it ring again."""
+    if to.application == "*":
+        caller.require("deployer")
+    else:
+        require_role(here, caller, "deployer", to.application)
     mute(here.home, to.application, to.alarm, to.hours)
     record(here.home, Event(to.application, "muted", f"{to.alarm} for {to.hours:g} hours", caller.name))
 
 
 @router.get("/log")
-def categories(here: Here, _: Viewer) -> list[dict[str, Any]]:
-    return reading.categories(here.home)
+def categories(here: Here, caller: Known) -> list[dict[str, Any]]:
+    """The categories that the caller may see."""
+    return reading.categories(here.home, readable(here, caller))
 
 
 @router.get("/log/{category}")
 def category(
-    category: str, here: Here, _: Viewer, limit: Annotated[int, Query(ge=0, le=1000)] = 20
+    category: CategoryName, here: Here, caller: Known, limit: Annotated[int, Query(ge=0, le=1000)] = 20
 ) -> dict[str, Any]:
     """A category with its newest rows."""
+    require_category(here, caller, category)
     return reading.category(here.home, category, limit)
 
 
 @router.post("/log/{category}", status_code=201)
 async def append(
-    category: str,
+    category: CategoryName,
     request: Request,
     here: Here,
-    caller: Deployer,
+    caller: Known,
     producer: Annotated[str | None, Header(max_length=200)] = None,
     sequence: Annotated[int | None, Header(ge=0)] = None,
 ) -> dict[str, Any]:
     """Append rows to a category: JSON lines, or an Arrow stream. With a producer and a sequence the same rows
     enter once, however often they are sent."""
+    if not caller.may_append(category):
+        raise Refused(
+            f"{caller.name} may not append to {category}",
+            expected="the role deployer for all applications, or a category that you may write",
+            hint=f"an admin can say `dovetail access reach {caller.owner} --write log:{category}`",
+        )
     if (producer is None) != (sequence is None):
         raise InputError("a producer and a sequence go together", expected="both headers, or none")
     kind = request.headers.get("content-type", "").partition(";")[0].strip()
-    body = await reading.body_of(request)
+    body = await request.body()
     return await asyncio.to_thread(reading.append, here.home, category, kind, body, producer, sequence)
 
 
 @router.get("/stream")
-async def live(here: Here, _: Viewer, request: Request) -> StreamingResponse:
-    """All applications again and again, as server-sent events."""
+async def live(here: Here, caller: Known, request: Request) -> StreamingResponse:
+    """All applications again and again, as server-sent events, until the caller's session or token ends."""
 
     async def figures() -> AsyncIterator[str]:
         while not await request.is_disconnected():
-            found = await asyncio.to_thread(overviews, here.home, here.keeper)
+            try:
+                now = await caller_of(request)
+            except DovetailError as error:
+                yield f"event: end\ndata: {json.dumps(problem(error))}\n\n"
+                return
+            found = await asyncio.to_thread(visible, here, now)
             yield f"event: applications\ndata: {json.dumps([each.to_json() for each in found])}\n\n"
             await asyncio.sleep(LIVE_S)
 
     return StreamingResponse(figures(), media_type="text/event-stream", headers={"Cache-Control": "no-store"})
 
 
+def visible(here: Daemon, caller: Caller) -> list[Overview]:
+    found = overviews(here.home, here.keeper)
+    return [one for one in found if caller.may("viewer", one.name, one.wanted.owner if one.wanted else None)]
+
+
+def readable(here: Daemon, caller: Caller) -> Callable[[str], bool]:
+    """Which categories a caller may see: those of the applications that they may see, and those in reach."""
+    seen = frozenset() if caller.may("viewer") else _shown(here, caller)
+    names = () if caller.may("viewer") else tuple(f"{one.name}." for one in visible(here, caller))
+    return lambda category: category.startswith(names) or caller.may_see(category, seen)
+
+
+def require_category(here: Daemon, caller: Caller, category: str) -> None:
+    if not readable(here, caller)(category):
+        raise CategoryNotFound(f"there is no category {category}", hint="the list shows all that you may see")
+
+
+def require_own(here: Daemon, caller: Caller, role: Role, text: str, name: str | None = None) -> None:
+    """A query for an application that may not be there yet: the role for the name that it gives itself."""
+    if name is not None and find_wanted(here.home, name) is not None:
+        require_role(here, caller, role, name)
+    elif name is not None:
+        caller.require(role, name)
+    found = verbs.name_in(text)
+    if name is not None and found != name:
+        land(here.home, text, name, caller.owner).require()
+    elif name is None:
+        caller.require(role, found or EVERYTHING)
+
+
+def _shown(here: Daemon, caller: Caller) -> frozenset[str]:
+    names = [one.name for one in visible(here, caller)]
+    return frozenset(category for name in names for category in reading.written(here.home, name))
+
+
 def _found(here: Daemon, name: str) -> Overview:
     found = overview(here.home, name, here.keeper)
     if found is None:
-        raise StateError(f"there is no application {name}", where=here.home, hint="GET /api/v1/applications")
+        raise unknown(name)
     return found
 
 

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from http import HTTPStatus
 from pathlib import Path
 from typing import Annotated
 
@@ -13,15 +14,21 @@ from fastapi import Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse
 from fastapi.staticfiles import StaticFiles
+from starlette.exceptions import HTTPException
 
 import dovetail
 from dovetail.errors import DovetailError, InputError
-from dovetail.service.server import api, pages
-from dovetail.service.server.access import Caller, NotKnown
-from dovetail.service.server.exposition import PROMETHEUS_TYPE, service_metrics
+from dovetail.service.access.audit import Deed, audit
+from dovetail.service.access.caller import Caller
+from dovetail.service.access.roles import NotKnown
+from dovetail.service.alarms.bell import memory_bytes
+from dovetail.service.server import api, entrance, keeping_api, pages
+from dovetail.service.server.bounds import Bounded
+from dovetail.service.server.exposition import PROMETHEUS_TYPE, Watch, service_metrics
+from dovetail.service.server.logins import SAFE, caller_of
 from dovetail.service.server.overview import overviews
-from dovetail.service.server.problems import MEDIA_TYPE, problem, status_of
-from dovetail.service.server.state import Daemon, caller_of
+from dovetail.service.server.problems import MEDIA_TYPE, HttpError, problem, status_of
+from dovetail.service.server.state import Daemon
 
 FOLDER = Path(__file__).parent
 STALE_S = 30.0
@@ -33,6 +40,8 @@ _HEADERS = {
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
+_NO_CHANGE = ("/api/v1/log/", "/api/v1/check", "/api/v1/preview", "/fragments/", "/preview")
+"""Requests that carry a body and change nothing; rows for the log have a record of their own."""
 
 
 def make_app(daemon: Daemon) -> FastAPI:
@@ -55,10 +64,14 @@ def make_app(daemon: Daemon) -> FastAPI:
         openapi_url="/api/v1/openapi.json",
     )
     app.state.daemon = daemon
+    app.add_middleware(Bounded)
     app.middleware("http")(_guard)
     app.exception_handler(DovetailError)(_failed)
     app.exception_handler(RequestValidationError)(_malformed)
+    app.exception_handler(HTTPException)(_not_taken)
     app.include_router(api.router)
+    app.include_router(entrance.router)
+    app.include_router(keeping_api.router)
     app.include_router(pages.router)
     app.mount("/static", StaticFiles(directory=FOLDER / "static"), name="static")
     app.get("/healthz", include_in_schema=False)(_healthy)
@@ -68,25 +81,42 @@ def make_app(daemon: Daemon) -> FastAPI:
 
 
 async def _guard(request: Request, go_on: Callable[[Request], Awaitable[Response]]) -> Response:
-    """Only for those who call us by our own name; and what every answer carries."""
+    """Only for those who call us by our own name; what every answer carries; and who changed what."""
     daemon: Daemon = request.app.state.daemon
     if request.headers.get("host", "") not in daemon.hosts:
         return PlainTextResponse("this service is not known by that name\n", status_code=421)
     response = await go_on(request)
     for name, value in _HEADERS.items():
         response.headers.setdefault(name, value)
+    if daemon.address.startswith("https://"):
+        response.headers.setdefault("Strict-Transport-Security", "max-age=31536000")
     if not request.url.path.startswith("/static/"):
         response.headers.setdefault("Cache-Control", "no-store")
+    if request.method not in SAFE and not request.url.path.startswith(_NO_CHANGE):
+        await asyncio.to_thread(_audit, daemon, request, response.status_code)
     return response
+
+
+def _audit(daemon: Daemon, request: Request, status: int) -> None:
+    """Log-ins say for themselves who they are about. What nobody known has asked for is no change."""
+    caller: Caller | None = getattr(request.state, "caller", None)
+    if caller is None:
+        return
+    deed = f"{request.method} {request.url.path} {getattr(request.state, 'deed', '')}".rstrip()
+    outcome = "done" if status < 400 else f"{status} {getattr(request.state, 'said', '')}".rstrip()
+    application = str(request.path_params.get("name", ""))
+    audit(daemon.home, Deed(caller.name, caller.way, deed, application, outcome, caller.address))
 
 
 async def _failed(request: Request, error: Exception) -> Response:
     assert isinstance(error, DovetailError)
+    request.state.said = error.what
     if pages.is_page(request):
         if isinstance(error, NotKnown):
-            return pages.not_logged_in(request)
+            return await entrance.not_logged_in(request)
         return pages.error_page(request, error, status_of(error))
-    return JSONResponse(problem(error), status_of(error), media_type=MEDIA_TYPE)
+    headers = {"WWW-Authenticate": "Bearer"} if isinstance(error, NotKnown) else None
+    return JSONResponse(problem(error), status_of(error), headers, media_type=MEDIA_TYPE)
 
 
 async def _malformed(request: Request, error: Exception) -> Response:
@@ -97,19 +127,31 @@ async def _malformed(request: Request, error: Exception) -> Response:
     return await _failed(request, found)
 
 
+async def _not_taken(request: Request, error: Exception) -> Response:
+    """An address or a method that there is not, or a body that is too large."""
+    assert isinstance(error, HTTPException)
+    words = str(error.detail or HTTPStatus(error.status_code).phrase)
+    answer = await _failed(request, HttpError(words, error.status_code))
+    answer.headers.update(error.headers or {})
+    return answer
+
+
 async def _healthy() -> PlainTextResponse:
     return PlainTextResponse("ok\n")
 
 
-def _metrics(request: Request, _: Annotated[Caller, Depends(caller_of)]) -> Response:
+def _metrics(request: Request, caller: Annotated[Caller, Depends(caller_of)]) -> Response:
     daemon: Daemon = request.app.state.daemon
-    return Response(service_metrics(overviews(daemon.home, daemon.keeper)), media_type=PROMETHEUS_TYPE)
+    caller.require("viewer")
+    watch = Watch(daemon.looked_at_s, memory_bytes(), daemon.lost, daemon.scaler.stuck)
+    found = overviews(daemon.home, daemon.keeper)
+    return Response(service_metrics(found, watch), media_type=PROMETHEUS_TYPE)
 
 
 async def _ready(request: Request) -> PlainTextResponse:
     """The keeper has looked at the home lately, and nothing was in its way."""
     daemon: Daemon = request.app.state.daemon
-    fresh = time.time() - daemon.looked_at_s < STALE_S
+    fresh = daemon.looked_once and time.time() - daemon.looked_at_s < STALE_S
     if fresh and daemon.trouble is None:
         return PlainTextResponse("ready\n")
     return PlainTextResponse(

@@ -9,27 +9,50 @@ import secrets
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dovetail.service.access.people import LOCAL
+
 SESSION_S = 12 * 3600
 LINK_S = 600
+TRIES_KEPT_S = 3600
 KEPT_S = 7 * 86_400
 """How long figures are kept."""
+LOGINS = 2
+"""Version of the tables of logins. Those of another release go: people log in again."""
+_LOGINS = ("links", "sessions", "tries", "journeys")
 _TABLES = """
 CREATE TABLE IF NOT EXISTS links (hash TEXT PRIMARY KEY, ends REAL NOT NULL);
-CREATE TABLE IF NOT EXISTS sessions (hash TEXT PRIMARY KEY, user TEXT NOT NULL, csrf TEXT NOT NULL,
-                                     ends REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS sessions (hash TEXT PRIMARY KEY, user TEXT NOT NULL, way TEXT NOT NULL,
+                                     groups TEXT NOT NULL, csrf TEXT NOT NULL, ends REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS tries (who TEXT NOT NULL, at REAL NOT NULL);
+CREATE INDEX IF NOT EXISTS tries_of ON tries (who, at);
+CREATE TABLE IF NOT EXISTS journeys (hash TEXT PRIMARY KEY, nonce TEXT NOT NULL, verifier TEXT NOT NULL,
+                                     back TEXT NOT NULL, ends REAL NOT NULL);
 CREATE TABLE IF NOT EXISTS figures (application TEXT NOT NULL, at REAL NOT NULL, body TEXT NOT NULL,
                                     PRIMARY KEY (application, at)) WITHOUT ROWID;
 """
 
 
 class Session(NamedTuple):
+    """`way`: how somebody logged in. `groups`: those that an identity provider named."""
+
     user: str
+    way: str
+    groups: tuple[str, ...]
     csrf: str
+    ends_s: float
+
+
+class Journey(NamedTuple):
+    """Of somebody who was sent to an identity provider, and is to come back."""
+
+    nonce: str
+    verifier: str
+    back: str
 
 
 class Ledger:
@@ -58,23 +81,65 @@ class Ledger:
 
     def log_in(self, link: str) -> str | None:
         """A session's secret for a link; None: it was used, is too old, or never was one."""
-        now, secret = time.time(), secrets.token_urlsafe(32)
         with self._writing() as cursor:
-            cursor.execute("DELETE FROM links WHERE ends < ?", (now,))
+            cursor.execute("DELETE FROM links WHERE ends < ?", (time.time(),))
             cursor.execute("DELETE FROM links WHERE hash = ?", (_hash(link),))
-            if not cursor.rowcount:
-                return None
-            row = _hash(secret), "admin", secrets.token_urlsafe(24), now + SESSION_S
-            cursor.execute("INSERT INTO sessions VALUES (?, ?, ?, ?)", row)
+            used = cursor.rowcount
+        return self.new_session(LOCAL, "link") if used else None
+
+    def new_session(self, user: str, way: str, groups: Sequence[str] = ()) -> str:
+        secret = secrets.token_urlsafe(32)
+        row = _hash(secret), user, way, json.dumps(list(groups)), secrets.token_urlsafe(24)
+        with self._writing() as cursor:
+            cursor.execute("INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?)", (*row, time.time() + SESSION_S))
         return secret
 
     def session(self, secret: str) -> Session | None:
-        now = time.time()
         with self._writing() as cursor:
-            cursor.execute("DELETE FROM sessions WHERE ends < ?", (now,))
-            cursor.execute("SELECT user, csrf FROM sessions WHERE hash = ?", (_hash(secret),))
+            cursor.execute("DELETE FROM sessions WHERE ends < ?", (time.time(),))
+            cursor.execute(
+                "SELECT user, way, groups, csrf, ends FROM sessions WHERE hash = ?", (_hash(secret),)
+            )
             found = cursor.fetchone()
-        return None if found is None else Session(*found)
+        if found is None:
+            return None
+        user, way, groups, csrf, ends = found
+        return Session(user, way, tuple(json.loads(groups)), csrf, ends)
+
+    def end_sessions(self, user: str) -> None:
+        """Of somebody whose password has changed."""
+        with self._writing() as cursor:
+            cursor.execute("DELETE FROM sessions WHERE user = ?", (user,))
+
+    def tries(self, who: str, since_s: float) -> int:
+        """How often a log-in has failed lately."""
+        with self._writing() as cursor:
+            cursor.execute("DELETE FROM tries WHERE at < ?", (time.time() - TRIES_KEPT_S,))
+            cursor.execute("SELECT count(*) FROM tries WHERE who = ? AND at >= ?", (who, since_s))
+            return int(cursor.fetchone()[0])
+
+    def tried(self, *who: str) -> None:
+        with self._writing() as cursor:
+            cursor.executemany("INSERT INTO tries VALUES (?, ?)", [(one, time.time()) for one in who])
+
+    def forget_tries(self, who: str) -> None:
+        with self._writing() as cursor:
+            cursor.execute("DELETE FROM tries WHERE who = ?", (who,))
+
+    def set_out(self, state: str, journey: Journey) -> None:
+        with self._writing() as cursor:
+            row = _hash(state), *journey, time.time() + LINK_S
+            cursor.execute("INSERT INTO journeys VALUES (?, ?, ?, ?, ?)", row)
+
+    def come_back(self, state: str) -> Journey | None:
+        """Once."""
+        with self._writing() as cursor:
+            cursor.execute("DELETE FROM journeys WHERE ends < ?", (time.time(),))
+            cursor.execute(
+                "DELETE FROM journeys WHERE hash = ? RETURNING nonce, verifier, back", (_hash(state),)
+            )
+            found = cursor.fetchone()
+        return None if found is None else Journey(*found)
 
     def log_out(self, secret: str) -> None:
         with self._writing() as cursor:
@@ -110,6 +175,9 @@ class Ledger:
 def _opened(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, check_same_thread=False, timeout=10)
     connection.execute("PRAGMA journal_mode = WAL")
+    if connection.execute("PRAGMA user_version").fetchone()[0] != LOGINS:
+        drops = "".join(f"DROP TABLE IF EXISTS {name};" for name in _LOGINS)
+        connection.executescript(f"{drops} PRAGMA user_version = {LOGINS};")
     connection.executescript(_TABLES)
     return connection
 

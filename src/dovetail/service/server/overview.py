@@ -46,6 +46,7 @@ class Overview:
             "wanted": wanted.state if wanted else None,
             "revision": wanted.revision if wanted else None,
             "owner": wanted.owner if wanted else None,
+            "place": wanted.place if wanted else None,
             "changed_by": wanted.by if wanted else None,
             "changed_at_us": wanted.at_us if wanted else None,
             **self.brief(),
@@ -67,7 +68,10 @@ class Overview:
             "rows": _sum(streams, "rows"),
             "late": _sum(streams, "late"),
             "bad": _sum(streams, "null_keys") + _sum(streams, "invalid") + self._rejected(),
-            "time_us": min((s["time_us"] for s in streams if s.get("time_us") is not None), default=None),
+            "time_us": min(_known(streams, "time_us"), default=None),
+            "backlog_us": max(_known(streams, "backlog_us"), default=None),
+            "paused_share": max(_known(streams, "paused_share"), default=None),
+            "accuracy": min(_known(streams, "accuracy"), default=None),
         }
 
     def _rejected(self) -> int:
@@ -122,6 +126,10 @@ def _measured_at_us(figures: dict[str, Any] | None) -> int:
 
 def _sum(streams: list[dict[str, Any]], name: str) -> int:
     return sum(stream.get(name) or 0 for stream in streams)
+
+
+def _known(streams: list[dict[str, Any]], name: str) -> list[Any]:
+    return [stream[name] for stream in streams if stream.get(name) is not None]
 
 
 def _streams(join: dict[str, Any]) -> list[dict[str, Any]]:

@@ -3,27 +3,46 @@ and a query is checked while it is written."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 from urllib.parse import quote
 
 from fastapi import APIRouter, Form, Query, Request, Response
-from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 import dovetail
 from dovetail.errors import DovetailError, InputError, StateError
 from dovetail.service import units
+from dovetail.service.access.caller import Caller
+from dovetail.service.dry_run import dry_run
 from dovetail.service.keeping import verbs
 from dovetail.service.keeping.events import events
 from dovetail.service.keeping.landing import Landing, land
 from dovetail.service.keeping.removal import belongings
 from dovetail.service.server import reading
-from dovetail.service.server.access import Caller
-from dovetail.service.server.api import Author, Deployer, Here, Name, Viewer
-from dovetail.service.server.overview import Overview, overview, overviews
-from dovetail.service.server.state import COOKIE, Daemon
+from dovetail.service.server.api import (
+    Author,
+    CategoryName,
+    Deployer,
+    Here,
+    Known,
+    Name,
+    Viewer,
+    readable,
+    require_category,
+    require_own,
+    require_role,
+    unknown,
+    visible,
+)
+from dovetail.service.server.live_graph import draw_live
+from dovetail.service.server.overview import Overview, overview
+from dovetail.service.server.pinned import PINNED
+from dovetail.service.server.problems import status_of
+from dovetail.service.server.state import Daemon
 from dovetail.service.server.time_line import draw_fates
 
 T = TypeVar("T")
@@ -35,8 +54,9 @@ _TEMPLATES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_TEMPLATES.globals.update(version=dovetail.__version__)
+_TEMPLATES.globals.update(version=dovetail.__version__, pinned=PINNED)
 _TEMPLATES.filters.update(
+    mark=lambda error: _mark(error.where),
     count=lambda value: "—" if value is None else units.count(round(value)),
     size=lambda value: "—" if value is None else units.size(value),
     span=units.span,
@@ -65,6 +85,15 @@ STORAGE SCRIBE (category = "clicked");
 """What the editor begins with: a whole application, to be changed."""
 
 
+_PLACE = re.compile(r"query:(\d+):(\d+)\n.*\n\s*\| *(\^+)", re.DOTALL)
+
+
+def _mark(where: str | None) -> dict[str, int] | None:
+    """Line, column and length of what an error is about, if it is in the text."""
+    found = _PLACE.match(where or "")
+    return {"line": int(found[1]), "column": int(found[2]), "length": len(found[3])} if found else None
+
+
 def is_page(request: Request) -> bool:
     return not request.url.path.startswith(("/api/", "/static/", "/healthz", "/readyz", "/metrics"))
 
@@ -81,53 +110,39 @@ def error_page(request: Request, error: DovetailError, status: int) -> Response:
     return show(request, "error.html", status, error=error)
 
 
-def not_logged_in(request: Request) -> Response:
-    return show(request, "login.html", 401)
-
-
-@router.get("/login")
-def log_in(request: Request, here: Here, link: Annotated[str, Query(max_length=200)] = "") -> Response:
-    """A link works once: it becomes a session."""
-    secret = here.ledger.log_in(link)
-    if secret is None:
-        return show(request, "login.html", 403)
-    answer = RedirectResponse("/", 303)
-    answer.set_cookie(COOKIE, secret, httponly=True, samesite="strict", path="/")
-    return answer
-
-
-@router.post("/logout")
-def log_out(request: Request, here: Here, _: Viewer) -> Response:
-    here.ledger.log_out(request.cookies.get(COOKIE, ""))
-    answer = RedirectResponse("/", 303)
-    answer.delete_cookie(COOKIE)
-    return answer
-
-
 @router.get("/")
-def home(request: Request, here: Here, caller: Viewer) -> Response:
-    return show(request, "home.html", caller=caller, found=_listed(here), bell=here.bell, home=here.home)
+def home(request: Request, here: Here, caller: Known) -> Response:
+    found = visible(here, caller)
+    return show(request, "home.html", caller=caller, found=found, bell=here.bell, home=here.home)
 
 
 @router.get("/fragments/applications")
-def home_fragment(request: Request, here: Here, caller: Viewer) -> Response:
-    return show(request, "applications.html", caller=caller, found=_listed(here), bell=here.bell)
+def home_fragment(request: Request, here: Here, caller: Known) -> Response:
+    found = visible(here, caller)
+    return show(request, "applications.html", caller=caller, found=found, bell=here.bell)
 
 
 @router.get("/new")
-def new(request: Request, here: Here, caller: Author) -> Response:
-    landing = land(here.home, FIRST)
+def new(request: Request, here: Here, caller: Known) -> Response:
+    landing = land(here.home, FIRST, owner=caller.owner)
     return _editor(request, caller, FIRST, None, None, landing)
 
 
 @router.get("/applications/{name}/edit")
-def edit(request: Request, name: Name, here: Here, caller: Author) -> Response:
+def edit(
+    request: Request,
+    name: Name,
+    here: Here,
+    caller: Author,
+    advice: Annotated[int | None, Query(ge=1, le=1000)] = None,
+) -> Response:
+    """The query as it is, or as a piece of advice would have it."""
     found = _found(here, name)
     if found.wanted is None:
         raise StateError(
             f"{name} was started by hand", hint="deploy its query here to let the service run it"
         )
-    text = found.wanted.text
+    text = found.wanted.text if advice is None else _advised(here.home, name, found.wanted.text, advice)
     return _editor(request, caller, text, name, found.wanted.revision, land(here.home, text, name))
 
 
@@ -135,32 +150,60 @@ def edit(request: Request, name: Name, here: Here, caller: Author) -> Response:
 def check(
     request: Request,
     here: Here,
-    caller: Author,
+    caller: Known,
     text: Annotated[str, Form()] = "",
-    application: Annotated[str, Form()] = "",
+    application: Annotated[str, Form(max_length=100)] = "",
 ) -> Response:
-    landing = land(here.home, text, application or None)
+    if application:
+        require_role(here, caller, "author", application)
+    landing = land(here.home, text, application or None, caller.owner)
     return show(request, "checked.html", caller=caller, landing=landing, drawing=_drawing(landing))
+
+
+@router.post("/fragments/preview")
+def preview_fragment(
+    request: Request,
+    here: Here,
+    caller: Known,
+    text: Annotated[str, Form()] = "",
+    application: Annotated[str, Form(max_length=100)] = "",
+) -> Response:
+    return show(request, "tried.html", caller=caller, **_tried(here, caller, text, application))
+
+
+@router.post("/preview")
+def preview(
+    request: Request,
+    here: Here,
+    caller: Known,
+    text: Annotated[str, Form()] = "",
+    application: Annotated[str, Form(max_length=100)] = "",
+) -> Response:
+    """The same as a page, without JavaScript."""
+    found = _tried(here, caller, text, application)
+    return show(request, "preview.html", caller=caller, text=text, application=application, **found)
 
 
 @router.post("/deploy")
 def deploy(
     request: Request,
     here: Here,
-    caller: Deployer,
+    caller: Known,
     text: Annotated[str, Form()] = "",
-    application: Annotated[str, Form()] = "",
-    revision: Annotated[str, Form()] = "",
+    application: Annotated[str, Form(max_length=100)] = "",
+    revision: Annotated[str, Form(max_length=20)] = "",
 ) -> Response:
     """An editor's text becomes what is wanted; or the editor comes back with what is in its way."""
     seen = int(revision) if revision.isdigit() else None
     try:
-        if application and verbs.name_in(text) != application:
-            land(here.home, text, application).require()
-        wanted, _ = verbs.deploy(here.home, text, by=caller.name, revision=seen)
+        require_own(here, caller, "deployer", text, application or verbs.name_in(text))
+        request.state.deed = application or verbs.name_in(text) or ""
+        wanted, _ = verbs.deploy(here.home, text, by=caller.name, revision=seen, owner=caller.owner)
     except DovetailError as error:
-        landing = land(here.home, text, application or None)
-        return _editor(request, caller, text, application or None, seen, landing, error, 422)
+        request.state.said = error.what
+        landing = land(here.home, text, application or None, caller.owner)
+        status = status_of(error)
+        return _editor(request, caller, text, application or None, seen, landing, error, status)
     here.wake()
     return RedirectResponse(f"/applications/{wanted.application}", 303)
 
@@ -177,7 +220,8 @@ def application(request: Request, name: Name, here: Here, caller: Viewer) -> Res
         bell=here.bell,
         versions=_or_none(reading.versions, here.home, name) or [],
         events=events(here.home, name, 30),
-        drawing=_drawn(here.home, found) or _drawing(landing),
+        drawing=_drawing(landing),
+        graph=_or_none(draw_live, here.home, name, found.figures),
         goes=belongings(here.home, name),
         output=reading.log_tail(here.home, name),
     )
@@ -185,15 +229,49 @@ def application(request: Request, name: Name, here: Here, caller: Viewer) -> Res
 
 @router.get("/fragments/applications/{name}")
 def application_fragment(request: Request, name: Name, here: Here, caller: Viewer) -> Response:
-    return show(request, "figures.html", caller=caller, one=_found(here, name), bell=here.bell)
+    found = _found(here, name)
+    graph = _or_none(draw_live, here.home, name, found.figures)
+    return show(request, "figures.html", caller=caller, one=found, bell=here.bell, graph=graph)
+
+
+@router.get("/fragments/secret")
+def secret(caller: Known) -> Response:
+    """For pages that stay open: the session goes on, and this is its secret."""
+    return JSONResponse({"csrf": caller.csrf})
 
 
 @router.get("/applications/{name}/rows")
 def rows(request: Request, name: Name, here: Here, caller: Viewer, table: str | None = None) -> Response:
     found = _found(here, name)
-    return show(
-        request, "rows.html", caller=caller, one=found, **reading.result_rows(here.home, name, table, 50)
-    )
+    made = reading.result_rows(here.home, name, table, 50)
+    return show(request, "rows.html", caller=caller, one=found, table=table or "", **made)
+
+
+@router.get("/fragments/applications/{name}/rows")
+def rows_fragment(
+    request: Request, name: Name, here: Here, caller: Viewer, table: str | None = None
+) -> Response:
+    made = reading.result_rows(here.home, name, table or None, 50)
+    return show(request, "rows_table.html", caller=caller, **made)
+
+
+@router.get("/applications/{name}/aside")
+def aside(request: Request, name: Name, here: Here, caller: Viewer) -> Response:
+    found = reading.rows_aside(here.home, name)
+    return show(request, "aside.html", caller=caller, one=_found(here, name), found=found)
+
+
+@router.get("/applications/{name}/diff")
+def diff(
+    request: Request,
+    name: Name,
+    here: Here,
+    caller: Viewer,
+    old: Annotated[int, Query(ge=1, le=10**9)],
+    new: Annotated[int, Query(ge=1, le=10**9)],
+) -> Response:
+    made = reading.difference(here.home, name, old, new)
+    return show(request, "diff.html", caller=caller, one=_found(here, name), **made)
 
 
 @router.get("/applications/{name}/why")
@@ -213,6 +291,7 @@ def why(
 
 @router.post("/applications/{name}/do")
 def do(
+    request: Request,
     name: Name,
     here: Here,
     caller: Deployer,
@@ -221,6 +300,7 @@ def do(
     value: Annotated[str, Form()] = "",
 ) -> Response:
     """A button of the application's page."""
+    request.state.deed = f"{verb} {value}".strip()
     seen = int(revision) if revision.isdigit() else None
     match verb:
         case "start":
@@ -235,10 +315,10 @@ def do(
         case "scale":
             verbs.scale(here.home, name, value, by=caller.name)
         case "delete":
-            caller.require("admin")
+            require_role(here, caller, "admin", name)
             verbs.delete(here.home, name, by=caller.name, revision=seen)
         case "restore":
-            caller.require("admin")
+            require_role(here, caller, "admin", name)
             verbs.restore(here.home, name, by=caller.name)
         case _:
             raise InputError(f"there is no button {verb!r}", expected="one of the page")
@@ -247,23 +327,21 @@ def do(
 
 
 @router.get("/log")
-def log(request: Request, here: Here, caller: Viewer) -> Response:
-    return show(request, "log.html", caller=caller, found=reading.categories(here.home))
+def log(request: Request, here: Here, caller: Known) -> Response:
+    found = reading.categories(here.home, readable(here, caller))
+    return show(request, "log.html", caller=caller, found=found)
 
 
 @router.get("/log/{category}")
-def category(request: Request, category: str, here: Here, caller: Viewer) -> Response:
+def category(request: Request, category: CategoryName, here: Here, caller: Known) -> Response:
+    require_category(here, caller, category)
     return show(request, "category.html", caller=caller, one=reading.category(here.home, category, 50))
-
-
-def _listed(here: Daemon) -> list[Overview]:
-    return overviews(here.home, here.keeper)
 
 
 def _found(here: Daemon, name: str) -> Overview:
     found = overview(here.home, name, here.keeper)
     if found is None:
-        raise StateError(f"there is no application {name}", hint="the list shows all of them")
+        raise unknown(name)
     return found
 
 
@@ -296,6 +374,8 @@ def _drawing(landing: Landing) -> str | None:
     from dovetail.pql.parser import parse
     from dovetail.service.server.plan_picture import draw_plan
 
+    if not landing.may_look:
+        return None
     if landing.plan is None and landing.text:
         try:
             program = parse(landing.text, name="query")
@@ -305,15 +385,24 @@ def _drawing(landing: Landing) -> str | None:
     return None if landing.program is None else _or_none(draw_plan, landing.program, landing.home)
 
 
-def _drawn(home: str, found: Overview) -> str | None:
-    """The plan that an application runs by, drawn from the version that counts."""
-    from dovetail.changes.takeover import program_of
-    from dovetail.plan.application_file import read_current
-    from dovetail.service.server.plan_picture import draw_plan
+def _advised(home: str, application: str, text: str, number: int) -> str:
+    from dovetail.service.advised import following, numbered_advice
 
-    current = _or_none(read_current, home, found.name)
-    program = program_of(home, found.name, current.version) if current else None
-    return None if program is None else _or_none(draw_plan, program, home)
+    chosen = [one for one in numbered_advice(home, application) if one.number == number]
+    if not chosen:
+        raise StateError(f"there is no advice {number} for {application}", hint="it may have changed by now")
+    return following(home, application, text, "query", chosen)
+
+
+def _tried(here: Daemon, caller: Caller, text: str, application: str) -> dict[str, Any]:
+    """A dry run of a text that could land; or what is in its way."""
+    if application:
+        require_role(here, caller, "author", application)
+    try:
+        land(here.home, text, application or None, caller.owner).require()
+        return {"tried": dry_run(here.home, text), "error": None}
+    except DovetailError as error:
+        return {"tried": None, "error": error}
 
 
 def _or_none(function: Callable[..., T], *arguments: Any) -> T | None:

@@ -5,18 +5,37 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.errors import CategoryNotFound, DovetailError, StateError
-from dovetail.service.server.access import NotKnown, Refused
+from dovetail.errors import CategoryNotFound, DovetailError, InputError, StateError, Unreachable
+from dovetail.service.access.roles import NotKnown, Refused, TooMany
 
 MEDIA_TYPE = "application/problem+json"
+_STATUS: tuple[tuple[type[DovetailError], int], ...] = (
+    (NotKnown, 401),
+    (Refused, 403),
+    (TooMany, 429),
+    (CategoryNotFound, 404),
+    (Unreachable, 503),
+)
+
+
+class HttpError(DovetailError):
+    """A request that no page or call of ours takes."""
+
+    condition = "REQUEST_INVALID"
+
+    def __init__(self, what: str, status: int = 400) -> None:
+        super().__init__(what)
+        self.status = status
 
 
 def status_of(error: DovetailError) -> int:
-    if isinstance(error, NotKnown):
-        return 401
-    if isinstance(error, Refused):
-        return 403
-    if isinstance(error, CategoryNotFound) or error.what.startswith(("there is no ", "the service has no ")):
+    if isinstance(error, HttpError):
+        return error.status
+    for kind, status in _STATUS:
+        if isinstance(error, kind):
+            return status
+    named = isinstance(error, StateError | InputError)
+    if named and error.what.startswith(("there is no ", "the service has no ")):
         return 404
     return 409 if isinstance(error, StateError) else 422
 

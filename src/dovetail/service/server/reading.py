@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import tempfile
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from fastapi import Request
 
 from dovetail.errors import DovetailError, InputError
 from dovetail.log.category import Category, list_categories
@@ -16,7 +17,8 @@ from dovetail.service.cli.log_output import plain
 from dovetail.service.keeping.processes import log_path
 
 TAIL_BYTES = 32 << 10
-MOST_BODY = 64 << 20
+MINUTE_US = 60_000_000
+MOST_COMMITS = 200
 JSON_TYPES = ("application/x-ndjson", "application/json", "application/jsonl")
 ARROW_TYPE = "application/vnd.apache.arrow.stream"
 
@@ -81,8 +83,20 @@ def log_tail(home: str, application: str) -> str:
         return ""
 
 
-def categories(home: str) -> list[dict[str, Any]]:
-    return [_facts(home, name) for name in list_categories(home)]
+def categories(home: str, shown: Callable[[str], bool]) -> list[dict[str, Any]]:
+    return [_facts(home, name) for name in list_categories(home) if shown(name)]
+
+
+def written(home: str, application: str) -> list[str]:
+    """The categories that an application's tables go to."""
+    from dovetail.plan.application_file import read_application
+    from dovetail.plan.physical import ScribeSink
+
+    try:
+        stages = read_application(home, application).stages
+    except DovetailError:
+        return []  # it has not run yet, or its plan cannot be read
+    return [stage.output.category for stage in stages if isinstance(stage.output, ScribeSink)]
 
 
 def category(home: str, name: str, limit: int) -> dict[str, Any]:
@@ -92,19 +106,6 @@ def category(home: str, name: str, limit: int) -> dict[str, Any]:
     batches = last_rows(found, found.next_commit(), limit)
     newest = pa.Table.from_batches(batches, found.schema) if batches else None
     return {**_facts(home, name), **_table(newest)}
-
-
-async def body_of(request: Request) -> bytes:
-    """The body of a request, as long as it is no longer than we take."""
-    body = bytearray()
-    async for part in request.stream():
-        body += part
-        if len(body) > MOST_BODY:
-            raise InputError(
-                f"the request has more than {MOST_BODY >> 20} MiB",
-                expected="smaller ones, each with a sequence of its own",
-            )
-    return bytes(body)
 
 
 def append(
@@ -141,6 +142,43 @@ def append(
     }
 
 
+def rows_aside(home: str, application: str) -> list[dict[str, Any]]:
+    """Rows that did not go the usual way: unreadable, without a believable time, or too late."""
+    from dovetail.log.limits import role_of
+
+    found = []
+    for name in list_categories(home):
+        if name.startswith(f"{application}."):
+            known = Category.open(home, name)
+            if role_of(known) in ("invalid", "rejects"):
+                found.append({**category(home, name, 20), "kind": role_of(known)})
+    return found
+
+
+def difference(home: str, application: str, old: int, new: int) -> dict[str, Any]:
+    """Two versions of a query, line by line, and what the change did to rows."""
+    import difflib
+
+    from dovetail.changes.versions import read_version
+
+    before, after = (read_version(home, application, number).text or "" for number in (old, new))
+    lines = difflib.unified_diff(
+        before.splitlines(), after.splitlines(), f"version {old}", f"version {new}", lineterm="", n=3
+    )
+    return {"old": old, "new": new, "lines": list(lines)}
+
+
+def rate_per_s(found: Category, now_us: int) -> float:
+    """Rows that came within the last minute, per second."""
+    rows, stop = 0, found.next_commit()
+    for number in range(stop - 1, max(found.first_commit(), stop - MOST_COMMITS) - 1, -1):
+        commit = found.commit(number)
+        if commit.written_at_us < now_us - MINUTE_US:
+            break
+        rows += commit.rows
+    return rows * 1_000_000 / MINUTE_US
+
+
 def _write_parquet(body: bytes, path: Path) -> None:
     try:
         table = pa.ipc.open_stream(body).read_all()
@@ -151,10 +189,16 @@ def _write_parquet(body: bytes, path: Path) -> None:
 
 
 def _facts(home: str, name: str) -> dict[str, Any]:
+    from dovetail.service.cli.log_limits import retention_words
     from dovetail.service.cli.log_output import category_facts
 
     try:
-        return category_facts(Category.open(home, name))
+        found = Category.open(home, name)
+        return {
+            **category_facts(found),
+            "rows_per_s": rate_per_s(found, time.time_ns() // 1000),
+            "kept": retention_words(found),
+        }
     except DovetailError as error:
         return {"name": name, **error.to_json()}
 

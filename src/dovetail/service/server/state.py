@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +12,19 @@ from fastapi import Request
 
 from dovetail.errors import DovetailError
 from dovetail.service.alarms.bell import Bell, memory_bytes
-from dovetail.service.alarms.look import DAY_S, RECENT_S, Look, usual
+from dovetail.service.alarms.look import DAY_S, RECENT_S, SERVICE, SILENT, Look, usual
+from dovetail.service.alarms.reach_back import lost_rows
+from dovetail.service.keeping.autoscaling import SEEN_S, scale_look
 from dovetail.service.keeping.keeper import Keeper
-from dovetail.service.server.access import Caller, NotKnown, Refused, by_token
+from dovetail.service.scaler.decisions import is_mending
+from dovetail.service.scaler.loop import EVERY_S as SCALE_EVERY_S
+from dovetail.service.scaler.loop import JOINS, Scaler, remembered
 from dovetail.service.server.ledger import Ledger
 from dovetail.service.server.overview import overviews
 
 KEEP_EVERY_S = 1.0
 REMEMBER_EVERY_S = 10.0
-COOKIE = "dovetail_session"
-CSRF_HEADER, CSRF_FIELD = "x-csrf", "csrf"
-_SAFE = ("GET", "HEAD", "OPTIONS")
+SILENT_AFTER_S = 60.0
 FIGURES = (
     "rows_per_s",
     "match_rate",
@@ -35,18 +36,31 @@ FIGURES = (
     "late",
     "bad",
     "time_us",
+    "backlog_us",
+    "paused_share",
+    "accuracy",
 )
 """What is remembered of an application over time."""
 
 
 class Daemon:
-    def __init__(self, home: str, ledger: Path, hosts: frozenset[str]) -> None:
+    """`address`: how people reach it, as in `https://example.org`. `links`: the one-time link lets in; only
+    on loopback."""
+
+    def __init__(
+        self, home: str, ledger: Path, hosts: frozenset[str], address: str = "", *, links: bool = True
+    ) -> None:
         self.home = home
         self.hosts = hosts
+        self.address = address or f"http://{min(hosts)}"
+        self.links = links
         self.keeper = Keeper(home)
         self.ledger = Ledger(ledger)
         self.bell = Bell(home)
-        self.looked_at_s = 0.0
+        self.scaler = Scaler(home)
+        self.looked_at_s = time.time()
+        self.lost: dict[str, str] = {}
+        self.looked_once = False
         self.trouble: str | None = None
         self._woken = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -54,18 +68,23 @@ class Daemon:
     async def keep(self) -> None:
         """Until it is cancelled. Trouble of one look is kept for `/readyz`, and the next look comes."""
         self._loop = asyncio.get_running_loop()
-        remembered_s = 0.0
+        remembered_s = scaled_s = rung_s = 0.0
         while True:
             self._woken.clear()
             try:
                 await asyncio.to_thread(self.keeper.step)
-                self.looked_at_s, self.trouble = time.time(), None
+                self.looked_at_s, self.trouble, self.looked_once = time.time(), None, True
                 if time.time() - remembered_s > REMEMBER_EVERY_S:
                     remembered_s = time.time()
                     await asyncio.to_thread(self._remember)
-                    await asyncio.to_thread(self._ring)
+                if time.time() - scaled_s > SCALE_EVERY_S:
+                    scaled_s = time.time()
+                    await asyncio.to_thread(self._scale)
             except (DovetailError, OSError) as error:
                 self.trouble = str(error)
+            if time.time() - rung_s > REMEMBER_EVERY_S:
+                rung_s = time.time()
+                await self._ring_safely()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._woken.wait(), KEEP_EVERY_S)
 
@@ -81,13 +100,29 @@ class Daemon:
             columns[name] = [figures.get(name) for _, figures in found]
         return columns
 
+    async def _ring_safely(self) -> None:
+        """Also when the look at the applications failed: that is what one of the alarms is about."""
+        try:
+            await asyncio.to_thread(self._ring)
+        except (DovetailError, OSError) as error:
+            self.trouble = str(error)
+
+    def own_look(self, now_s: float) -> Look:
+        """The daemon itself, as something that is looked at."""
+        silent = now_s - self.looked_at_s > SILENT_AFTER_S
+        why = self.trouble or "no look was finished lately"
+        return Look(SERVICE, "running", SILENT if silent else "running", why)
+
     def _ring(self) -> None:
         now_s, memory = time.time(), memory_bytes()
-        looks = []
+        looks = [self.own_look(now_s)]
+        self.lost = {}
         for one in overviews(self.home, self.keeper):
             if one.wanted is None:
                 continue  # whoever runs it by hand looks at it
             history = self.ledger.history(one.name, now_s - 8 * DAY_S, most=10_000)
+            lost = lost_rows(self.home, one.name)
+            self.lost |= {one.name: lost} if lost else {}
             looks.append(
                 Look(
                     one.name,
@@ -98,6 +133,9 @@ class Daemon:
                     [(at, figures) for at, figures in history if at > now_s - RECENT_S],
                     usual(history, "match_rate", now_s),
                     memory,
+                    lost,
+                    self.scaler.stuck.get(one.name),
+                    is_mending(self.home, one.name, now_s),
                 )
             )
         self.bell.look(looks)
@@ -106,44 +144,19 @@ class Daemon:
         now_s = time.time()
         for one in overviews(self.home, self.keeper):
             if one.fresh:
-                self.ledger.remember(one.name, now_s, {name: one.brief()[name] for name in FIGURES})
+                brief = one.brief()
+                kept = {name: brief[name] for name in FIGURES}
+                self.ledger.remember(one.name, now_s, {**kept, JOINS: remembered(one.figures, now_s)})
+
+    def _scale(self) -> None:
+        now_s = time.time()
+        for one in overviews(self.home, self.keeper):
+            if one.wanted is None or one.wanted.scaler == "off" or not one.fresh:
+                continue
+            history = self.ledger.history(one.name, now_s - SEEN_S, most=1_000)
+            scale_look(self.home, self.scaler, one.wanted, history, now_s)
 
 
 def daemon_of(request: Request) -> Daemon:
     found: Daemon = request.app.state.daemon
     return found
-
-
-async def caller_of(request: Request) -> Caller:
-    """Who makes a request, by its token or its session."""
-    daemon = daemon_of(request)
-    given = request.headers.get("authorization", "")
-    if given.lower().startswith("bearer "):
-        caller = await asyncio.to_thread(by_token, daemon.home, given[7:].strip())
-        if caller is None:
-            raise NotKnown("the token is not valid", expected="one of `dovetail token`, before its end")
-        return caller
-    session = daemon.ledger.session(request.cookies.get(COOKIE, ""))
-    if session is None:
-        raise NotKnown(
-            "you are not logged in",
-            expected="a session or a token",
-            hint="open the link that `dovetail serve` prints; `dovetail serve --link` prints a new one",
-        )
-    if request.method not in _SAFE and await _secret(request) != session.csrf:
-        raise Refused(
-            "this request does not come from a page of this service",
-            expected="the secret of your session",
-            hint="load the page again and repeat what you did",
-        )
-    return Caller(session.user, "admin", session.csrf)
-
-
-async def _secret(request: Request) -> str | None:
-    said = request.headers.get(CSRF_HEADER)
-    if said is None and request.headers.get("content-type", "").startswith(
-        "application/x-www-form-urlencoded"
-    ):
-        form: Mapping[str, Any] = await request.form()
-        return str(form.get(CSRF_FIELD))
-    return said

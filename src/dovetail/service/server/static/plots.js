@@ -7,28 +7,38 @@
   const kinds = [
     ["rows per second", "rows_per_s", (v) => v],
     ["match rate, %", "match_rate", (v) => 100 * v],
-    ["behind the clock, s", "behind_us", (v) => v / 1e6],
     ["backlog, rows", "backlog_rows", (v) => v],
+    ["backlog, seconds of event time", "backlog_us", (v) => v / 1e6],
+    ["stream time behind the clock, s", "behind_us", (v) => v / 1e6],
+    ["accuracy of the estimate, %", "accuracy", (v) => 100 * v],
     ["index, MB", "index_bytes", (v) => v / 1e6],
+    ["waited for the other stream, %", "paused_share", (v) => 100 * v],
   ];
+  const dark = window.matchMedia("(prefers-color-scheme: dark)").matches;
+  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const ink = colour("--soft"), line = { stroke: colour("--line"), width: 1 };
   const boxes = kinds.map(() => document.createElement("div"));
   place.append(...boxes); // all of them first: how wide one is depends on the others
   const plots = kinds.map(([title], i) => {
     const box = boxes[i];
+    const axis = { stroke: ink, grid: line, ticks: line };
     const options = {
       title, width: Math.max(300, box.clientWidth - 16), height: 180, legend: { show: false },
-      series: [{}, { stroke: "#2360a5", width: 1.5, spanGaps: false }],
-      axes: [{}, { size: 60 }],
+      series: [{}, { stroke: colour("--blue"), width: 1.5, spanGaps: false, fill: dark ? "#7db3ee22" : "#2360a51a" }],
+      axes: [axis, { ...axis, size: 60 }],
     };
     return new uPlot(options, [[], []], box);
   });
   const draw = async () => {
-    const answer = await fetch(address, { headers: { Accept: "application/json" } });
-    if (!answer.ok) return;
-    const found = await answer.json();
-    kinds.forEach(([, name, scaled], i) => {
-      plots[i].setData([found.at, found[name].map((v) => (v === null ? null : scaled(v)))]);
-    });
+    if (document.hidden) return;
+    try {
+      const answer = await fetch(address, { headers: { Accept: "application/json" } });
+      if (!answer.ok) return;
+      const found = await answer.json();
+      kinds.forEach(([, name, scaled], i) => {
+        plots[i].setData([found.at, found[name].map((v) => (v === null ? null : scaled(v)))]);
+      });
+    } catch { /* the page says that the service does not answer */ }
   };
   draw();
   setInterval(draw, 10000);

@@ -1,0 +1,1 @@
+"""Rows as the bytes of records."""

@@ -1,0 +1,1 @@
+"""Tables of lakes that are read as streams, one kind a file."""

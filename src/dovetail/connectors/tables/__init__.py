@@ -1,0 +1,1 @@
+"""Tables outside that streams are looked up in, one kind a file."""

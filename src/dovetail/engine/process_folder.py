@@ -1,0 +1,28 @@
+"""Temporary folders of one process. Those of processes that were killed go when the next one makes its
+own."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from pathlib import Path
+
+
+def process_folder(prefix: str) -> Path:
+    """A new folder that names this process."""
+    place = Path(tempfile.gettempdir())
+    for path in place.glob(f"{prefix}*"):
+        found = re.fullmatch(rf"{re.escape(prefix)}(\d+)-.*", path.name)
+        if found is not None and not Path(f"/proc/{found[1]}").exists() and _is_ours(path):
+            shutil.rmtree(path, ignore_errors=True)
+    return Path(tempfile.mkdtemp(prefix=f"{prefix}{os.getpid()}-"))
+
+
+def _is_ours(path: Path) -> bool:
+    """On a system without /proc nobody can tell who lives, and nothing is removed."""
+    try:
+        return path.stat().st_uid == os.getuid() and Path("/proc/self").exists()
+    except OSError:
+        return False

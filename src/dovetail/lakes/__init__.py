@@ -1,0 +1,1 @@
+"""Tables of lakes into the log: the rows that are appended to them, version by version."""

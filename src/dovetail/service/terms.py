@@ -1,0 +1,42 @@
+"""What must be the same for one run to go on with the query of another."""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import dovetail
+from dovetail.spark.shipped_code import digest
+
+SERVICE_ORIGIN = "the service"
+"""Brings the queries of the applications that it keeps."""
+
+
+def terms_of(origin: str | None, **given: Any) -> dict[str, Any]:
+    """`origin`: what brings the query when the run is started again, a file for example. It is one of the
+    terms, because a run that is started again must not bring an old query back."""
+    return {"code": _code(), "python": sys.executable, "file": origin, **given}
+
+
+def run_terms(
+    mode: str, master: str, settings: dict[str, str], index_dir: str | None, metrics_port: int | None
+) -> dict[str, object]:
+    return {
+        "mode": mode,
+        "master": master,
+        "settings": settings,
+        "index_dir": index_dir,
+        "metrics_port": metrics_port,
+    }
+
+
+def service_terms(master: str) -> dict[str, Any]:
+    """Of every run that the service starts."""
+    return terms_of(SERVICE_ORIGIN, **run_terms("stream", master, {}, None, None))
+
+
+@cache
+def _code() -> str:
+    return digest(Path(dovetail.__file__).parent)

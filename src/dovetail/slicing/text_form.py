@@ -1,0 +1,231 @@
+"""JSON and CSV files of a folder: plain lines are read here, all others by Spark.
+
+    file ──► blocks of whole lines ──► plain lines ──► segments ─┐
+                       └──► lines in doubt ──► Spark ──► rows ───┼──► one commit
+                                                 └──► rejects    ┘    (rejects just before it)
+
+Law: each line is a row, a reject, or what Spark makes nothing of; and each reject is kept once. A commit of
+rejects says for which batch it is and whose they are. If the process dies before that batch is in the log,
+the next one, which may cut its batches differently, leaves those files out.
+
+A whole file is left to Spark if its bytes are not simply its lines: it is packed, begins with a byte order
+mark, has another header than the first one, or is in a folder that stands for a column (`day=2026-11-17`).
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import tempfile
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+import pyarrow as pa
+
+from dovetail.errors import CorruptFile, InputError
+from dovetail.log.category import Category
+from dovetail.model import json_values as said
+from dovetail.slicing.covered_commits import last_of
+from dovetail.slicing.covered_files import Slicer
+from dovetail.slicing.direct import DirectSlice
+from dovetail.slicing.file_form import Piece
+from dovetail.slicing.placement import Placement
+from dovetail.slicing.sides import Written, write_rows
+from dovetail.slicing.text_lines import TextFormat
+
+BLOCK_BYTES = 8 << 20
+LINE_BYTES = 100
+"""About what a row takes, to share out blocks."""
+PACKED = (".gz", ".bz2", ".deflate", ".lz4", ".snappy", ".zst")
+"""Names by which Hadoop knows that a file is packed."""
+FILE = "file"
+_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
+
+
+class SparkReader(Protocol):
+    """Reads text files as the slicer's query of Spark would."""
+
+    def rows(self, files: Sequence[str]) -> pa.Table:
+        """What can be read, in the columns that the slice needs."""
+
+    def rejects(self, files: Sequence[str]) -> pa.Table:
+        """What cannot. The column `file` names the file of each."""
+
+    def name(self, file: str) -> str:
+        """A file as `rejects` names it."""
+
+
+class Aside:
+    """Where the rejects of a table are kept. `ahead`: files whose rejects are there although the files are
+    not in the log; `owed`: the other way round."""
+
+    def __init__(
+        self, category: Category, slicer: Slicer, next_batch: int, ahead: Iterable[str], owed: Iterable[str]
+    ) -> None:
+        self._category, self._producer = category, f"{slicer.producer}.rejects"
+        self._ahead, self.owed = set(ahead), list(owed)
+        last = last_of(category, self._producer)
+        self._batch = last.producers[self._producer] + 1 if last else 0
+        if last is not None and last.covers is not None:
+            try:
+                kept = said.fields(last.covers, ["batch", "files"])
+                files = [said.text(file) for file in said.items(kept["files"])]
+            except ValueError as error:
+                raise CorruptFile(
+                    f"the commit does not say whose rejects it has: {error}",
+                    where=f"{category.where}/commits/{last.number}",
+                    hint="restore it from a copy of the home",
+                ) from error
+            if kept["batch"] == next_batch:
+                self._ahead.update(files)
+
+    def lacks(self, file: str) -> bool:
+        """Whether the rejects of a file that is about to enter the log have to be kept."""
+        return file not in self._ahead
+
+    def append(self, rejects: pa.Table, batch: int, files: Sequence[str]) -> None:
+        if rejects.num_rows:
+            written = write_rows(self._category, rejects.to_batches(), Placement(None, None))
+            covers = {"batch": batch, "files": list(files)}
+            self._category.append(written.segments, producer=self._producer, batch=self._batch, covers=covers)
+            self._batch += 1
+
+    def settled(self, files: Iterable[str]) -> None:
+        """These enter the log now. What comes under such a name later is another file."""
+        self._ahead.difference_update(files)
+        self.owed = []
+
+
+class TextForm:
+    """`place`: the folder. `aside`: None if another stage keeps the rejects of the table."""
+
+    def __init__(
+        self, slice_: DirectSlice, place: str, format_: TextFormat, spark: SparkReader, aside: Aside | None
+    ) -> None:
+        self._slice, self._place, self._format = slice_, place, format_
+        self._spark, self._aside = spark, aside
+        self._doubts: dict[str, list[bytes]] = {}
+        self._files: Sequence[str] = ()
+        self._left: list[str] = []  # files that Spark reads whole
+        self._header = b""
+        self._adding = threading.Lock()
+
+    def pieces(self, files: Sequence[str]) -> list[Piece]:
+        self._files, self._doubts, self._left = files, {}, []
+        found = []
+        for file in files:
+            with _readable(file):
+                size = os.path.getsize(file)
+                plain = self._is_plain(file) if size else True
+            if not plain:
+                self._left.append(file)
+                continue
+            for number, begin in enumerate(range(0, size, BLOCK_BYTES)):
+                found.append(Piece(file, number, 1 + min(BLOCK_BYTES, size - begin) // LINE_BYTES))
+        return found
+
+    def write(self, pieces: Iterable[Piece]) -> Written:
+        return self._slice.write_tables(self._tables(pieces))
+
+    def settle(self, batch: int) -> list[Written]:
+        """The lines in doubt, and the files that were left."""
+        aside = self._aside
+        written = []
+        if self._doubts or self._left or (aside is not None and aside.owed):
+            with tempfile.TemporaryDirectory(prefix="dovetail-lines-") as folder:
+                origin = self._doubts_in(folder)
+                if rows := self._spark_rows([*origin, *self._left]):
+                    written.append(self._slice.write_tables([rows]))
+                if aside is not None:
+                    self._keep_rejects(aside, origin, batch)
+        if aside is not None:
+            aside.settled(self._files)
+        return written
+
+    def _doubts_in(self, folder: str) -> dict[str, str]:
+        """Lines in doubt as files, and the file that each of these comes from."""
+        origin = {}
+        for number, (file, texts) in enumerate(self._doubts.items()):
+            lines = Path(folder, str(number))
+            lines.write_bytes(self._header + b"".join(texts))
+            origin[str(lines)] = file
+        return origin
+
+    def _spark_rows(self, files: Sequence[str]) -> pa.Table | None:
+        rows = self._spark.rows(files) if files else None
+        return rows if rows is not None and rows.num_rows else None
+
+    def _keep_rejects(self, aside: Aside, origin: dict[str, str], batch: int) -> None:
+        lacking = {lines: file for lines, file in origin.items() if aside.lacks(file)}
+        whole = [*(file for file in self._left if aside.lacks(file)), *filter(os.path.exists, aside.owed)]
+        if not lacking and not whole:
+            return
+        found = self._spark.rejects([*lacking, *whole])
+        names = {self._spark.name(lines): self._spark.name(file) for lines, file in lacking.items()}
+        files = found.column(FILE).combine_chunks().dictionary_encode()
+        known = pa.array([names.get(name, name) for name in files.dictionary.to_pylist()], pa.string())
+        place = found.schema.get_field_index(FILE)
+        found = found.set_column(place, found.schema.field(FILE), known.take(files.indices))
+        aside.append(found, batch, [*lacking.values(), *whole])
+
+    def _tables(self, pieces: Iterable[Piece]) -> Iterator[pa.Table]:
+        wanted = set(self._slice.read_columns)
+        for piece in pieces:
+            with _readable(piece.path):
+                text = block(piece.path, piece.number * BLOCK_BYTES, BLOCK_BYTES)
+            if piece.number == 0 and self._format.header:
+                text = text[text.index(b"\n") + 1 :]
+            rows, doubtful = self._format.rows(text, wanted)
+            if doubtful:
+                with self._adding:
+                    self._doubts.setdefault(piece.path, []).append(doubtful)
+            yield rows
+
+    def _is_plain(self, file: str) -> bool:
+        """Whether a file can be cut into lines and read here."""
+        folders = os.path.relpath(os.path.dirname(file), self._place)
+        if file.endswith(PACKED) or "=" in folders:
+            return False
+        with open(file, "rb") as opened:
+            first = opened.readline(BLOCK_BYTES)
+        if first.startswith(_MARKS):
+            return False
+        if not self._format.header:
+            return True
+        line = first.removesuffix(b"\n").removesuffix(b"\r")
+        if line == first or not line.isascii() or any(mark in line for mark in (b"\\", b'""', b"\r")):
+            return False
+        named = next(csv.reader([line.decode()], delimiter=self._format.separator), [])
+        if named != self._format.schema.names:
+            return False
+        self._header = first
+        return True
+
+
+def block(path: str, begin: int, size: int) -> bytes:
+    """The lines that begin in a range of a file, each with its line break."""
+    with open(path, "rb") as opened:
+        opened.seek(max(0, begin - 1))
+        text = opened.read(size + (1 if begin else 0))
+        if text and not text.endswith(b"\n"):
+            rest = opened.readline()
+            text += rest if rest.endswith(b"\n") else rest + b"\n"
+    if begin:  # a line that began before is the last block's
+        text = text[text.index(b"\n") + 1 :] if text else text
+    return text
+
+
+@contextmanager
+def _readable(path: str) -> Iterator[None]:
+    """Trouble with a file as an error that names it and says what to do."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        hint = "put it back, or run again without it"
+        raise InputError("the file is gone", where=path, hint=hint) from error
+    except OSError as error:
+        hint = "make it readable, or remove it"
+        raise InputError(f"the file cannot be read: {error}", where=path, hint=hint) from error

@@ -1,0 +1,101 @@
+"""Avro and Protobuf with a real schema registry, in and out."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from connectors.test_kafka_sink import opened, written
+from connectors.test_topic_intake import Taking
+from connectors.topics import Topics
+from dovetail.errors import PlaceError, Unreachable
+from dovetail_dev.schema_registry import RegistryServer
+from spark.standalone import until
+
+SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string()), ("at", pa.timestamp("us", "UTC"))])
+WIDER = SCHEMA.append(pa.field("more", pa.float64()))
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RegistryServer]:
+    made = RegistryServer(tmp_path_factory.mktemp("registry"))
+    made.start()
+    yield made
+    made.kill()
+
+
+def rows(start: int, stop: int, schema: pa.Schema = SCHEMA) -> pa.Table:
+    made = [
+        {
+            "id": n,
+            "name": None if n % 3 == 0 else f"n{n}",
+            "at": datetime.fromtimestamp(n, UTC),
+            "more": n / 2,
+        }
+        for n in range(start, stop)
+    ]
+    return pa.Table.from_pylist(made, schema)
+
+
+@pytest.mark.parametrize("form", ["avro", "protobuf"])
+def test_a_table_through_a_topic_while_its_schema_changes(
+    tmp_path: Path, topics: Topics, server: RegistryServer, form: str
+) -> None:
+    """A column more: old and new records are read by the old and the new table."""
+    topic = topics.make()
+    for batch, table in enumerate((rows(0, 10), rows(10, 20, WIDER))):
+        sink = opened(topics.address, topic, format=form, schema_registry=server.url)
+        sink.prepare(table.schema)
+        sink.commit(batch, written(sink, table))
+    topics.write_raw(topic, [b"none of it", b"\0\0\xff\xff\xff\0"])
+    narrow = Taking(tmp_path / "1", topics.address, topic, schema=SCHEMA, form=form, registry=server.url)
+    narrow.run()
+    assert narrow.rows() == rows(0, 20).to_pylist()
+    assert ["number of a schema" in row["reason"] for row in narrow.rejects()] == [True, False]
+    wide = Taking(tmp_path / "2", topics.address, topic, schema=WIDER, form=form, registry=server.url)
+    wide.run()
+    assert [row["more"] for row in wide.rows()] == [None] * 10 + [n / 2 for n in range(10, 20)]
+
+
+def test_a_schema_that_the_registry_refuses(topics: Topics, server: RegistryServer) -> None:
+    topic = topics.make()
+    opened(topics.address, topic, format="avro", schema_registry=server.url).prepare(SCHEMA)
+    request = urllib.request.Request(
+        f"{server.url}/config/{topic}-value",
+        json.dumps({"compatibility": "BACKWARD"}).encode(),
+        {"Content-Type": "application/json"},
+        method="PUT",
+    )
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        assert answer.status == 200
+    other = opened(topics.address, topic, format="avro", schema_registry=server.url)
+    with pytest.raises(PlaceError, match="does not accept the schema"):
+        other.prepare(pa.schema([("id", pa.string())]))
+
+
+def test_a_registry_that_is_away_is_waited_for(
+    tmp_path: Path, topics: Topics, server: RegistryServer
+) -> None:
+    """Its records are neither lost nor rejected, and the table says for whom it waits."""
+    topic = topics.make()
+    sink = opened(topics.address, topic, format="avro", schema_registry=server.url)
+    sink.prepare(SCHEMA)
+    sink.commit(0, written(sink, rows(0, 5)))
+    nowhere = "http://127.0.0.1:9"
+    with pytest.raises(Unreachable, match="waiting for the schema registry"):
+        opened(topics.address, topic, format="avro", schema_registry=nowhere).prepare(SCHEMA)
+    taking = Taking(tmp_path, topics.address, topic, schema=SCHEMA, form="avro", registry=nowhere)
+    slicer = taking.slicer(finite=False)
+    slicer.start()
+    until(lambda: "waiting for the schema registry" in (taking.report().trouble or ""), "such a report")
+    assert taking.report().state != "empty"
+    slicer.stop()
+    again = Taking(tmp_path, topics.address, topic, schema=SCHEMA, form="avro", registry=server.url)
+    again.run()
+    assert again.rows() == rows(0, 5).to_pylist()

@@ -1,0 +1,38 @@
+"""`bench change`: what its figures are made of."""
+
+from __future__ import annotations
+
+import itertools
+
+from bench.change import CHANGES, Planned, pauses_of, step_time, text_of
+
+SECOND = 1_000_000
+
+
+def test_a_pause_ends_with_the_first_step_that_takes_rows() -> None:
+    at = [(1, 0, True), (2, 1, True), (3, 2, True), (4, 4, False), (5, 6, True), (6, 7, True)]
+    steps = [Planned(step, second * SECOND, takes) for step, second, takes in at]
+    assert pauses_of(steps, [3]) == [4.0]
+    assert pauses_of(steps, [3, 6]) == [4.0], "nothing came after the last change"
+    assert step_time(steps, [3]) == 1.0
+
+
+def test_each_change_of_a_round_is_one_and_the_last_goes_back() -> None:
+    first = "SELECT left_eventtime, x BETWEEN t - INTERVAL '60 seconds'"
+    texts = [first, *(text_of(first, number) for number in range(len(CHANGES)))]
+    assert all(one != other for one, other in itertools.pairwise(texts))
+    assert texts[-1] == first
+
+
+def test_the_real_query_is_changed() -> None:
+
+    from pathlib import Path
+
+    from bench.change import WINDOW_US
+    from bench.dovetail_run import query
+    from bench.workload import Dataset, Workload
+
+    first = query(Dataset(Workload(rows=100, seed=1), Path("files"), SECOND), WINDOW_US)
+    assert "SELECT 1 AS one, left_eventtime" in text_of(first, 0)
+    assert "120" in text_of(first, 2).replace("120 seconds", "120")
+    assert text_of(first, 2) != first

@@ -1,0 +1,69 @@
+"""SET TIME ZONE: in the plan, in the text, in what Arrow may compute, and in the rules of changes."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from dovetail.changes.compare import compare
+from dovetail.plan.evaluate import compile_select
+from dovetail.pql.check import check
+from dovetail.pql.compile import compile_pql
+from dovetail.pql.parser import parse
+from dovetail.pql.render import render
+
+APP = """CREATE APPLICATION app; {zone}
+CREATE INPUT TABLE a (t TIMESTAMP, k STRING) FROM SCRIBE("a");
+CREATE TABLE o AS SELECT hour(t) AS h FROM a STORAGE NOOP;
+"""
+MOMENT = pa.timestamp("us", "UTC")
+
+
+def test_the_zone_is_a_part_of_the_plan() -> None:
+    text = APP.format(zone="SET TIME ZONE 'europe/berlin';")
+    assert compile_pql(APP.format(zone="")).time_zone == "UTC"
+    assert compile_pql(text).time_zone == "Europe/Berlin"
+    assert compile_pql(APP.format(zone="set time zone '+05:30';")).time_zone == "+05:30"
+    assert parse(render(parse(text))) == parse(text)
+    plan = compile_pql(text)
+    assert type(plan).from_json(plan.to_json()) == plan
+
+
+@pytest.mark.parametrize(
+    ("zone", "says"),
+    [
+        ("SET TIME ZONE 'Europe/Berlim';", "there is no time zone `Europe/Berlim`"),
+        ("SET TIME ZONE 'UTC'; SET TIME ZONE 'UTC';", "set twice"),
+        ("SET x = 1;", "`x` is not expected here"),
+        ("SET TIME ZONE Berlin;", "`Berlin` is not expected here"),
+    ],
+)
+def test_what_is_no_zone(zone: str, says: str) -> None:
+    assert any(says in error.what for error in check(APP.format(zone=zone)).errors)
+
+
+@pytest.mark.parametrize(
+    ("sql", "depends"),
+    [
+        ("hour(t)", True),
+        ("date_trunc('HOUR', t)", True),
+        ("CAST(t AS DATE)", True),
+        ("CAST(d AS TIMESTAMP)", True),
+        ("t > TIMESTAMP '2026-01-01 00:00:00'", True),
+        ("t + INTERVAL '1 day'", False),
+        ("unix_seconds(t)", False),
+        ("n + 1", False),
+    ],
+)
+def test_what_depends_on_the_zone_is_left_to_spark(sql: str, depends: bool) -> None:
+    schema = pa.schema([("t", MOMENT), ("d", pa.date32()), ("n", pa.int64())])
+    query = f"SELECT {sql} AS x FROM g"
+    assert compile_select(query, {"g": schema}) is not None
+    assert (compile_select(query, {"g": schema}, utc=False) is None) == depends
+
+
+def test_another_zone_is_refused_with_a_way() -> None:
+    old, new = (compile_pql(APP.format(zone=zone)) for zone in ("", "SET TIME ZONE 'Asia/Tokyo';"))
+    (change,) = compare(old, new)
+    assert (change.verdict, change.what) == ("refused", "time zone: UTC, now Asia/Tokyo")
+    assert change.instead
