@@ -192,13 +192,11 @@ class Maker:
             on.append(self._compared(columns))
         items, made = self._items(kind, columns)
         conditions = " AND ".join(on)
-        sql_kind = kind.removeprefix("LEFT ") if kind in ("LEFT SEMI", "LEFT ANTI") else kind
         pql_on = conditions if within else f"{conditions} AND {window}"
         self._view(
             name,
             f"SELECT {items} FROM {relation} AS l {kind} JOIN {other} AS r ON {pql_on}{within}",
-            f"SELECT {items} FROM {relation} AS l {sql_kind} JOIN {other} AS r "
-            f"ON {conditions} AND {sql_window or window}",
+            _duckdb_join(items, relation, kind, other, f"{conditions} AND {sql_window or window}"),
         )
         return name, made
 
@@ -254,7 +252,7 @@ class Maker:
     def _top(self, relation: str, columns: dict[str, str]) -> tuple[str, str]:
         """The first rows of each window. Rows that are the same in all that is shown may take each other's
         place."""
-        shown = [columns[name] for name in ("id", "x")]
+        shown = [columns[name] for name in ("k", "id", "x")]
         order = ", ".join(f"{column} NULLS FIRST" for column in shown)
         rank = f"ROW_NUMBER() OVER (PARTITION BY {{}} ORDER BY {order}) <= 3"
         selected, time = f"SELECT {', '.join(shown)} FROM {relation}", columns["t"]
@@ -262,9 +260,19 @@ class Maker:
         window = f"window({time}, '1 minute')"
         return (
             f"{selected} QUALIFY {rank.format(window)}",
-            # DuckDB 2.0 gives wrong nulls where it sees that only the first few are wanted.
-            f"{selected} WHERE {time} IS NOT NULL QUALIFY {rank.format(bucket).replace('<=', '+ 0 <=')}",
+            f"{selected} WHERE {time} IS NOT NULL QUALIFY {rank.format(bucket)}",
         )
+
+
+def _duckdb_join(items: str, left: str, kind: str, right: str, condition: str) -> str:
+    """Semi and anti joins as EXISTS: of a SEMI JOIN without an equality DuckDB 2.0 makes the least integer of
+    nulls on the left."""
+    if kind in ("LEFT SEMI", "LEFT ANTI"):
+        exists = "EXISTS" if kind == "LEFT SEMI" else "NOT EXISTS"
+        return (
+            f"SELECT {items} FROM {left} AS l WHERE {exists} (SELECT 1 FROM {right} AS r WHERE {condition})"
+        )
+    return f"SELECT {items} FROM {left} AS l {kind} JOIN {right} AS r ON {condition}"
 
 
 def random_query(seed: int, *, plain: bool) -> Query:

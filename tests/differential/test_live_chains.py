@@ -41,7 +41,7 @@ def expressions_by_duckdb(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     ) as db:
         plain = cache(plain_projection)
 
-        def renamed(self: Runner, rows: pa.Table) -> pa.Table:
+        def selected(self: Runner, rows: pa.Table) -> pa.Table:
             names = plain(self.stage)
             if names is not None:
                 return rows.select(list(names.values())).rename_columns(list(names))
@@ -57,8 +57,7 @@ def expressions_by_duckdb(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
             db.unregister(source)
             return found
 
-        monkeypatch.setattr(Runner, "renamed", renamed)
-        monkeypatch.setattr(Runner, "renaming", lambda self: plain(self.stage) or {})
+        monkeypatch.setattr(Runner, "selected", selected)
         yield
 
 

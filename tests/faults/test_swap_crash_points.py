@@ -58,7 +58,9 @@ class Application(Chain):
     def start(self, plan: Plan) -> None:
         take_over(consider(self.home, [plan]))
         self.category = Category.create(self.home, "app.left", SIDE, buckets=4, role="side")
-        open_store(self.home).make_folder("apps/app/checkpoints/v")  # as a run would
+        store = open_store(self.home)  # as a run would
+        store.make_folder("apps/app/checkpoints/v/offsets")
+        store.replace("apps/app/checkpoints/v/offsets/0", b"planned")
 
     def run(self) -> None:
         """What is there, by the plan that counts."""
@@ -91,8 +93,7 @@ class Application(Chain):
                 return replace(stage, output=replace(stage.output, category="app.left"))
             return replace(stage, left="app.left") if isinstance(stage, JoinStage) else stage
 
-        stages = [there(stage) for stage in before.plan.stages if stage.name != "v.right"]
-        return before._replace(plan=replace(before.plan, stages=tuple(stages)))
+        return before._replace(plan=replace(before.plan, stages=tuple(map(there, before.plan.stages))))
 
 
 def prepared(home: str) -> Application:
@@ -161,7 +162,9 @@ def test_a_crash_anywhere_before_a_join_begins_afresh(tmp_path: Path) -> None:
 
     def prepare(home: str) -> Application:
         Category.create(str(Path(home) / "home"), "right", STORED, buckets=1)
-        return prepared(home)
+        application = prepared(home)
+        Category.create(application.home, "app.v.right", SIDE, buckets=4, role="side")
+        return application
 
     def check(home: str) -> None:
         application = Application(Path(home))

@@ -60,12 +60,13 @@ def test_diff_says_what_would_happen(home: str, capsys: pytest.CaptureFixture[st
 
 
 def test_diff_of_a_change_that_is_refused(home: str, capsys: pytest.CaptureFixture[str]) -> None:
-    file = written(home, QUERY.replace("a.k = b.k", "a.x = b.y").replace("LEFT JOIN", "FULL JOIN"))
+    zone = QUERY.replace("app;", 'app;\nSET TIME ZONE "Europe/Berlin";', 1)
+    file = written(home, zone.replace("LEFT JOIN", "FULL JOIN"))
     assert run_command("diff", "app", file, "--home", home, "--json") == 1
     said = json.loads(capsys.readouterr().out)
     assert (said["version"], said["verdict"]) == (1, "refused")
     refused = [change for change in said["changes"] if change["verdict"] == "refused"]
-    assert {change["rule"] for change in refused} == {"identity"}
+    assert {change["rule"] for change in refused} == {"time_zone"}
     assert all(change["instead"] for change in refused)
 
 

@@ -20,6 +20,8 @@ from dovetail.errors import PlaceError, Unreachable
 
 ANSWER_S = 10.0
 MAGIC, HEAD = 0, struct.Struct(">BI")
+SCHEMA_FORMATS = ("avro", "protobuf")
+"""Formats whose records name a schema."""
 OPTIONS = (
     Option("schema_registry", "text", "Address of the schema registry, for avro and protobuf."),
     Option("schema_registry_user", "text", "Who asks the schema registry."),

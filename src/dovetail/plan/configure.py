@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from dovetail.connectors.lookup_table import LIMIT, REFRESH
-from dovetail.lookup.held_table import Broadcast
 from dovetail.model.join_config import Feed, JoinConfig, OutputColumn, state_path
 from dovetail.model.share import Side
 from dovetail.model.window_config import WindowConfig
@@ -20,6 +19,9 @@ from dovetail.plan.physical import (
     WindowStage,
     filed_under,
 )
+
+if TYPE_CHECKING:
+    from dovetail.lookup.held_table import Broadcast
 
 
 def join_config(
@@ -116,6 +118,8 @@ def _side(plan: Plan, category: str) -> CategoryOutput:
 
 def broadcast_of(lookup: Lookup) -> Broadcast:
     """How a lookup table is held in memory."""
+    from dovetail.lookup.held_table import Broadcast  # it has kernels, which nobody needs who only plans
+
     types = {column.name: str(column.type) for column in lookup.columns}
     source = lookup.source
     return Broadcast(lookup.table, lookup.spec, types, source.get(REFRESH.name), source.get(LIMIT.name))

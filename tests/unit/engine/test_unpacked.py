@@ -57,7 +57,11 @@ def twins(tmp_path_factory: pytest.TempPathFactory) -> tuple[Rows, Rows]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(blocks, "BLOCK_BYTES", 2000)
         pack = Packer.pack
-        patch.setattr(Packer, "pack", lambda self, batch: pack(self, batch) if len(batch) != 300 else None)
+        patch.setattr(
+            Packer,
+            "pack",
+            lambda self, batch, apart=None: None if len(batch) == 300 else pack(self, batch, apart),
+        )
         for name in ("none", "zstd"):
             category = Category.create(home, name, batches[0].schema, buckets=4, compression=name)
             for batch in batches:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -293,6 +294,25 @@ def test_a_damaged_log_of_a_table(tmp_path: Path, damage: bytes) -> None:
     Path(f"{place.path}/_delta_log/{0:020d}.json").write_bytes(damage)
     with pytest.raises(InputError, match=r"version 0 of Delta table .* cannot be read"):
         open_lake("DELTA", place.options.items()).added(0)
+
+
+def test_rows_that_a_vector_deletes_do_not_come_in(tmp_path: Path) -> None:
+    """The library lists such a file as if it were whole, so the versions' own files are asked."""
+    import deltalake
+
+    place = Delta(tmp_path)
+    deltalake.write_deltalake(place.path, rows(0, 3), configuration={"delta.enableDeletionVectors": "true"})
+    lake = open_lake("DELTA", place.options.items())
+    assert len(lake.whole(0)) == 1, "allowed is not used"
+    log = Path(f"{place.path}/_delta_log/{0:020d}.json")
+    actions = [json.loads(line) for line in log.read_text().splitlines()]
+    vector = {"storageType": "i", "pathOrInlineDv": "x", "sizeInBytes": 1, "cardinality": 1}
+    for action in actions:
+        if "add" in action:
+            action["add"]["deletionVector"] = vector
+    log.write_text("\n".join(map(json.dumps, actions)))
+    with pytest.raises(InputError, match=r"version 0 of Delta table .* deletes rows of a file that it keeps"):
+        open_lake("DELTA", place.options.items()).whole(0)
 
 
 def test_a_commit_that_says_nonsense(tmp_path: Path) -> None:

@@ -17,6 +17,11 @@ SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string())])
 Homes = Callable[[str], str]
 
 
+def enough(homes: Homes, points: int, *, on_disk: int, elsewhere: int) -> bool:
+    """A store has fewer places to die at: it writes a file in one request, and syncs nothing."""
+    return points > (elsewhere if "://" in homes("any") else on_disk)
+
+
 def clicks(home: str, buckets: int = 4) -> Category:
     return Category.create(home, "clicks", SCHEMA, buckets=buckets)
 
@@ -38,8 +43,8 @@ def test_append(homes: Homes, put: Any, ids: Any) -> None:
         assert sorted(ids(found)) == [*range(30)]
 
     points = crash_everywhere(homes, prepare, lambda to: put(to, 10, producer="app", batch=1), check)
-    # On disk twice: open, sync, link or rename, sync the folder; and a temporary name goes. Elsewhere less.
-    assert points > 3
+    # On disk twice: open, sync, link or rename, sync the folder; and a temporary name goes.
+    assert enough(homes, points, on_disk=8, elsewhere=3)
 
 
 def test_append_of_many_segments(homes: Homes, ids: Any) -> None:
@@ -56,7 +61,8 @@ def test_append_of_many_segments(homes: Homes, ids: Any) -> None:
         put(found)
         assert ids(found) == [*range(12)]
 
-    assert crash_everywhere(homes, lambda home: clicks(home, 1), put, check) > 6 * 2
+    points = crash_everywhere(homes, lambda home: clicks(home, 1), put, check)
+    assert enough(homes, points, on_disk=6 * 3, elsewhere=6 * 2)
 
 
 def test_retain(homes: Homes, put: Any, ids: Any) -> None:
@@ -91,4 +97,5 @@ def test_create(homes: Homes, put: Any, ids: Any) -> None:
         put(category, 0)
         assert sorted(ids(category)) == [*range(10)]
 
-    assert crash_everywhere(homes, lambda home: home, clicks, check) > 1
+    points = crash_everywhere(homes, lambda home: home, clicks, check)
+    assert enough(homes, points, on_disk=10, elsewhere=1)

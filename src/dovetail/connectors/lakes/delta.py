@@ -85,6 +85,9 @@ class DeltaLake:
         with delta_words(self.path):
             table = open_delta(self.path, version)
             actions = pa.table(table.get_add_actions(flatten=False)).to_pylist()
+            allowed = "deletionVectors" in (table.protocol().reader_features or ())
+        if allowed:
+            self._require_no_deletion_vectors(version)
         files = [
             LakeFile(unquote(str(one["path"])), int(one["size_bytes"]), _texts(one.get("partition")))
             for one in actions
@@ -104,7 +107,26 @@ class DeltaLake:
             )
         return version - 1 if version else None
 
+    def _require_no_deletion_vectors(self, version: int) -> None:
+        """The library lists a file without the rows of it that are deleted. Whoever takes all that is there
+        looks for that in every version's own file."""
+        for one in range(version + 1):
+            if any(action["add"].get("deletionVector") for action in self._actions(one) if "add" in action):
+                raise InputError(
+                    f"version {one} of {self.place} deletes rows of a file that it keeps (deletion vectors)",
+                    where=self.path,
+                    expected="files whose rows are all in the table",
+                    hint='write a purged copy of the table, or begin with start = "latest"',
+                )
+
     def added(self, version: int) -> Added:
+        actions = self._actions(version)
+        try:
+            return self._added(version, actions)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise self._unreadable(version, error) from None
+
+    def _actions(self, version: int) -> list[dict[str, Any]]:
         from pyarrow import fs
 
         filesystem, folder = self._folder()
@@ -119,14 +141,16 @@ class DeltaLake:
         with filesystem.open_input_stream(name) as stream:
             text = stream.readall()
         try:
-            actions = [said.fields(json.loads(line)) for line in text.splitlines() if line.strip()]
-            return self._added(version, actions)
+            return [said.fields(json.loads(line)) for line in text.splitlines() if line.strip()]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise InputError(
-                f"version {version} of {self.place} cannot be read: {type(error).__name__}: {error}",
-                where=name,
-                expected="a file of the table's log, as Delta's protocol has it",
-            ) from None
+            raise self._unreadable(version, error) from None
+
+    def _unreadable(self, version: int, error: Exception) -> InputError:
+        return InputError(
+            f"version {version} of {self.place} cannot be read: {type(error).__name__}: {error}",
+            where=f"{self.path}/_delta_log/{version:020d}.json",
+            expected="a file of the table's log, as Delta's protocol has it",
+        )
 
     def _added(self, version: int, actions: Sequence[dict[str, Any]]) -> Added:
         operation = next(

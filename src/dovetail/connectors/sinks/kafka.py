@@ -23,7 +23,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from dovetail.connectors.flat_schema import FORMS, FlatField, schema_for
 from dovetail.connectors.kafka_client import (
     TOPIC_NAMES,
     WRITING,
@@ -35,13 +34,15 @@ from dovetail.connectors.kafka_client import (
     made,
 )
 from dovetail.connectors.options import Option
-from dovetail.connectors.schema_registry import OPTIONS, Schema, registry_of
+from dovetail.connectors.schema_registry import OPTIONS, SCHEMA_FORMATS, Schema, registry_of
 from dovetail.connectors.secret import Revealed
 from dovetail.connectors.sink import Sink, Writer
 from dovetail.errors import DovetailError, PlaceError, PlanError, StateError, Unreachable
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from dovetail.connectors.flat_schema import FlatField
 
 ANSWER_S = 15.0
 COMMIT_S = 60.0
@@ -72,10 +73,14 @@ class KafkaKind:
     def validate(self, options: dict[str, Any]) -> None:
         if len(options["key"] or ()) > 1:
             raise PlanError("the key of a record is one column", expected="key = a")
-        if (options["format"] in FORMS) != (options["schema_registry"] is not None):
+        if (options["format"] in SCHEMA_FORMATS) != (options["schema_registry"] is not None):
             raise PlanError(
                 f"format {options['format']} "
-                + ("needs a schema registry" if options["format"] in FORMS else "knows no schema registry"),
+                + (
+                    "needs a schema registry"
+                    if options["format"] in SCHEMA_FORMATS
+                    else "knows no schema registry"
+                ),
                 expected='schema_registry = "http://localhost:8081", with avro or protobuf',
             )
         if not is_topic(options["topic"]):
@@ -117,7 +122,7 @@ class Encoder:
         from dovetail.connectors.flat_records import records as flat_records
         from dovetail.connectors.record_text import csv_lines, json_objects
 
-        if self.format in FORMS:
+        if self.format in SCHEMA_FORMATS:
             return flat_records(self.format, self.fields, self.schema, batch)
         if self.format == "raw":
             return _bytes(next(batch.column(name) for name in batch.schema.names if name != self.key))
@@ -169,8 +174,10 @@ class KafkaSink:
     def encoder(self, schema: pa.Schema) -> Encoder:
         keys = self.given.values.get("key") or ()
         form, key = self.given.values["format"], keys[0] if keys else None
-        if form not in FORMS:
+        if form not in SCHEMA_FORMATS:
             return Encoder(form, key)
+        from dovetail.connectors.flat_schema import schema_for  # with kernels, which no plan needs
+
         made, fields = schema_for(form, self.topic, schema)
         if made not in self._schemas:
             assert self._registry is not None
@@ -186,7 +193,9 @@ class KafkaSink:
                 where=self.place,
                 expected=", ".join(schema.names),
             )
-        if form in FORMS:
+        if form in SCHEMA_FORMATS:
+            from dovetail.connectors.flat_schema import schema_for
+
             schema_for(form, self.topic, schema)
         if form == "raw" and len(set(schema.names) - {key}) != 1:
             raise PlanError(

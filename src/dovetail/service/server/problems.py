@@ -23,8 +23,8 @@ class HttpError(DovetailError):
 
     condition = "REQUEST_INVALID"
 
-    def __init__(self, what: str, status: int = 400) -> None:
-        super().__init__(what)
+    def __init__(self, what: str, status: int = 400, **more: Any) -> None:
+        super().__init__(what, **more)
         self.status = status
 
 
