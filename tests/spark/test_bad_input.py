@@ -105,8 +105,8 @@ def test_damaged_state_and_log(application: Application) -> None:
         assert raised.value.hint
         definition.write_bytes(whole)
     with pytest.raises(StateError, match="cannot go on with this query") as other:
-        application.run(PQL.replace("l.k = r.k", "l.id = r.k"), "drain")
-    assert "the key" in str(other.value)
+        application.run(PQL.replace(";", ';\nSET TIME ZONE "Europe/Berlin";', 1), "drain")
+    assert "time zone" in str(other.value)
 
     for file in application.index.rglob("header.json"):
         file.unlink()  # the live index would do without snapshots
@@ -122,8 +122,8 @@ def test_damaged_state_and_log(application: Application) -> None:
 def test_a_query_that_never_ran_binds_nobody(application: Application) -> None:
     for name in ("l", "r"):
         write_files(events(50, 5, 1), application.folder / "in puts" / name, 1)
-    wrong = PQL.replace("r.v AS v", "map_keys(r.v) AS v, l.v AS w")
-    with pytest.raises(PlanError, match="map_keys"):
+    wrong = PQL.replace("r.v AS v", "from_json(CAST(r.v AS STRING), 'a no_type') AS v, l.v AS w")
+    with pytest.raises(PlanError, match="no_type"):
         application.run(wrong)
     application.run(PQL)
     assert application.files("out")

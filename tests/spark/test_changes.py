@@ -91,12 +91,12 @@ def test_expressions_columns_and_tables_change_and_no_row_is_lost_or_doubled(
 def test_a_refused_change_names_a_way_that_works_and_touches_nothing(application: Application) -> None:
     stream = Stream(application, 2)
     stream.run(ONE, "out")
-    other = ONE.replace("LEFT JOIN", "FULL JOIN").replace("l.k = r.k", "l.id = r.k")
+    other = ONE.replace(";", ';\nSET TIME ZONE "Europe/Berlin";', 1)
     with pytest.raises(StateError) as refused:
         application.run(other, "available-now")
-    assert "the key: k, now id" in refused.value.what
-    assert "app.pql:5" in (refused.value.where or "")
-    assert "give the changed view a new name" in (refused.value.hint or "")
+    assert "time zone" in refused.value.what
+    assert refused.value.where == application.home
+    assert "keep SET TIME ZONE 'UTC'" in (refused.value.hint or "")
     assert version_numbers(application.home, "changing") == [1]
     stream.run(ONE.replace("COALESCE(r.v, 0)", "coalesce( r.v , 0)"), "out")
     assert version_numbers(application.home, "changing") == [1], "the same meaning, spelled otherwise"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from dovetail.log.homes import claims
+from laws.effort import THOROUGH
 from s3 import CREDENTIALS, S3, s3_server
 from unit.log.test_log_append import (  # noqa: F401
     test_a_batch_enters_once,
@@ -23,7 +24,10 @@ from unit.log.test_log_corruption import (  # noqa: F401
     test_a_damaged_file_is_noticed,
     test_a_missing_segment_is_named,
 )
-from unit.log.test_log_crash import test_append, test_retain  # noqa: F401
+from unit.log.test_log_crash import test_append  # noqa: F401
+
+if THOROUGH:  # it dies at some forty places, each with requests of its own
+    from unit.log.test_log_crash import test_retain  # noqa: F401
 
 
 @pytest.fixture(scope="module")
