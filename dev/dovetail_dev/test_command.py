@@ -64,7 +64,12 @@ TIERS = (
     ),
     Tier("spark", "end to end on Spark", ("tests/spark",), processes=SPARK_SESSIONS),
     Tier("browser", "the portal in a real Chromium", ("tests/browser",), processes=1),
-    Tier("connectors", "with a Kafka broker that the tests start", ("tests/connectors",), processes=1),
+    Tier(
+        "connectors",
+        "with a Kafka broker that the tests start",
+        ("tests/connectors",),
+        processes=SPARK_SESSIONS,
+    ),
     Tier(
         "full",
         "on Spark, with every join type, pick and window",

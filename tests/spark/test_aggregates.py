@@ -14,6 +14,7 @@ import pytest
 from dovetail.log.category import list_categories
 from dovetail.service.figures import RunFigures
 from dovetail.service.metrics import measured
+from laws.effort import THOROUGH
 from spark.application import Application
 from spark.batch import database, differences
 from spark.command_line import command, environment
@@ -188,7 +189,10 @@ COUNTS = """
 """
 
 
-@pytest.mark.parametrize("point", ["sink.written:3", "sink.committed:3", "windows.named:1"])
+POINTS = ["sink.written:3", "sink.committed:3", "windows.named:1"]
+
+
+@pytest.mark.parametrize("point", POINTS if THOROUGH else POINTS[1:2])
 def test_killed_in_the_middle_of_a_step(application: Application, point: str) -> None:
     """The first two micro-batches are the slicer's, the third is the aggregate's."""
     rows = pa.concat_tables([steady(0, 600), steady(0, 30)])

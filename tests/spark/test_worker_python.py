@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from laws.effort import THOROUGH
 from spark.command_line import SOURCE
 from spark.events import events, write_files
 
@@ -46,7 +47,7 @@ def other_python(folder: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("pinned", [False, True])
+@pytest.mark.parametrize("pinned", [False, True] if THOROUGH else [False])
 def test_a_script_of_a_virtual_environment(tmp_path: Path, pinned: bool) -> None:
     for side in ("l", "r"):
         write_files(events(50, 1, 3, nulls=0), tmp_path / side, 1)
