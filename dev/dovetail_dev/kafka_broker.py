@@ -1,19 +1,16 @@
 """A Kafka broker on loopback: one node, in a process of its own.
 
-Its jars come from Maven Central by the Ivy that is in the PySpark package, once for each machine. Where they
-cannot be fetched whoever needs the broker fails, with what Ivy said."""
+Its jars are fetched once for each machine (`ivy.py`)."""
 
 from __future__ import annotations
 
-import fcntl
-import os
 import socket
 import subprocess
 import time
 from contextlib import closing
 from pathlib import Path
 
-import pyspark
+from dovetail_dev.ivy import fetched, retrieve
 
 VERSION = "4.0.1"
 """Later ones, as of 4.3.1, lose transactions: a coordinator that starts takes partitions that have no leader
@@ -36,31 +33,14 @@ _SMALL = ("-Xmx320m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dlog4j2.l
 
 def broker_jars() -> Path:
     """The folder of the broker's jars, fetched if it is not there."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dovetail-tests"
-    cache.mkdir(parents=True, exist_ok=True)
-    jars = cache / f"kafka-{VERSION}"
-    with open(cache / "kafka.lock", "wb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not jars.exists():
-            _fetch(cache, jars)
-    return jars
+    return fetched(f"kafka-{VERSION}", _fetch)
 
 
-def _fetch(cache: Path, jars: Path) -> None:
-    ivy = next(Path(pyspark.__file__).parent.glob("jars/ivy-*.jar"))
+def _fetch(cache: Path, draft: Path) -> None:
     (cache / "ivy.xml").write_text(_IVY)
-    draft = cache / f"kafka-{VERSION}.draft"
-    asked = ["-ivy", "ivy.xml", "-cache", "ivy", "-confs", "broker", "-types", "jar", "bundle"]
     pattern = f"{draft.name}/[artifact]-[revision].[ext]"
-    done = subprocess.run(
-        ["java", "-jar", str(ivy), *asked, "-retrieve", pattern],
-        cwd=cache,
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, f"the Kafka broker cannot be fetched:\n{done.stdout[-3000:]}{done.stderr}"
-    draft.rename(jars)
+    asked = ["-ivy", "ivy.xml", "-confs", "broker", "-types", "jar", "bundle", "-retrieve", pattern]
+    retrieve(cache, "the Kafka broker", *asked)
 
 
 class Broker:

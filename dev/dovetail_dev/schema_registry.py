@@ -1,11 +1,9 @@
 """A schema registry on loopback: Apicurio's, by the interface that Confluent's has, with schemas in memory.
 
-It comes from Maven Central by Ivy, as the broker does."""
+It is fetched as the broker is (`ivy.py`)."""
 
 from __future__ import annotations
 
-import fcntl
-import os
 import subprocess
 import tarfile
 import time
@@ -13,8 +11,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-import pyspark
-
+from dovetail_dev.ivy import fetched, retrieve
 from dovetail_dev.kafka_broker import PATIENCE_S, free_port
 
 VERSION = "3.0.9"  # later ones need Java 21
@@ -37,35 +34,18 @@ _SMALL = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
 def _unpacked() -> Path:
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dovetail-tests"
-    cache.mkdir(parents=True, exist_ok=True)
-    folder = cache / f"registry-{VERSION}"
-    with open(cache / "registry.lock", "wb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not folder.exists():
-            _fetch(cache, folder)
-    return folder
+    return fetched(f"registry-{VERSION}", _fetch)
 
 
-def _fetch(cache: Path, folder: Path) -> None:
-    ivy = next(Path(pyspark.__file__).parent.glob("jars/ivy-*.jar"))
+def _fetch(cache: Path, draft: Path) -> None:
     (cache / "registry.xml").write_text(_IVY)
     (cache / "registry-settings.xml").write_text(_SETTINGS)
-    asked = ["-settings", "registry-settings.xml", "-ivy", "registry.xml", "-cache", "ivy"]
+    asked = ["-settings", "registry-settings.xml", "-ivy", "registry.xml"]
     wanted = ["-confs", "registry", "-types", "tar.gz", "-retrieve", "registry/[artifact].[ext]"]
-    done = subprocess.run(
-        ["java", "-jar", str(ivy), *asked, *wanted],
-        cwd=cache,
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, f"the registry cannot be fetched:\n{done.stdout[-3000:]}{done.stderr}"
-    draft = cache / f"registry-{VERSION}.draft"
+    retrieve(cache, "the registry", *asked, *wanted)
     with tarfile.open(cache / "registry/apicurio-registry-app.tar.gz") as packed:
         packed.extractall(draft, filter="data")
     (cache / "registry/apicurio-registry-app.tar.gz").unlink()
-    draft.rename(folder)
 
 
 class RegistryServer:
