@@ -1,11 +1,12 @@
 """Two applications through a category: the lower one inherits the time of the upper one, which is stopped,
-started again with another number of tasks, and in the end removed."""
+started again with another number of tasks, changed, and in the end removed."""
 
 from __future__ import annotations
 
 import shutil
 from pathlib import Path
 
+from dovetail.changes.versions import version_numbers
 from dovetail.log.category import Category
 from spark.application import Application
 from spark.batch import count, database, differences
@@ -19,7 +20,7 @@ UPPER = """
     CREATE VIEW pairs AS SELECT l.eventtime AS t, l.k AS k, l.id AS l, r.id AS r FROM l LEFT JOIN r
         ON l.k = r.k AND r.eventtime BETWEEN l.eventtime AND l.eventtime + INTERVAL '5 minutes'
         WITH (tasks = TASKS);
-    CREATE TABLE out AS SELECT t, k, l, r FROM pairs STORAGE SCRIBE(category = "pairs");
+    CREATE TABLE out AS SELECT t, k, COLUMNSl, r FROM pairs STORAGE SCRIBE(category = "pairs");
 """
 LOWER = """
     CREATE APPLICATION lower;
@@ -37,6 +38,12 @@ BATCH = """
 """
 
 
+def upper(part: int) -> str:
+    """In the end its table has one more column, in the middle."""
+    columns = "" if part < 2 else "k + 1 AS more, "
+    return UPPER.replace("TASKS", "2" if part == 1 else "1").replace("COLUMNS", columns)
+
+
 def test_time_passes_between_applications(application: Application) -> None:
     tables = {name: events(ROWS, 300, seed) for name, seed in (("l", 61), ("r", 62), ("x", 63))}
     parts = 3
@@ -45,10 +52,11 @@ def test_time_passes_between_applications(application: Application) -> None:
             rows = table.slice(part * ROWS // parts, (part + 1) * ROWS // parts - part * ROWS // parts)
             write_files(rows, application.folder / name, 1, first=part)
         # The upper application has stopped each time that the lower one runs, and starts again after it.
-        application.run(UPPER.replace("TASKS", "2" if part == 1 else "1"), "available-now")
+        application.run(upper(part), "available-now")
         (joined,) = application.run(LOWER, "available-now").joins
         assert joined.late_rows == 0
-    application.run(UPPER.replace("TASKS", "1"), "drain")
+    assert version_numbers(application.home, "upper") == [1, 2, 3]
+    application.run(upper(parts), "drain")
     shutil.rmtree(Path(application.home) / "apps" / "upper")  # what it wrote and promised stays in the log
     (joined,) = application.run(LOWER, "drain").joins
     assert joined.late_rows == 0
