@@ -77,6 +77,33 @@ def test_lone_rows_of_a_join_find_their_partners_in_the_next(
     assert partners.count(None) in lost  # of twenty; those at the end are drained
 
 
+FIXED = "max_delay = INTERVAL '1 second', confirmed_by = 1"
+LEARNED = 'stream_time = "percentile"'
+
+
+@pytest.mark.parametrize(("first", "second"), [(LEARNED, FIXED), (FIXED, LEARNED)])
+def test_a_learned_time_above_a_fixed_one_and_the_reverse(tmp_path: Path, first: str, second: str) -> None:
+    """What a join promises holds whichever way it came to its time, so a side that inherits loses nothing. A
+    join below that learns its own time has learned how late lone rows are."""
+    text = PQL.format(options="").replace(FIXED, "FIRST", 1).replace(FIXED, "SECOND", 1)
+    text = text.replace("FIRST", first).replace("SECOND", second)
+    home = str(tmp_path)
+    for name in "abc":
+        Category.create(home, name, SCHEMA, buckets=1)
+    graph = Graph(compile_pql(text), home, home)
+    for n in range(MINUTES + 10):
+        if n < MINUTES:
+            write(home, "a", n, 1)
+            write(home, "c", n, 1)
+        write(home, "b", n, 1, odd=1000)
+        run(graph)
+    graph.drain()
+    rows = found(graph)
+    assert [a for a, _, _ in rows] == [*range(MINUTES)]
+    assert [b for _, b, _ in rows] == [None if a % 2 else a for a in range(MINUTES)]
+    assert [c for _, _, c in rows] == [*range(MINUTES)]
+
+
 def test_what_is_ahead_waits_at_the_inputs_and_not_in_the_middle(tmp_path: Path) -> None:
     """Nothing comes from `c`, so the paced second join takes no more rows of the first, which stops as well.
     A graph that goes on from its journals stops at the same place. When `c` comes, all flows again."""
