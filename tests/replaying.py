@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import oracle
+from change_oracle import ChangingJoin
 from dovetail.engine.step_log import StepLog
 from dovetail.log.category import Category
 from dovetail.model.join_config import state_path
@@ -25,7 +26,8 @@ Row = tuple[Any, int | None, int]
 class Replayed:
     """One join of an application. `became`: what the oracle makes of the change to a version. `ids`: the
     columns of the two sides that number their rows. `afresh`: the oracle of a join that begins afresh with a
-    version; the one before it has taken all that was there, and ends unless the new one takes over whole."""
+    version; the one before it has taken all that was there, and ends unless the new one takes over whole.
+    `waited`: the left rows that the one before had not answered by then."""
 
     home: str
     application: str
@@ -33,6 +35,7 @@ class Replayed:
     oracle: Any
     became: dict[int, Callable[[Any], list[Any]]]
     afresh: dict[int, Any] = field(default_factory=dict)
+    waited: set[int] = field(default_factory=set)
     _begun: int = 1
     _seen: int = 0
     _queries: list[int] = field(default_factory=lambda: [1])
@@ -43,6 +46,8 @@ class Replayed:
         if stage.begun != self._begun:
             if not stage.whole:
                 out += self.oracle.step([], [], (oracle.ENDED, oracle.ENDED))
+            if isinstance(self.oracle, ChangingJoin):
+                self.waited = self.oracle.waiting()
             self.oracle, self._begun, self._seen, self._queries = self.afresh[version], stage.begun, 0, [1]
         steps = StepLog(self.home, state_path(self.application, filed_under(stage)))
         for record in steps.read(self._seen + 1):

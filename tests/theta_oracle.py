@@ -28,7 +28,8 @@ def batch_join(left, right, holds, before, after, how):
     if how in ("semi", "anti"):
         return in_order((l[2], None) for l, found in met if bool(found) == (how == "semi"))
     rows = [(l[2], r[2]) for l, found in met for r in found]
-    return in_order(rows + [(l[2], None) for l, found in met if not found and how == "left"])
+    rows += [(l[2], None) for l, found in met if not found and how in ("left", "full")]
+    return in_order(rows + [(None, r) for r in alone(rows, right) if how in ("right", "full")])
 
 
 def near(l, r, before, after):
@@ -55,7 +56,26 @@ def timed_join(steps, holds, before, after, how, match="all", pick="first"):
             (n for n in range(came, len(steps)) if l[1] is None or steps[n][2][1] > l[1] + after), None
         )
         decide(emitted, l, sorted(met, key=lambda found: (found[0], found[1][2])), closed, how, match, pick)
+    if how in ("right", "full"):
+        lone = alone((row for rows in emitted for row in rows), [r for _, r in rights])
+        waits = match == "one" and pick != "first"
+        for arrived, r in rights:
+            gone = (n for n in range(arrived, len(steps)) if evicted(r, steps[n][2], before, after, waits))
+            if r[2] in lone and (step := next(gone, None)) is not None:
+                emitted[step].append((None, r[2]))
     return [in_order(rows) for rows in emitted]
+
+
+def evicted(r, until, before, after, waits):
+    """`waits`: left rows that are open may still pick it when they close."""
+    if r[1] is None or r[1] >= until[0] - before:
+        return r[1] is None
+    return not waits or r[1] < until[1] - before - after
+
+
+def alone(rows, right):
+    paired = {r for _, r in rows if r is not None}
+    return [r[2] for r in right if r[2] not in paired]
 
 
 def counted_join(steps, holds, left_rows, right_rows, how, match="all"):
@@ -83,13 +103,21 @@ def counted_join(steps, holds, left_rows, right_rows, how, match="all"):
                 met.append((later, m if j > i else n, r))
         met = [(step, r) for _, step, r in sorted(met, key=lambda found: (found[0], found[2][2]))]
         decide(emitted, l, met, closed, how, match, "first")
+    if how in ("right", "full"):
+        rights = [(n, row) for n, side, row in entered if side == "right"]
+        lone = alone((row for rows in emitted for row in rows), [r for _, r in rights])
+        for i, (n, r) in enumerate(rights):
+            pushed = [rights[i + right_rows][0]] if i + right_rows < len(rights) else []
+            gone = min([*pushed, *(end for end in ends if end >= n)], default=None)
+            if r[2] in lone and gone is not None:
+                emitted[gone].append((None, r[2]))
     return [in_order(rows) for rows in emitted]
 
 
 def decide(emitted, l, met, closed, how, match, pick):
     """`met`: (step, right row), first met first."""
     if not met:
-        if how in ("left", "anti") and closed is not None:
+        if how in ("left", "full", "anti") and closed is not None:
             emitted[closed].append((l[2], None))
     elif how == "semi":
         emitted[met[0][0]].append((l[2], None))

@@ -4,8 +4,9 @@ It imports nothing. A row is `(key, time, id)`; key and time may be None. A wind
 `("tumbling", length)`, `("hopping", length, every)` or `("session", gap, longest)`. A result row is `(left id
 | None, right id | None, window start | None, window end | None)`; semi and anti give `(left id, None, ..)`.
 
-A row joins in every window that holds it. Sessions are made of the rows of a key on both sides: sorted by
-time, one goes on while the next row is at most `gap` after the last and at most `longest` after the first.
+A row joins in every window that holds it. With a `pick`, a left row has at most one partner in each. Sessions
+are made of the rows of a key on both sides: sorted by time, one goes on while the next row is at most `gap`
+after the last and at most `longest` after the first.
 
 In streaming, a step is `(left rows, right rows, (left time, right time))`, the times *after* the rows. A
 window is over as soon as both times have come to its end (of a session: have passed its last row by more than
@@ -14,27 +15,34 @@ the gap, or its first by more than the longest it may last). A row that comes la
 # ruff: noqa: E741  (l and r are the words of the definition)
 
 NEVER, ENDED = float("-inf"), float("inf")
+PICKS = {
+    "first": lambda l, r: r[2],
+    "nearest": lambda l, r: (abs(r[1] - l[1]), r[1], r[2]),
+    "earliest": lambda l, r: (r[1], r[2]),
+    "latest": lambda l, r: (-r[1], r[2]),
+}
 
 
-def batch_join(left, right, window, how):
+def batch_join(left, right, window, how, pick=None):
     """The join of two finished streams, sorted."""
     out = void_rows(left, right, how)
     left, right = usable(left), usable(right)
     if window[0] == "session":
         for rows, bounds in sessions(left, right, window):
-            out += joined(rows, bounds, how)
+            out += joined(rows, bounds, how, pick)
     else:
         for start, end in {w for row in left + right for w in windows_of(row[1], window)}:
             rows = [[row for row in side if start <= row[1] < end] for side in (left, right)]
             for key in {row[0] for side in rows for row in side}:
-                out += joined([[row for row in side if row[0] == key] for side in rows], (start, end), how)
+                of_key = [[row for row in side if row[0] == key] for side in rows]
+                out += joined(of_key, (start, end), how, pick)
     return in_order(out)
 
 
-def streaming_join(steps, window, how, eager=False):
+def streaming_join(steps, window, how, eager=False, pick=None):
     """The rows that each step emits, late rows included: one sorted list per step."""
     if window[0] == "session":
-        return streaming_sessions(steps, window, how)
+        return streaming_sessions(steps, window, how, pick)
     emitted = [void_rows(lefts, rights, how) for lefts, rights, _ in steps]
     passed = [NEVER, *(min(until) for _, _, until in steps)]  # before step n
     rows = [[(n, row) for n, step in enumerate(steps) for row in usable(step[side])] for side in (0, 1)]
@@ -55,7 +63,7 @@ def streaming_join(steps, window, how, eager=False):
         elif over is not None:
             for key in {row[0] for side in there for _, row in side}:
                 of_key = [[row for _, row in side if row[0] == key] for side in there]
-                emitted[over] += joined(of_key, bounds, how)
+                emitted[over] += joined(of_key, bounds, how, pick)
     return [in_order(rows) for rows in emitted]
 
 
@@ -77,7 +85,7 @@ def held(steps, window):
     return counts
 
 
-def streaming_sessions(steps, window, how):
+def streaming_sessions(steps, window, how, pick):
     _, gap, longest = window
     emitted, passed, waiting = [], NEVER, [[], []]
     for lefts, rights, until in steps:
@@ -92,7 +100,7 @@ def streaming_sessions(steps, window, how):
         passed = max(passed, min(until))
         for rows, (start, end) in sessions(*waiting, window):
             if end < passed or start + longest < passed:
-                out += joined(rows, (start, end), how)
+                out += joined(rows, (start, end), how, pick)
                 waiting = [
                     [row for row in all_ if row not in gone] for all_, gone in zip(waiting, rows, strict=True)
                 ]
@@ -129,16 +137,22 @@ def windows_of(time, window):
     ]
 
 
-def joined(sides, bounds, how):
-    """Rows of one key in one window."""
+def joined(sides, bounds, how, pick=None, served=(), taken=()):
+    """Rows of one key in one window. `pick`: by which rule a left row takes one partner; None: it takes all.
+    `served` and `taken`: left and right rows that have come out in pairs of the window before."""
     left, right = sides
     if how in ("semi", "anti"):
         return [(l[2], None, *bounds) for l in left if bool(right) == (how == "semi")]
-    out = [(l[2], r[2], *bounds) for l in left for r in right]
+    pairs = [(l, r) for l in left for r in right]
+    if pick is not None:
+        free = [l for l in left if right and l[2] not in served]
+        pairs = [(l, min(right, key=lambda r: PICKS[pick](l, r))) for l in free]
+    out = [(l[2], r[2], *bounds) for l, r in pairs]
     if how in ("left", "full") and not right:
         out += [(l[2], None, *bounds) for l in left]
-    if how in ("right", "full") and not left:
-        out += [(None, r[2], *bounds) for r in right]
+    if how in ("right", "full"):
+        paired = {r[2] for _, r in pairs}.union(taken)
+        out += [(None, r[2], *bounds) for r in right if r[2] not in paired]
     return out
 
 

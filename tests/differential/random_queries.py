@@ -25,6 +25,7 @@ $$;
 CREATE FUNCTION halved(d DOUBLE) RETURNS DOUBLE LANGUAGE PYTHON PARAMETER STYLE PANDAS AS $$ return d / 2 $$;
 """
 EPOCH = "TIMESTAMPTZ '1970-01-01 00:00:00+00'"
+PICKING = ("INNER", "LEFT", "RIGHT", "FULL")
 KINDS = ("INNER", "LEFT", "RIGHT", "FULL", "LEFT SEMI", "LEFT ANTI")
 
 
@@ -65,6 +66,7 @@ class Query:
 class Maker:
     def __init__(self, seed: int, *, plain: bool) -> None:
         self.rng = random.Random(seed)
+        self.more = random.Random(f"more of {seed}")  # so that what `rng` draws stays what it was
         self.plain = plain
         self.query = Query(seed)
         self.views = 0
@@ -136,6 +138,14 @@ class Maker:
                 f"SELECT DISTINCT {window}.start AS t, {items} FROM {source}",
                 f"SELECT DISTINCT {bucket} AS t, {items} FROM {source}",
             )
+        elif self.more.random() < 0.4:
+            order = "ORDER BY id DESC"
+            self._view(
+                name,
+                f"SELECT DISTINCT ON ({window}, k) t, k, s, x, d, id FROM {source} {order}",
+                f"SELECT DISTINCT ON ({bucket}, k) t, k, s, x, d, id FROM {source} "
+                f"ORDER BY {bucket}, k, id DESC",
+            )
         else:
             ranked = "ROW_NUMBER() OVER (PARTITION BY {}, k ORDER BY id DESC) <= 2"
             self._view(
@@ -168,16 +178,15 @@ class Maker:
     def _joined(self, left: tuple[str, dict[str, str]]) -> tuple[str, dict[str, str]]:
         """A view that joins a relation with a stream."""
         name, (relation, columns), (other, _) = self._name(), left, self._stream()
+        read = other
         if self.rng.random() < 0.3:
             other = f"(SELECT id, d, x, s, k, t FROM {other})"
         kind = self.rng.choice(KINDS)
         keyed = self.rng.random() < 0.8
-        if not keyed and kind == "FULL":
-            kind = "LEFT"
         on, within = [], ""
         keys = self.rng.choice((["k"], ["s"], ["k", "s"])) if keyed else []
         on += [f"l.{columns[key]} = r.{key}" for key in keys]
-        compares = not keyed or (kind != "FULL" and self.rng.random() < 0.3)
+        compares = not keyed or self.rng.random() < 0.3
         sql_window = ""
         if keyed and self.rng.random() < 0.25:
             seconds = self.rng.choice((20, 45))
@@ -193,12 +202,27 @@ class Maker:
         items, made = self._items(kind, columns)
         conditions = " AND ".join(on)
         pql_on = conditions if within else f"{conditions} AND {window}"
-        self._view(
-            name,
-            f"SELECT {items} FROM {relation} AS l {kind} JOIN {other} AS r ON {pql_on}{within}",
-            _duckdb_join(items, relation, kind, other, f"{conditions} AND {sql_window or window}"),
-        )
+        sql_on = f"{conditions} AND {sql_window or window}"
+        sql = _duckdb_join(items, relation, kind, other, sql_on)
+        options = ""
+        if kind in PICKING and read in STREAMS and self.more.random() < 0.3:
+            pick, order = self._pick(columns["t"])
+            options = f' WITH (match = "one", pick = {pick})'
+            sql = _duckdb_picks(items, relation, kind, other, sql_on, order)
+        joined = f"{relation} AS l {kind} JOIN {other} AS r ON {pql_on}{within}{options}"
+        self._view(name, f"SELECT {items} FROM {joined}", sql)
         return name, made
+
+    def _pick(self, time: str) -> tuple[str, str]:
+        """Which partner a left row gets: for PQL, and the order whose first it is. No two are equal there."""
+        return self.more.choice(
+            [
+                ("MAX(r.id)", "r.id DESC"),
+                ("MIN(abs(r.id - 60))", "abs(r.id - 60), r.t"),
+                ('"latest"', "r.t DESC"),
+                ('"nearest"', f"abs(epoch_us(r.t) - epoch_us(l.{time})), r.t"),
+            ]
+        )
 
     def _window(self, time: str) -> str:
         before, after = self.rng.choice(((0, 30), (20, 20), (45, -10), (-5, 40)))
@@ -273,6 +297,24 @@ def _duckdb_join(items: str, left: str, kind: str, right: str, condition: str) -
             f"SELECT {items} FROM {left} AS l WHERE {exists} (SELECT 1 FROM {right} AS r WHERE {condition})"
         )
     return f"SELECT {items} FROM {left} AS l {kind} JOIN {right} AS r ON {condition}"
+
+
+def _duckdb_picks(items: str, left: str, kind: str, right: str, condition: str, order: str) -> str:
+    """A join in which each left row has its first partner by an order."""
+    joins = {
+        "INNER": ("JOIN", "JOIN"),
+        "LEFT": ("LEFT JOIN", "LEFT JOIN"),
+        "RIGHT": ("JOIN", "RIGHT JOIN"),
+        "FULL": ("FULL JOIN", "FULL JOIN"),
+    }
+    first, then = joins[kind]
+    return (
+        f"WITH l AS MATERIALIZED (SELECT *, row_number() OVER () AS at FROM {left}), "
+        f"r AS MATERIALIZED (SELECT *, row_number() OVER () AS at FROM {right} AS r), "
+        f"picked AS (SELECT l.at AS of_l, r.at AS of_r FROM l JOIN r ON {condition} "
+        f"QUALIFY row_number() OVER (PARTITION BY l.at ORDER BY {order}) = 1) "
+        f"SELECT {items} FROM l {first} picked ON of_l = l.at {then} r ON r.at = of_r"
+    )
 
 
 def random_query(seed: int, *, plain: bool) -> Query:

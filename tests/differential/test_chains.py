@@ -31,6 +31,7 @@ from dovetail.plan.dialect import spark_sql
 from dovetail.plan.physical import ScribeSource
 from dovetail.plan.statements import CreateInput, CreateTable, Program
 from dovetail.pql.compile import trace
+from laws.effort import some
 
 ROWS = 60
 WITHIN = """CREATE MACRO within_tumbling(a, b, width) AS
@@ -64,7 +65,7 @@ def rewritten_result(program: Program, tables: dict[str, pa.Table]) -> Counter[t
 
 
 @pytest.mark.parametrize("joins", [2, 3, 5])
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", some(range(40), 15))
 def test_the_rewriting_keeps_the_meaning(seed: int, joins: int) -> None:
     random = Random(1_000 * joins + seed)
     chain = random_chain(random, joins)
@@ -74,7 +75,7 @@ def test_the_rewriting_keeps_the_meaning(seed: int, joins: int) -> None:
 
 
 @pytest.mark.parametrize("joins", [2, 3, 5])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", some(range(6), 2))
 def test_the_application_equals_duckdb(seed: int, joins: int, tmp_path: Path) -> None:
     random = Random(2_000 * joins + seed)
     chain = random_chain(random, joins, plain=True, hows=("INNER", "LEFT") if seed % 2 else HOWS)

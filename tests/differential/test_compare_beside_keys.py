@@ -58,7 +58,7 @@ def asked(sql: str) -> list[tuple[int | None, ...]]:
 
 
 @pytest.mark.parametrize("also", ALSO)
-@pytest.mark.parametrize("how", ["LEFT", "RIGHT", "LEFT SEMI", "LEFT ANTI"])
+@pytest.mark.parametrize("how", ["LEFT", "RIGHT", "FULL", "LEFT SEMI", "LEFT ANTI"])
 def test_rows_that_stay_alone(how: str, also: str, tmp_path: Path) -> None:
     alone = how in ("LEFT SEMI", "LEFT ANTI")
     items = "l.id AS a" if alone else "l.id AS a, r.id AS b"

@@ -31,6 +31,7 @@ from dovetail.plan.projection import plain_projection
 from dovetail.plan.promises import origin_column
 from dovetail.pql.compile import compile_pql, plans_of, trace
 from dovetail.slicing.write_rows import bucket_of, time_of
+from laws.effort import THOROUGH, some
 
 
 @pytest.fixture(autouse=True)
@@ -193,13 +194,15 @@ def check(chain: Chain, folder: Path) -> None:
     assert found == chain.rows, repr(chain)
 
 
-@pytest.mark.parametrize("downstream", KINDS)
+@pytest.mark.parametrize("apart", range(len(KINDS)) if THOROUGH else (1, 3))
 @pytest.mark.parametrize("upstream", KINDS)
-def test_every_kind_above_every_kind(upstream: str, downstream: str, tmp_path: Path) -> None:
-    check(draw(100 * KINDS.index(upstream) + KINDS.index(downstream), 2, (upstream, downstream)), tmp_path)
+def test_every_kind_above_every_kind(upstream: str, apart: int, tmp_path: Path) -> None:
+    number = KINDS.index(upstream)
+    below = (number + apart) % len(KINDS)
+    check(draw(100 * number + below, 2, (upstream, KINDS[below])), tmp_path)
 
 
-@pytest.mark.parametrize("apart", range(0, len(HOWS), 2))
+@pytest.mark.parametrize("apart", some(range(0, len(HOWS), 2), 2))
 @pytest.mark.parametrize("upstream", HOWS)
 def test_every_type_upstream_and_downstream(upstream: str, apart: int, tmp_path: Path) -> None:
     number = HOWS.index(upstream)
@@ -208,11 +211,11 @@ def test_every_type_upstream_and_downstream(upstream: str, apart: int, tmp_path:
 
 
 @pytest.mark.parametrize("middle", KINDS)
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", some(range(2), 1))
 def test_three_joins(seed: int, middle: str, tmp_path: Path) -> None:
     check(draw(3000 + 100 * seed + KINDS.index(middle), 3, ("", middle)), tmp_path)
 
 
-@pytest.mark.parametrize("seed", range(5000, 5005))
+@pytest.mark.parametrize("seed", some(range(5000, 5005), 2))
 def test_five_joins(seed: int, tmp_path: Path) -> None:
     check(draw(seed, 5), tmp_path)

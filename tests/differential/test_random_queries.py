@@ -1,5 +1,5 @@
 """Random queries give DuckDB's answers: all kinds of joins, with and without keys, windows, chains,
-functions, views of closed windows and of ranked and distinct rows in them.
+functions, picks, views of closed windows and of ranked and distinct rows in them.
 
 A seed that failed stays in `FAILED`. `DOVETAIL_RANDOM_QUERIES=500` asks for more of them."""
 

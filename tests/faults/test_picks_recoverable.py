@@ -64,7 +64,7 @@ def compared(expression: Expression, salt: int):
     return value
 
 
-@examples(usual=40, thorough=2000)
+@examples(usual=20, thorough=2000)
 @given(st.data(), wild_schedules(), windows(), st.sampled_from(PAIRS), st.sampled_from(HASHINGS), salts)
 def test_recoverable(data, schedule, window, how, hashing, salt):
     expression, pick = data.draw(expressions), data.draw(picks)
@@ -80,7 +80,7 @@ def test_recoverable(data, schedule, window, how, hashing, salt):
             assert join.step(step, tasks, accident) == expected[n], (n, tasks, accident)
 
 
-@examples(usual=30, thorough=2000)
+@examples(usual=15, thorough=2000)
 @given(st.data(), wild_schedules(), windows(), st.sampled_from(HASHINGS), salts)
 def test_hot_keys_are_split_and_nothing_changes(data, schedule, window, hashing, salt):
     how, expression, pick = (
@@ -105,7 +105,7 @@ def test_hot_keys_are_split_and_nothing_changes(data, schedule, window, hashing,
             assert join.step(step, tasks, accident, hot) == expected[n], (n, tasks, accident, hot)
 
 
-@examples(usual=25, thorough=1000)
+@examples(usual=12, thorough=1000)
 @given(st.data(), wild_schedules(), windows(), st.sampled_from(DISTINCT), salts)
 def test_recoverable_with_caps(data, schedule, window, hashing, salt):
     """A left row that must make room comes out with the best partner so far."""
@@ -123,7 +123,7 @@ def test_recoverable_with_caps(data, schedule, window, hashing, salt):
             assert join.step(step, tasks, accident) == expected[n], (n, tasks, accident)
 
 
-@examples(usual=30, thorough=2000)
+@examples(usual=15, thorough=2000)
 @given(st.data(), wild_schedules(), windows(), st.sampled_from(CONDITIONS), picks)
 def test_theta_joins_are_recoverable(data, schedule, window, condition, pick):
     """Without keys. The value compared is the one that the condition reads."""

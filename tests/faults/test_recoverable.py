@@ -26,7 +26,7 @@ ACCIDENTS = (
 )
 
 
-@examples(usual=60, thorough=4000)
+@examples(usual=30, thorough=4000)
 @given(
     data=st.data(),
     schedule=wild_schedules(),
@@ -67,7 +67,7 @@ def sets_of_hot_keys(mode, hashing):
     return st.lists(st.sampled_from(keys), max_size=3, unique_by=lambda key: key.hash)
 
 
-@examples(usual=25, thorough=1000)
+@examples(usual=12, thorough=1000)
 @given(
     data=st.data(),
     schedule=wild_schedules(),

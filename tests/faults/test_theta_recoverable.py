@@ -19,7 +19,7 @@ tasks_of = st.sampled_from((1, 2, 3, 7))
 accidents = st.sampled_from(ACCIDENTS)
 
 
-@examples(usual=30, thorough=2000)
+@examples(usual=15, thorough=2000)
 @given(st.data(), wild_schedules(), windows(), st.sampled_from(MODES), st.sampled_from(CONDITIONS))
 def test_recoverable(data, schedule, window, mode, condition):
     turns = numbered([[("left", step.left), ("right", step.right)] for step in schedule])
@@ -29,7 +29,8 @@ def test_recoverable(data, schedule, window, mode, condition):
     with passing_home() as home:
         join = RecoveringTheta(home, window, mode, condition.theta)
         for n, (left, right, until) in enumerate(steps):
-            tasks, accident = data.draw(tasks_of), data.draw(accidents)
+            tasks = min(data.draw(tasks_of), join.config.most_tasks)
+            accident = data.draw(accidents)
             found = join.turns([("left", left), ("right", right)], until, tasks, accident)
             assert found == expected[n], (n, tasks, accident)
         totals = read_totals(join.config, join.offset)
@@ -38,7 +39,7 @@ def test_recoverable(data, schedule, window, mode, condition):
         assert (totals["open_rows"], totals["retained_rows"]) == (0, 0)
 
 
-@examples(usual=30, thorough=2000)
+@examples(usual=15, thorough=2000)
 @given(st.data(), streams(), st.sampled_from(COUNTED), st.sampled_from(CONDITIONS), sizes, sizes)
 def test_recoverable_where_rows_are_counted(data, pair, mode, condition, left_rows, right_rows):
     drawn = data.draw(turns_of(pair))
@@ -51,7 +52,8 @@ def test_recoverable_where_rows_are_counted(data, pair, mode, condition, left_ro
         theta = counting(condition.theta, left_rows, right_rows)
         join = RecoveringTheta(home, Window(0, 0), mode, theta)
         for n, (turns, ended) in enumerate(steps):
-            tasks, accident = data.draw(tasks_of), data.draw(accidents)
+            tasks = min(data.draw(tasks_of), join.config.most_tasks)
+            accident = data.draw(accidents)
             found = join.turns(turns, (ENDED, ENDED) if ended else (0, 0), tasks, accident)
             assert found == expected[n], (n, tasks, accident)
 

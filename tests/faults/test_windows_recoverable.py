@@ -12,7 +12,7 @@ from laws.algorithms import HASHINGS
 from laws.effort import examples
 from laws.recovering import in_log_order, passing_home
 from laws.recovering_windows import RecoveringWindows
-from laws.windowed import HOWS, WINDOWS, asked
+from laws.windowed import HOWS, PICKS, WINDOWS, asked
 from oracle import ENDED
 from streams import Row, Step, wild_schedules
 
@@ -21,24 +21,25 @@ accidents = st.sampled_from(ACCIDENTS)
 emits = st.sampled_from(("lazy", "eager"))
 
 
-@examples(usual=40, thorough=3000)
+@examples(usual=20, thorough=3000)
 @given(
     st.data(),
     wild_schedules(),
     st.sampled_from(WINDOWS),
-    st.sampled_from(HOWS),
+    st.sampled_from([*((how, None) for how in HOWS), *PICKS]),
     emits,
     st.sampled_from(HASHINGS),
 )
-def test_recoverable(data, schedule, window, how, emit, hashing):
-    if window[0] == "session" or how != "inner":
+def test_recoverable(data, schedule, window, asked_for, emit, hashing):
+    how, pick = asked_for
+    if window[0] == "session" or asked_for != ("inner", None):
         emit = "lazy"
     steps = in_log_order([*schedule, Step((), (), (ENDED, ENDED))], hashing)
-    expected = oracle.streaming_join(steps, window, how, eager=emit == "eager")
+    expected = oracle.streaming_join(steps, window, how, emit == "eager", pick)
     splits = window[0] != "session" and how in ("inner", "left", "semi", "anti")
-    sides = ("left", "right") if how == "inner" else ("left",)
+    sides = ("left", "right") if asked_for == ("inner", None) else ("left",)
     with passing_home() as home:
-        join = RecoveringWindows(home, asked(window, emit), how, hashing)
+        join = RecoveringWindows(home, asked(window, emit), how, hashing, pick)
         for n, step in enumerate(steps):
             tasks, accident = data.draw(tasks_of), data.draw(accidents)
             hot = ()

@@ -6,6 +6,9 @@ becomes an `@example` of its law.
 """
 
 import os
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
 
 from hypothesis import settings
 
@@ -19,4 +22,18 @@ def examples(usual: int, thorough: int) -> settings:
     return settings(max_examples=usual, deadline=None)
 
 
-tried = examples(usual=50, thorough=3000)
+tried = examples(usual=25, thorough=3000)
+
+
+def every_value(*axes: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Cases for a test over several axes: every combination in a thorough run. A usual one takes so few that
+    each value of each axis comes up, and those of two axes of unlike length meet in turn."""
+    if THOROUGH:
+        return list(product(*axes))
+    longest = max(len(axis) for axis in axes)
+    return [tuple(axis[number % len(axis)] for axis in axes) for number in range(longest)]
+
+
+def some(cases: Sequence[Any], usual: int) -> Sequence[Any]:
+    """All cases in a thorough run. A usual one takes a few that lie apart."""
+    return cases if THOROUGH else cases[:: max(1, len(cases) // usual)]

@@ -117,9 +117,13 @@ class RecoveringJoin:
     def step(
         self, step: Step, tasks: int, accident: str, hot: Sequence[HotKey] = ()
     ) -> list[tuple[int | None, int | None]]:
-        start, end = self.offset, self._append(step, tasks).moved(hot=[list(key) for key in hot])
+        return self.run(self.planned(step, tasks, hot), accident)
+
+    def planned(self, step: Step, tasks: int, hot: Sequence[HotKey] = ()) -> JoinOffset:
+        """Where the step ends that takes these rows. It has not run yet."""
+        end = self._append(step, tasks).moved(hot=[list(key) for key in hot])
         settle()
-        return self._through(start, self.driver.recoverable(start, end), accident)
+        return self.driver.recoverable(self.offset, end)
 
     def becomes(self, *kinds: JoinKind) -> None:
         """The join is changed, perhaps several times before it runs again."""
@@ -131,21 +135,22 @@ class RecoveringJoin:
 
     def change(self, accident: str) -> list[tuple[int | None, int | None]]:
         """The step in which it is."""
+        return self.run(self.planned_change(), accident)
+
+    def planned_change(self) -> JoinOffset:
         settle()
         end = self.driver.plan(self.offset)
         assert self.offset.changes_to(end), "a step of its own"
-        return self._through(self.offset, end, accident)
+        return end
 
-    def _through(
-        self, start: JoinOffset, end: JoinOffset, accident: str
-    ) -> list[tuple[int | None, int | None]]:
+    def run(self, end: JoinOffset, accident: str) -> list[tuple[int | None, int | None]]:
+        """The step that was planned to end here, with an accident."""
+        start = self.offset
         if accident in ("the host is lost", "a snapshot is damaged"):
-            unmap_all()
-            shutil.rmtree(self.index, ignore_errors=True)
+            self.lose_index()
             self._lose(start, damaged=accident == "a snapshot is damaged")
         elif accident == "the index is lost":
-            unmap_all()
-            shutil.rmtree(self.index, ignore_errors=True)
+            self.lose_index()
         elif accident == "the workers are new":
             unmap_all()
         elif accident == "the output is lost":
@@ -161,6 +166,10 @@ class RecoveringJoin:
 
     def _run(self, start: JoinOffset, end: JoinOffset) -> list[tuple[int | None, int | None]]:
         return [tuple(row.values()) for batch in self.driver.run(start, end) for row in batch.to_pylist()]
+
+    def lose_index(self) -> None:
+        unmap_all()
+        shutil.rmtree(self.index, ignore_errors=True)
 
     def _lose(self, offset: JoinOffset, *, damaged: bool) -> None:
         """The last snapshots had not come to the home yet, or their bits were turned there."""

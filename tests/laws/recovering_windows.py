@@ -9,6 +9,7 @@ import pyarrow as pa
 
 import windows_oracle as oracle
 from dovetail.engine.driver import JoinDriver
+from dovetail.model.interval import Pick
 from dovetail.model.join_config import OutputColumn
 from dovetail.model.join_kind import WindowedJoin
 from dovetail.model.offset import JoinOffset
@@ -23,8 +24,15 @@ OUTPUT = pa.schema(
 )
 
 
+def windowed(how: str, window: WindowJoin, pick: Pick | None) -> WindowedJoin:
+    """`pick` None: with all partners."""
+    return WindowedJoin(how, window) if pick is None else WindowedJoin(how, window, "one", pick)
+
+
 class RecoveringWindows(RecoveringJoin):
-    def __init__(self, home: Path, window: WindowJoin, how: str, hashing: Hashing) -> None:
+    def __init__(
+        self, home: Path, window: WindowJoin, how: str, hashing: Hashing, pick: Pick | None = None
+    ) -> None:
         super().__init__(home, Window(0, 0), Mode("inner", "all", "first"), hashing)
         bounds = (
             OutputColumn("window_start", "window", "start"),
@@ -32,7 +40,7 @@ class RecoveringWindows(RecoveringJoin):
         )
         self.config = replace(
             self.config,
-            join_kind=WindowedJoin(how, window),
+            join_kind=windowed(how, window, pick),
             columns=(*self.config.columns, *bounds),
         )
         self.driver = JoinDriver(self.config)

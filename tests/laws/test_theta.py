@@ -29,7 +29,7 @@ def in_small(request):
         yield
 
 
-@examples(usual=60, thorough=3000)
+@examples(usual=30, thorough=3000)
 @given(wild_schedules(), windows(), st.sampled_from(CONDITIONS), tasks_of, st.sets(st.integers(0, 9)))
 def test_step_by_step(steps, window, condition, tasks, forgetful):
     """Sound, once, complete, parallel: also with late rows and times that have nothing to do with rows."""
@@ -42,17 +42,18 @@ def test_step_by_step(steps, window, condition, tasks, forgetful):
         assert join.waiting == (0, 0)
 
 
-@examples(usual=40, thorough=2000)
+@examples(usual=20, thorough=2000)
 @given(st.data(), streams(), windows(), st.sampled_from(CONDITIONS), tasks_of)
 def test_invariant(data, pair, window, condition, tasks):
     """With no late rows the result is the batch join, however the streams are cut and interleaved."""
-    for how in ("inner", "left", "semi", "anti"):
+    for how in ("inner", "left", "semi", "anti", "full"):
         expected = oracle.batch_join(pair.left, pair.right, condition.holds, *window, how)
         join = Tasks(window, MODES[0]._replace(how=how), condition.theta, tasks)
         found = [row for step in data.draw(schedules(pair)) for row in join.timed(*step)]
         assert oracle.in_order(found) == expected, how
 
 
+HOW = ("inner", "left", "full")
 COUNTED = [mode for mode in MODES if mode.pick == "first"]
 sizes = st.sampled_from((1, 2, 3, 7, 100))
 
@@ -75,7 +76,7 @@ def turns_of(draw, pair):
     return [*((step, False) for step in steps), ([], True)]
 
 
-@examples(usual=60, thorough=3000)
+@examples(usual=30, thorough=3000)
 @given(
     st.data(),
     streams(),
@@ -98,25 +99,30 @@ def test_windows_that_count_rows(data, pair, condition, left_rows, right_rows, t
             assert join.waiting[1] <= right_rows * (1 if mode == MODES[0] else tasks)
 
 
-@examples(usual=40, thorough=1000)
+@examples(usual=20, thorough=1000)
 @given(st.data(), streams(), st.sampled_from(CONDITIONS), sizes, tasks_of, st.booleans())
 def test_in_order_of_arrival(data, pair, condition, rows, tasks, counted):
     """Each task's pairs of a step by the arrival of the later row; its lone rows after them."""
     theta = replace(condition.theta, order="task")
     theta = counting(theta, rows, rows) if counted else theta
-    join = Tasks((5, 5), MODES[0]._replace(how=data.draw(st.sampled_from(("inner", "left")))), theta, tasks)
+    window = (0, 0) if counted else (5, 5)
+    join = Tasks(window, MODES[0]._replace(how=data.draw(st.sampled_from(HOW))), theta, tasks)
     for turns, ended in data.draw(turns_of(pair)):
         entered = {(side, row.id): at for at, (side, row) in enumerate(_rows(turns))}
         for part in join.parts(turns, (ENDED, ENDED) if ended else (0, 0)):
             arrivals = [
                 max(entered.get(("left", left), -1), entered.get(("right", right), -1))
                 for left, right in part
-                if right is not None
+                if left is not None and right is not None
             ]
-            alone = [left for left, right in part if right is None]
+            alone = [
+                (left is None, right if left is None else left)
+                for left, right in part
+                if None in (left, right)
+            ]
             assert arrivals == sorted(arrivals)
             assert alone == sorted(alone)
-            assert [right is None for _, right in part] == sorted(right is None for _, right in part)
+            assert [None in row for row in part] == sorted(None in row for row in part)
 
 
 def _rows(turns):

@@ -63,7 +63,7 @@ def by_compiler(condition, left, right, probing, made=lambda kernel: kernel):
     return sorted(pairs if probing == "left" else ((row, probe) for probe, row in pairs))
 
 
-@examples(usual=150, thorough=5000)
+@examples(usual=75, thorough=5000)
 @given(conditions(2), columns(ROWS), columns(ROWS), st.sampled_from(SIDES))
 def test_source_as_by_columns(condition, left, right, probing):
     """The source, run by Python: compiling takes a thousand times as long."""

@@ -21,6 +21,7 @@ small_knobs = st.builds(
     radix_bits=st.sampled_from([None, 0, 1, 5]),
     sorting_step=st.sampled_from([0.05, 0.2, 1.0]),
     group_size=st.sampled_from([1, 2, 8]),
+    router=st.booleans(),
     physical=st.booleans(),
     run_rows=st.sampled_from([1, 16, 1 << 17]),
     ways=st.sampled_from([1, 3, 4]),
@@ -34,7 +35,7 @@ def sorted_pairs(found: tuple[np.ndarray, np.ndarray]) -> list[tuple[int, int]]:
 
 
 @every
-@examples(usual=40, thorough=2000)
+@examples(usual=20, thorough=2000)
 @given(shape=shapes, threads=st.integers(1, 8), knobs=small_knobs)
 @example(Shape(0, 5, 1, 0.0, "dense", "int32", 0), 3, Knobs())
 @example(Shape(5, 0, 1, 0.0, "dense", "int64", 0), 3, Knobs())

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import windows_oracle as oracle
 from laws.algorithms import HASHINGS
 from laws.effort import examples
-from laws.windowed import HOWS, WINDOWS, WindowStep
+from laws.windowed import HOWS, PICKS, WINDOWS, WindowStep
 from streams import Row, Step, schedules, streams, wild_schedules
 
 tried = examples(usual=15, thorough=2000)
@@ -23,14 +23,14 @@ def rows_of(steps, side):
 
 @each_window
 @tried
-@given(steps=wild_schedules(), hashing=hashings)
-def test_step_by_step(window, steps, hashing):
+@given(steps=wild_schedules(), hashing=hashings, picking=st.sampled_from(PICKS))
+def test_step_by_step(window, steps, hashing, picking):
     """After every step, late rows or not: exactly the rows of the definition. The strongest law."""
-    for how in HOWS:
-        join = WindowStep(window, how, hashing)
-        expected = oracle.streaming_join(steps, window, how)
+    for how, pick in (*((how, None) for how in HOWS), picking):
+        join = WindowStep(window, how, hashing, pick=pick)
+        expected = oracle.streaming_join(steps, window, how, pick=pick)
         for n, step in enumerate(steps):
-            assert join.step(step) == expected[n], (how, n)
+            assert join.step(step) == expected[n], (how, pick, n)
 
 
 @pytest.mark.parametrize("window", FIXED, ids=lambda window: "-".join(map(str, window)))

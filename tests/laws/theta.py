@@ -14,6 +14,7 @@ from dovetail.joins.state import JoinState
 from dovetail.joins.streams import Arrivals, Times
 from dovetail.joins.theta.step import Indexed, Means, Turn, step
 from dovetail.model.interval import IntervalSpec
+from dovetail.model.join_kind import ThetaJoin
 from dovetail.model.share import SIDES, Share
 from dovetail.model.theta import (
     Band,
@@ -70,7 +71,9 @@ MODES = (
     Mode("left", "all", "first"),
     Mode("semi", "all", "first"),
     Mode("anti", "all", "first"),
-    *(Mode(how, "one", pick) for how in ("inner", "left") for pick in ("first", "nearest", "latest")),
+    Mode("full", "all", "first"),
+    *(Mode(how, "one", pick) for how in ("inner", "left", "full") for pick in ("first", "nearest", "latest")),
+    Mode("right", "one", "nearest"),
 )
 
 
@@ -79,7 +82,9 @@ class Tasks:
 
     def __init__(self, window: tuple[int, int], mode: Mode, theta: Theta, tasks: int) -> None:
         self.theta, self.mode = theta, mode
-        self.states = [JoinState.empty(IntervalSpec(*window, *mode)) for _ in range(tasks)]
+        spec = IntervalSpec(*window, *mode)
+        tasks = min(tasks, ThetaJoin(spec, theta).most_tasks(1))
+        self.states = [JoinState.empty(spec) for _ in range(tasks)]
         self.indexed: list[Indexed] = [{} for _ in range(tasks)]
         self.values: dict[str, dict[int, int | None]] = {"left": {}, "right": {}}
 
@@ -96,8 +101,8 @@ class Tasks:
     def parts(
         self, turns: list[tuple[str, tuple[Row, ...]]], until: tuple[float, float], forgetting: bool = False
     ) -> list[list]:
-        """What each task puts out, in its order: pairs, then lone left rows. `forgetting`: the index of its
-        rows has to be made again."""
+        """What each task puts out, in its order: pairs, lone left rows, lone right rows. `forgetting`: the
+        index of its rows has to be made again."""
         rows = {side: [row for turn, rows in turns if turn == side for row in rows] for side in SIDES}
         for side in SIDES:
             self.values[side].update((row.id, row.key) for row in rows[side])
@@ -118,7 +123,8 @@ class Tasks:
                 Means(self.theta, self._operands, share, self.indexed[number_], {"left": 0, "right": 0}),
             )
             pairs = list(zip(emitted.left.tolist(), emitted.right.tolist(), strict=True))
-            out.append(pairs + [(row, None) for row in emitted.left_alone.tolist()])
+            pairs += [(row, None) for row in emitted.left_alone.tolist()]
+            out.append(pairs + [(None, row) for row in emitted.right_alone.tolist()])
         return out
 
     @property

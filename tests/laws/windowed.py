@@ -8,12 +8,19 @@ import windows_oracle as oracle
 from dovetail.joins.state import JoinState
 from dovetail.joins.streams import Times
 from dovetail.joins.windowed.step import Means, step
-from dovetail.model.interval import IntervalSpec
+from dovetail.model.interval import IntervalSpec, Pick
 from dovetail.model.window_join import NEVER, Emit, WindowJoin, hopping, session, tumbling
 from laws.algorithms import INT64, Hashing, IntervalStep
 from streams import Mode, Step, Window
 
 HOWS = ("inner", "left", "right", "full", "semi", "anti")
+PICKS: tuple[tuple[str, Pick], ...] = (
+    ("inner", "first"),
+    ("left", "nearest"),
+    ("full", "nearest"),
+    ("right", "earliest"),
+    ("full", "latest"),
+)
 WINDOWS = (
     ("tumbling", 1),
     ("tumbling", 5),
@@ -49,18 +56,24 @@ def written(out) -> list[tuple]:
 
 class WindowStep(IntervalStep):
     def __init__(
-        self, window: tuple, how: str, hashing: Hashing, emit: Emit = "lazy", threads: int = 1
+        self,
+        window: tuple,
+        how: str,
+        hashing: Hashing,
+        emit: Emit = "lazy",
+        threads: int = 1,
+        pick: Pick | None = None,
     ) -> None:
         super().__init__(Window(0, 0), Mode("inner", "all", "first"), hashing)
         self.window = asked(window, emit)
         self.state = JoinState.empty(spec_of(self.window, how))
-        self.threads = threads
+        self.threads, self.pick = threads, pick
 
     def step(self, new: Step) -> list[tuple]:
         for keys, rows in zip(self.keys, (new.left, new.right), strict=True):
             keys.update((row.id, row.key) for row in rows)
         until = Times(*(int(max(INT64.min, min(INT64.max, time))) for time in new.until))
-        task = Means(self.window, threads=self.threads)
+        task = Means(self.window, threads=self.threads, pick=self.pick)
         if not self.hashing.exact:
             task = task._replace(same_key=self.same_key, key_numbers=self._key_numbers)
         outcome = step(self.state, self.arrivals(new.left), self.arrivals(new.right), until, task)

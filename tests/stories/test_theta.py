@@ -10,7 +10,7 @@ from stories.telling import Story
 from streams import Mode, Step
 
 NEAR = Theta((band(-1, 1),))
-INNER, LEFT = Mode("inner", "all", "first"), Mode("left", "all", "first")
+INNER, LEFT, FULL = (Mode(how, "all", "first") for how in ("inner", "left", "full"))
 TIMED = {
     "values in the band match, within the bounds of time": (
         INNER,
@@ -33,6 +33,26 @@ TIMED = {
         l 5:10                  |
         r 8:12                  |
         r 90:14                 | 5:10+-
+        """,
+    ),
+    "a full join lets lone rows of both sides out, each at the end of its own window": (
+        FULL,
+        """
+        l 5:10                  |
+        r 6:11 9:11             | 5:10+6:11
+        l 50:20                 | -+9:11
+        r 80:30                 | 50:20+-
+        end                     | -+80:30
+        """,
+    ),
+    "a right row that was seen but not picked comes out alone": (
+        Mode("full", "one", "nearest"),
+        """
+        l 5:10                  |
+        r 5:13                  |
+        r 6:11                  |
+        r 90:14                 | 5:10+6:11
+        end                     | -+5:13 -+90:14
         """,
     ),
     "match one, nearest is nearest in time, not in value": (
@@ -64,6 +84,17 @@ COUNTED = {
         l 60:0                  | 5:0+-
         r 5:0                   |
         r 50:0                  | 50:0+50:0
+        """,
+    ),
+    "in a full join a lone right row comes out when two more have entered after it": (
+        FULL,
+        """
+        r 5:0                   |
+        r 50:0                  |
+        l 50:0                  | 50:0+50:0
+        r 60:0                  | -+5:0
+        r 61:0                  |
+        end                     | -+60:0 -+61:0
         """,
     ),
 }

@@ -66,6 +66,26 @@ STORIES = {
         l .20  r .20    | a6+-@0-10 a6+a12@5-15
         """,
     ),
+    "match one: a left row takes one partner in each of its windows, when that is over": (
+        HOPPING,
+        "full",
+        "nearest",
+        """
+        l a6  r a1 a8   | -+a1@-5-5
+        l .20  r .20    | a6+a8@0-10 a6+a8@5-15 -+a1@0-10
+        """,
+    ),
+    "match one, first is the first to arrive, also in a session": (
+        SESSION,
+        "inner",
+        "first",
+        """
+        r a4            |
+        r a1            |
+        l a3            |
+        r .20  l .20    | a3+a4@1-9
+        """,
+    ),
     "a session grows with rows of either side that come within the gap": (
         SESSION,
         "inner",
@@ -102,6 +122,7 @@ STORIES = {
 
 @pytest.mark.parametrize("name", STORIES)
 def test_story(name: str) -> None:
-    window, how, emit, text = STORIES[name]
-    join = WindowStep(window, how, HASHINGS[0], emit)
+    window, how, mode, text = STORIES[name]
+    one = mode not in ("lazy", "eager")
+    join = WindowStep(window, how, HASHINGS[0], "lazy" if one else mode, pick=mode if one else None)
     Story(text).check(join.step)

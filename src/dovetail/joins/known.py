@@ -15,9 +15,10 @@ from dovetail.model.window_join import WindowJoin
 
 Status = Literal["not_taken", "open", "matched", "unmatched"]
 
-Doubt = Literal["steps_gone", "right_rows_gone"]
+Doubt = Literal["steps_gone", "right_rows_gone", "came_before"]
 """`steps_gone`: the steps in which the row came are no longer on record. `right_rows_gone`: retention has
-removed right rows that may have been partners."""
+removed right rows that may have been partners. `came_before`: the row came before the join began afresh, and
+something may have come out of it by the query before."""
 
 
 VersionAt = Callable[[int, int], int | None]
@@ -49,6 +50,19 @@ class Known(NamedTuple):
     kinds: Mapping[int, JoinKind] = {}
     """What the join was, by the numbers of its queries; one that is not here is `join_kind`."""
     version_at: VersionAt = lambda step, planned_at_us: None
+    filled: tuple[int, int] = (0, 0)
+    """Commits of left and right rows that came before the join began afresh."""
+    whole: bool = False
+    """What comes out of these is this join's alone: see `JoinConfig`."""
+
+    def fills(self, at: int) -> bool:
+        """A step that took rows from before the join began: nothing came out of it."""
+        record = self.records[at]
+        return record.left.start < self.filled[0] or record.right.start < self.filled[1]
+
+    def came_before(self, left: KeyRow) -> bool:
+        """The query before may have answered the row."""
+        return not self.whole and left.commit < self.filled[0]
 
     def kind_at(self, at: int) -> JoinKind:
         """What the join was in a step."""

@@ -71,7 +71,9 @@ def answer_by_key(question: Question, fates: Callable[[Known, Sequence[KeyRow]],
     values = _typed(config, left, key) if row is None else _key_of(config, left, key, row)
     # Left rows before right ones: then a partner that comes in the meantime is found.
     rows = key_rows(left, config.keys, values), key_rows(right, config.keys, values)
-    known = Known(config.join_kind, question.records, *rows, question.kinds, question.version_at)
+    known = Known(
+        config.join_kind, question.records, *rows, question.kinds, question.version_at, *config.began
+    )
     asked = _near([one for one in rows[0].rows if row in (None, one.row)], question.time_us)
     similar = () if rows[0].rows else tuple(similar_keys(left, config.keys, values, SIMILAR))
     typed = tuple(value[0].as_py() for value in values)

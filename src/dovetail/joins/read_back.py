@@ -88,21 +88,29 @@ def _missing(piece: Held, held: Int64s | None, until: int) -> Held:
 
 
 def read_last_rows(
-    config: JoinConfig, share: Share, side: Side, buffer: Buffer, offset: JoinOffset, count: int
+    config: JoinConfig,
+    share: Share,
+    side: Side,
+    buffer: Buffer,
+    offset: JoinOffset,
+    count: int,
+    matched: Int64s,
 ) -> None:
-    """Insert a task's part of the last `count` rows, for windows that count rows. Their number is their
-    time."""
+    """Insert a task's part of the last `count` rows, for windows that count rows. Their number is their time.
+    `matched` are the numbers of those that have had a partner."""
     category, start, stop = _commits(config, side, offset)
     if start >= stop:
         return
     since = category.range(start, stop).next_row - count
     first = category.first_of_last_rows(start, stop, count)
+    matched = np.sort(matched)
     with RebuildProgress(config, share, count) as progress:
         for commits in _some_at_a_time(category, np.arange(first, stop)):
             for info in (info for commit in commits for info in commit.segments):
                 if info.first_row + info.rows > since:
                     found = arrivals_in(category, [info], share, side)
-                    held = Held.fresh(tag_of(found.hash), found.row, found.row)
+                    among = _among(found.row, matched)
+                    held = Held.fresh(tag_of(found.hash), found.row, found.row, among)
                     buffer.insert(held.where(held.row >= since))
                     progress.add(info.rows)
 

@@ -51,8 +51,8 @@ class Pairs(NamedTuple):
 
 
 class Sides(NamedTuple):
-    """The two buffers and the new rows. `new_right` is in the right buffer already, at `right_slots`. Where
-    partners are chosen by value, `worth` compares them."""
+    """The two buffers and the new rows. `new_right` is in the right buffer already, at `right_slots`. `worth`
+    compares partners chosen by value. `marks`: tactics note which right rows had one; else the step does."""
 
     left: Buffer
     right: Buffer
@@ -60,6 +60,7 @@ class Sides(NamedTuple):
     new_right: Held
     right_slots: Int64s
     worth: Worth | None = None
+    marks: bool = True
 
 
 class Decision(NamedTuple):
@@ -77,7 +78,7 @@ Tactic = Callable[[IntervalSpec, Sides, Pairs], Decision]
 def every_pair(spec: IntervalSpec, sides: Sides, pairs: Pairs) -> Decision:
     sides.new_left.matched[pairs.new] = True
     sides.left.mark(pairs.waiting)  # slots may repeat: marking is idempotent
-    if spec.keeps_right:
+    if spec.keeps_right and sides.marks:
         sides.right.mark(pairs.found)
         sides.right.mark(sides.right_slots[pairs.came])
     left = np.concatenate([sides.new_left.row[pairs.new], pairs.waiting_rows])
@@ -102,7 +103,7 @@ def first_partner(spec: IntervalSpec, sides: Sides, pairs: Pairs) -> Decision:
     )
     left = np.concatenate([sides.new_left.row[new], sides.left.at(served)[0]])
     right = np.concatenate([sides.new_left.best_row[new], rows])
-    if spec.keeps_right:
+    if spec.keeps_right and sides.marks:
         tags = np.concatenate([sides.new_left.tag[new], sides.left.tags_at(served)])
         mark_right_rows(sides.right, tags, right)
     sides.left.kill(served)
@@ -124,7 +125,7 @@ def worth_most(spec: IntervalSpec, sides: Sides, pairs: Pairs) -> Decision:
     assert sides.worth is not None
     new_left, left = sides.new_left, sides.left
     new_left.matched[pairs.new] = True
-    won = _best(sides.worth, pairs.new, new_left.row[pairs.new], pairs.found_rows, pairs.found_times)
+    won = best_of(sides.worth, pairs.new, new_left.row[pairs.new], pairs.found_rows, pairs.found_times)
     new_left.best_row[pairs.new[won]] = pairs.found_rows[won]
     new_left.best_time[pairs.new[won]] = pairs.found_times[won]
 
@@ -135,7 +136,7 @@ def worth_most(spec: IntervalSpec, sides: Sides, pairs: Pairs) -> Decision:
     left_rows = np.concatenate([pairs.waiting_rows, chosen.row[has_one]])
     rows = np.concatenate([sides.new_right.row[pairs.came], chosen.best_row[has_one]])
     times = np.concatenate([sides.new_right.time[pairs.came], chosen.best_time[has_one]])
-    won = _best(sides.worth, groups, left_rows, rows, times)
+    won = best_of(sides.worth, groups, left_rows, rows, times)
     left.choose(groups[won], times[won], rows[won])
     left.mark(slots)
     return Decision(NONE, NONE, NONE, 0)
@@ -165,11 +166,10 @@ def done_at_match(spec: IntervalSpec) -> bool:
 
 
 def mark_right_rows(right: Buffer, tags: NDArray[np.uint32], rows: Int64s) -> None:
-    # A row that is no longer held gives -1, which `mark` skips: it came out, or was capped, before.
-    right.mark(right.find(tags, rows))
+    right.mark(right.find(tags, rows))  # -1, which `mark` skips: it came out, or was capped, before
 
 
-def _best(worth: Worth, groups: Int64s, left: Int64s, right: Int64s, times: Int64s) -> Int64s:
+def best_of(worth: Worth, groups: Int64s, left: Int64s, right: Int64s, times: Int64s) -> Int64s:
     """Where the candidate of each group is that is worth most; of equal ones the one with the smallest time,
     then the smallest number."""
     if not len(groups):

@@ -103,6 +103,12 @@ class JoinConfig:
         """A step from here takes rows from before the join began, and nothing comes out of it."""
         return bool(self.filled) and (start.left < self.filled[0] or start.right < self.filled[1])
 
+    @property
+    def began(self) -> tuple[tuple[int, int], bool]:
+        """Commits of left and right rows from before it began, and whether what comes out of them is its own
+        alone."""
+        return (self.filled[0], self.filled[1]) if self.filled else (0, 0), self.whole
+
     def share(self, task: int, offset: JoinOffset) -> Share:
         """What belongs to a task in the step that ends at an offset."""
         return Share(task, offset.tasks, self.buckets, offset.hot_keys, self.join_kind.dealt)

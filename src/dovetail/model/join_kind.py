@@ -14,10 +14,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from dovetail.errors import PlanError
-from dovetail.model.interval import IntervalSpec, JoinType
+from dovetail.model.interval import IntervalSpec, JoinType, Match, Pick
 from dovetail.model.offset import ENDED, NEVER, JoinOffset
 from dovetail.model.share import Side
-from dovetail.model.theta import Theta, dealt_sides
+from dovetail.model.theta import Expression, Theta, dealt_sides, expression_from_json, expression_to_json
 from dovetail.model.window_join import WindowJoin
 
 MOST_TASKS = 64
@@ -93,6 +93,10 @@ class IntervalJoin(_Kind):
         return self.spec.how
 
     @property
+    def state_spec(self) -> IntervalSpec:
+        return self.spec
+
+    @property
     def paced_after_us(self) -> int:
         """How far pacing lets the right stream be ahead of the left one."""
         return self.spec.after_us
@@ -108,12 +112,29 @@ class IntervalJoin(_Kind):
 
 @dataclass(frozen=True)
 class WindowedJoin(_Kind):
+    """With match one, a left row has at most one partner in each of its windows, picked when that is over."""
+
     how: JoinType
     window: WindowJoin
+    match: Match = "all"
+    pick: Pick = "first"
+    picked_by: Expression | None = None
+
+    def __post_init__(self) -> None:
+        if self.match == "one" and self.window.emit == "eager":
+            raise PlanError(
+                'a partner is picked when the window is over: match = "one" cannot be eager', expected="lazy"
+            )
 
     @property
     def spec(self) -> IntervalSpec:
         """Rows that share a window are less than its length apart."""
+        length_us = self.window.length_us
+        return IntervalSpec(length_us, length_us, self.how, self.match, self.pick, picked_by=self.picked_by)
+
+    @property
+    def state_spec(self) -> IntervalSpec:
+        """What join state is made for. Nothing is picked before a window is over, so no picks are kept."""
         return IntervalSpec(self.window.length_us, self.window.length_us, self.how)
 
     @property
@@ -151,15 +172,16 @@ class ThetaJoin(_Kind):
                 "a window that counts rows has no bounds of event time",
                 expected="left_rows and right_rows, or event times within bounds, not both",
             )
-        if spec.keeps_right or spec.left_cap is not None or spec.right_cap is not None:
-            raise PlanError(
-                f"a join without an equality cannot be a {spec.how} join, and has no caps",
-                expected="an inner, left, semi or anti join without left_cap and right_cap",
-            )
+        if spec.left_cap is not None or spec.right_cap is not None:
+            raise PlanError("a join without an equality has no caps", expected="no left_cap and no right_cap")
 
     @property
     def how(self) -> JoinType:
         return self.spec.how
+
+    @property
+    def state_spec(self) -> IntervalSpec:
+        return self.spec
 
     @property
     def dealt(self) -> tuple[Side, ...] | None:
@@ -190,7 +212,9 @@ class ThetaJoin(_Kind):
         return None if self.theta.rows is not None else Apart(self.spec.before_us, self.spec.after_us)
 
     def most_tasks(self, buckets: int) -> int:
-        return 1 if self.theta.order == "step" else MOST_TASKS
+        """Where lone rows of both sides come out, all left rows must be seen where a right row is, and all
+        right rows where a left row is."""
+        return 1 if self.theta.order == "step" or self.spec.keeps_right else MOST_TASKS
 
     def needed(self, at: JoinOffset) -> Since | LastRows:
         rows = self.theta.rows
@@ -234,8 +258,10 @@ def kind_to_json(kind: JoinKind) -> dict[str, Any]:
     match kind:
         case IntervalJoin(spec):
             return {"kind": "interval", "spec": spec.to_json()}
-        case WindowedJoin(how, window):
-            return {"kind": "windowed", "how": how, "window": asdict(window)}
+        case WindowedJoin(how, window, match, pick, by):
+            said = {"kind": "windowed", "how": how, "window": asdict(window)}
+            one = [pick, None if by is None else expression_to_json(by)]
+            return said if match == "all" else {**said, "one": one}
         case ThetaJoin(spec, theta):
             return {"kind": "theta", "spec": spec.to_json(), "theta": theta.to_json()}
 
@@ -245,7 +271,12 @@ def kind_from_json(said: dict[str, Any]) -> JoinKind:
         case "interval":
             return IntervalJoin(IntervalSpec.from_json(said["spec"]))
         case "windowed":
-            return WindowedJoin(said["how"], WindowJoin(**said["window"]))
+            window = WindowJoin(**said["window"])
+            if "one" not in said:
+                return WindowedJoin(said["how"], window)
+            pick, by = said["one"]
+            by = None if by is None else expression_from_json(by)
+            return WindowedJoin(said["how"], window, "one", pick, by)
         case "theta":
             return ThetaJoin(IntervalSpec.from_json(said["spec"]), Theta.from_json(said["theta"]))
         case other:

@@ -198,8 +198,8 @@ def _join_stage(program: Program, view: CreateView, output: Output) -> JoinStage
 def _kind(program: Program, join: JoinView) -> JoinKind:
     spec, condition, given = _spec(program, join), join.condition, join.options
     if condition.window is not None:
-        window = condition.window.join(program, join.how, given.emit, given.max_session_us)
-        return WindowedJoin(join.how, window)
+        window = condition.window.join(program, join.how, given.match, given.emit, given.max_session_us)
+        return WindowedJoin(join.how, window, spec.match, spec.pick, spec.picked_by)
     if condition.is_theta:
         return ThetaJoin(spec, theta_of(join, environment_of(join.query, relation_types(program))))
     return IntervalJoin(spec)

@@ -153,6 +153,8 @@ class Program:
     warnings: tuple[str, ...] = field(default=(), compare=False)
     functions: tuple[CreateFunction, ...] = ()
     time_zone: str = UTC
+    application_span: Span | None = field(default=None, compare=False)
+    time_zone_span: Span | None = field(default=None, compare=False)  # None: it is not set
 
     def __iter__(self) -> Iterator[Statement]:
         return iter(self.statements)

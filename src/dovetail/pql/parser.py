@@ -130,9 +130,17 @@ def parse_all(text: str, *, name: str = "<string>") -> Parsed:
     if groups or not problems.found:
         with problems.of(None):
             _one_application(source, applications)
-    application = applications[0][0] if applications else ""
+    application, application_span = applications[0] if applications else ("", None)
+    zone, zone_span = zones[-1] if zones else (UTC, None)
     program = Program(
-        application, tuple(statements), source, tuple(warnings), functions, zones[-1] if zones else UTC
+        application,
+        tuple(statements),
+        source,
+        tuple(warnings),
+        functions,
+        zone,
+        application_span,
+        zone_span,
     )
     return Parsed(program, problems, frozenset(broken))
 
@@ -170,9 +178,9 @@ def _functions(
 
 def _time_zones(
     source: PqlText, groups: list[list[Token]], problems: Problems
-) -> tuple[list[str], list[list[Token]]]:
+) -> tuple[list[tuple[str, Span]], list[list[Token]]]:
     """The time zone, if one is set, and the other statements."""
-    found: list[str] = []
+    found: list[tuple[str, Span]] = []
     others: list[list[Token]] = []
     for group in groups:
         cursor = Cursor(source, group)
@@ -184,7 +192,7 @@ def _time_zones(
                 cursor.expect(expected, "only the time zone can be set: SET TIME ZONE 'Europe/Berlin'")
             if found:
                 raise cursor.error("the time zone is set twice", expected="one SET TIME ZONE")
-            found.append(parse_time_zone(cursor))
+            found.append((parse_time_zone(cursor), span(group[0], group[-1])))
     return found, others
 
 

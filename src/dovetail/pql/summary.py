@@ -213,7 +213,7 @@ def _window_lines(stage: JoinStage) -> tuple[str, ...]:
     if not isinstance(stage.join_kind, WindowedJoin):
         return ()
     window = stage.join_kind.window
-    return emit_words(window, stage.join_kind.how), f"joins {algorithm_words(window)}"
+    return emit_words(stage.join_kind), f"joins {algorithm_words(window)}"
 
 
 def _finds(program: Program, join: JoinView) -> tuple[str, ...]:

@@ -127,6 +127,6 @@ class JoinReplay:
 
 
 def _fresh(config: JoinConfig, at: JoinOffset) -> LiveState:
-    state = JoinState.empty(config.join_kind.spec)
+    state = JoinState.empty(config.join_kind.state_spec)
     state.times = Times(*at.times)
     return LiveState(state, Sample.empty(), {}, {})

@@ -23,7 +23,7 @@ SPECS = (
 def test_json_and_back(spec: IntervalSpec) -> None:
     assert IntervalSpec.from_json(spec.to_json()) == spec
     assert kind_from_json(kind_to_json(IntervalJoin(spec))) == IntervalJoin(spec)
-    if spec.left_cap is None and not spec.keeps_right:
+    if spec.left_cap is None and spec.right_cap is None:
         theta = ThetaJoin(spec, Theta())
         assert kind_from_json(kind_to_json(theta)) == theta
 

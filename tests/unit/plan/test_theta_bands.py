@@ -133,8 +133,6 @@ ROWS = "WITH (window = ROWS 10)"
 @pytest.mark.parametrize(
     ("on", "how", "options", "says"),
     [
-        ("l.x < r.a AND " + WINDOW, "FULL", "", "FULL join without an equality is not available"),
-        ("l.x < r.a AND " + WINDOW, "RIGHT", 'WITH (match = "one")', 'with match = "one" is not available'),
         ("levenshtein(l.s, r.c) < 3 AND " + WINDOW, "LEFT", "", "the join cannot evaluate it"),
         ("l.x < r.a AND " + WINDOW, "", "WITH (buckets = 3)", "only to joins with an equality"),
         ("l.x * r.a > 1", "", "", "no time window"),

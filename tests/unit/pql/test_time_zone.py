@@ -62,8 +62,17 @@ def test_what_depends_on_the_zone_is_left_to_spark(sql: str, depends: bool) -> N
     assert (compile_select(query, {"g": schema}, utc=False) is None) == depends
 
 
-def test_another_zone_is_refused_with_a_way() -> None:
-    old, new = (compile_pql(APP.format(zone=zone)) for zone in ("", "SET TIME ZONE 'Asia/Tokyo';"))
-    (change,) = compare(old, new)
-    assert (change.verdict, change.what) == ("refused", "time zone: UTC, now Asia/Tokyo")
-    assert change.instead
+def test_another_zone_is_refused_with_a_place_and_a_way() -> None:
+    texts = [
+        parse(APP.format(zone=zone), name=name)
+        for zone, name in (("", "old.pql"), ("SET TIME ZONE 'Asia/Tokyo';", "new.pql"))
+    ]
+    plans = [compile_pql(text.source.text) for text in texts]
+    for (old, new), says in (
+        ((0, 1), "UTC, now Asia/Tokyo"),
+        ((1, 0), "Asia/Tokyo, now UTC"),
+    ):
+        (change,) = compare(plans[old], plans[new], texts[old], texts[new])
+        assert (change.verdict, change.what) == ("refused", f"time zone: {says}")
+        assert (change.place or "").startswith("new.pql:1:25\n"), "where it is set, in whichever of the two"
+        assert change.instead

@@ -138,7 +138,10 @@ def test_bounds_are_evaluated_after_the_join() -> None:
         ),
         ({"within": "WITHIN TUMBLING '1 second'", "on": "a.k < b.k"}, "needs an equality"),
         ({"within": "WITHIN TUMBLING '1 second'", "on": "a.k = b.s"}, "can never be equal"),
-        ({"within": "WITHIN TUMBLING '1 second' WITH (match = \"one\")"}, "`match` applies only"),
+        (
+            {"within": 'WITHIN TUMBLING \'1 second\' WITH (match = "one", emit = "eager")'},
+            "partners are picked at its end",
+        ),
         ({"within": "WITHIN TUMBLING '1 second' WITH (left_cap = 3)"}, "`left_cap` applies only"),
         (
             {"within": "WITHIN TUMBLING '1 second' WITH (window = ROWS 3)"},

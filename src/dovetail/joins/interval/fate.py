@@ -83,6 +83,8 @@ def fates(
     specs = [known.kind_at(at).spec for at in range(len(known.records))]
     worths = {spec: one.worth(left, right) for spec in set(specs) if (one := picking_of(spec)) is not None}
     outcomes = replay(specs, known.records, left, right, worths)
+    for outcome in outcomes.values():
+        outcome.partners = [(row, at) for row, at in outcome.partners if not known.fills(at)]
     stops = [record.right.stop for record in known.records]
     came = list(zip(known.right.rows, steps_taken(known.right.rows, stops), strict=True))
     gone = gone_us(known, lambda times: probe_bound(known.spec, times))
@@ -114,7 +116,9 @@ def _fate(known: Known, left: KeyRow, outcome: Outcome, came: Came, gone_us: int
         None if outcome.closed is None else known.at(outcome.closed),
         matches,
         sum(at is not None for _, at in inside),
-        _miss(known, left, outcome, inside, timed, came) if outcome.status == "unmatched" else None,
+        _miss(known, left, outcome, inside, timed, came)
+        if outcome.status == "unmatched" and not known.came_before(left)
+        else None,
         tuple(_doubts(known, left, outcome, gone_us)),
     )
 
@@ -167,5 +171,7 @@ def _doubts(known: Known, left: KeyRow, outcome: Outcome, gone_us: int | None) -
         return
     if outcome.taken == 0 and known.begins_late:
         yield "steps_gone"
+    if known.came_before(left):
+        yield "came_before"
     if gone_us is not None and not unusable(left.time_us) and gone_us >= known.window(left)[0]:
         yield "right_rows_gone"

@@ -7,6 +7,8 @@ for what is special here:
   that meet in its step, are judged by the new one.
 - Where only pairs come out (inner, match all), the state is the log: left rows whose window is open take part
   again, also those that had closed or were done. They meet what has arrived in the added parts, as others.
+- Where lone right rows come out, those that were there come out in pairs only if it did not matter before
+  whether they had one, and so do right rows that are read back.
 - Such a join does not keep which left rows have had a partner. If the new one needs to know, the right rows
   that had arrived are looked at once more, by the old condition and as far as the log has them.
 
@@ -31,9 +33,18 @@ from dovetail.joins.kind import counted_totals
 from dovetail.joins.read_back import read_last_rows, read_since
 from dovetail.joins.state import JoinState, close, open_bound, retain_bound
 from dovetail.joins.step_input import LiveState, StepInput, Totals
-from dovetail.joins.tactics import Sides, tactic_for
+from dovetail.joins.tactics import Sides
 from dovetail.joins.theta.advance import means_of
-from dovetail.joins.theta.step import Means, emitted_of, in_order_of, index_of, met_in
+from dovetail.joins.theta.step import (
+    Means,
+    decided,
+    emitted_of,
+    in_order_of,
+    index_of,
+    let_right_go,
+    mark_picked,
+    met_in,
+)
 from dovetail.model.join_kind import JoinKind, ThetaJoin
 from dovetail.model.kind_change import Range, meets_again, read_back, reads_left
 from dovetail.model.share import SIDES, Side
@@ -79,7 +90,7 @@ class _FromLog:
         read_since(self._given.config, share, side, into, self._given.end, since_us, NONE)
 
     def last(self, side: Side, into: Buffer, rows: int) -> None:
-        read_last_rows(self._given.config, self._given.share, side, into, self._given.end, rows)
+        read_last_rows(self._given.config, self._given.share, side, into, self._given.end, rows, NONE)
 
     def entered(self, side: Side) -> int:
         given = self._given
@@ -106,7 +117,7 @@ def change(at: LiveState, given: StepInput) -> tuple[Emitted, Totals]:
 def changed_empty(state: JoinState, kinds: Kinds, means: Means) -> Emitted:
     """Both streams have ended: nothing is held."""
     came = came_again(kinds.old.spec, kinds.new.spec, state.left.held())
-    return _turned(state, kinds, came, (NONE, NONE), state.right, means, came.open, 0)
+    return _turned(state, kinds, came, (NONE, NONE), state.right, means, came.open, (0, 0))
 
 
 def changed(
@@ -139,13 +150,13 @@ def _timed(
         held = _with_picks(left.held(), held) if old.spec.defers_pick else left.held()
     came = came_again(old.spec, new.spec, held)
     met = came.meetings(old.spec, new.spec, lambda some, part: _probed(means, came.open, some, arrived, part))
-    bound = retain_bound(new.spec, state.times)
+    bound, may_be_lone = retain_bound(new.spec, state.times), _may_be_lone(state, kinds)
     if kinds.deals_otherwise or bound < retain_bound(old.spec, state.times):
         state.right = state.right.emptied(with_best=False)
         again.since("right", state.right, bound)
-    emitted = _turned(state, kinds, came, met, arrived, means, came.open, open_bound(new.spec, state.times))
-    state.right.expire(bound)
-    return emitted
+    _mark_others(state, kinds, may_be_lone)
+    bounds = open_bound(new.spec, state.times), bound
+    return _turned(state, kinds, came, met, arrived, means, came.open, bounds)
 
 
 def _counted(state: JoinState, kinds: Kinds, again: Again, means: Means, rows: CountWindow) -> Emitted:
@@ -163,13 +174,27 @@ def _counted(state: JoinState, kinds: Kinds, again: Again, means: Means, rows: C
         again.last("left", left, rows.left_rows)
         stays = left.held()
     assert old.theta.rows is not None
+    may_be_lone = _may_be_lone(state, kinds)
     if kinds.deals_otherwise or rows.right_rows > old.theta.rows.right_rows:
         state.right = state.right.emptied(with_best=False)
         again.last("right", state.right, rows.right_rows)
-    bound = again.entered("left") - rows.left_rows
-    emitted = _turned(state, kinds, came, (NONE, NONE), state.right, means, stays, bound)
-    state.right.expire(again.entered("right") - rows.right_rows)
-    return emitted
+    _mark_others(state, kinds, may_be_lone)
+    bounds = again.entered("left") - rows.left_rows, again.entered("right") - rows.right_rows
+    return _turned(state, kinds, came, (NONE, NONE), state.right, means, stays, bounds)
+
+
+def _may_be_lone(state: JoinState, kinds: Kinds) -> Int64s:
+    """The right rows of which it is known that they have had no partner."""
+    if not kinds.old.spec.keeps_right:
+        return NONE
+    held = state.right.held()
+    return held.row[~held.matched]
+
+
+def _mark_others(state: JoinState, kinds: Kinds, may_be_lone: Int64s) -> None:
+    if kinds.new.spec.keeps_right:
+        slots = state.right.slots()
+        state.right.mark(slots[~np.isin(state.right.at(slots)[0], may_be_lone)])
 
 
 def _turned(
@@ -180,17 +205,20 @@ def _turned(
     right: Buffer,
     means: Means,
     stays: Held,
-    bound: int,
+    bounds: tuple[int, int],
 ) -> Emitted:
-    """Decide what meets, and let the left rows in that stay open: those from the bound on."""
+    """Decide what meets, and let the left rows in that stay open: those from the first bound on. Right rows
+    stay from the second one on."""
     spec = kinds.new.spec
     state.spec, state.left = spec, state.left.emptied(spec.defers_pick)
     nobody = came.open.where(np.zeros(len(came.open.row), np.bool_))
-    sides = Sides(state.left, right, came.open, nobody, NONE, means.worth)
-    decision = tactic_for(spec)(spec, sides, came.pairs(met, right))
-    closing, _ = close(state, stays, bound)
+    sides = Sides(state.left, right, came.open, nobody, NONE, means.worth, marks=False)
+    decision = decided(state, sides, came.pairs(met, right))
+    closing, _ = close(state, stays, bounds[0])
+    mark_picked(state, closing)
     peak_rows = len(came.open.row) + len(came.done.row) + state.right_rows
-    emitted = emitted_of(state, means, [decision], [closing], NONE, Counts(), peak_rows)
+    right_alone = [let_right_go(state, bounds[1])]
+    emitted = emitted_of(state, means, [decision], [closing], NONE, right_alone, Counts(), peak_rows)
     counts = emitted.counts
     return emitted._replace(counts=counts._replace(left_matched=counts.left_matched + len(came.done.row)))
 

@@ -151,6 +151,7 @@ class _Explaining:
 
     def fate(self, left: KeyRow, by_kind: Found) -> ThetaFate:
         outcome, comparison = self._replayed(left, by_kind)
+        outcome.partners = [(row, at) for row, at in outcome.partners if not self.known.fills(at)]
         known = self.known if outcome.closed is None else self.known.as_of(self.known.at(outcome.closed))
         kind = theta_of(known.join_kind)
         found, timed = by_kind[kind], kind.theta.rows is None
@@ -169,7 +170,7 @@ class _Explaining:
             len(found.fitting.rows),
             tuple(map(Failing, conditions, found.failing)),
             self._miss(known, left, outcome, found, invalid=invalid)
-            if outcome.status == "unmatched"
+            if outcome.status == "unmatched" and not known.came_before(left)
             else None,
             known.window(left) if timed and not invalid else None,
             not timed,
@@ -246,6 +247,8 @@ class _Explaining:
             return
         if outcome.taken == 0 and self.known.begins_late:
             yield "steps_gone"
+        if self.known.came_before(left):
+            yield "came_before"
         if theta.rows is not None:
             since = self.entered.before("left", np.array([left.row]))[0] - theta.rows.right_rows
             if row_numbers(self.right)[0] > max(0, since):

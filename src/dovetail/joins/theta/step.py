@@ -42,7 +42,7 @@ from numpy.typing import NDArray
 
 from dovetail.joins.buffer import Buffer, Held
 from dovetail.joins.emitted import NONE, Counts, Emitted
-from dovetail.joins.state import JoinState, close, open_bound, retain_bound
+from dovetail.joins.state import JoinState, close, open_bound, probe_bound, retain_bound
 from dovetail.joins.streams import ENDED, Arrivals, Times, usable
 from dovetail.joins.tactics import Decision, Pairs, Sides, Worth, done_at_match, tactic_for
 from dovetail.joins.theta.condition import Columns
@@ -127,11 +127,15 @@ def _timed_step(state: JoinState, left: Arrivals, right: Arrivals, until: Times,
     left_index, right_index = _indexes(means, reach, state)
     slots = state.right.insert(new_right.where(share.holds("right", new_right.row)))
     _file(means, right_index, new_right, seen_right, state.right)
-    sides = Sides(state.left, state.right, new_left, new_right, slots, means.worth)
+    sides = Sides(state.left, state.right, new_left, new_right, slots, means.worth, marks=False)
     peak_rows = state.left_rows + state.right_rows
     new, found = met_in(means, right_index, new_left, seen_left, state.right)
+    if retain_bound(spec, before) < probe_bound(spec, before):
+        # Right rows below the probe bound are kept only to come out alone: not for new left rows.
+        visible = np.isin(found, slots) | (state.right.at(found)[1] >= probe_bound(spec, before))
+        new, found = new[visible], found[visible]
     came, waiting = met_in(means, left_index, new_right, seen_right, state.left)
-    decision = tactic_for(spec)(spec, sides, _pairs(sides, new, found, waiting, came))
+    decision = decided(state, sides, _pairs(sides, new, found, waiting, came))
 
     # 2. Time passes: left rows close, those that are new and still open stay, right rows are evicted.
     state.times = until
@@ -140,7 +144,10 @@ def _timed_step(state: JoinState, left: Arrivals, right: Arrivals, until: Times,
     closing, _ = close(state, own_left, open_bound(spec, until))
     _file(means, left_index, new_left, seen_left, state.left)
     peak_rows = max(peak_rows, state.left_rows + state.right_rows)
-    state.right.expire(retain_bound(spec, until))
+    mark_picked(state, closing)
+    right_alone = [let_right_go(state, retain_bound(spec, until))]
+    if spec.keeps_right:
+        right_alone.append(void_right)
     void_left = void_left[share.counts(void_left)]
     own_right = new_right.where(share.counts(new_right.row))
     counts = Counts(
@@ -151,7 +158,7 @@ def _timed_step(state: JoinState, left: Arrivals, right: Arrivals, until: Times,
         left_invalid=len(void_left),
         right_invalid=int(np.count_nonzero(share.counts(void_right))),
     )
-    return emitted_of(state, means, [decision], [closing], void_left, counts, peak_rows)
+    return emitted_of(state, means, [decision], [closing], void_left, right_alone, counts, peak_rows)
 
 
 def _counted_step(
@@ -172,6 +179,7 @@ def _counted_step(
     share, held = means.share, {"left": _numbered(left), "right": _numbered(right)}
     decisions: list[Decision] = []
     closings: list[Held] = []
+    right_alone: list[Int64s] = []
     nobody = held["left"].where(np.zeros(len(held["left"].row), np.bool_))
     peak_rows = 0
     left_index, right_index = _indexes(means, None, state)
@@ -182,34 +190,51 @@ def _counted_step(
         kept, seen = share.holds(turn.side, new.row), means.looked(turn.side, new)
         if turn.side == "left":
             mine, found = met_in(means, right_index, new, seen, state.right)
-            sides = Sides(state.left, state.right, new, nobody, NONE)
-            decisions.append(_decided(state, sides, mine, found, NONE, NONE))
+            sides = Sides(state.left, state.right, new, nobody, NONE, marks=False)
+            decisions.append(decided(state, sides, _pairs(sides, mine, found, NONE, NONE)))
             peak_rows = max(peak_rows, state.left_rows + int(np.count_nonzero(kept)) + state.right_rows)
             closings.append(close(state, new.where(kept), bound)[0])
             _file(means, left_index, new, seen, state.left)
         else:
             came, waiting = met_in(means, left_index, new, seen, state.left)
-            sides = Sides(state.left, state.right, nobody, new, NONE)
-            decisions.append(_decided(state, sides, NONE, NONE, waiting, came))
-            state.right.insert(new.where(kept))
+            slots = state.right.insert(new.where(kept))
+            sides = Sides(state.left, state.right, nobody, new, slots, marks=False)
+            decisions.append(decided(state, sides, _pairs(sides, NONE, NONE, waiting, came)))
             _file(means, right_index, new, seen, state.right)
             peak_rows = max(peak_rows, state.left_rows + state.right_rows)
-            state.right.expire(bound)
+            right_alone.append(let_right_go(state, bound))
     if until.right == ENDED:
         closings.append(close(state, nobody, ENDED)[0])
-        state.right.expire(ENDED)
+        right_alone.append(let_right_go(state, ENDED))
     state.times = until
     counts = Counts(
         left_in=int(np.count_nonzero(share.counts(left.row))),
         right_in=int(np.count_nonzero(share.counts(right.row))),
     )
-    return emitted_of(state, means, decisions, closings, NONE, counts, peak_rows)
+    return emitted_of(state, means, decisions, closings, NONE, right_alone, counts, peak_rows)
 
 
-def _decided(
-    state: JoinState, sides: Sides, new: Int64s, found: Int64s, waiting: Int64s, came: Int64s
-) -> Decision:
-    return tactic_for(state.spec)(state.spec, sides, _pairs(sides, new, found, waiting, came))
+def decided(state: JoinState, sides: Sides, pairs: Pairs) -> Decision:
+    """What the pairs mean. Right rows that come out with a left one are marked."""
+    decision = tactic_for(state.spec)(state.spec, sides, pairs)
+    if state.spec.keeps_right:
+        state.right.mark(slots_of(state.right, decision.right))
+    return decision
+
+
+def mark_picked(state: JoinState, closing: Held) -> None:
+    """Where picks are put off, right rows come out with a left one when that closes."""
+    if state.spec.keeps_right and state.spec.defers_pick:
+        state.right.mark(slots_of(state.right, closing.best_row[closing.best_row != NO_ROW]))
+
+
+def let_right_go(state: JoinState, bound: int) -> Int64s:
+    """Take out the right rows before a bound; gives those that come out alone."""
+    gone = state.right.expire(bound)
+    if not state.spec.keeps_right:
+        return NONE
+    rows, _, matched = state.right.at(gone)
+    return rows[~matched]
 
 
 def _indexes(means: Means, reach: tuple[int, int] | None, state: JoinState) -> tuple[Runs, Runs]:
@@ -270,6 +295,7 @@ def emitted_of(
     decisions: list[Decision],
     closings: list[Held],
     void_left: Int64s,
+    right_alone: list[Int64s],
     counts: Counts,
     peak_rows: int,
 ) -> Emitted:
@@ -284,20 +310,26 @@ def emitted_of(
     matched = sum(made.done for made in decisions)
     if not done_at_match(spec) and "right" not in (means.share.dealt or ()):
         matched = sum(int(np.count_nonzero(held.matched)) for held in closings)
-    counts = counts._replace(pairs=len(left), left_alone=len(alone), left_matched=matched)
-    return Emitted(left, right, alone, NONE, counts, peak_rows, (NONE, NONE))
+    lone_right = np.concatenate([NONE, *right_alone])
+    counts = counts._replace(
+        pairs=len(left), left_alone=len(alone), right_alone=len(lone_right), left_matched=matched
+    )
+    return Emitted(left, right, alone, lone_right, counts, peak_rows, (NONE, NONE))
 
 
 def in_order_of(emitted: Emitted, turns: Sequence[Turn]) -> Emitted:
-    """Sort pairs by the arrival of the later row, then of the other. Lone rows follow, by their own
-    arrival."""
+    """Sort pairs by the arrival of the later row, then of the other. Lone left rows follow, then
+    lone right ones, by their own arrival."""
     left, right = _turn_of("left", emitted.left, turns), _turn_of("right", emitted.right, turns)
     left_later = left > right
     later_row = np.where(left_later, emitted.left, emitted.right)
     other_row = np.where(left_later, emitted.right, emitted.left)
     order = np.lexsort((other_row, later_row, np.maximum(left, right)))
     return emitted._replace(
-        left=emitted.left[order], right=emitted.right[order], left_alone=np.sort(emitted.left_alone)
+        left=emitted.left[order],
+        right=emitted.right[order],
+        left_alone=np.sort(emitted.left_alone),
+        right_alone=np.sort(emitted.right_alone),
     )
 
 

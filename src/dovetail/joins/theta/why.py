@@ -27,7 +27,7 @@ def explain(question: Question) -> Answer:
     numbers = [numbered(left, row).row] if row is not None else _rows_near(left, time_us or 0)
     some = rows_at(left, question.last(numbers))
     records, rows = _readable(question, left, right), (_all(left, some), _all(right, ()))
-    known = Known(config.join_kind, records, *rows, question.kinds, question.version_at)
+    known = Known(config.join_kind, records, *rows, question.kinds, question.version_at, *config.began)
     found = theta_fates(known, left, right, some, question.names)
     return Answer(config.join, (), known, len(numbers), tuple(found), ())
 

@@ -10,6 +10,7 @@ from dovetail.joins.kind import add_totals, counted_totals
 from dovetail.joins.rows.gather import key_numbers
 from dovetail.joins.step_input import LiveState, StepInput, Totals
 from dovetail.joins.windowed.step import Closing, Means, found_so_far, nothing_emitted, step
+from dovetail.joins.worth import worth_in
 from dovetail.model.join_kind import WindowedJoin
 
 JOINED_BY = "joined_by_"
@@ -32,7 +33,7 @@ def change(at: LiveState, given: StepInput) -> tuple[Emitted, Totals]:
     assert was is not None
     assert isinstance(kind, WindowedJoin)
     assert isinstance(was.join_kind, WindowedJoin)
-    at.state.spec = kind.spec
+    at.state.spec = kind.state_spec
     turns_eager = kind.window.emit == "eager" != was.join_kind.window.emit
     emitted = (
         found_so_far(at.state, _means(given, given.start.paired))
@@ -52,6 +53,8 @@ def _means(given: StepInput, paired: Sequence[int]) -> Means:
         given.copies,
         _threads(given.end.tasks),
         (paired[0], paired[1]) if paired else (0, 0),
+        kind.pick if kind.match == "one" and kind.spec.emits_pairs else None,
+        worth_in(kind.spec, given.left, given.right),
     )
 
 

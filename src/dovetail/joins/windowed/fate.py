@@ -13,14 +13,16 @@ at a time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from dovetail.joins.interval.replay import steps_taken
 from dovetail.joins.known import At, Came, Doubt, Known, Match, Status, gone_us
+from dovetail.joins.picking import Picking
 from dovetail.joins.rows.key_rows import KeyRow
-from dovetail.joins.windowed.replay import Stay, WindowOutcome, window_replay
+from dovetail.joins.windowed.replay import Picks, Stay, WindowOutcome, window_replay
+from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_kind import WindowedJoin
 from dovetail.model.offset import NEVER
 from dovetail.model.time_codes import unusable
@@ -89,12 +91,24 @@ class WindowFate:
         return next((status for status in every if status in found), "unmatched")
 
 
-def window_fates(known: Known, wanted: Sequence[KeyRow]) -> list[WindowFate]:
-    """The fate of some of the left rows of the key."""
-    window = known.window_join
-    kinds = [known.kind_at(at) for at in range(len(known.records))]
-    emits = [kind.window.emit for kind in kinds if isinstance(kind, WindowedJoin)]
-    outcomes = window_replay(known.spec, window, known.records, known.left.rows, known.right.rows, emits)
+def window_fates(
+    known: Known,
+    wanted: Sequence[KeyRow],
+    picking_of: Callable[[IntervalSpec], Picking | None] = lambda _: None,
+) -> list[WindowFate]:
+    """The fate of some of the left rows of the key. `picking_of` a join that picks partners by value: what
+    compares them."""
+    window, rows = known.window_join, (known.left.rows, known.right.rows)
+    kinds = [kind for at in range(len(known.records)) if isinstance(kind := known.kind_at(at), WindowedJoin)]
+    emits = [kind.window.emit for kind in kinds]
+    by_kind = {kind: Picks() for kind in kinds}
+    for kind in by_kind:
+        if kind.match == "one" and kind.spec.emits_pairs:
+            comparing = picking_of(kind.spec)
+            by_kind[kind] = Picks(kind.pick, None if comparing is None else comparing.worth(*rows))
+    outcomes = window_replay(
+        known.spec, window, known.records, *rows, emits, [by_kind[kind] for kind in kinds]
+    )
     stops = [record.right.stop for record in known.records]
     came = list(zip(known.right.rows, steps_taken(known.right.rows, stops), strict=True))
     explaining = _Explaining(known, window, came)
@@ -116,18 +130,24 @@ class _Explaining:
             left,
             None if outcome.taken is None else self.known.at(outcome.taken),
             tuple(self._in_window(left, outcome, stay) for stay in stays),
-            tuple(self._doubts(outcome, stays)),
+            tuple(self._doubts(left, outcome, stays)),
         )
 
     def _in_window(self, left: KeyRow, outcome: WindowOutcome, stay: Stay) -> InWindow:
         known = self.known
+        before = known.came_before(left)
+        partners = [
+            (row, at)
+            for row, at in stay.partners
+            if not (before and self.right[row].commit < known.filled[1])  # they met by the query before
+        ]
         return InWindow(
             stay.start_us,
             stay.end_us,
             None if stay.closed is None else known.at(stay.closed),
-            tuple(Match(self.right[row], known.at(at)) for row, at in stay.partners),
+            tuple(Match(self.right[row], known.at(at)) for row, at in partners),
             None
-            if stay.closed is None or stay.partners
+            if stay.closed is None or partners or before
             else self._miss(left, outcome.taken or 0, stay, stay.closed),
         )
 
@@ -186,11 +206,13 @@ class _Explaining:
             low, high = stay.start_us - self.window.length_us, stay.end_us
         return min(0, right.time_us - low) + max(0, right.time_us - high)
 
-    def _doubts(self, outcome: WindowOutcome, stays: Sequence[Stay]) -> Iterator[Doubt]:
+    def _doubts(self, left: KeyRow, outcome: WindowOutcome, stays: Sequence[Stay]) -> Iterator[Doubt]:
         if outcome.taken is None:
             return
         if outcome.taken == 0 and self.known.begins_late:
             yield "steps_gone"
+        if self.known.came_before(left):
+            yield "came_before"
         reach_us = self.window.length_us if self.window.is_session else 0
         if self.gone_us is not None and any(self.gone_us >= stay.start_us - reach_us for stay in stays):
             yield "right_rows_gone"

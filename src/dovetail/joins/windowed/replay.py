@@ -4,27 +4,38 @@ steps run again for the rows of one key, as `interval/replay.py` does it for int
 When a window of a full join is over, its left rows come out, in pairs or alone. So one lazy replay as a full
 join shows when each window of a row was over, and which rows it met there. An eager join gives the same pairs
 sooner; a second replay finds out when. Where the join was changed from the one to the other, a pair came out
-in the first step from its second row on in which it was eager, or else when its window was over.
+in the first step from its second row on in which it was eager, or else when its window was over. With match
+one, what comes out when a window is over are the picks, unless the row has come out there before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from dovetail.joins.buffer import Held
 from dovetail.joins.emitted import Emitted
 from dovetail.joins.interval.replay import arrivals_of, by_step, steps_taken
+from dovetail.joins.picking import everyone
 from dovetail.joins.rows.key_rows import KeyRow
 from dovetail.joins.state import JoinState
 from dovetail.joins.streams import Times
+from dovetail.joins.tactics import Worth
 from dovetail.joins.windowed.kernels.sessions import sessions
 from dovetail.joins.windowed.step import Means, step
-from dovetail.model.interval import IntervalSpec
+from dovetail.model.interval import IntervalSpec, Pick
 from dovetail.model.step_record import StepRecord
 from dovetail.model.window_join import NEVER, Emit, WindowJoin
+
+
+class Picks(NamedTuple):
+    """How a left row takes one partner in a window, and what compares them by value. None: it takes all."""
+
+    pick: Pick | None = None
+    worth: Worth | None = None
 
 
 @dataclass
@@ -56,28 +67,42 @@ def window_replay(
     left: Sequence[KeyRow],
     right: Sequence[KeyRow],
     emits: Sequence[Emit],
+    picks: Sequence[Picks],
 ) -> dict[int, WindowOutcome]:
-    """The outcome of each left row, by its number. All rows are of one key, in log order. `emits`: what the
-    join was in each step."""
+    """The outcome of each left row, by its number. All rows are of one key, in log order. `emits` and
+    `picks`: what the join was in each step."""
     taken = steps_taken(left, [record.left.stop for record in records])
     outcomes = {row.row: WindowOutcome(at) for row, at in zip(left, taken, strict=True)}
+    spec = everyone(spec)
     state = JoinState.empty(replace(spec, how="full"))
-    for at, emitted in _steps(state, replace(window, emit="lazy"), records, left, right):
+    picked: set[tuple[int, int, int]] = set()
+    for at, emitted in _steps(state, replace(window, emit="lazy"), records, left, right, picks):
         for row, partner, start, end in _let_out(emitted):
             stay = outcomes[row].stay(start, end)
             stay.closed = at
-            if partner is not None and "eager" not in emits:
-                stay.partners.append((partner, at))
+            if partner is not None:
+                picked.add((row, partner, start))
+                if "eager" not in emits:
+                    stay.partners.append((partner, at))
     _still_open(window, state, outcomes, left)
     if "eager" in emits:
         state = JoinState.empty(replace(spec, how="inner"))
+        at_the_end: list[tuple[Stay, int, int]] = []
         for at, emitted in _steps(state, replace(window, emit="eager"), records, left, right):
             for row, partner, start, end in _let_out(emitted):
                 stay = outcomes[row].stay(start, end)
                 over = len(records) if stay.closed is None else stay.closed
-                out = next((step for step in range(at, over) if emits[step] == "eager"), stay.closed)
+                out = next((step for step in range(at, over) if emits[step] == "eager"), None)
                 if partner is not None and out is not None:
                     stay.partners.append((partner, out))
+                elif partner is not None and stay.closed is not None:
+                    if picks[stay.closed].pick is None:
+                        stay.partners.append((partner, stay.closed))
+                    elif (row, partner, start) in picked:
+                        at_the_end.append((stay, partner, stay.closed))
+        for stay, partner, closed in at_the_end:
+            if not stay.partners:
+                stay.partners.append((partner, closed))
     return outcomes
 
 
@@ -94,6 +119,7 @@ def _steps(
     records: Sequence[StepRecord],
     left: Sequence[KeyRow],
     right: Sequence[KeyRow],
+    picks: Sequence[Picks] = (),
 ) -> Iterator[tuple[int, Emitted]]:
     """What comes out, step by step. After an end the state starts empty."""
     came_left = by_step(left, steps_taken(left, [record.left.stop for record in records]))
@@ -102,7 +128,9 @@ def _steps(
         until = Times(record.left.time_us, record.right.time_us)
         new = came_left.get(at, []), came_right.get(at, [])
         if any(new) or _due(state, window, until):
-            yield at, step(state, arrivals_of(new[0]), arrivals_of(new[1]), until, Means(window)).emitted
+            pick, worth = picks[at] if picks else Picks()
+            means = Means(window, pick=pick, worth=worth)
+            yield at, step(state, arrivals_of(new[0]), arrivals_of(new[1]), until, means).emitted
         else:
             state.times = until.after(state.times)
         if record.ended:

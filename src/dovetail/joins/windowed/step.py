@@ -20,9 +20,10 @@ more than a large one. Hot keys are split over the tasks before the join, as in 
 the threads of a task by the algorithm. Sessions need all rows of a key, and are not split.
 
 Law. The result is that of joining (row, window) with (row, window) on equal windows and keys; a lone row
-comes out once for each of its windows. A row that comes when one of its windows is over is alone in that
-window. With no late rows it is the batch join, however the streams are cut and interleaved. Eager and lazy
-joins give the same rows.
+comes out once for each of its windows. With match one a left row takes at most one partner in each of its
+windows, by the same rules as in the interval join. A row that comes when one of its windows is over is alone
+in that window. With no late rows it is the batch join, however the streams are cut and interleaved. Eager and
+lazy joins give the same rows.
 
 Cost. Lazy: a row is buffered once if its window outlasts the step it comes in, and joined once per window.
 Eager: as the interval join. Sessions: the buffered rows are sorted in every step in which time passes.
@@ -41,8 +42,11 @@ from dovetail.joins.buffer import Held
 from dovetail.joins.emitted import NO_COPIES, NONE, Bounds, Copies, Counts, Emitted, SameKey, counted
 from dovetail.joins.state import JoinState
 from dovetail.joins.streams import Arrivals, Times, usable
+from dovetail.joins.tactics import Worth, best_of
 from dovetail.joins.windowed.kernels.copies import InWindows, in_windows, labels, mark
 from dovetail.joins.windowed.kernels.sessions import sessions
+from dovetail.kernels.pick import NO_ROW, RULES, prefer
+from dovetail.model.interval import Pick
 from dovetail.model.time_codes import NULL_KEY
 from dovetail.model.window_join import ENDED, NEVER, WindowJoin
 
@@ -60,7 +64,8 @@ Otherwise they are sorted."""
 class Means(NamedTuple):
     """What a step is done with: the window, how keys are compared, and how many threads it may use.
     `paired`: left and right rows with smaller numbers have come out with each other, when the join was
-    eager."""
+    eager. `pick`: the rule by which a left row takes one partner in each window; None: it takes all. `worth`
+    compares partners that are picked by value."""
 
     window: WindowJoin
     same_key: SameKey | None = None
@@ -68,6 +73,8 @@ class Means(NamedTuple):
     copies: Copies = NO_COPIES
     threads: int = 1
     paired: tuple[int, int] = (0, 0)
+    pick: Pick | None = None
+    worth: Worth | None = None
 
 
 class Copied(NamedTuple):
@@ -258,7 +265,8 @@ def _joined_windows(state: JoinState, left: Held, right: Held, first: int, last:
         lambda numbers: _bounds(window, numbers),
         _matching(left_labels, right_labels, in_left.row, in_right.row, means),
         windows,
-        means.paired,
+        (left, right),
+        means,
     )
 
 
@@ -306,10 +314,17 @@ def _closed(
     bounds_of: Callable[[Int64s], Bounds],
     met: _Met,
     windows: int,
-    paired: tuple[int, int],
+    held: tuple[Held, Held],
+    means: Means,
 ) -> Closed:
-    """What comes out of rows in windows that are over, by join type."""
+    """What comes out of rows in windows that are over, by join type. `held`: the rows, each once."""
     spec = state.spec
+    before = np.zeros(len(met.left), np.bool_)
+    if means.paired != (0, 0):
+        before = (left.row[met.left] < means.paired[0]) & (right.row[met.right] < means.paired[1])
+    if means.pick is not None:
+        stays = before | _picked(left, right, met, before, held, means)
+        met, before = met._replace(left=met.left[stays], right=met.right[stays]), before[stays]
     partnered = np.zeros(len(left.row), np.bool_)
     partnered[met.left] = True
     alone = ~partnered
@@ -321,8 +336,7 @@ def _closed(
         algorithm=met.algorithm,
         collisions=met.collisions,
     )
-    if paired != (0, 0):
-        before = (left.row[met.left] < paired[0]) & (right.row[met.right] < paired[1])
+    if means.paired != (0, 0):
         partnered[met.left[before]] = False  # a semi join would let them out once more
         met = met._replace(left=met.left[~before], right=met.right[~before])
     if spec.emits_pairs:
@@ -337,6 +351,35 @@ def _closed(
     if spec.keeps_right:
         out = out._replace(right_alone=right.row[lone], right_bounds=bounds_of(right.window[lone]))
     return out
+
+
+def _picked(
+    left: Copied, right: Copied, met: _Met, before: NDArray[np.bool_], held: tuple[Held, Held], means: Means
+) -> NDArray[np.bool_]:
+    """Which of the pairs are those that left rows pick, one in each window. A left row that has come out with
+    a partner of the window `before` is done there."""
+    assert means.pick is not None
+    done = np.zeros(len(left.row), np.bool_)
+    done[met.left[before]] = True
+    some = np.flatnonzero(~done[met.left])
+    groups, left_rows, right_rows = met.left[some], left.row[met.left[some]], right.row[met.right[some]]
+    right_times = _times(held[1], right_rows)
+    picked = np.zeros(len(met.left), np.bool_)
+    if means.worth is not None:
+        picked[some[best_of(means.worth, groups, left_rows, right_rows, right_times)]] = True
+        return picked
+    best_time, best_row = (np.full(len(left.row), NO_ROW, np.int64) for _ in range(2))
+    left_times = _times(held[0], left_rows)
+    prefer(RULES[means.pick], groups, left_times, right_times, right_rows, best_time, best_row)
+    picked[some[best_row[groups] == right_rows]] = True
+    return picked
+
+
+def _times(held: Held, rows: Int64s) -> Int64s:
+    """The event times of some of the rows, by their numbers."""
+    order = np.argsort(held.row)
+    times: Int64s = held.time[order[np.searchsorted(held.row, rows, sorter=order)]]
+    return times
 
 
 def _eager(
@@ -428,7 +471,8 @@ def _sessions(
         lambda numbers: Bounds(first[numbers], last[numbers] + gap),
         met,
         int(np.count_nonzero(over)),
-        means.paired,
+        (ended_left, ended_right),
+        means,
     )
     return closed, max(before, state.left_rows + state.right_rows)
 

@@ -81,9 +81,11 @@ def asked(
         )
     window = within.asked
     given = resolved(options, window.shape)
-    given.spec(window.length_us, window.length_us, how)  # refuses what does not go together
     try:
-        return Asked(WindowedJoin(how, window.join(how, given.emit, given.max_session_us)), given)
+        by = None if picked is None else picked.expression
+        spec = given.spec(window.length_us, window.length_us, how, by)  # refuses what does not go together
+        windows = window.join(how, given.match, given.emit, given.max_session_us)
+        return Asked(WindowedJoin(how, windows, spec.match, spec.pick, spec.picked_by), given, picked)
     except PlanError as error:
         error.where = f"dovetail.join, within=dovetail.{within!r}"
         raise

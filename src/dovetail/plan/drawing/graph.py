@@ -219,11 +219,12 @@ def _kind_lines(kind: JoinKind) -> tuple[str, ...]:
         case IntervalJoin(spec):
             window = window_words(spec.before_us, spec.after_us)
             return f"window   {window}", f"match    {match_words(spec)}"
-        case WindowedJoin(how, windows):
+        case WindowedJoin(window=windows, match=match):
             return (
                 f"window   {windows_words(windows)}",
-                f"emits    {emit_words(windows, how)}",
+                f"emits    {emit_words(kind)}",
                 f"joins    {algorithm_words(windows)}",
+                *([f"match    {match_words(kind.spec)}"] if match == "one" else []),
             )
         case ThetaJoin(spec, theta):
             window = rows_words(theta.rows) if theta.rows else window_words(spec.before_us, spec.after_us)

@@ -23,7 +23,7 @@ def check_join(program: Program, join: JoinView) -> None:
     problems.done()
     check_pick(program, join)
     if clause is not None:
-        clause.join(program, join.how, join.options.emit, join.options.max_session_us)
+        clause.join(program, join.how, join.options.match, join.options.emit, join.options.max_session_us)
     if join.condition.is_theta:
         _check_theta(program, join)
 
@@ -36,15 +36,6 @@ def _check_theta(program: Program, join: JoinView) -> None:
             join.on,
             expected="an equality, such as l.key = r.key, or any condition, such as abs(l.x - r.a) <= 10",
             hint="to join every pair within the window, say so: AND l.key IS NOT NULL",
-        )
-    if join.how in ("right", "full"):  # a RIGHT join comes here only with match = "one"
-        one = ' with match = "one"' if join.how == "right" else ""
-        raise program.plan_error(
-            f"a {join.how.upper()} join without an equality{one} is not available",
-            join.on,
-            expected="INNER, LEFT OUTER, LEFT SEMI or LEFT ANTI JOIN, or an equality between the two sides",
-            hint="a LEFT OUTER JOIN returns the left side's rows; a LEFT ANTI JOIN with the sides swapped "
-            "returns the other side's unmatched rows",
         )
     if given.rows is not None and given.match == "one" and given.pick != "first":
         raise program.plan_error(

@@ -87,5 +87,5 @@ def _both_sides(program: Program, node: exp.Expr, how: JoinType, match: Match) -
         f"`{as_written(node)[:80]}` reads both sides and is neither an equality nor the window",
         node,
         expected=f"for a {how.upper()} join: equalities, one window, conditions on one side",
-        hint="only an INNER join can have such a condition in ON; otherwise put it in WHERE",
+        hint="within windows only an INNER join can have such a condition in ON; otherwise put it in WHERE",
     )

@@ -49,7 +49,6 @@ ALL = Joins("all joins", get_args(JoinShape))
 KEYED = Joins("joins with an equality", ("interval", "windowed"))
 NOT_KEYED = Joins("joins without an equality", ("theta", "counted"))
 WITHIN = Joins("joins with WITHIN", ("windowed",))
-NOT_WITHIN = Joins("joins without WITHIN", ("interval", "theta", "counted"))
 BOUNDED = Joins("joins with an equality and without WITHIN", ("interval",))
 TIMED = Joins("joins with a window of time", ("interval", "windowed", "theta"))
 
@@ -134,7 +133,10 @@ _PERCENTILE = ("stream_time", ("percentile",))
 
 OPTIONS: tuple[Option, ...] = (
     _choice(
-        "match", get_args(Match), "all", "Return every partner of a left row, or only one.", joins=NOT_WITHIN
+        "match",
+        get_args(Match),
+        "all",
+        "Return every partner of a left row, or only one; within windows, one in each window.",
     ),
     Option(
         "pick",
@@ -143,8 +145,7 @@ OPTIONS: tuple[Option, ...] = (
         'Which partner `match = "one"` returns: the first to arrive, or one chosen when the window closes, '
         "by event time or by the largest or smallest value of an expression over both rows.",
         ("match", ("one",)),
-        NOT_WITHIN,
-        get_args(Pick),
+        choices=get_args(Pick),
     ),
     _rows("window", "Compare each new row with the last N rows of the other side, not with a time window."),
     _rows("left_window", "How many left rows each new right row is compared with. Default: `window`."),
@@ -162,8 +163,8 @@ OPTIONS: tuple[Option, ...] = (
         ("auto", "lazy", "eager"),
         None,
         "When pairs are emitted: when the window is over (lazy), or as soon as both rows are there (eager). "
-        "`auto`, the default, is eager for INNER joins within TUMBLING and HOPPING windows and lazy for all "
-        "others.",
+        "`auto`, the default, is eager for INNER joins within TUMBLING and HOPPING windows that return every "
+        "partner, and lazy for all others.",
         joins=WITHIN,
     ),
     _interval(

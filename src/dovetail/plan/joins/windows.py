@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from dovetail.errors import PlanError
-from dovetail.model.interval import JoinType
+from dovetail.model.interval import JoinType, Match
 from dovetail.model.window_join import LONGEST_SESSION_US, Emit, WindowJoin, WindowShape
 from dovetail.plan.dialect import call
 from dovetail.plan.functions import arguments, function_name
@@ -65,7 +65,7 @@ class AskedWindow:
             )
         WindowJoin(self.shape, self.length_us, self.every_us, self.length_us)  # it checks the rest
 
-    def join(self, how: JoinType, emit: str | None, longest_us: int | None) -> WindowJoin:
+    def join(self, how: JoinType, match: Match, emit: str | None, longest_us: int | None) -> WindowJoin:
         """The window of a join, with when its pairs are emitted."""
         longest = self.length_us
         if self.shape == "session":
@@ -77,22 +77,24 @@ class AskedWindow:
                     expected="a gap of at most `max_session`",
                     hint=f"a shorter gap, or a `max_session` such as '{words(2 * self.length_us)}'",
                 )
-        return WindowJoin(self.shape, self.length_us, self.every_us, longest, self._emit(how, emit))
+        return WindowJoin(self.shape, self.length_us, self.every_us, longest, self._emit(how, match, emit))
 
-    def _emit(self, how: JoinType, asked: str | None) -> Emit:
-        can_be_eager = self.shape != "session" and how == "inner"
+    def _emit(self, how: JoinType, match: Match, asked: str | None) -> Emit:
+        can_be_eager = self.shape != "session" and how == "inner" and match == "all"
         if asked == "eager" and not can_be_eager:
             raise PlanError(
-                f'emit = "eager" is not available: {lazy_because(self.shape, how)}',
+                f'emit = "eager" is not available: {lazy_because(self.shape, how, match)}',
                 expected='emit = "lazy" or "auto"',
-                hint="INNER joins within TUMBLING or HOPPING windows can be eager",
+                hint="INNER joins within TUMBLING or HOPPING windows that return all partners can be eager",
             )
         return "eager" if can_be_eager and asked != "lazy" else "lazy"
 
 
-def lazy_because(shape: WindowShape, how: JoinType) -> str:
+def lazy_because(shape: WindowShape, how: JoinType, match: Match) -> str:
     if shape == "session":
         return "its rows are known at its end"
+    if match == "one" and how not in ("semi", "anti"):
+        return "partners are picked at its end"
     if how == "inner":
         return "by option"
     return "a row comes out once" if how == "semi" else "unmatched rows are known at its end"
@@ -111,9 +113,11 @@ class WindowClause:
     def length_us(self) -> int:
         return self.window.length_us
 
-    def join(self, program: Program, how: JoinType, emit: str | None, longest_us: int | None) -> WindowJoin:
+    def join(
+        self, program: Program, how: JoinType, match: Match, emit: str | None, longest_us: int | None
+    ) -> WindowJoin:
         try:
-            return self.window.join(how, emit, longest_us)
+            return self.window.join(how, match, emit, longest_us)
         except PlanError as error:
             raise program.placed(error, self.node) from None
 

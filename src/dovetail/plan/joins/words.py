@@ -7,7 +7,8 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from dovetail.model.interval import IntervalSpec, JoinType
+from dovetail.model.interval import IntervalSpec
+from dovetail.model.join_kind import WindowedJoin
 from dovetail.model.theta import Bound, CountWindow
 from dovetail.model.theta_text import condition_text
 from dovetail.model.window_join import WindowJoin
@@ -40,9 +41,10 @@ def windows_words(window: WindowJoin) -> str:
     return f"{window.shape}, {words(window.length_us)}{every}"
 
 
-def emit_words(window: WindowJoin, how: JoinType) -> str:
+def emit_words(kind: WindowedJoin) -> str:
     """When pairs are emitted, and why then."""
-    why = EAGER_BECAUSE if window.emit == "eager" else lazy_because(window.shape, how)
+    window = kind.window
+    why = EAGER_BECAUSE if window.emit == "eager" else lazy_because(window.shape, kind.how, kind.match)
     return f"{window.emit}: {why}"
 
 

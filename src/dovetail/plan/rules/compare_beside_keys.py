@@ -42,7 +42,7 @@ def compare_beside_keys(program: Program) -> Program:
             and not looks_up(program, statement)
             and (join := _compares(program, statement)) is not None
         ):
-            view = turned(statement) if join.how == "right" else statement
+            view = turned(statement) if join.how == "right" and join.options.match == "all" else statement
             join = read_join(program, view)
             statement = _without_keys(program, join, environment_of(join.query, types))
         yield statement
@@ -57,9 +57,7 @@ def _compares(program: Program, view: CreateView) -> JoinView | None:
     except PlanError:  # reported when the join is split
         return None
     condition = join.condition
-    if condition.is_theta or condition.window is not None or join.how == "full":
-        return None
-    if join.how == "right" and join.options.match == "one":
+    if condition.is_theta or condition.window is not None:
         return None
     late = any(
         nodes and join.how not in ON_BEFORE[side]

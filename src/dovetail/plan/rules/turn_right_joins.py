@@ -4,7 +4,7 @@
 
 The tasks of a theta join share out the rows of the left side, so that the task with a left row knows alone
 whether it has a partner (`model/share.py`). Where a left row takes only one partner, swapping the sides
-would change the result, and such a join is refused.
+would change the result. Such a join stays as it is and, as a FULL join, runs as one task.
 """
 
 from __future__ import annotations

@@ -288,6 +288,10 @@ def _leaving(known: Known) -> str:
 def _doubt(doubt: Doubt, known: Known) -> str:
     if doubt == "steps_gone":
         return "not certain: the step in which it came is no longer on record, nor what it met then"
+    if doubt == "came_before":
+        return (
+            "it came before the join began afresh; what came out of it until then, the query before put out"
+        )
     return f"not certain: {gone_words(known.right, 'right')}; a partner may have been there"
 
 
