@@ -1,4 +1,8 @@
-"""Changes in place: for how long a running application puts nothing out, beside the time of a step.
+"""Changes of a running application: what each costs, as a ratio to what it must not exceed.
+
+    pauses   for how long a change in place puts nothing out, beside the time of a step
+    diff     how long `dovetail diff` takes for an application of many lines, against one second
+    window   how long it takes to widen a window of many rows, beside a restart
 
 A small application runs in stream mode, and files come all the time. Its query is changed again and again: a
 column more and less, a window wider and narrower. The pause of a change is the time from the plan of the last
@@ -17,10 +21,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
+from typing import Any
 
+from bench import change_diff, change_window
 from bench.command import Command, finish, tell
 
 WINDOW_US = 60_000_000
+PARTS = ("pauses", "diff", "window")
 CHANGES = ("a column more", "a wider window", "a column less", "a narrower window")
 
 
@@ -40,27 +47,82 @@ class Pause:
     steps: float
 
 
+@dataclass(frozen=True)
+class Ratio:
+    """Something that took a time, and what it must not exceed."""
+
+    what: str
+    took_s: float
+    beside: str
+    beside_s: float
+
+    @property
+    def ratio(self) -> float:
+        return self.took_s / self.beside_s
+
+
 def command() -> Command:
     made = Command("change", __doc__)
-    made.number("--repeat", 1, "rounds of four changes each; the table shows medians")
+    made.parts(PARTS)
+    made.number("--repeat", 1, "rounds of four changes each; and of the other parts: the table shows medians")
     made.number("--rows", 2_000, "rows of a file; there is one on each side every half second")
     made.number("--between", 15, "seconds between two changes")
     made.number("--cores", 2, "master local[N]")
+    made.number("--lines", 200, "lines of the application that is compared")
+    made.number("--window-rows", 20_000_000, "right rows in the window that becomes wider")
     return made
 
 
 def main(argv: list[str]) -> int:
     args = command().parse_args(argv)
-    with tempfile.TemporaryDirectory(prefix="dovetail-bench-") as folder:
-        steps, last_steps = measure(Path(folder), args.repeat, args.rows, args.between, args.cores)
-    step_s = step_time(steps, last_steps)
-    pauses = [
-        Pause(name, pause_s, pause_s / step_s)
-        for name, pause_s in zip(CHANGES * args.repeat, pauses_of(steps, last_steps), strict=False)
-    ]
-    document = {"step_s": step_s, "pauses": [asdict(pause) for pause in pauses]}
-    finish(args.json, document, lambda: _show(step_s, pauses))
+    parts, found = args.only or PARTS, list[Ratio]()
+    document: dict[str, Any] = {}
+    if "pauses" in parts:
+        with tempfile.TemporaryDirectory(prefix="dovetail-bench-") as folder:
+            steps, last_steps = measure(Path(folder), args.repeat, args.rows, args.between, args.cores)
+        step_s = step_time(steps, last_steps)
+        lengths = zip(CHANGES * args.repeat, pauses_of(steps, last_steps), strict=False)
+        pauses = [Pause(name, pause_s, pause_s / step_s) for name, pause_s in lengths]
+        document |= {"step_s": step_s, "pauses": [asdict(pause) for pause in pauses]}
+        found += pause_ratios(step_s, pauses)
+    if "diff" in parts:
+        tell(f"diff of an application of {args.lines} lines")
+        found.append(diff_ratio(args.lines, args.repeat))
+    if "window" in parts:
+        tell(f"a window of {args.window_rows:,} rows becomes wider")
+        found.append(window_ratio(args.window_rows, args.repeat))
+    document["ratios"] = [{**asdict(one), "ratio": one.ratio} for one in found]
+    finish(args.json, document, lambda: _show(found))
     return 0
+
+
+def diff_ratio(lines: int, repeat: int) -> Ratio:
+    times = list[float]()
+    for _ in range(repeat):
+        with tempfile.TemporaryDirectory(prefix="dovetail-bench-") as folder:
+            lines, took_s = change_diff.measure(Path(folder), lines)
+        times.append(took_s)
+    return Ratio(f"diff of {lines} lines", median(times), "one second", 1.0)
+
+
+def window_ratio(rows: int, repeat: int) -> Ratio:
+    made = list[change_window.Widening]()
+    for _ in range(repeat):
+        with tempfile.TemporaryDirectory(prefix="dovetail-bench-") as folder:
+            made.append(change_window.measure(Path(folder), rows))
+    middle = sorted(made, key=lambda one: one.ratio)[len(made) // 2]
+    what = f"{middle.held_rows:,} rows become {middle.wide_rows:,}"
+    return Ratio(what, middle.change_s, "a restart", middle.restart_s)
+
+
+def pause_ratios(step_s: float, pauses: Sequence[Pause]) -> list[Ratio]:
+    """What each kind of change costs beyond the step that would have been there anyway."""
+    found = []
+    for name in CHANGES:
+        mine = [pause.pause_s for pause in pauses if pause.change == name]
+        if mine:
+            found.append(Ratio(f"{name}: time lost", max(0.0, median(mine) - step_s), "a step", step_s))
+    return found
 
 
 def measure(work: Path, repeat: int, rows: int, between: int, cores: int) -> tuple[list[Planned], list[int]]:
@@ -146,10 +208,8 @@ def step_time(steps: Sequence[Planned], last_steps: Sequence[int]) -> float:
     return median(gaps)
 
 
-def _show(step_s: float, pauses: Sequence[Pause]) -> None:
-    print(f"a step takes {step_s:.2f} s")
-    for name in CHANGES:
-        mine = [pause for pause in pauses if pause.change == name]
-        if mine:
-            pause_s, steps = (median(getattr(one, of) for one in mine) for of in ("pause_s", "steps"))
-            print(f"{name:<20} {pause_s:6.2f} s {steps:6.1f} steps")
+def _show(found: Sequence[Ratio]) -> None:
+    for one in found:
+        print(
+            f"{one.what:<42} {one.took_s:7.2f} s   {one.beside} {one.beside_s:7.2f} s   ratio {one.ratio:.2f}"
+        )

@@ -75,6 +75,10 @@ class ChangingJoin:
             self.open = [(l, met or [ANSWERED]) for l, met in self.open]
             self.pairs_only |= {r[2] for r in self.held}
 
+    def waiting(self):
+        """The numbers of left rows that are open and have had no answer."""
+        return {l[2] for l, met in self.open if not met or defers_pick(*self.spec[2:5])}
+
     def usable(self, row):
         """A row without a key or a time can match nothing."""
         return None not in row[:2]
@@ -126,7 +130,7 @@ class ChangingJoin:
 
 class ChangingTheta(ChangingJoin):
     """Any condition in place of equal keys: rows are (value, time, id), `holds(l, r)` is asked of the values.
-    There are no caps, and no lone right rows."""
+    There are no caps."""
 
     def __init__(self, spec, holds):
         super().__init__(spec)
@@ -169,6 +173,7 @@ class ChangingCounts:
         self.entered = {"left": [], "right": []}
         self.open = []  # (left row, whether it has had a partner)
         self.held = []
+        self.pairs_only = set()  # right rows that do not come out alone: they have had a partner, or may have
 
     def step(self, turns, ended):
         _, right_rows, how, _ = self.spec
@@ -180,9 +185,10 @@ class ChangingCounts:
                 out += self._settle([(l, met, []) for l, met in self.open] + meetings)
             else:
                 out += self._settle([(l, met, self._partners(l, rows)) for l, met in self.open])
-                self.held = (self.held + list(rows))[-right_rows:]
+                out += self._hold(self.held + list(rows), right_rows)
         if ended:
-            out += [(l[2], None) for l, met in self.open if not met and how in ("left", "anti")]
+            out += [(l[2], None) for l, met in self.open if not met and how in ("left", "full", "anti")]
+            out += self._hold(self.held, 0)
             self.open, self.held, self.entered = [], [], {"left": [], "right": []}
         return in_order(out)
 
@@ -196,10 +202,22 @@ class ChangingCounts:
         if spec[2:] == pairs_only:
             there = [l for l in self.entered["left"] if l[2] >= left_first]
             self.open = [(l, False) for l in there[-spec[0] :]]
-        elif spec[2:] != ("left", "all"):
+        elif spec[2:] not in (("left", "all"), ("full", "all")):
             self.open = [(l, met) for l, met in self.open if not met]
-        self.held = [r for r in self.entered["right"] if r[2] >= first][-spec[1] :]
-        return in_order(self._settle([(l, met, []) for l, met in self.open]))
+        # Those that are there again have had their answer; of the others it is known if it mattered.
+        known = self.held if old[2] in ("right", "full") else []
+        there = [r for r in self.entered["right"] if r[2] >= first]
+        self.pairs_only |= {r[2] for r in there if r not in known}
+        out = self._settle([(l, met, []) for l, met in self.open])
+        return in_order(out + self._hold(there, spec[1]))
+
+    def _hold(self, rights, count):
+        """The last of the rows; the others have come to the end of their window."""
+        gone = rights[: max(0, len(rights) - count)]
+        self.held = rights[len(gone) :]
+        if self.spec[2] not in ("right", "full"):
+            return []
+        return [(None, r[2]) for r in gone if r[2] not in self.pairs_only]
 
     def _partners(self, l, rows):
         return [r for r in rows if theta_oracle.fits(self.holds, l, r)]
@@ -212,21 +230,24 @@ class ChangingCounts:
             chosen = found if all_of_them else sorted(found, key=lambda r: r[2])[:1]
             if how not in ("semi", "anti"):
                 out += [(l[2], r[2]) for r in chosen]
+                self.pairs_only |= {r[2] for r in chosen}
             elif found and how == "semi":
                 out.append((l[2], None))
             if not found or all_of_them:
                 stay.append((l, met or bool(found)))
         young = {l[2] for l in self.entered["left"][-left_rows:]}
-        out += [(l[2], None) for l, met in stay if l[2] not in young and not met and how in ("left", "anti")]
+        lone = how in ("left", "full", "anti")
+        out += [(l[2], None) for l, met in stay if l[2] not in young and not met and lone]
         self.open = [(l, met) for l, met in stay if l[2] in young]
         return out
 
 
 class ChangingWindows:
-    """A join in tumbling or hopping windows whose type changes, or when its pairs come out."""
+    """A join in tumbling or hopping windows whose type changes, when its pairs come out, or how many partners
+    a left row has."""
 
-    def __init__(self, window, how, eager):
-        self.window, self.how, self.eager = window, how, eager
+    def __init__(self, window, how, eager, pick=None):
+        self.window, self.how, self.eager, self.pick = window, how, eager, pick
         self.passed = NEVER
         self.open = {}  # by key and window: left and right rows
         self.out = set()  # pairs that have come out
@@ -244,12 +265,11 @@ class ChangingWindows:
         self.passed = max(self.passed, min(until))
         for key, bounds in [place for place in self.open if place[1][1] <= self.passed]:
             sides = self.open.pop((key, bounds))
-            served = {(l, *of) for l, _, *of in self.out}
-            found = windows_oracle.joined(sides, bounds, self.how)
+            served = {l for l, _, *of in self.out if tuple(of) == bounds}
+            taken = {r for _, r, *of in self.out if tuple(of) == bounds}
+            found = windows_oracle.joined(sides, bounds, self.how, self.pick, served, taken)
             out += [
-                row
-                for row in found
-                if row not in self.out and (self.how != "semi" or (row[0], *bounds) not in served)
+                row for row in found if row not in self.out and (self.how != "semi" or row[0] not in served)
             ]
         return windows_oracle.in_order(out)
 
@@ -259,9 +279,10 @@ class ChangingWindows:
         if marks:
             self._pairs()
 
-    def change(self, how, eager):
-        """A window that is open is joined as the new join says. Pairs that have come out do not again."""
-        self.how, self.eager = how, eager
+    def change(self, how, eager, pick=None):
+        """A window that is open is joined as the new join says. Pairs that have come out do not again, and a
+        left row that takes one partner has had it."""
+        self.how, self.eager, self.pick = how, eager, pick
         return windows_oracle.in_order(self._pairs() if eager else [])
 
     def _pairs(self):

@@ -14,7 +14,8 @@ of the live index. A test can therefore crash between any two of them. Other poi
     coordinator.begun    before a step is planned       (`spark/join_source.py`, `spark/window_source.py`)
     coordinator.planned  after it is planned, before Spark knows
     coordinator.done     Spark has committed a step, nothing is cleaned up yet
-    sink.begun           before a batch is written to the log  (`spark/starting.py`, `slicing/resident.py`)
+    sink.begun           before a batch is written to the log  (`spark/starting.py`, `slicing/resident.py`,
+                         `spark/batches_alone.py`)
     sink.written         its segments exist, but no commit names them; or its Parquet files, but no list does
                          or its rows are in a place outside, where nobody reads them (`spark/outside.py`)
     sink.committed       after the commit, before anyone knows

@@ -46,9 +46,11 @@ class DovetailError(Exception):
 
     @staticmethod
     def from_json(document: dict[str, dict[str, str | None]]) -> DovetailError:
-        """The error that `to_json` wrote down, of the same kind."""
+        """The error that `to_json` wrote down, of the same kind, or of the kind that it is a case of."""
         said = document["error"]
-        kinds: list[type[DovetailError]] = [DovetailError, *DovetailError.__subclasses__()]
+        kinds: list[type[DovetailError]] = [DovetailError]
+        for kind in kinds:  # it grows: those with fewer ancestors come first
+            kinds += kind.__subclasses__()
         kind = next((kind for kind in kinds if kind.condition == said["condition"]), DovetailError)
         return kind(said["what"] or "", where=said["where"], expected=said["expected"], hint=said["hint"])
 

@@ -11,7 +11,7 @@ from change_oracle import ChangingCounts, ChangingJoin, ChangingTheta, ChangingW
 from dovetail.engine.driver import JoinDriver
 from dovetail.engine.store import read_totals
 from dovetail.model.interval import IntervalSpec
-from dovetail.model.join_kind import IntervalJoin, ThetaJoin, WindowedJoin
+from dovetail.model.join_kind import IntervalJoin, ThetaJoin
 from dovetail.model.share import HotKey
 from faults.test_recoverable import ACCIDENTS, sets_of_hot_keys
 from laws.algorithms import HASHINGS
@@ -19,18 +19,18 @@ from laws.changing import specs
 from laws.effort import examples
 from laws.recovering import BUCKETS, RecoveringJoin, in_log_order, passing_home
 from laws.recovering_theta import RecoveringTheta, numbered
-from laws.recovering_windows import RecoveringWindows
+from laws.recovering_windows import RecoveringWindows, windowed
 from laws.test_theta import COUNTED, sizes, turns_of
 from laws.theta import CONDITIONS, counting
 from laws.theta import MODES as THETA_MODES
-from laws.windowed import HOWS, WINDOWS, asked
+from laws.windowed import HOWS, PICKS, WINDOWS, asked
 from oracle import ENDED
 from streams import Mode, Step, Window, streams, wild_schedules, windows
 
 EXACT = [hashing for hashing in HASHINGS if hashing.name not in ("two values", "one value")]
 
 
-@examples(usual=60, thorough=4000)
+@examples(usual=30, thorough=4000)
 @given(
     data=st.data(),
     schedule=wild_schedules(),
@@ -70,7 +70,7 @@ def test_changes_recoverable(data, schedule, first, hashing, history_us):
             assert (totals["open_rows"], totals["retained_rows"]) == (0, 0)
 
 
-@examples(usual=40, thorough=3000)
+@examples(usual=20, thorough=3000)
 @given(
     data=st.data(),
     schedule=wild_schedules(),
@@ -78,33 +78,33 @@ def test_changes_recoverable(data, schedule, first, hashing, history_us):
     hashing=st.sampled_from(HASHINGS),
 )
 def test_windows_change_their_join(data, schedule, window, hashing):
-    """The windows stay, the join type changes, and whether pairs wait for the end of their window."""
+    """The windows stay. The join type changes, whether pairs wait for the end of their window, and whether
+    left rows take one partner."""
     steps = in_log_order([*schedule, Step((), (), (ENDED, ENDED))], hashing)
-    modes = st.sampled_from([*((how, "lazy") for how in HOWS), *[("inner", "eager")] * 4])
-    if window[0] == "session":
-        modes = st.sampled_from([(how, "lazy") for how in HOWS])
-    how, emit = data.draw(modes)
-    expected = ChangingWindows(window, how, emit == "eager")
+    lazy = [*((how, "lazy", None) for how in HOWS), *((how, "lazy", pick) for how, pick in PICKS)]
+    modes = st.sampled_from(lazy if window[0] == "session" else [*lazy, *[("inner", "eager", None)] * 6])
+    how, emit, pick = data.draw(modes)
+    expected = ChangingWindows(window, how, emit == "eager", pick)
     with passing_home() as home:
-        join = RecoveringWindows(home, asked(window, emit), how, hashing)
+        join = RecoveringWindows(home, asked(window, emit), how, hashing, pick)
         for n, step in enumerate(steps):
             if n and data.draw(st.booleans()):
-                how, emit = data.draw(modes)
-                join.becomes(WindowedJoin(how, asked(window, emit)))
+                how, emit, pick = data.draw(modes)
+                join.becomes(windowed(how, asked(window, emit), pick))
                 found = windows_oracle.in_order(join.change(data.draw(st.sampled_from(ACCIDENTS))))
-                assert found == expected.change(how, emit == "eager"), n
+                assert found == expected.change(how, emit == "eager", pick), n
             tasks, accident = data.draw(st.sampled_from((1, 2, 3))), data.draw(st.sampled_from(ACCIDENTS))
             hot = ()
             if window[0] != "session" and how not in ("right", "full") and data.draw(st.booleans()):
-                sides = ("left", "right") if how == "inner" else ("left",)
+                sides = ("left", "right") if (how, pick) == ("inner", None) else ("left",)
                 hot = (HotKey(hashing.of(0), data.draw(st.sampled_from(sides))),)
             found, came = join.step(step, tasks, accident, hot), expected.step(*step)
             if window[0] == "session":  # of these only the type changes, so each step is one of that type
-                came = windows_oracle.streaming_join(steps, window, how)[n]
-            assert found == came, (n, how, emit, tasks, accident, hot)
+                came = windows_oracle.streaming_join(steps, window, how, pick=pick)[n]
+            assert found == came, (n, how, emit, pick, tasks, accident, hot)
 
 
-@examples(usual=40, thorough=3000)
+@examples(usual=20, thorough=3000)
 @given(data=st.data(), schedule=wild_schedules(), history_us=st.sampled_from((0, 10**12)))
 def test_theta_joins_change(data, schedule, history_us):
     """Bounds, type, picks and the condition itself."""
@@ -125,12 +125,13 @@ def test_theta_joins_change(data, schedule, history_us):
                 reach = first_row(join.sides[1]), first_row(join.sides[0])
                 rows = expected.change(Spec(*window, *mode), condition.holds, *reach)
                 assert join.change(data.draw(st.sampled_from(ACCIDENTS))) == rows, (n, drawn, reach)
-            tasks, accident = data.draw(st.sampled_from((1, 2, 3))), data.draw(st.sampled_from(ACCIDENTS))
+            tasks = min(data.draw(st.sampled_from((1, 2, 3))), join.config.most_tasks)
+            accident = data.draw(st.sampled_from(ACCIDENTS))
             found = join.turns([("left", left), ("right", right)], until, tasks, accident)
             assert found == expected.step(left, right, until), (n, tasks, accident)
 
 
-@examples(usual=30, thorough=2000)
+@examples(usual=15, thorough=2000)
 @given(data=st.data(), pair=streams(), history_us=st.sampled_from((0, 10**12)))
 def test_windows_that_count_rows_change(data, pair, history_us):
     """How many rows they count, type and condition."""
@@ -151,7 +152,8 @@ def test_windows_that_count_rows_change(data, pair, history_us):
                 reach = first_row(join.sides[1]), first_row(join.sides[0])
                 rows = expected.change((left_rows, right_rows, *mode[:2]), condition.holds, *reach)
                 assert join.change(data.draw(st.sampled_from(ACCIDENTS))) == rows, (n, drawn, reach)
-            tasks, accident = data.draw(st.sampled_from((1, 2, 3))), data.draw(st.sampled_from(ACCIDENTS))
+            tasks = min(data.draw(st.sampled_from((1, 2, 3))), join.config.most_tasks)
+            accident = data.draw(st.sampled_from(ACCIDENTS))
             found = join.turns(turns, (ENDED, ENDED) if ended else (0, 0), tasks, accident)
             assert found == expected.step(turns, ended), (n, tasks, accident)
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from dovetail_dev.postgres_server import Postgres, postgres_server
 from faults import writing_process
-from postgres import Postgres, postgres_server
 from unit.connectors.places import DeltaPlace, DuckdbPlace, IcebergPlace, Place, PostgresPlace
 
 BATCHES = 8

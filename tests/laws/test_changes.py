@@ -12,7 +12,7 @@ from laws.effort import examples
 from streams import wild_schedules, windows
 
 
-@examples(usual=300, thorough=20_000)
+@examples(usual=150, thorough=20_000)
 @given(data=st.data(), steps=wild_schedules(), first=specs(), hashing=st.sampled_from(HASHINGS))
 def test_step_by_step(data, steps, first, hashing):
     """Changes at any places, several in a row, and a log that may reach less far than they need."""
@@ -29,7 +29,7 @@ def test_step_by_step(data, steps, first, hashing):
         assert join.waiting == (len(expected.open), len(expected.held)), n
 
 
-@examples(usual=100, thorough=5000)
+@examples(usual=50, thorough=5000)
 @given(data=st.data(), steps=wild_schedules(), spec=specs(), hashing=st.sampled_from(HASHINGS))
 def test_picks_by_value(data, steps, spec, hashing):
     """Changes to and from joins that pick the partner that is worth most, or least."""
@@ -54,7 +54,7 @@ def test_picks_by_value(data, steps, spec, hashing):
             assert join.change(spec) == expected.change(known(spec)), (n, spec)
 
 
-@examples(usual=50, thorough=3000)
+@examples(usual=25, thorough=3000)
 @given(steps=wild_schedules(), spec=specs(), hashing=st.sampled_from(HASHINGS))
 def test_a_change_to_the_same_query_changes_nothing(steps, spec, hashing):
     """Also if it keeps its picks, its caps and what has matched: so no change comes out of a rollback that
@@ -67,7 +67,7 @@ def test_a_change_to_the_same_query_changes_nothing(steps, spec, hashing):
         assert join.waiting == never_changed.waiting
 
 
-@examples(usual=150, thorough=10_000)
+@examples(usual=75, thorough=10_000)
 @given(data=st.data(), steps=wild_schedules(), spec=specs(), hashing=st.sampled_from(HASHINGS))
 def test_after_a_rollback_left_rows_get_what_they_would_have_got_anyway(data, steps, spec, hashing):
     """Whatever the query was in between: left rows that come after the rollback get exactly what they would
@@ -87,7 +87,7 @@ def test_after_a_rollback_left_rows_get_what_they_would_have_got_anyway(data, st
         ], (n, begin, back)
 
 
-@examples(usual=150, thorough=10_000)
+@examples(usual=75, thorough=10_000)
 @given(data=st.data(), steps=wild_schedules(), window=windows(), hashing=st.sampled_from(HASHINGS))
 def test_a_rollback_from_a_wider_window_is_as_if_nothing_had_been(data, steps, window, hashing):
     """Of an inner join, where nothing but pairs comes out: every step after it is that of a join that was

@@ -95,7 +95,7 @@ def test_a_refused_change_names_a_way_that_works_and_touches_nothing(application
     with pytest.raises(StateError) as refused:
         application.run(other, "available-now")
     assert "time zone" in refused.value.what
-    assert refused.value.where == application.home
+    assert "app.pql:3:1\n" in refused.value.where
     assert "keep SET TIME ZONE 'UTC'" in (refused.value.hint or "")
     assert version_numbers(application.home, "changing") == [1]
     stream.run(ONE.replace("COALESCE(r.v, 0)", "coalesce( r.v , 0)"), "out")

@@ -12,10 +12,14 @@ may have come out of a row that is in flight:
              out by the new join, as if that had always been there
     pairs    pairs: two rows from before the change are the old join's, every other pair is the new one's.
              What has no partner by the change comes out alone in it, by the old join
-    closed   one answer for each left row, maybe already: then left rows from before the change are the old
-             join's, which answers them in it, and the new join begins with the left rows after it
+    open     an answer, maybe: then left rows that have had one are done, and those that wait for one come to
+             the new join, after the right rows from before, as if that had always been there
+    closed   the same, but windows end at other times or lone right rows come out: then left rows from before
+             the change are the old join's, which answers them in it, and the new join begins with the left
+             rows after it
 
-So no pair comes out twice, and in the first two cases none is missing, as far back as the inputs reach."""
+So no pair comes out twice, and in the first three cases no answer is missing, as far back as the inputs
+reach."""
 
 from __future__ import annotations
 
@@ -29,15 +33,16 @@ from dovetail.changes.names import with_categories
 from dovetail.changes.positions import instant
 from dovetail.changes.rules.sources import same_inputs, swapped
 from dovetail.changes.verdict import Change, Cost
-from dovetail.model.join_kind import JoinKind, ThetaJoin, WindowedJoin
+from dovetail.model.join_kind import IntervalJoin, JoinKind, ThetaJoin, WindowedJoin
 from dovetail.plan.physical import CategoryOutput, JoinStage, Plan, SlicerStage, Stage
 from dovetail.plan.shared import joins_of
 
 RULE = "afresh"
-HandOver = Literal["whole", "pairs", "closed"]
+HandOver = Literal["whole", "pairs", "open", "closed"]
 _FLIGHT: dict[HandOver, str] = {
     "whole": "nothing of them has come out, and they are answered by the new query alone",
     "pairs": "two rows from before the change meet by the old query, all others by the new one",
+    "open": "left rows that have had an answer are done, the others are answered by the new query alone",
     "closed": "left rows that are open come out in the change, with the partners that they have by then; "
     "left rows that come after it meet right rows from before it",
 }
@@ -135,9 +140,12 @@ def _begin(between: Between, known: JoinStage, join: JoinStage) -> None:
 def hand_over(old: Plan, new: Plan, known: JoinStage, join: JoinStage) -> HandOver:
     """What becomes of rows in flight."""
     was, now = known.join_kind, join.join_kind
-    if keeps_times(old, new, known, join) and _answers_late(was) and _answers_late(now) and _alike(was, now):
+    as_long = keeps_times(old, new, known, join) and _alike(was, now)
+    if as_long and _answers_late(was) and _answers_late(now):
         return "whole"
-    return "pairs" if _lets_pairs_out(was) and _lets_pairs_out(now) else "closed"
+    if _lets_pairs_out(was) and _lets_pairs_out(now):
+        return "pairs"
+    return "open" if as_long and _answers_left_rows(was) and _answers_left_rows(now) else "closed"
 
 
 def keeps_times(old: Plan, new: Plan, known: JoinStage, join: JoinStage) -> bool:
@@ -147,7 +155,8 @@ def keeps_times(old: Plan, new: Plan, known: JoinStage, join: JoinStage) -> bool
         if not isinstance(before, SlicerStage) or not isinstance(after, SlicerStage):
             return False
         one, other = (getattr(stage.output, "time", None) for stage in (before, after))
-        if one is None or flat(before).columns.get(one) != flat(after).columns.get(str(other)):
+        time = flat(before).columns.get(str(one))
+        if time is None or time != flat(after).columns.get(str(other)):
             return False
     return True
 
@@ -169,10 +178,19 @@ def _alike(was: JoinKind, now: JoinKind) -> bool:
     return was.spec.after_us == now.spec.after_us and was.spec.keeps_right == now.spec.keeps_right
 
 
+def _answers_left_rows(kind: JoinKind) -> bool:
+    """It is known of each left row whether it has had an answer, and no right row has one."""
+    if isinstance(kind, WindowedJoin) or kind.spec.keeps_right:
+        return False
+    if isinstance(kind, IntervalJoin):
+        return True
+    return kind.theta.rows is None and (kind.how, kind.spec.match) != ("inner", "all")
+
+
 def _lets_pairs_out(kind: JoinKind) -> bool:
     """All pairs, and maybe rows that have no partner."""
     if isinstance(kind, WindowedJoin):
-        return kind.how == "inner" and not kind.window.is_session
+        return kind.how == "inner" and kind.match == "all" and not kind.window.is_session
     return kind.spec.emits_pairs and kind.spec.match == "all"
 
 

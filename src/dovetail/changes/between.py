@@ -120,6 +120,17 @@ class Between:
                 return program.source.show(Span(statement.span.start, statement.span.start + 1))
         return None
 
+    def place_of_application(self) -> str | None:
+        program = self.new_text
+        return None if program is None else program.source.show(program.application_span)
+
+    def place_of_time_zone(self) -> str | None:
+        """Where it is set: in the new text, or if it is no longer set in the old one."""
+        for program in (self.new_text, self.old_text):
+            if program is not None and program.time_zone_span is not None:
+                return program.source.show(program.time_zone_span)
+        return None
+
 
 def part_of(stage: Stage) -> str:
     """A stage, as people call it."""

@@ -9,6 +9,7 @@ from dovetail.changes.between import Begins, Between, part_of, view_of
 from dovetail.changes.costs import Costs, Unknown
 from dovetail.changes.names import with_old_categories, with_old_names
 from dovetail.changes.rules import RULES
+from dovetail.changes.rules.application import application
 from dovetail.changes.rules.functions import functions
 from dovetail.changes.rules.tables import tables
 from dovetail.changes.verdict import ORDER, Change, strictest
@@ -29,26 +30,9 @@ def compare(
     """What differs between two versions, in the order of the stages. Nothing, if they mean the same.
     `begins`, `costs`, `reslice`: see `Between`."""
     between = Between(old, new, old_text, new_text, begins, costs or Unknown(), reslice)
+    application(between)
     if old.application != new.application:
-        between.say(
-            "name",
-            "application",
-            "refused",
-            f"application {new.application} is not {old.application}",
-            flight="state belongs to its application",
-            instead=f"keep CREATE APPLICATION {old.application}, or run the new one beside it: it starts "
-            "afresh",
-        )
-    if old.time_zone != new.time_zone:
-        between.say(
-            "time_zone",
-            "application",
-            "refused",
-            f"time zone: {old.time_zone}, now {new.time_zone}",
-            flight="keys and other columns may have been computed in the old zone",
-            instead=f"keep SET TIME ZONE '{old.time_zone}', and convert where it matters: "
-            "from_utc_timestamp(..)",
-        )
+        return between.found  # nothing of the one is anything to the other
     functions(between)
     tables(between)
     before = {stage.name: stage for stage in old.stages}

@@ -12,7 +12,8 @@ from __future__ import annotations
 import functools
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from queue import Queue
 from typing import NamedTuple
@@ -32,6 +33,7 @@ class Needed(NamedTuple):
 
 
 Job = Callable[[], None]
+_AT_ONCE = threading.Event()
 
 
 class _Worker:
@@ -45,13 +47,16 @@ class _Worker:
         while True:
             job = self.jobs.get()
             try:
-                job()
-            except (DovetailError, OSError):
-                # The home may be deleted by now. A home that is full reports it to a step that waits for its
-                # copy, and steps begin to wait when the recovery path gets long (`LONG_WAY`).
-                pass
+                _do(job)
             finally:
                 self.jobs.task_done()
+
+
+def _do(job: Job) -> None:
+    # The home may be deleted by now. A home that is full reports it to a step that waits for its copy, and
+    # steps begin to wait when the recovery path gets long (`LONG_WAY`).
+    with suppress(DovetailError, OSError):
+        job()
 
 
 @functools.cache
@@ -67,12 +72,31 @@ def send(store: Store, path: str, data: bytes, needs: Sequence[Needed] = ()) -> 
         if bring(store, needs):
             store.replace(path, data)
 
-    _worker(os.getpid(), "copying").jobs.put(copy)
+    _put("copying", copy)
 
 
 def aside(job: Job) -> None:
     """Do something in the background that nobody waits for, beside the copies and not before them."""
-    _worker(os.getpid(), "merging").jobs.put(job)
+    _put("merging", job)
+
+
+def _put(name: str, job: Job) -> None:
+    if _AT_ONCE.is_set():
+        _do(job)
+    else:
+        _worker(os.getpid(), name).jobs.put(job)
+
+
+@contextmanager
+def at_once() -> Iterator[None]:
+    """Do jobs where they are sent, and not in the background: for whoever counts what is done, or lets this
+    process die in the middle of it."""
+    settle()
+    _AT_ONCE.set()
+    try:
+        yield
+    finally:
+        _AT_ONCE.clear()
 
 
 def bring(store: Store, needs: Sequence[Needed]) -> bool:

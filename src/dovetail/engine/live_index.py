@@ -168,7 +168,7 @@ class LiveIndex:
             buffers[side] = Buffer(side, ring, self.allocate)
         self._generation = header.generation
         self._runs.update(run_files.load(self.directory, header.runs))
-        state = JoinState(self.join_kind.spec, buffers["left"], buffers["right"], times)
+        state = JoinState(self.join_kind.state_spec, buffers["left"], buffers["right"], times)
         sample = Sample(buffers["sampled_left"], buffers["sampled_right"], header.halvings, *header.lows)
         return LiveState(state, sample, header.totals, self._runs)
 
@@ -176,7 +176,7 @@ class LiveIndex:
         """An empty state with its rings in this index. It replaces whatever was there."""
         self._take_header()
         self._forget()
-        state = JoinState.empty(self.join_kind.spec, self.allocate)
+        state = JoinState.empty(self.join_kind.state_spec, self.allocate)
         state.times = times
         return LiveState(state, Sample.empty(self.allocate), {}, self._runs)
 

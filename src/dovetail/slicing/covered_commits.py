@@ -12,6 +12,15 @@ from dovetail.model import json_values as said
 
 LOOKED_UP = "looked_up"
 """Of a commit whose rows were looked up in a table: which table, its version, and when that was read."""
+ASIDE = "aside"
+"""Of a commit some of whose rows are set aside as well: the segments with those (`sides.py`)."""
+READING = "reading"
+"""Of a commit of another source than the stage's first one: its number."""
+
+
+def of_source(covers: Mapping[str, Any]) -> dict[str, Any]:
+    """What a commit says it covers, without the notes beside that."""
+    return {name: value for name, value in covers.items() if name not in (LOOKED_UP, ASIDE, READING)}
 
 
 def last_of(category: Category, producer: str) -> Commit | None:
@@ -23,11 +32,9 @@ def last_of(category: Category, producer: str) -> Commit | None:
 
 
 def commit_in(covers: Mapping[str, Any], category: Category, number: int) -> tuple[str, int]:
-    """The source that a commit says it has read, and the first commit of it that is not in it. What its rows
-    were looked up in is said for people."""
+    """The source that a commit says it has read, and the first commit of it that is not in it."""
     try:
-        read = {name: value for name, value in covers.items() if name != LOOKED_UP}
-        given = said.fields(read, ["category", "commit"])
+        given = said.fields(of_source(covers), ["category", "commit"])
         return said.text(given["category"]), said.whole(given["commit"])
     except ValueError as error:
         raise CorruptFile(

@@ -22,6 +22,7 @@ from dovetail.log import document
 from dovetail.log.category import Category
 from dovetail.log.commit import Commit
 from dovetail.model import json_values as said
+from dovetail.slicing.covered_commits import READING, of_source
 
 KIND, VERSION = "dovetail.covered_files", 1
 SAVE_EVERY = 100
@@ -57,14 +58,13 @@ class Slicer:
 
     def covering(self, what: Mapping[str, Any]) -> dict[str, Any]:
         """What a commit says of the part of the source that it has."""
-        return {**what, "reading": self.reading} if self.reading > 1 else dict(what)
+        return {**what, READING: self.reading} if self.reading > 1 else dict(what)
 
     def covered_in(self, commit: Commit | None) -> dict[str, Any] | None:
         """What a commit says of this source; None if it says nothing, or was made from another one."""
         if commit is None or commit.producer != self.producer or commit.covers is None:
             return None
-        said_of = {name: value for name, value in commit.covers.items() if name != "reading"}
-        return said_of if commit.covers.get("reading", 1) == self.reading else None
+        return of_source(commit.covers) if commit.covers.get(READING, 1) == self.reading else None
 
 
 class CoveredFiles:
@@ -206,7 +206,7 @@ def recorded_place(category: Category, slicer: Slicer) -> str:
 def files_in(covers: Mapping[str, Any], category: Category, number: int) -> list[str]:
     """The files that a commit says it has."""
     try:
-        return [said.text(file) for file in said.items(said.fields(covers, ["files"])["files"])]
+        return [said.text(file) for file in said.items(said.fields(of_source(covers), ["files"])["files"])]
     except ValueError as error:
         raise CorruptFile(
             f"the commit does not say which files it covers: {error}",

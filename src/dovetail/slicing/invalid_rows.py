@@ -1,8 +1,8 @@
 """Rows whose event time is not believed, written aside: the category `<side>.invalid`.
 
 Law: a row without a usable time is in its side's category as any other (the join lets it out alone, or counts
-it), and once more here, with the time it had and the reason. The category is made when the first such row
-comes. Null keys are no fault and are not kept here.
+it), and once more here, with the time it had and the reason. Both are there, or none (`sides.py`). The
+category is made when the first such row comes. Null keys are no fault and are not kept here.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ from dovetail.log.category import Category
 from dovetail.log.source_progress import SourceReport, WriterState, drop_report, write_report
 from dovetail.slicing.covered_files import Slicer
 from dovetail.slicing.intake import Intake
-from dovetail.slicing.sides import append_parts
+from dovetail.slicing.sides import append_parts, settle_aside
 
 THREADS = os.cpu_count() or 1
 REPORT_S = 1.0
@@ -112,6 +112,7 @@ class ResidentSlicer:
             if self._finite:
                 drop_report(self._category, self._slicer.producer)  # it says nothing about this run
             self._tell("starting", None)
+            settle_aside(self._category, self._slicer.producer)
             intake = self._open()
             self._slice(intake)
             intake.close()

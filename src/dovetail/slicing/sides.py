@@ -9,10 +9,13 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from dovetail.crash_points import crash_point
+from dovetail.errors import CorruptFile
 from dovetail.log.category import Category
 from dovetail.log.commit import SegmentInfo
+from dovetail.model import json_values as said
 from dovetail.model.promise import Promise
 from dovetail.model.validity import Validity
+from dovetail.slicing.covered_commits import ASIDE, last_of
 from dovetail.slicing.invalid_rows import Screen, invalid_category
 from dovetail.slicing.placement import HASH, TIME, Placement
 from dovetail.slicing.write_rows import bucket_of, hash_of, time_of
@@ -80,8 +83,36 @@ def append_parts(
 ) -> None:
     crash_point("sink", "written")
     aside = [info for part in parts for info in part.invalid]
+    segments = [info for part in parts for info in part.segments]
+    if covers is None:  # of Spark, which runs a batch again with the same rows: what was set aside is theirs
+        _set_aside(category, aside, producer, batch)
+    elif aside:
+        # Who starts again may cut its source into other batches. So the rows count with their batch, or not
+        # at all: its commit names them, and `settle_aside` finishes what was begun.
+        covers = {**covers, ASIDE: [info.to_json() for info in aside]}
+    category.append(segments, producer=producer, batch=batch, promise=promise, covers=covers)
+    if covers is not None:
+        _set_aside(category, aside, producer, batch)
+
+
+def settle_aside(category: Category, producer: str) -> None:
+    """Before a producer goes on: set aside what the last batch that is in the log has to set aside, if its
+    process died in between."""
+    last = last_of(category, producer)
+    if last is None or last.batch is None or last.covers is None or ASIDE not in last.covers:
+        return
+    try:
+        aside = [SegmentInfo.from_json(info) for info in said.items(last.covers[ASIDE])]
+    except (ValueError, TypeError, KeyError) as error:
+        raise CorruptFile(
+            f"the commit does not say which rows are set aside: {error}",
+            where=f"{category.where}/commits/{last.number}",
+            hint="restore it from a copy of the home",
+        ) from error
+    _set_aside(category, aside, producer, last.batch)
+
+
+def _set_aside(category: Category, aside: Sequence[SegmentInfo], producer: str, batch: int) -> None:
     if aside:
         invalid = Category.open(category.home, invalid_category(category.name))
         invalid.append(aside, producer=producer, batch=batch)
-    segments = [info for part in parts for info in part.segments]
-    category.append(segments, producer=producer, batch=batch, promise=promise, covers=covers)

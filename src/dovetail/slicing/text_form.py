@@ -27,9 +27,10 @@ import pyarrow as pa
 
 from dovetail.errors import CorruptFile, InputError
 from dovetail.log.category import Category
+from dovetail.log.commit import Commit
 from dovetail.model import json_values as said
 from dovetail.slicing.covered_commits import last_of
-from dovetail.slicing.covered_files import Slicer
+from dovetail.slicing.covered_files import CoveredFiles, Slicer
 from dovetail.slicing.direct import DirectSlice
 from dovetail.slicing.file_form import Piece
 from dovetail.slicing.placement import Placement
@@ -42,6 +43,7 @@ LINE_BYTES = 100
 PACKED = (".gz", ".bz2", ".deflate", ".lz4", ".snappy", ".zst")
 """Names by which Hadoop knows that a file is packed."""
 FILE = "file"
+_REJECTS = ".rejects"
 _MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 
 
@@ -59,27 +61,27 @@ class SparkReader(Protocol):
 
 
 class Aside:
-    """Where the rejects of a table are kept. `ahead`: files whose rejects are there although the files are
-    not in the log; `owed`: the other way round."""
+    """Where the rejects of a table are kept. Another may have kept those of some files: `by_query`, a query
+    of Spark, or the thread of another stage, if that was the first to read the table. `before`: files of the
+    stage that a query of Spark has put into the log; `owed` are those of them whose rejects nobody has kept.
+    """
 
     def __init__(
-        self, category: Category, slicer: Slicer, next_batch: int, ahead: Iterable[str], owed: Iterable[str]
+        self,
+        category: Category,
+        slicer: Slicer,
+        covered: CoveredFiles,
+        by_query: Iterable[str],
+        before: Iterable[str],
     ) -> None:
-        self._category, self._producer = category, f"{slicer.producer}.rejects"
-        self._ahead, self.owed = set(ahead), list(owed)
+        self._category, self._producer = category, rejects_producer(slicer)
+        kept = {*by_query, *kept_by_threads(category, others_than=self._producer)}
+        self._ahead, self.owed = kept - covered.files, sorted(set(before) - kept)
         last = last_of(category, self._producer)
         self._batch = last.producers[self._producer] + 1 if last else 0
         if last is not None and last.covers is not None:
-            try:
-                kept = said.fields(last.covers, ["batch", "files"])
-                files = [said.text(file) for file in said.items(kept["files"])]
-            except ValueError as error:
-                raise CorruptFile(
-                    f"the commit does not say whose rejects it has: {error}",
-                    where=f"{category.where}/commits/{last.number}",
-                    hint="restore it from a copy of the home",
-                ) from error
-            if kept["batch"] == next_batch:
+            batch, files = _rejects_of(last, category)
+            if batch == covered.next_batch:
                 self._ahead.update(files)
 
     def lacks(self, file: str) -> bool:
@@ -97,6 +99,38 @@ class Aside:
         """These enter the log now. What comes under such a name later is another file."""
         self._ahead.difference_update(files)
         self.owed = []
+
+
+def rejects_producer(slicer: Slicer) -> str:
+    """Under which name the thread of a stage keeps rejects."""
+    return f"{slicer.producer}{_REJECTS}"
+
+
+def thread_producers(category: Category) -> set[str]:
+    """The threads that have kept rejects in a category."""
+    stop = category.next_commit()
+    return {one for one in category.commit(stop - 1).producers if one.endswith(_REJECTS)} if stop else set()
+
+
+def kept_by_threads(category: Category, others_than: str = "") -> set[str]:
+    """The files of which threads have kept rejects."""
+    threads = thread_producers(category) - {others_than}
+    commits = category.commits(category.first_commit(), category.next_commit()) if threads else ()
+    found = [_rejects_of(one, category)[1] for one in commits if one.producer in threads and one.covers]
+    return {file for files in found for file in files}
+
+
+def _rejects_of(commit: Commit, category: Category) -> tuple[int, list[str]]:
+    """The batch that a commit has the rejects of, and its files."""
+    try:
+        kept = said.fields(commit.covers or {}, ["batch", "files"])
+        return said.whole(kept["batch"]), [said.text(file) for file in said.items(kept["files"])]
+    except ValueError as error:
+        raise CorruptFile(
+            f"the commit does not say whose rejects it has: {error}",
+            where=f"{category.where}/commits/{commit.number}",
+            hint="restore it from a copy of the home",
+        ) from error
 
 
 class TextForm:

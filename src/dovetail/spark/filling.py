@@ -23,19 +23,21 @@ from dovetail.log.homes.filesystem import open_store
 from dovetail.model.join_kind import JoinKind, LastRows
 from dovetail.model.offset import JoinOffset
 from dovetail.model.time_codes import FIRST_TIME
+from dovetail.plan.configure import join_config
 from dovetail.plan.physical import JoinStage, Plan, ScribeSource, SlicerStage, filed_under
 from dovetail.slicing.input_files import is_local
 from dovetail.slicing.placement import HASH, TIME, Placement
 from dovetail.slicing.standing import CommitsRead, Standing
 from dovetail.spark.append import append_batch
 from dovetail.spark.batch_files import last_planned, offsets_at
-from dovetail.spark.building import Builder, BuiltStage
+from dovetail.spark.building import Builder, BuiltStage, Wanted
 from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.inputs import BATCH_BYTES, BATCH_ROWS, Portion
 from dovetail.spark.new_readings import standing_before
+from dovetail.spark.rows_in_flight import with_a_key, without_an_answer
 
 
-def filled(spark: SparkSession, takeover: Takeover) -> Takeover:
+def filled(spark: SparkSession, takeover: Takeover, index_dir: str | None) -> Takeover:
     """Fill the joins that begin afresh. The plan then says with what."""
     assert takeover.before is not None
     old, plan = takeover.before.plan, takeover.plan
@@ -44,7 +46,7 @@ def filled(spark: SparkSession, takeover: Takeover) -> Takeover:
         at = last_offset(takeover.home, old, known)
         if at is None:  # it has never joined: the new one takes everything itself
             continue
-        stage = _fill(spark, takeover, known, join, at)
+        stage = _fill(spark, takeover, known, join, at, index_dir)
         plan = replace(plan, stages=tuple(stage if one is join else one for one in plan.stages))
     return replace(takeover, plan=plan)
 
@@ -57,7 +59,12 @@ def last_offset(home: str, plan: Plan, join: JoinStage) -> JoinOffset | None:
 
 
 def _fill(
-    spark: SparkSession, takeover: Takeover, known: JoinStage, join: JoinStage, at: JoinOffset
+    spark: SparkSession,
+    takeover: Takeover,
+    known: JoinStage,
+    join: JoinStage,
+    at: JoinOffset,
+    index_dir: str | None,
 ) -> JoinStage:
     assert takeover.before is not None
     old, plan, home = takeover.before.plan, takeover.plan, takeover.home
@@ -65,6 +72,7 @@ def _fill(
     sides = [(known.left, join.left), (known.right, join.right)]
     writers: list[SlicerStage] = []
     portions: list[list[Portion]] = []
+    wanted: dict[str, Wanted] = {}
     for was, now in sides:
         writer, before = writer_of(plan, now), writer_of(old, was)
         assert isinstance(writer, SlicerStage)
@@ -73,15 +81,21 @@ def _fill(
         nothing = at.ended or (how == "closed" and now == join.left)
         standing = standing_before(home, old.application, before)
         portions.append([] if nothing else list(_portions(home, standing)))
+        if how == "open" and now == join.left and not nothing:
+            config = join_config(old, known, home, tasks=1, index_dir=index_dir)
+            wanted[writer.name] = without_an_answer(spark, before, config, at)
+        elif how == "whole":
+            wanted[writer.name] = with_a_key(before)
     _forget(home, [now for _, now in sides])
-    bounds = _bounds(known.join_kind, join.join_kind, at) if same_times else None
+    begins = _begins(known.join_kind, at) if how == "open" else at
+    bounds = _bounds(known.join_kind, join.join_kind, at, begins) if same_times else None
     for number in range(max(1, *map(len, portions))):
         only = {
             writer.name: some[number] if number < len(some) else _none_of(writer)
             for writer, some in zip(writers, portions, strict=True)
         }
         tasks = spark.sparkContext.defaultParallelism
-        builder = Builder(spark, plan, home, tasks, index_dir=None, drain=False, only=only)
+        builder = Builder(spark, plan, home, tasks, index_dir=None, drain=False, only=only, wanted=wanted)
         for writer in writers:
             builder.build_stage(writer)
         made = {stage.name: stage for stage in builder.stages}
@@ -89,8 +103,10 @@ def _fill(
             since = FIRST_TIME if bounds is None else max(FIRST_TIME, bounds[side])
             _append(made[writer.name], plan.application, number, home, (was, now), since)
     commits = [Category.open(home, now).next_commit() for _, now in sides]
-    times = list(at.times) if same_times else []
-    return replace(join, filled=(*commits, *times), whole=how == "whole")
+    if how == "open":
+        commits[0] = 0  # what comes out of these left rows is still to come
+    times = list(begins.times) if same_times else []
+    return replace(join, filled=(*commits, *times), whole=how in ("whole", "open"))
 
 
 def _append(
@@ -140,10 +156,19 @@ def _none_of(writer: SlicerStage) -> Portion:
     return (0, 0) if isinstance(writer.inputs[0].source, ScribeSource) else ()
 
 
-def _bounds(was: JoinKind, now: JoinKind, at: JoinOffset) -> tuple[int, int] | None:
-    """From which event times on left and right rows are of use to the new join. A left row that the old one
-    has closed stays closed."""
-    before, after = was.needed(at), now.needed(at)
+def _begins(was: JoinKind, at: JoinOffset) -> JoinOffset:
+    """Where a join begins that left rows come to which another one has open: at a left time that they are not
+    behind, so that the right rows which they may meet are still there."""
+    needed = was.needed(at)
+    if at.ended or isinstance(needed, LastRows):
+        return at
+    return at.moved(left_time=min(at.left_time, max(FIRST_TIME, needed.left_us)))
+
+
+def _bounds(was: JoinKind, now: JoinKind, at: JoinOffset, begins: JoinOffset) -> tuple[int, int] | None:
+    """From which event times on left and right rows are of use to the new join, which begins there. A left
+    row that the old one has closed stays closed."""
+    before, after = was.needed(at), now.needed(begins)
     if isinstance(before, LastRows) or isinstance(after, LastRows):
         return None
     return max(before.left_us, after.left_us), after.right_us

@@ -24,6 +24,9 @@ from dovetail.plan.physical import (
     rejects_category,
 )
 from dovetail.slicing.covered_files import Slicer
+from dovetail.slicing.sides import settle_aside
+from dovetail.slicing.standing import FilesDone, Standing
+from dovetail.slicing.text_form import kept_by_threads, rejects_producer, thread_producers
 from dovetail.slicing.thread_record import forget_thread, left_by_thread
 from dovetail.spark.batch_files import last_done, last_planned
 from dovetail.spark.building import BuiltStage
@@ -31,7 +34,7 @@ from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.file_sink import fill_gaps, last_named, output_folder
 from dovetail.spark.rejects import rejects_query
 from dovetail.spark.seeding import category_offset, repeat_done, seed, write_done
-from dovetail.spark.standings import appended, said_at_first
+from dovetail.spark.standings import appended, read_by_query, said_at_first
 
 
 def go_on(spark: SparkSession, built: BuiltStage, home: str, application: str) -> None:
@@ -77,26 +80,37 @@ def take_up(spark: SparkSession, built: BuiltStage, home: str, application: str)
     standing = left_by_thread(category, slicer) if by_thread and category is not None else None
     if standing is None and last_planned(checkpoint) < 0:
         standing = said_at_first(home, slicer)
+    if category is not None:
+        settle_aside(category, slicer.producer)
+    for table in built.rejects or {}:
+        rejects = Checkpoint(home, application, rejects_query(stage, home, application, table))
+        _take_up_rejects(rejects, table, slicer, standing, by_thread=by_thread)
     if standing is not None:
         _require_one_source(built)
-        for table in built.rejects or {}:
-            rejects = Checkpoint(home, application, rejects_query(stage, home, application, table))
-            if by_thread or last_planned(rejects) < 0:  # a thread has kept those of what it read
-                seed(rejects, max(0, _kept(rejects, table)), standing)
         seed(checkpoint, max(0, _taken(spark, built, home, application)), standing)
     if category is not None:
         # Only now: until the query has a record of its own, this is the only one.
         forget_thread(category, slicer)
 
 
-def _kept(rejects: Checkpoint, table: str) -> int:
-    """The last batch of a query that keeps unreadable rows; -1: none."""
+def _take_up_rejects(
+    rejects: Checkpoint, table: str, slicer: Slicer, standing: Standing | None, *, by_thread: bool
+) -> None:
+    """Let the query that keeps the unreadable rows of a table leave out those that threads have kept. A
+    thread keeps them of all that it reads, if its stage is the first to read the table. If another stage has
+    been that, files without any are read again: nothing comes out of them."""
     name = rejects_category(rejects.application, table)
-    if name not in list_categories(rejects.home):
-        return -1
-    category = Category.open(rejects.home, name)
-    stop = category.next_commit()
-    return category.commit(stop - 1).producers.get(rejects.query, -1) if stop else -1
+    category = Category.open(rejects.home, name) if name in list_categories(rejects.home) else None
+    threads = thread_producers(category) if category is not None else set()
+    kept: Standing | None = standing if by_thread or last_planned(rejects) < 0 else None
+    if category is not None and threads - {rejects_producer(slicer)}:
+        known = read_by_query(rejects, category)
+        files = kept_by_threads(category)
+        kept = FilesDone(frozenset(known | files)) if files - known else None
+    if kept is not None:
+        stop = category.next_commit() if category is not None else 0
+        last = category.commit(stop - 1).producers.get(rejects.query, -1) if category and stop else -1
+        seed(rejects, max(0, last), kept)
 
 
 def _require_one_source(built: BuiltStage) -> None:

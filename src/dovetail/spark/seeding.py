@@ -13,12 +13,13 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
 from collections.abc import Iterable
 from typing import Any
 
 from dovetail.changes.leftovers import delete_folder
 from dovetail.slicing.standing import CommitsRead, FilesDone, Standing
-from dovetail.spark.batch_files import last_done
+from dovetail.spark.batch_files import checkpoint_lines, last_done
 from dovetail.spark.checkpoints import Checkpoint
 
 _METADATA = {"batchWatermarkMs": 0, "batchTimestampMs": 0, "conf": {}}
@@ -57,6 +58,20 @@ def repeat_done(checkpoint: Checkpoint, batch: int) -> None:
     """Batches up to this one count as done, and nothing was read since the last one that is."""
     store, folder, done = checkpoint.store, checkpoint.folder, last_done(checkpoint)
     _write(checkpoint, batch, store.read(f"{folder}/offsets/{done}"), store.read(f"{folder}/commits/{done}"))
+
+
+def note_planned(checkpoint: Checkpoint, batch: int, offset: dict[str, Any]) -> None:
+    """A batch of a query with one source goes so far. It follows one that is done, in the same session's
+    settings."""
+    before = json.loads(checkpoint_lines(checkpoint, f"offsets/{batch - 1}")[0])
+    noted = {**before, "batchTimestampMs": time.time_ns() // 1_000_000}
+    lines = ["v1", json.dumps(noted, separators=(",", ":")), json.dumps(offset)]
+    checkpoint.store.replace(f"{checkpoint.folder}/offsets/{batch}", "\n".join(lines).encode())
+
+
+def note_done(checkpoint: Checkpoint, batch: int) -> None:
+    """The batch that was planned last is done."""
+    checkpoint.store.replace(f"{checkpoint.folder}/commits/{batch}", _DONE)
 
 
 def _write(checkpoint: Checkpoint, batch: int, offsets: bytes, committed: bytes) -> None:

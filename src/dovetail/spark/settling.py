@@ -6,25 +6,28 @@ stage, and a kill anywhere in between only means that the same is done again."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 from dovetail.changes.afresh import begun_afresh
 from dovetail.changes.closing import Closing, forget_closing, read_closing, write_closing
 from dovetail.changes.takeover import Takeover
 from dovetail.changes.versions import read_version
+from dovetail.errors import Unreachable
 from dovetail.plan.application_file import read_current
 from dovetail.plan.physical import Plan, ScribeSource, SlicerStage, Stage, WindowStage, filed_under
+from dovetail.spark.attempts import Attempts
 from dovetail.spark.batch_files import last_done, last_planned
 from dovetail.spark.building import Builder, BuiltStage
 from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.clean_stop import copy_snapshots
-from dovetail.spark.failures import failure_of
 from dovetail.spark.filling import filled, last_offset
 from dovetail.spark.new_readings import note_readings
-from dovetail.spark.starting import Failures, Mode, require_output, start
+from dovetail.spark.starting import Mode, require_output, start_patiently
 
 
 def settle(spark: SparkSession, takeover: Takeover, index_dir: str | None) -> tuple[Takeover, dict[str, int]]:
@@ -39,7 +42,7 @@ def settle(spark: SparkSession, takeover: Takeover, index_dir: str | None) -> tu
         _come_to_rest(spark, old, takeover.plan, home, index_dir, afresh)
         note_readings(takeover)
         if afresh:
-            takeover = filled(spark, takeover)
+            takeover = filled(spark, takeover, index_dir)
             write_closing(home, Closing(version, old, tuple(sorted(afresh))))
     steps = {join.name: at.step for join in old.joins if (at := last_offset(home, old, join)) is not None}
     return takeover, steps
@@ -114,11 +117,29 @@ def _reads_own(plan: Plan, stage: Stage) -> bool:
 
 
 def _run(stages: Sequence[BuiltStage], home: str, application: str, mode: Mode) -> None:
-    failures: Failures = {}
-    running = [(stage, start(stage, home, application, mode, failures)) for stage in stages]
-    for stage, queries in running:
-        for query in queries:
-            try:
-                query.awaitTermination()
-            except StreamingQueryException as error:
-                raise failures.get(stage.name) or failure_of(error, stage.name) from error
+    by_name = {stage.name: stage for stage in stages}
+    attempts = Attempts()
+
+    def begin(name: str) -> list[StreamingQuery]:
+        return start_patiently(by_name[name], home, application, mode, attempts.failures)
+
+    run_to_end(list(by_name), begin, attempts)
+
+
+def run_to_end(
+    stages: Sequence[str], begin: Callable[[str], list[StreamingQuery]], attempts: Attempts
+) -> None:
+    """Let the queries of stages come to their end. A fault of the moment costs a restart, as in a run. A
+    place outside that is away is not waited for: the old query goes on and waits for it, and the change is
+    refused."""
+    running = {name: begin(name) for name in stages}
+    for name in stages:
+        while True:
+            for query in running[name]:
+                with suppress(StreamingQueryException):
+                    query.awaitTermination()
+            if isinstance(away := attempts.failures.get(name), Unreachable):
+                raise away
+            if not attempts.ended(name, running[name]):
+                break
+            running[name] = begin(name)

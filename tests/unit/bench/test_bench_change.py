@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import itertools
 
-from bench.change import CHANGES, Planned, pauses_of, step_time, text_of
+import pytest
+from bench import change_diff
+from bench.change import CHANGES, Pause, Planned, pause_ratios, pauses_of, step_time, text_of
+
+from dovetail.pql.compile import compile_pql
 
 SECOND = 1_000_000
 
@@ -15,6 +19,19 @@ def test_a_pause_ends_with_the_first_step_that_takes_rows() -> None:
     assert pauses_of(steps, [3]) == [4.0]
     assert pauses_of(steps, [3, 6]) == [4.0], "nothing came after the last change"
     assert step_time(steps, [3]) == 1.0
+
+
+def test_what_is_lost_is_the_pause_without_the_step_that_would_have_been_there() -> None:
+    pauses = [Pause(CHANGES[0], 3.0, 1.5), Pause(CHANGES[0], 5.0, 2.5), Pause(CHANGES[1], 1.0, 0.5)]
+    found = pause_ratios(2.0, pauses)
+    assert [(one.took_s, one.ratio) for one in found] == [(2.0, 1.0), (0.0, 0.0)]
+
+
+@pytest.mark.parametrize("lines", [1, 200])
+def test_the_application_that_is_compared_has_as_many_lines(lines: int) -> None:
+    text = change_diff.text_of(lines)
+    assert lines <= text.count("\n") < lines + 30
+    assert compile_pql(text) != compile_pql(change_diff.changed(text))
 
 
 def test_each_change_of_a_round_is_one_and_the_last_goes_back() -> None:

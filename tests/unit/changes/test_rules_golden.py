@@ -33,7 +33,7 @@ from dovetail.pql.parser import parse
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "changes"
 QUERY = (GOLDEN / "query.pql").read_text()
-OTHERS = {"tables", "spelling", "afresh"}
+OTHERS = {"application", "tables", "spelling", "afresh"}
 
 
 def cases() -> Iterator[Any]:

@@ -16,6 +16,7 @@ from dovetail.engine.copying import settle
 from dovetail.log.category import Category
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_config import JoinConfig
+from dovetail.why.why import why
 from oracle import batch_join
 
 from .workload import config, joined, offsets, random_rows, write_commits
@@ -79,3 +80,19 @@ def test_picks_that_wait_are_all_its_own(tmp_path: Path) -> None:
     ]
     assert Counter(found) == Counter(expected)
     assert Category.open(join.home, "left").next_commit() > join.filled[0]
+
+
+@pytest.mark.parametrize("how", ["inner", "left"])
+def test_why_says_what_came_out_of_it(tmp_path: Path, how: str) -> None:
+    """Not what the rows that filled it met among each other."""
+    join, left, _, early = filled(tmp_path, IntervalSpec(BEFORE, AFTER, how), whole=False)  # type: ignore[arg-type]
+    found = [row for start, end in offsets(join, [2, 3]) for row in joined(join, start, end)]
+    said, before = [], set()
+    for key in {str(row[0]) for row in left if row[0] is not None}:
+        for fate in why(join, [key]).fates:
+            said += [(fate.left.values["id"], match.right.values["id"]) for match in fate.matches]
+            if "came_before" in fate.doubts:
+                before.add(fate.left.values["id"])
+                assert fate.miss is None, "nobody knows here what the join before has found"
+    assert Counter(said) == Counter(row for row in found if None not in row)
+    assert before == early[0] & {row[2] for row in left if row[0] is not None}

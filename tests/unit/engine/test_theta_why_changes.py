@@ -37,6 +37,7 @@ CHANGES = {
         timed(20, 30, "left", "one", "nearest"),
         timed(20, 30, "left", "one", "latest"),
     ],
+    "left becomes full, and back": [timed(20, 30, "left"), timed(20, 30, "full"), timed(20, 30, "left")],
     "semi becomes left": [timed(20, 30, "semi"), timed(25, 30, "left")],
     "another condition": [timed(20, 20, "left", theta=NEAR), timed(30, 20, "left", theta=FAR)],
     "and back": [

@@ -25,7 +25,7 @@ from dovetail.model.interval import IntervalSpec, JoinType
 from dovetail.model.join_kind import ThetaJoin, WindowedJoin
 from dovetail.model.theta import Constant, Operand, Operation, Theta
 from dovetail.model.theta_text import condition_text, conjuncts
-from dovetail.model.window_join import WindowJoin, hopping, session, tumbling
+from dovetail.model.window_join import hopping, session, tumbling
 from dovetail.service.words.fate_words import AnyFate, fate_lines
 from dovetail.service.words.why_words import heading, preface, to_json
 from dovetail.why.why import Answer, why
@@ -267,20 +267,25 @@ def test_of_joins_by_a_condition(tmp_path: Path, how: str, match: str, pick: str
     assert_said(join, spec, list(fates(join.why_row(row) for row in range(join.rows("left")))))
 
 
+BY_ID = Operation("%", (Operand("right", "id"), Constant("int", "3")))
+
+
 @pytest.mark.parametrize(
-    ("window", "how"),
+    "kind",
     [
-        *((tumbling(50), how) for how in get_args(JoinType)),
-        (tumbling(50, "eager"), "inner"),
-        (hopping(60, 25), "left"),
-        (hopping(60, 25, "eager"), "inner"),
-        *((session(9, 60), how) for how in ("inner", "full", "anti")),
+        *(WindowedJoin(how, tumbling(50)) for how in get_args(JoinType)),
+        WindowedJoin("inner", tumbling(50, "eager")),
+        WindowedJoin("left", hopping(60, 25)),
+        WindowedJoin("inner", hopping(60, 25, "eager")),
+        *(WindowedJoin(how, session(9, 60)) for how in ("inner", "full", "anti")),
+        WindowedJoin("left", hopping(60, 25), "one", "nearest"),
+        WindowedJoin("full", tumbling(50), "one", "max", BY_ID),
     ],
 )
-def test_of_joins_within_windows(tmp_path: Path, window: WindowJoin, how: JoinType) -> None:
+def test_of_joins_within_windows(tmp_path: Path, kind: WindowedJoin) -> None:
     """For every key, window and step."""
-    join = Driven.make(tmp_path, WindowedJoin(how, window), max_delay=10)
-    assert list(wild(join, random.Random(f"{window} {how}"), KEYS, 30))
+    join, how = Driven.make(tmp_path, kind, max_delay=10), kind.how
+    assert list(wild(join, random.Random(f"{kind.window} {how}"), KEYS, 30))
     explained: Counter[tuple[int | None, ...]] = Counter()
     for fate in fates(join.why(key) for key in KEYS):
         assert isinstance(fate, WindowFate)

@@ -80,10 +80,18 @@ class Folder:
     def notes(self) -> list[str | None]:
         return sorted(self._column("note"), key=lambda note: (note is None, note))
 
+    def aside(self) -> list[int]:
+        """The ids of rows whose time is not believed."""
+        return sorted(values(Category.open(self.home, "app.left.invalid"), "_key_0"))
+
     def _column(self, name: str) -> list[Any]:
-        commits = self.category.commits(self.category.first_commit(), self.category.next_commit())
-        segments = [self.category.open_segment(info) for commit in commits for info in commit.segments]
-        return [value for segment in segments for value in segment.batch.column(name).to_pylist()]
+        return values(self.category, name)
+
+
+def values(category: Category, name: str) -> list[Any]:
+    commits = category.commits(category.first_commit(), category.next_commit())
+    segments = [category.open_segment(info) for commit in commits for info in commit.segments]
+    return [value for segment in segments for value in segment.batch.column(name).to_pylist()]
 
 
 @pytest.fixture
@@ -280,6 +288,36 @@ def test_a_crash_anywhere_loses_no_file_and_doubles_none(tmp_path: Path) -> None
 
     def action(folder: Folder) -> None:
         slicer = folder.slice(max_files=1)
+        if slicer.error is not None:
+            raise slicer.error
+
+    assert crash_everywhere(tmp_path, prepare, action, check) > 10
+
+
+@pytest.mark.parametrize("cuts", [(200, 1), (1, 200)], ids=["larger, then smaller", "smaller, then larger"])
+def test_rows_set_aside_are_kept_once_through_a_crash_and_another_cut(
+    tmp_path: Path, cuts: tuple[int, int]
+) -> None:
+    """Who starts again may cut the source into other batches, under the same numbers."""
+
+    def prepare(home: str) -> Folder:
+        folder = Folder(Path(home))
+        for n, name in enumerate("ab"):
+            folder.put(
+                f"{name}.parquet",
+                rows(3 * n).set_column(1, STORED.field("at"), pa.nulls(3, STORED.field("at").type)),
+            )
+        return folder
+
+    def check(home: str) -> None:
+        folder = Folder(Path(home))
+        slicer = folder.slice(max_files=cuts[1])
+        assert slicer.error is None
+        assert folder.ids() == [*range(6)]
+        assert folder.aside() == [*range(6)]
+
+    def action(folder: Folder) -> None:
+        slicer = folder.slice(max_files=cuts[0])
         if slicer.error is not None:
             raise slicer.error
 

@@ -46,13 +46,15 @@ class Lenient:
 class Texts:
     """A home with a folder of JSON files, and what became of their lines."""
 
-    def __init__(self, root: Path, ahead: Sequence[str] = (), owed: Sequence[str] = ()) -> None:
-        self.root, self.ahead, self.owed = root, ahead, owed
+    def __init__(
+        self, root: Path, by_query: Sequence[str] = (), before: Sequence[str] = (), stage: str = "left"
+    ) -> None:
+        self.root, self.by_query, self.before = root, by_query, before
         (root / "in").mkdir(parents=True, exist_ok=True)
         home = str(root / "home")
-        self.category = Category.create(home, "app.left", SIDE, buckets=4, role="side")
+        self.category = Category.create(home, f"app.{stage}", SIDE, buckets=4, role="side")
         self.rejects = Category.create(home, "app.rejects.t", REJECTS, buckets=1, role="rejects")
-        self.slicer = Slicer("app", "left", str(root / "in"))
+        self.slicer = Slicer("app", stage, str(root / "in"))
 
     def put(self, name: str, *lines: str) -> str:
         (self.root / "in" / name).write_text("".join(f"{line}\n" for line in lines))
@@ -64,7 +66,7 @@ class Texts:
                 STORED, self.category, {"_key_0": "id", "_time": "at"}, ("_key_0",), "_time", Validity()
             )
             assert short is not None
-            aside = Aside(self.rejects, self.slicer, covered.next_batch, self.ahead, self.owed)
+            aside = Aside(self.rejects, self.slicer, covered, self.by_query, self.before)
             return TextForm(short, self.slicer.place, TextFormat("json", STORED), Lenient(), aside)
 
         def intake() -> FolderIntake:
@@ -111,11 +113,28 @@ def test_rejects_that_a_query_of_spark_has_kept_or_owes(tmp_path: Path) -> None:
     kept, owed = texts.put("kept", line(0), "kept"), texts.put("owed", line(1), "owed")
     texts = Texts(tmp_path, [kept], [owed])
     (tmp_path / "in" / "owed").rename(tmp_path / "owed")
-    texts.owed = [str(tmp_path / "owed")]
+    texts.before = [str(tmp_path / "owed")]
     texts.put("new", "new")
     texts.slice()
     assert texts.bad() == [("new", "new"), ("owed", "owed")]
     assert texts.ids() == [0]
+
+
+def test_another_stage_becomes_the_first_to_read_the_table(tmp_path: Path) -> None:
+    """It keeps the rejects of files that the one before it has not read, and of no others."""
+    before = Texts(tmp_path)
+    before.put("a", line(0), "bad a")
+    before.put("b", line(1))
+    before.slice()
+    now = Texts(tmp_path, stage="other")
+    now.put("c", line(2), "bad c")
+    now.slice()
+    now.slice()
+    assert now.ids() == [0, 1, 2]
+    assert now.bad() == [("a", "bad a"), ("c", "bad c")]
+    before.put("d", line(3), "bad d")
+    before.slice()
+    assert before.bad() == [("a", "bad a"), ("c", "bad c"), ("d", "bad d")], "and back"
 
 
 def test_a_crash_anywhere_loses_and_repeats_nothing(tmp_path: Path) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from dovetail.log import history
+from dovetail.log.category import Category
 from dovetail.plan.physical import CategoryOutput, SlicerStage
 from dovetail.slicing.covered_files import Slicer
 from dovetail.slicing.standing import CommitsRead, FilesDone
@@ -17,7 +19,8 @@ from dovetail.spark.progress import take_up
 from dovetail.spark.seeding import seed
 from dovetail.spark.standings import commits_before, files_before, standing_of
 from dying import crash_everywhere
-from unit.slicing.test_resident import Chain, Folder, rows
+from unit.slicing.test_resident import SIDE, Chain, Folder, rows
+from unit.slicing.test_text_form import Texts, line
 
 OUTPUT = CategoryOutput("app.left", ("_key_0",), "_time", 4)
 
@@ -110,3 +113,19 @@ def test_a_crash_anywhere_leaves_one_that_can_go_on(tmp_path: Path) -> None:
         assert last_done(checkpoint) == last_planned(checkpoint) == 1
 
     assert crash_everywhere(tmp_path, prepare, lambda folder: follow(folder.home), check) > 10
+
+
+def test_rejects_that_the_thread_of_another_stage_has_kept(tmp_path: Path) -> None:
+    """The query that keeps them from now on leaves out those files, and no others."""
+    texts = Texts(tmp_path)
+    texts.put("a", line(0), "bad")
+    texts.put("b", line(1))
+    texts.slice()
+    home, output = str(tmp_path / "home"), replace(OUTPUT, category="app.other")
+    Category.create(home, "app.other", SIDE, buckets=4, role="side")
+    stage = SlicerStage("other", (), (), "", output)
+    nothing: Any = None
+    for _ in range(2):
+        take_up(nothing, BuiltStage("other", nothing, output, (), stage, rejects={"t": nothing}), home, "app")
+        files, _ = files_done(Checkpoint(home, "app", "inputs.rejects.t"), {})
+        assert [Path(file).name for file in files] == ["a"]

@@ -38,7 +38,19 @@ def join_type(between: Between, old: Stage, new: Stage) -> Stage:
                 flight="pairs of open windows that have come out do not come out again",
                 place=between.place_of_option(view_of(new), "emit"),
             )
-        return replace(old, join_kind=WindowedJoin(now.how, replace(was.window, emit=now.window.emit)))
+        if (was.match, was.pick, was.picked_by) != (now.match, now.pick, now.picked_by):
+            between.say(
+                "join_type",
+                part_of(new),
+                "kept",
+                f"{_match(was.spec)}, now {_match(now.spec)}",
+                flight="windows that are open are joined by the new query; a left row that "
+                "has come out with a partner of one gets no other there"
+                if now.match == "one"
+                else "windows that are open are joined by the new query",
+                place=between.place_of_option(view_of(new), "match", "pick"),
+            )
+        return replace(old, join_kind=replace(now, window=replace(was.window, emit=now.window.emit)))
     assert isinstance(was, IntervalJoin | ThetaJoin)
     assert isinstance(now, IntervalJoin | ThetaJoin)
     _matches(between, new, was.spec, now.spec)
