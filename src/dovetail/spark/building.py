@@ -7,7 +7,7 @@ it can find wrong is found before a row is read.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -57,6 +57,9 @@ from dovetail.spark.slicer import common_type, make_category, require_time, slic
 from dovetail.spark.topic_residence import TopicResidence, records_of
 from dovetail.spark.window_source import WindowSource
 
+Wanted = Callable[[DataFrame], DataFrame]
+"""Some of the rows of an input."""
+
 
 @dataclass
 class BuiltStage:
@@ -74,6 +77,7 @@ class BuiltStage:
     upstream: JoinStage | None = None  # of a DataFrame's rows: the join that their time comes from
     aggregation: Aggregation | None = None  # of the rows of each micro-batch
     result: DataFrame | None = None  # no rows, in the columns of the aggregation
+    writing: Writing | None = None  # of a join that was started: how its tasks write, if they do
     read: FilesRead | None = None  # the files that its rows are, if they are no more than that
     keeps_promise: bool = False  # it promises what it has promised, although its streams end
     resident: Residence | TopicResidence | LakeResidence | LookupResidence | None = (
@@ -121,6 +125,7 @@ class Builder:
         gates: Gates | None = None,
         overlaps: bool = False,
         only: Mapping[str, Portion] = MappingProxyType({}),
+        wanted: Mapping[str, Wanted] = MappingProxyType({}),
     ) -> None:
         self.spark = spark
         self.plan = plan
@@ -131,6 +136,7 @@ class Builder:
         self.gates = gates
         self.overlaps = overlaps  # joins run while resident slicers still work off what there is
         self.only = only  # by stage: what it reads of its input, and not as a stream
+        self.wanted = wanted  # by stage: which rows of that
         self._resides = not only and may_reside(str(spark.sparkContext.master))
         self._built: dict[str, BuiltStage] = {}
         self._writers: dict[str, str] = {}  # category -> stage
@@ -210,9 +216,10 @@ class Builder:
         for table in stage.inputs:
             reader = self.plan.application, stage.name
             only = self.only.get(stage.name)
-            read_input(self.spark, table, self.home, reader, self.tasks, only).createOrReplaceTempView(
-                f"`{table.name}`"
-            )
+            read = read_input(self.spark, table, self.home, reader, self.tasks, only)
+            if (wanted := self.wanted.get(stage.name)) is not None:
+                read = wanted(read)
+            read.createOrReplaceTempView(f"`{table.name}`")
             if (
                 table.name not in self._watched and only is None
             ):  # several stages may read it: its bad rows are kept once
@@ -223,8 +230,8 @@ class Builder:
             if isinstance(table.source, ScribeSource) and table.source.category in self._writers:
                 after.append(self._writers[table.source.category])
         rows = self._select(stage.views, stage.select)
-        read = read_by(stage, rows) if self._resides else None
-        return BuiltStage(stage.name, rows, stage.output, tuple(after), stage, rejects=rejects, read=read)
+        files = read_by(stage, rows) if self._resides else None
+        return BuiltStage(stage.name, rows, stage.output, tuple(after), stage, rejects=rejects, read=files)
 
     def _join(self, stage: JoinStage) -> BuiltStage:
         self._require_types(stage)

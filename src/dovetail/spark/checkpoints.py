@@ -56,6 +56,14 @@ class Checkpoint:
         if carried.is_carried(self.home):
             carried.carry(self.home, self.folder)
 
+    def remove_drafts(self) -> None:
+        """Remove what a query that was killed had begun to write. Spark counts such a file as progress, and
+        refuses a first batch where there is some. Nobody else writes here: the application is held."""
+        for log in ("offsets", "commits"):
+            for name in self.store.names(f"{self.folder}/{log}"):
+                if name.startswith(".") and ".tmp" in name:
+                    self.store.delete(f"{self.folder}/{log}/{name}")
+
     def id(self) -> str:
         """What Spark calls the query. It is made here if the query has never run: Spark takes it as it is."""
         path = f"{self.folder}/metadata"

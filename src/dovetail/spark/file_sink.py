@@ -1,8 +1,9 @@
 """Files that tasks have written themselves join the output of Spark's file sink.
 
 Law: `_spark_metadata` names the files of each micro-batch once. It is Spark's own log, written through its
-own class: readers see no difference, and a path to which Spark's file sink has written stays as it is. Spark
-does the same in the same order: it skips a batch that the log has, and names files after they are written.
+own class, or as that writes it where Spark is not there yet (`file_list.py`). So readers see no difference,
+and a path to which Spark's file sink has written stays as it is. Spark does the same in the same order: it
+skips a batch that the log has, and names files after they are written.
 """
 
 from __future__ import annotations
@@ -18,11 +19,8 @@ from dovetail.crash_points import crash_point
 from dovetail.errors import StateError
 from dovetail.slicing.input_files import is_local, local_path
 from dovetail.slicing.parquet_output import WrittenFile
+from dovetail.spark.file_list import BLOCK_BYTES, LOG
 from dovetail.spark.s3 import spark_uri
-
-LOG = "_spark_metadata"
-_BLOCK_BYTES = 32 << 20
-"""What Hadoop says of a file on local disk. Nobody splits by it."""
 
 
 def name_files(spark: SparkSession, folder: str, batch: int, files: Sequence[WrittenFile]) -> None:
@@ -37,7 +35,7 @@ def name_files(spark: SparkSession, folder: str, batch: int, files: Sequence[Wri
     gateway: Any = spark.sparkContext._gateway
     named = gateway.new_array(kind, len(files))
     for number, file in enumerate(files):
-        named[number] = kind(file.uri, file.size, False, file.modified_ms, 1, _BLOCK_BYTES, "add")
+        named[number] = kind(file.uri, file.size, False, file.modified_ms, 1, BLOCK_BYTES, "add")
     if not log.add(batch, named):
         raise StateError(
             f"another run has written batch {batch} of this output",

@@ -42,6 +42,7 @@ SOURCE = str(Path(__file__).resolve().parents[2])
 VARIABLE = "DOVETAIL_NURSERY"
 """Names the socket, in the environment of the JVM."""
 STREAMS = 3
+MOST_HELD = 8
 OPENS_S = 5.0
 CLIENT_S = 10.0
 """How long a client may take to say its order. It has it ready when it connects."""
@@ -58,12 +59,14 @@ is not passed on: Spark sets that of its workers, unless a setting for executors
 _NAMES = {
     "dovetail.spark.daemon": "dovetail-daemon",
     "pyspark.sql.streaming.python_streaming_source_runner": "dovetail-source",
+    "dovetail.spark.head_start_process": "dovetail-early",
 }
 """A forked process has the command line of the nursery. The system shows these names instead."""
 
-_MODULES = (
+_FIRST = ("pyarrow.parquet", "dovetail.engine.join_step", "dovetail.spark.head_start_process")
+"""What steps before Spark need, which are ordered as soon as the driver has read its query."""
+_LATER = (
     "pandas",  # PySpark's Arrow path imports it in every worker
-    "pyarrow.parquet",
     "pyspark.worker",
     "pyspark.daemon",
     "pyspark.sql.worker.create_data_source",
@@ -74,9 +77,8 @@ _MODULES = (
     "dovetail.spark.category_source",
     "dovetail.spark.slicer",
     "dovetail.slicing.direct",
-    "dovetail.engine.join_step",
 )
-"""What the processes of a join import."""
+"""What the processes of Spark import besides. A child that is ordered before that imports it by itself."""
 
 _opened: list[subprocess.Popen[bytes]] = []
 """The nursery of this process, if it has one."""
@@ -103,6 +105,8 @@ def open_nursery() -> str | None:
         process_group=0,  # Ctrl-C is for the driver
     )
     _opened.append(process)
+    # It ends after us, when our end of the pipe is closed: Python would warn of a process that still runs.
+    atexit.register(setattr, process, "returncode", 0)
     os.close(theirs)
     os.environ[VARIABLE] = path
     return path
@@ -123,16 +127,18 @@ def await_nursery(path: str) -> None:
 
 @dataclass(frozen=True)
 class Order:
-    """What to run: `-m MODULE ARGUMENT...`, and where."""
+    """What to run: `-m MODULE ARGUMENT...`, and where. `held`: descriptors that are to be open as long as it
+    runs, such as those of locks."""
 
     arguments: list[str]
     environment: dict[str, str]
     folder: str
     streams: list[int]
+    held: list[int]
 
     def close(self) -> None:
-        for stream in self.streams:
-            os.close(stream)
+        for descriptor in (*self.streams, *self.held):
+            os.close(descriptor)
 
 
 @dataclass
@@ -142,6 +148,7 @@ class _Nursery:
     listening: socket.socket
     driver: int
     children: dict[int, socket.socket | None] = field(default_factory=dict)  # with their clients, if alive
+    later: list[str] = field(default_factory=lambda: list(_LATER))  # to be imported between orders
 
     def serve(self) -> Order | None:
         """None in the nursery, once nothing is left to do; in a child, what it must run."""
@@ -153,7 +160,9 @@ class _Nursery:
         while taking or self.children:
             clients = {client: pid for pid, client in self.children.items() if client is not None}
             watched: list[Any] = [woken, *clients, *([self.listening, self.driver] if taking else [])]
-            ready, _, _ = select.select(watched, [], [])
+            ready, _, _ = select.select(watched, [], [], 0 if self.later else None)
+            if self.later and not ready:
+                self._import_next()
             for client in clients.keys() & ready:
                 self._end(clients[client], client)
             if woken in ready:
@@ -168,6 +177,12 @@ class _Nursery:
                 os.close(wake)
                 return order
         return None
+
+    def _import_next(self) -> None:
+        import_module(self.later.pop(0))
+        if not self.later:
+            gc.collect()
+            gc.freeze()  # what is loaded now stays: collections in children need not walk through it
 
     def _take(self) -> Order | None:
         """Fork a child for one order; the order, in the child."""
@@ -215,30 +230,34 @@ def _received(client: socket.socket) -> Order | None:
     """One order; None if the client died before it had said all of it."""
     client.settimeout(CLIENT_S)
     size = array.array("i").itemsize
-    streams = array.array("i")
+    given = array.array("i")
     text = b""
     while not text.endswith(b"\0"):
         try:
-            part, passed, _, _ = client.recvmsg(MAX_ORDER_BYTES, socket.CMSG_SPACE(STREAMS * size))
+            part, passed, _, _ = client.recvmsg(
+                MAX_ORDER_BYTES, socket.CMSG_SPACE((STREAMS + MOST_HELD) * size)
+            )
         except OSError:
             part, passed = b"", []
         for level, kind, data in passed:
             if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-                streams.frombytes(data[: len(data) - len(data) % size])
+                given.frombytes(data[: len(data) - len(data) % size])
         if not part:
-            for stream in streams:
-                os.close(stream)
+            for descriptor in given:
+                os.close(descriptor)
             return None
         text += part
     said: dict[str, Any] = json.loads(text[:-1])
-    return Order(said["arguments"], said["environment"], said["folder"], list(streams))
+    return Order(
+        said["arguments"], said["environment"], said["folder"], list(given[:STREAMS]), list(given[STREAMS:])
+    )
 
 
 def _become(order: Order) -> None:
     """Take the place of the process that was ordered; returns when its module has run."""
     for number, stream in enumerate(order.streams):
         os.dup2(stream, number)
-    order.close()
+        os.close(stream)
     os.environ.clear()
     os.environ.update(order.environment)
     os.chdir(order.folder)
@@ -253,14 +272,12 @@ def _become(order: Order) -> None:
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
-def _import() -> None:
-    for module in _MODULES:
+def _import_first() -> None:
+    for module in _FIRST:
         import_module(module)
     from dovetail.engine.warm import warm
 
     warm()
-    gc.collect()
-    gc.freeze()  # what is loaded now stays: collections in children need not walk through it
 
 
 def main(path: str, driver: int) -> None:
@@ -270,7 +287,7 @@ def main(path: str, driver: int) -> None:
     except FileNotFoundError:
         return  # the driver has ended meanwhile, and removed the folder: nobody will come
     listening.listen(socket.SOMAXCONN)  # whoever comes now waits for the imports, which he would do himself
-    _import()
+    _import_first()
     order = _Nursery(listening, driver).serve()
     if order is None:
         shutil.rmtree(os.path.dirname(path), ignore_errors=True)  # a driver that was killed could not

@@ -13,18 +13,29 @@ import sys
 VARIABLE = "DOVETAIL_NURSERY"
 
 
+def place_order(path: str, arguments: list[str], descriptors: list[int]) -> socket.socket:
+    """Ask for a process. The descriptors are its standard streams, and others that it holds as long as it
+    lives. It is ended if the socket that this returns is closed before."""
+    nursery = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    order = {"arguments": arguments, "environment": dict(os.environ), "folder": os.getcwd()}
+    text = json.dumps(order).encode() + b"\0"
+    try:
+        nursery.connect(path)
+        passed = array.array("i", descriptors)
+        sent = nursery.sendmsg([text], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, passed)])
+        nursery.sendall(text[sent:])
+    except OSError:
+        nursery.close()
+        raise
+    return nursery
+
+
 def status_of_child(arguments: list[str]) -> int | None:
     """Of the child that the nursery forked for us; None if it did not take the order."""
     if arguments[:1] != ["-m"]:
         return None
-    nursery = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    order = {"arguments": arguments, "environment": dict(os.environ), "folder": os.getcwd()}
     try:
-        nursery.connect(os.environ[VARIABLE])
-        streams = array.array("i", [0, 1, 2])
-        text = json.dumps(order).encode() + b"\0"
-        sent = nursery.sendmsg([text], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, streams)])
-        nursery.sendall(text[sent:])
+        nursery = place_order(os.environ[VARIABLE], arguments, [0, 1, 2])
         taken = nursery.recv(1)  # comes when its imports are done
     except (KeyError, OSError):
         return None

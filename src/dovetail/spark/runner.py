@@ -21,7 +21,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from dovetail.engine.gates import Gates
 from dovetail.engine.live_index import index_root, sweep
-from dovetail.errors import DovetailError, Unreachable
+from dovetail.errors import Unreachable
 from dovetail.plan.physical import Plan
 from dovetail.slicing.resident import ResidentSlicer
 from dovetail.spark.attempts import Attempts
@@ -29,9 +29,10 @@ from dovetail.spark.building import Builder, BuiltStage
 from dovetail.spark.checkpoints import write_quickly
 from dovetail.spark.clean_stop import copy_snapshots
 from dovetail.spark.failures import failure_of
+from dovetail.spark.head_start import HeadStart
 from dovetail.spark.progress import go_on, require_new, take_up
 from dovetail.spark.source_reports import SourceReports
-from dovetail.spark.starting import Mode, start
+from dovetail.spark.starting import Mode, start_patiently
 
 WATCH_S = 0.2
 """Between two looks at all queries. Each look makes several calls per query, so looking more often would cost
@@ -40,10 +41,6 @@ STARTING_S = 0.05
 STARTING_AT_ONCE = os.cpu_count() or 1
 """A query of a Python source starts a process. Spark gives it up after ten seconds, and many processes that
 start at once on few cores would take longer. So this counts for all runs of a process together."""
-
-STARTING_AGAIN_S = 30.0
-_STILL_ACTIVE = "is already active in this SparkSession"
-"""A query that has failed says so before Spark has forgotten its name."""
 
 _running: WeakSet[Run] = WeakSet()
 
@@ -61,6 +58,7 @@ class Run:
     stop: threading.Event = field(default_factory=threading.Event)
     watch: Callable[[Run], None] = lambda run: None
     held: Callable[[], None] = lambda: None  # raises when the application is no longer this run's
+    head_start: HeadStart | None = None
     follows: bool = False  # another query ran before this one: see `progress.py`
     stages: list[BuiltStage] = field(default_factory=list)
     queries: dict[str, list[StreamingQuery]] = field(default_factory=dict)
@@ -89,6 +87,8 @@ class Run:
         )
         try:
             self.stages = builder.build()
+            if self.head_start is not None:
+                self.head_start.end()  # from here on progress is read, and then queries go on from it
             for stage in self.stages:
                 take_up(self.spark, stage, self.home, self.plan.application)
                 if stage.resident is None:
@@ -128,6 +128,8 @@ class Run:
         for stage in sorted(self.stages, key=lambda stage: not stage.starts_process):
             if stage.resident is None:
                 self._start(stage)
+        if self.head_start is not None:
+            self.head_start.note(self.plan, self.stages)
         while not self.stop.is_set():
             self._check()
             if not any(query.isActive for query in self._all_queries()) and not self._attempts.away:
@@ -181,19 +183,10 @@ class Run:
             self._check()
             self.watch(self)
             time.sleep(STARTING_S)
-        deadline_s = time.monotonic() + STARTING_AGAIN_S
-        while True:
-            try:
-                self.queries[stage.name] = start(
-                    stage, self.home, self.plan.application, self.mode, self._attempts.failures
-                )
-                return
-            except DovetailError:
-                raise
-            except Exception as error:
-                if _STILL_ACTIVE not in str(error) or time.monotonic() > deadline_s or self.stop.is_set():
-                    raise failure_of(error, stage.name) from error
-            time.sleep(STARTING_S)
+        failures = self._attempts.failures
+        self.queries[stage.name] = start_patiently(
+            stage, self.home, self.plan.application, self.mode, failures, self.stop.is_set
+        )
 
     def _await(self, wave: list[BuiltStage]) -> None:
         queries = [stage.name for stage in wave if stage.resident is None]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal
 
@@ -52,6 +54,9 @@ Mode = Literal["stream", "available-now", "drain", "once"]
 POLL, AT_ONCE = "200 milliseconds", "0 seconds"
 """How often Spark looks at a source of its own; ours wait until something is there (`engine/awaiting.py`)."""
 SHARDED_BUCKETS = 64
+FORGOTTEN_S, LOOK_S = 30.0, 0.05
+_STILL_ACTIVE = "is already active in this SparkSession"
+"""A query that has failed says so before Spark has forgotten its name."""
 
 Failures = dict[str, DovetailError]
 """Errors raised on the driver inside a micro-batch, by stage: Spark passes only their text on."""
@@ -72,6 +77,27 @@ def start(
         writer = rows.writeStream.foreachBatch(_reporting(append, built.name, failures, kept))
         queries.append(_query(writer, kept, name, mode))
     return queries
+
+
+def start_patiently(
+    built: BuiltStage,
+    home: str,
+    application: str,
+    mode: Mode,
+    failures: Failures,
+    given_up: Callable[[], bool] = lambda: False,
+) -> list[StreamingQuery]:
+    """Start a stage whose query may have failed a moment ago, and that Spark may not have forgotten yet."""
+    deadline_s = time.monotonic() + FORGOTTEN_S
+    while True:
+        try:
+            return start(built, home, application, mode, failures)
+        except DovetailError:
+            raise
+        except Exception as error:
+            if _STILL_ACTIVE not in str(error) or time.monotonic() > deadline_s or given_up():
+                raise failure_of(error, built.name) from error
+        time.sleep(LOOK_S)
 
 
 def require_output(built: BuiltStage, home: str, application: str) -> None:
@@ -106,6 +132,7 @@ def pace(built: BuiltStage) -> str:
 def _query(
     writer: DataStreamWriter, checkpoint: Checkpoint, name: str, mode: Mode, poll: str = POLL
 ) -> StreamingQuery:
+    checkpoint.remove_drafts()
     checkpoint.keep()  # what we have written for Spark, if anything
     writer = writer.queryName(name).option("checkpointLocation", checkpoint.uri)
     if mode == "stream":

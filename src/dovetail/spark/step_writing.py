@@ -160,4 +160,5 @@ def _written(built: BuiltStage, joined: Joined, output: StepOutput) -> DataFrame
     spark = built.rows.sparkSession
     made = output if joined.computed is None else Evaluated(joined.computed, output)
     text = StructType([StructField(WRITTEN, StringType())])
-    return open_join(spark, built.join, text, Writing(joined.source, made))
+    built.writing = Writing(joined.source, made)
+    return open_join(spark, built.join, text, built.writing)

@@ -68,10 +68,9 @@ class TextReading:
         shape = reader.rejected([self.place])
         category = make_category(shape, checkpoint.home, name, 1, "auto", "rejects")
         kept = read_by_query(Checkpoint(checkpoint.home, slicer.application, self.rejects), category)
-        owed: set[str] = set()
-        if slicer.reading == 1 and left_by_thread(covered.category, slicer) is None:
-            owed = set(files_before(checkpoint, covered.category, slicer)) - kept
-        return Aside(category, slicer, covered.next_batch, kept - covered.files, sorted(owed))
+        first = slicer.reading == 1 and left_by_thread(covered.category, slicer) is None
+        before = files_before(checkpoint, covered.category, slicer) if first else ()
+        return Aside(category, slicer, covered, kept, before)
 
 
 @dataclass(frozen=True)

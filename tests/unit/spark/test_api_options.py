@@ -61,7 +61,6 @@ def test_bad_settings_are_refused_with_what_is_allowed(options: Options, said: s
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"match": "one"}, "`match` applies only to joins without WITHIN"),
         ({"left_cap": 3}, "`left_cap` applies only"),
         ({"right_cap": 3}, "`right_cap` applies only"),
         ({"max_session": "1 day"}, "applies only to SESSION windows"),

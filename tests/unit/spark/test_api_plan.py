@@ -186,7 +186,10 @@ def test_two_columns_of_one_name_are_refused() -> None:
             {"within": dovetail.Tumbling("1 second"), "emit": "eager", "how": "left"},
             "unmatched rows are known at its",
         ),
-        ({"within": dovetail.Tumbling("1 second"), "match": "one"}, "`match` applies only"),
+        (
+            {"within": dovetail.Tumbling("1 second"), "match": "one", "emit": "eager"},
+            "partners are picked at its end",
+        ),
         (
             {"before": "1 second", "after": "1 second", "emit": "lazy"},
             "`emit` applies only to joins with WITHIN",
@@ -227,8 +230,9 @@ def test_windows_that_cannot_be(make: Any, what: str, where: str) -> None:
 PICKED = {"before": "1 minute", "after": "1 minute", "match": "one"}
 
 
-def test_a_pick_by_value() -> None:
-    plan = plan_of(**PICKED, pick="MIN(abs(y - left.X))")
+@pytest.mark.parametrize("window", [PICKED, {"within": dovetail.Tumbling("1 second"), "match": "one"}])
+def test_a_pick_by_value(window: dict[str, Any]) -> None:
+    plan = plan_of(**window, pick="MIN(abs(y - left.X))")
     (stage,) = plan.joins
     left, right = Operand("left", "_on_0"), Operand("right", "_on_0")
     assert stage.spec.pick == "min"

@@ -87,7 +87,9 @@ def test_a_child_is_the_process_that_was_asked_for(shared: Nursery, status: str)
 
 
 def test_a_child_has_its_imports(shared: Nursery) -> None:
-    (shared.folder / "imported.py").write_text("import sys; print('pandas' in sys.modules)")
+    (shared.folder / "imported.py").write_text(
+        "import sys; print('dovetail.engine.join_step' in sys.modules)"
+    )
     assert shared.start("-m", "imported").communicate()[0] == "True\n"
 
 
@@ -99,6 +101,30 @@ def test_a_child_ends_with_its_client(shared: Nursery) -> None:
     os.kill(client.pid, signal.SIGTERM)
     assert client.stdout.read() == "", "the child held the stream, and has gone without another word"
     client.communicate()
+
+
+def test_a_child_holds_what_it_is_given_as_long_as_it_lives(
+    shared: Nursery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in shared.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(shared.folder)
+    stdin, lives = os.pipe()
+    said, stdout = os.pipe()
+    gone, held = os.pipe()
+    order = nursery_client.place_order(shared.path, ["-m", "waits"], [stdin, stdout, 2, held])
+    for descriptor in (stdin, stdout, held):
+        os.close(descriptor)
+    with order, open(said) as words, open(gone) as rest:
+        child = int(words.readline())
+        named = [os.readlink(path) for path in Path(f"/proc/{child}/fd").iterdir()]
+        kept = [os.readlink(path) for path in Path(f"/proc/{shared.process.pid}/fd").iterdir()]
+        pipe = os.readlink(f"/proc/self/fd/{rest.fileno()}")
+        assert pipe in named
+        assert pipe not in kept, "the nursery would hold it after the child"
+        os.close(lives)
+        assert words.read() == "over\n"
+        assert rest.read() == ""
 
 
 def test_a_killed_child_gives_its_status(shared: Nursery) -> None:
@@ -138,7 +164,7 @@ def test_a_client_whose_order_nobody_takes_becomes_the_process(shared: Nursery, 
 
 
 def test_what_is_no_module_runs_by_itself(shared: Nursery) -> None:
-    process = shared.start("-c", "import sys; print('pandas' in sys.modules)")
+    process = shared.start("-c", "import sys; print('dovetail.engine.join_step' in sys.modules)")
     assert process.communicate()[0] == "False\n"
 
 
