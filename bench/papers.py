@@ -1,11 +1,13 @@
 """The figures and tables of the papers, made here: tables, pictures, and whether each finding holds.
 
 Without options all exhibits of all papers are made. `--write` puts them into the pages of `docs/papers`, each
-between its comments, and nothing else of a page is touched. `--quick` only shows that each can be made.
+between its comments and as soon as it is made; nothing else of a page is touched. `--quick` only shows that
+each can be made.
 """
 
 from __future__ import annotations
 
+import traceback
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,7 +65,7 @@ def main(argv: list[str], pages: Path = PAGES) -> int:
         raise SystemExit(f"dovetail bench papers: no exhibit is called {', '.join(args.figure)} (see --list)")
     console = Console(width=160, highlight=False)
     found: dict[str, dict[str, Any]] = {}
-    wrong = []
+    wrong, failed = [], []
     for paper, exhibit in chosen:
         if args.list or exhibit.make is None:
             if not args.json:
@@ -72,7 +74,13 @@ def main(argv: list[str], pages: Path = PAGES) -> int:
                 )
             continue
         tell(f"{paper.name} {exhibit.label}: {exhibit.title} ...")
-        made = exhibit.make(effort)
+        try:
+            made = exhibit.make(effort)
+        except Exception as error:
+            # The others took hours, maybe: one that fails does not take them with it.
+            traceback.print_exc()
+            failed.append(f"{paper.name} {exhibit.label}: {type(error).__name__}: {error}")
+            continue
         found.setdefault(paper.name, {})[exhibit.name] = made
         if not made.right:
             wrong.append(f"{paper.name} {exhibit.label}")
@@ -82,9 +90,8 @@ def main(argv: list[str], pages: Path = PAGES) -> int:
             verdicts = judged(exhibit, made)
             if verdicts:
                 console.print(verdicts.rich(f"{exhibit.label}: findings"))
-    if args.write:
-        for paper in {id(paper): paper for paper, _ in chosen}.values():
-            write(paper, found.get(paper.name, {}), pages)
+        if args.write:
+            write(paper, {exhibit.name: made}, pages)
     document = {
         name: {exhibit: _document(made) for exhibit, made in exhibits.items()}
         for name, exhibits in found.items()
@@ -92,7 +99,9 @@ def main(argv: list[str], pages: Path = PAGES) -> int:
     finish(args.json, document, lambda: None)
     for one in wrong:
         tell(f"{one}: some runs found other rows than there are")
-    return 1 if wrong else 0
+    for one in failed:
+        tell(f"{one}: not made")
+    return 1 if wrong or failed else 0
 
 
 def write(paper: Paper, made: dict[str, Made], pages: Path) -> None:

@@ -47,7 +47,7 @@ class Plan:
 class Figure11:
     """`line`: what was seen, moment by moment, in seconds since the kill. `down_s`: from the kill to the
     first step that was done after it; of which `replay_s`. `caught_up_s`: until no more was waiting than
-    before."""
+    before; None if the run ended earlier."""
 
     rows: int
     rows_per_s: int
@@ -158,7 +158,8 @@ def judge(found: Figure11) -> None:
     usual = backlog[s < 0].max() if (s < 0).any() else 0
     found.most_backlog_rows = int(backlog.max())
     behind = s[(backlog > usual) & (s > 0)]
-    found.caught_up_s = float(behind.max()) if len(behind) else 0.0
+    if backlog[-1] <= usual:
+        found.caught_up_s = float(behind.max()) if len(behind) else 0.0
 
 
 def _started(home: Path, index: Path) -> subprocess.Popen[bytes]:

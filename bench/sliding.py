@@ -2,9 +2,10 @@
 beside it all.
 
 `scan` compares the band scan with the same loop in C; `designs` has each design at each window and number of
-cores; `order`, `selectivity` and `windows` vary SplitJoin; `index` is the band index at large windows;
-`latency` pushes rows one at a time; `simulated` measures costs (kept with --costs) and sets the simulator
-beside the measurement. Before anything is timed, every design must make the same pairs of one stream.
+cores, with four rows a pass and with one; `visiting` has their latencies at a steady rate; `order`,
+`selectivity` and `windows` vary SplitJoin; `index` is the band index at large windows; `latency` pushes rows
+one at a time; `simulated` measures costs (kept with --costs) and sets the simulator beside the measurement.
+Before anything is timed, every design must make the same pairs of one stream.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 
 from bench.command import Command, finish, tell
 
-PARTS = ("scan", "designs", "order", "selectivity", "windows", "index", "latency", "simulated")
+PARTS = ("scan", "designs", "visiting", "order", "selectivity", "windows", "index", "latency", "simulated")
 
 
 def command() -> Command:

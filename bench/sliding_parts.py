@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from bench import sliding_costs, sliding_scan
-from bench.sliding_rates import Case, latency, measured, pairs_of
+from bench.sliding_rates import Case, latency, measured, pairs_of, steady_latency
 from bench.sliding_work import BAND, EQUAL
 from dovetail.simulate.costs_file import write_costs
+from dovetail.simulate.formulas import handshake_visiting_s
 from dovetail.sliding.designs import DESIGNS
 
 STREAM_ROWS = 4000
+VISITING_ROWS_PER_S, VISITING_WINDOW = 2_000, 1 << 11
 PAPER_ROWS_PER_S = 5_200  # SplitJoin, figure 12: 28 cores, the window of 2^21 rows a side
 
 
@@ -54,16 +56,28 @@ def _scan(asked: Asked) -> list[dict[str, Any]]:
 
 
 def _designs(asked: Asked) -> list[dict[str, Any]]:
+    """Each with the same scans: four rows that wait in one pass, and (`alone`) one row a pass."""
     found = []
     for window in asked.windows:
         for design in asked.all_designs:
             for cores in (1,) if design == "kang" else asked.cores:
                 case = Case(design=design, cores=cores, window=window, seconds=asked.seconds)
                 one = measured(case)
-                rate = min(one.held_rows_per_s or one.taken_rows_per_s, 4_000) / 2
-                rows = int(min(rate * asked.seconds, 4000))
-                one.latency_us = latency(replace(case, domain=2_000), rate, rows)
-                found.append(one.to_json())
+                alone = measured(replace(case, together=False))
+                found.append({**one.to_json(), "taken_alone_rows_per_s": alone.taken_rows_per_s})
+    return found
+
+
+def _visiting(asked: Asked) -> list[dict[str, Any]]:
+    """At a steady rate over two windows, after one that fills. `walk`: what the formula of handshake join
+    says, whose rows wait until later ones push them on."""
+    found = []
+    rate, window = VISITING_ROWS_PER_S, min(VISITING_WINDOW, *asked.windows)
+    for design in asked.all_designs:
+        for cores in (1,) if design == "kang" else asked.cores:
+            stages = steady_latency(Case(design=design, cores=cores, window=window, domain=500), rate)
+            walk = handshake_visiting_s(2 * window / rate, cores) if design == "handshake" else 0.0
+            found.append({"design": design, "cores": cores, "window": window, **stages, "walk": walk * 1e6})
     return found
 
 
@@ -118,6 +132,7 @@ def _simulated(asked: Asked) -> list[dict[str, Any]]:
 _PARTS = {
     "scan": _scan,
     "designs": _designs,
+    "visiting": _visiting,
     "order": _order,
     "selectivity": _selectivity,
     "windows": _windows,

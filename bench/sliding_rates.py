@@ -39,6 +39,7 @@ class Case:
     predicate: str = BAND
     seconds: float = 2.0
     batch: int = 256
+    together: bool = True  # rows that wait scan the window four at a time
 
 
 @dataclass
@@ -70,6 +71,7 @@ def made(case: Case, timed: bool = False) -> SlidingJoin:
         group=case.group,
         time="t" if case.by_time else None,
         timed=timed,
+        together=case.together,
         most_pending=MOST_UNREAD,
     )
 
@@ -162,27 +164,53 @@ def _holds(join: SlidingJoin, case: Case, rows_per_s: float, at: list[int]) -> b
 
 
 def latency(case: Case, rows_per_s: float, rows: int) -> dict[str, float]:
-    """Median microseconds of each stage when rows come one at a time at that rate. Reads follow pushes at
-    once."""
-    join = filled(case, timed=True)
+    """Median microseconds of each stage when rows come one at a time at that rate, after a burst that filled
+    the windows. Reads follow pushes at once.
+
+    *Visiting* is from the moment at which the later row of a pair is handed over until its core has found the
+    pair. A design in which rows wait for others to push them on must be asked for it at a steady rate
+    (`steady_latency`): after a burst its median only says where the burst ended."""
+    with filled(case, timed=True) as join:
+        return _stages(join, case, rows_per_s, rows, first_time=2 * case.window)
+
+
+def steady_latency(case: Case, rows_per_s: float, windows: int = 2) -> dict[str, float]:
+    """The same when rows have come at that rate from the beginning: one window fills both sides, and pairs
+    that come out during the `windows` after it count."""
+    fills = 2 * case.window
+    with made(case, timed=True) as join:
+        return _stages(join, case, rows_per_s, (1 + windows) * fills, counted_from=fills)
+
+
+def _stages(
+    join: SlidingJoin, case: Case, rows_per_s: float, rows: int, first_time: int = 0, counted_from: int = 0
+) -> dict[str, float]:
     stages: dict[str, list[Any]] = {}
-    with join:
-        began = time.perf_counter()
-        for number, batch in enumerate(arrivals(7, rows, 1, case.domain, 2 * case.window)):
-            side, row = next(iter(batch.items()))
-            single = row.to_pylist()[0]
-            due = began + number / rows_per_s
-            while True:
-                for stage, values in join.latencies_us().items():
-                    stages.setdefault(stage, []).append(values)
-                if time.perf_counter() >= due:
-                    break
-            join.push(**{side: single})
-        join.flush()
+
+    def read(number: int) -> None:
         for stage, values in join.latencies_us().items():
-            stages.setdefault(stage, []).append(values)
+            if number >= counted_from:
+                stages.setdefault(stage, []).append(values)
+
+    # Made beforehand: else making the next row would count as time in which results wait to be read.
+    ready = [
+        {side: row.to_pylist()[0]}
+        for batch in arrivals(7, rows, 1, case.domain, first_time)
+        for side, row in batch.items()
+    ]
+    began = time.perf_counter()
+    for number, row in enumerate(ready):
+        due = began + number / rows_per_s
+        while time.perf_counter() < due:
+            read(number)
+        join.push(**row)
+        read(number)
+    join.flush()
+    read(rows)
     whole = {stage: np.concatenate(values) for stage, values in stages.items()}
-    return {stage: float(median(values)) for stage, values in whole.items() if len(values)}
+    medians = {stage: float(median(values)) for stage, values in whole.items() if len(values)}
+    # On two cores half of handshake join's pairs meet at once: its median sits on a jump, its mean does not.
+    return {**medians, "visiting_mean": float(whole["visiting"].mean())} if medians else medians
 
 
 def pairs_of(case: Case, rows: int) -> tuple[int, int]:

@@ -9,7 +9,8 @@ from rich.table import Table
 
 _TITLES = {
     "scan": "Band scan in two dimensions, billions of comparisons a second on one core, beside C",
-    "designs": "Rows per second taken and held; median microseconds of stages at 2,000 rows/s or less",
+    "designs": "Rows per second taken and held, the same scan in all designs",
+    "visiting": "Median microseconds at a steady 2,000 rows/s over two windows; walk: handshake's formula",
     "order": "What order costs (SplitJoin)",
     "selectivity": "What matches cost (SplitJoin)",
     "windows": "Windows by count and by time (SplitJoin)",
@@ -45,7 +46,7 @@ def _row(name: str, one: dict[str, Any]) -> dict[str, str]:
             },
             **{key: f"{one[key]:.2f}" for key in ("ratio_one", "ratio_four") if key in one},
         }
-    if name == "latency":
+    if name in ("latency", "visiting"):
         return {key: value if isinstance(value, str) else f"{value:,.0f}" for key, value in one.items()}
     if name == "simulated":
         return {
@@ -63,6 +64,8 @@ def _row(name: str, one: dict[str, Any]) -> dict[str, str]:
         "held": f"{one['held_rows_per_s']:,.0f}",
         "comparisons/s": f"{one['comparisons_per_s'] / 1e9:.2f} G",
     }
+    if name == "designs":
+        shown["taken, one row a pass"] = f"{one['taken_alone_rows_per_s']:,.0f}"
     if name == "order":
         shown["order"] = {"none": "none", "outer": f"outer, every {one['every']}"}.get(
             one["order"], f"inner, groups of {one['group']}"

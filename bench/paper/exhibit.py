@@ -119,11 +119,22 @@ def judged(exhibit: Exhibit, made: Made) -> Table | None:
 
 
 def _verdict(finding: Finding, made: Made) -> bool | None:
-    """A run that left out what the finding is about says nothing of it."""
+    """A run that left out what the finding is about says nothing of it, nor does one without a value for it:
+    None, where no match had a latency."""
     try:
         return finding.holds(made.values)
     except (KeyError, IndexError):
         return None
+    except TypeError:
+        if _lacks_a_value(made.values):
+            return None
+        raise  # a mistake in the finding
+
+
+def _lacks_a_value(values: object) -> bool:
+    if isinstance(values, Mapping):
+        values = list(values.values())
+    return values is None or (isinstance(values, list | tuple) and any(map(_lacks_a_value, values)))
 
 
 def block(exhibit: Exhibit, made: Made) -> str:

@@ -45,6 +45,79 @@ def measured(part: str, label: Callable[[dict[str, Any]], str]) -> Callable[[Eff
     return make
 
 
+def _all_designs(effort: Effort) -> Any:
+    import os
+
+    from bench.sliding_parts import Asked
+
+    cores = sorted({1, min(2, os.cpu_count() or 1)})
+    windows, seconds = ([1 << 8], 0.02) if effort.quick else ([1 << 14, 1 << 16, 1 << 18], effort.seconds)
+    return Asked(windows, cores, None, 1 << 16, seconds, 1, None)
+
+
+def designs(effort: Effort) -> Made:
+    """Every design on real cores with the same scan: four rows that wait in one pass, and one row a pass."""
+    from bench.sliding_parts import equal_pairs
+    from bench.sliding_parts import part as run
+
+    asked = _all_designs(effort)
+    right = equal_pairs(asked)["same"]
+    found = run("designs", asked)
+    rows = [
+        (
+            one["design"],
+            f"{one['cores']}",
+            f"2^{one['window'].bit_length() - 1}",
+            f"{one['taken_rows_per_s']:,.0f}",
+            f"{one['held_rows_per_s']:,.0f}",
+            f"{one['taken_alone_rows_per_s']:,.0f}",
+        )
+        for one in found
+    ]
+    heads = ("design", "cores", "window", "rows/s, four rows a pass", "held", "rows/s, one row a pass")
+    values = {
+        (one["design"], one["cores"], one["window"]): (
+            one["taken_rows_per_s"],
+            one["taken_alone_rows_per_s"],
+        )
+        for one in found
+    }
+    return Made({"": Table(heads, rows)}, values=values, right=bool(right))
+
+
+def visiting(effort: Effort) -> Made:
+    """Visiting latency on real cores, at a steady rate over two windows."""
+    from bench.sliding_parts import VISITING_ROWS_PER_S
+    from bench.sliding_parts import part as run
+
+    found = run("visiting", _all_designs(effort))
+    rows = [
+        (
+            one["design"],
+            f"{one['cores']}",
+            *(f"{one[stage]:,.0f}" for stage in ("distribution", "execution", "visiting", "visiting_mean")),
+            f"{one['walk']:,.0f}" if one["walk"] else "",
+        )
+        for one in found
+        if "visiting" in one
+    ]
+    heads = (
+        "design",
+        "cores",
+        "distribution",
+        "execution",
+        "visiting",
+        "visiting, mean",
+        "handshake's formula (mean)",
+    )
+    caption = (
+        f"median microseconds, {VISITING_ROWS_PER_S:,} rows/s, "
+        f"windows of 2^{found[0]['window'].bit_length() - 1}"
+    )
+    values = {(one["design"], one["cores"]): one for one in found}
+    return Made({caption: Table(heads, rows)}, values=values)
+
+
 def _order(one: dict[str, Any]) -> str:
     return {"none": "no order", "outer": f"outer, every {one['every']}"}.get(
         one["order"], f"inner, groups of {one['group']}"
@@ -225,6 +298,33 @@ TEXT_7_4 = (
         lambda v: max(chain for _, chain in v.values()) > 7,
     ),
 )
+MEASURED_12 = (
+    Finding(
+        "7.2",
+        "SplitJoin is ahead of low-latency handshake join",
+        "on two cores and 2^18 rows, with four rows a pass and with one",
+        lambda v: all(
+            split > chain
+            for split, chain in zip(
+                v["split", 2, 1 << 18], v["low_latency_handshake", 2, 1 << 18], strict=True
+            )
+        ),
+    ),
+)
+MEASURED_13 = (
+    Finding(
+        "7.3",
+        "SplitJoin's visiting latency is below that of low-latency handshake join",
+        "on two cores",
+        lambda v: v["split", 2]["visiting"] < v["low_latency_handshake", 2]["visiting"],
+    ),
+    Finding(
+        "6.1",
+        "in handshake join a row waits until later rows have pushed it on",
+        "on two cores the mean is half to twice what the formula says of the window",
+        lambda v: 0.5 <= v["handshake", 2]["visiting_mean"] / v["handshake", 2]["walk"] <= 2,
+    ),
+)
 MEASURED_17 = (
     Finding(
         "7.5",
@@ -254,6 +354,15 @@ PAPER = Paper(
     (
         Exhibit("figure_12", "throughput", "7.2", "simulated", figure("12"), FIGURE_12),
         Exhibit(
+            "figure_12_measured",
+            "throughput of all designs, on real cores",
+            "7.2",
+            "measured",
+            designs,
+            MEASURED_12,
+            "two cores instead of 28",
+        ),
+        Exhibit(
             "figure_13",
             "visiting latency",
             "7.3",
@@ -261,6 +370,15 @@ PAPER = Paper(
             figure("13"),
             FIGURE_13,
             "at 0.9875 of the rate held, which is an input",
+        ),
+        Exhibit(
+            "figure_13_measured",
+            "visiting latency of all designs, on real cores",
+            "7.3",
+            "measured",
+            visiting,
+            MEASURED_13,
+            "two cores instead of 28; a steady rate over two windows",
         ),
         Exhibit("figure_14", "the stages of the pipeline", "7.3", "not shown", note="a drawing"),
         Exhibit("figure_15", "latency by stage, time windows", "7.3", "simulated", figure("15"), FIGURE_15),

@@ -62,7 +62,7 @@ def chips(draw):
 streams = st.lists(st.tuples(st.sampled_from("lr"), st.integers(0, 4)), max_size=60)
 
 
-@examples(usual=80, thorough=3000)
+@examples(usual=40, thorough=3000)
 @given(chips(), streams, st.integers(0, 5))
 def test_pairs_are_those_of_the_oracle_however_narrow_the_network(chip, rows, cycles_between):
     sides, keys = [side for side, _ in rows], [key for _, key in rows]
@@ -71,7 +71,7 @@ def test_pairs_are_those_of_the_oracle_however_narrow_the_network(chip, rows, cy
     assert (came.admitted, came.discarded, came.dropped) == (len(rows), 0, 0)
 
 
-@examples(usual=40, thorough=1000)
+@examples(usual=20, thorough=1000)
 @given(chips(), streams, st.sampled_from(["discard", "drop"]))
 def test_what_is_lost_under_overload_is_counted(chip, rows, overload):
     sides, keys = [side for side, _ in rows], [key for _, key in rows]

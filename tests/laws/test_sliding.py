@@ -3,7 +3,7 @@ predicate, the number of cores and the order in which the parts of the design ge
 
 import random
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from dovetail.sliding.encoding import Encoding
 from dovetail.sliding.expression import parsed
 from dovetail.sliding.handshake import Handshake
 from dovetail.sliding.kernels.layout import PAIR_KIND, PAIR_ORDER, PAIR_R, PAIR_S, PAIR_WORDS
+from dovetail.sliding.split_join import SplitJoin
 from dovetail.sliding.topology import Job
 from laws.effort import examples
 
@@ -39,7 +40,10 @@ PREDICATES = {
 MAKERS = {name: lambda job, _, design=design: design(job) for name, design in DESIGNS.items()}
 MAKERS["handshake, merging blocks"] = lambda job, chance: Handshake(job, block_rows=chance.choice([2, 4, 16]))
 MAKERS["cell, any cuts"] = lambda job, chance: CellJoin(
-    job, batch_rows=chance.choice([1, 3, 64]), basic_rows=chance.choice([1, 4, 100])
+    replace(job, batch_rows=chance.choice([1, 3, 64]), basic_rows=chance.choice([1, 4, 100]))
+)
+MAKERS["split, dealing batches"] = lambda job, chance: SplitJoin(
+    replace(job, deal_rows=chance.choice([2, 7, 64]))
 )
 
 
@@ -126,7 +130,7 @@ streams = st.lists(
 )
 
 
-@examples(usual=200, thorough=3000)
+@examples(usual=100, thorough=3000)
 @given(
     streams,
     windows,
@@ -149,6 +153,7 @@ def test_pairs_are_those_of_the_oracle(name, rows, left, right, predicate, acces
         cores=1 if name == "kang" else cores,
         inbox_rows=room,
         outbox_pairs=chance.choice([2, 16]),
+        together=chance.random() < 0.8,
     )
     design = MAKERS[name](job, chance)
     results = stepped(design, numbered(design, job, rows, messages), chance)
@@ -177,14 +182,16 @@ def crowd(seed, count):
     return stream(rows)
 
 
-@pytest.mark.parametrize("left", [Window(rows=1500), Window(time=900)], ids=["rows", "time"])
+@pytest.mark.parametrize(
+    ("left", "access"), [(Window(rows=1500), "auto"), (Window(time=900), "scan")], ids=["rows", "time"]
+)
 @pytest.mark.parametrize("name", [name for name in MAKERS if name not in ("kang", "split")])
-def test_with_a_thread_a_core(name, left):
+def test_with_a_thread_a_core(name, left, access):
     """More rows than the first windows and channels hold, on real threads."""
     seed = 5
     rows = crowd(seed, 4000)
     right = Window(rows=700)
-    encoding, messages = encoded(rows, "left.x == right.a", "auto")
+    encoding, messages = encoded(rows, "left.x == right.a", access)
     alone = Job(encoding, left, right)
     expected = pairs_of(threaded(DESIGNS["kang"](alone), numbered(DESIGNS["kang"], alone, rows, messages)))
     job = Job(encoding, left, right, cores=3, inbox_rows=64, outbox_pairs=64)

@@ -96,6 +96,10 @@ def test_figure_11_is_judged_drawn_and_told(tmp_path: Path, capsys: pytest.Captu
     }
     recovery_figure.judge(found)
     assert (found.most_backlog_rows, found.caught_up_s) == (30, 2.0)
+    cut_short = Figure11(1_000, 10, index_lost=True)
+    cut_short.line = {name: values[:4] for name, values in found.line.items()}
+    recovery_figure.judge(cut_short)
+    assert cut_short.caught_up_s is None
     draw(found, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["facebook-2018-figure-11.svg"]
     show(Report(figure_11=found, restart=[Restart("dovetail run, index kept", 5, 3.25, 0.1)]))

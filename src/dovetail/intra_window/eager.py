@@ -16,7 +16,7 @@ from dovetail.intra_window.kernels.packed import UInt32s
 from dovetail.intra_window.kernels.route import by_value
 from dovetail.intra_window.knobs import Knobs
 from dovetail.intra_window.pmj import ProgressiveMergeJoin
-from dovetail.intra_window.route import JoinBiclique, JoinMatrix, Route
+from dovetail.intra_window.route import JoinMatrix, Route, join_biclique
 from dovetail.intra_window.shj import SymmetricHashJoin
 
 
@@ -82,7 +82,7 @@ def _run(
 
 EAGER: dict[str, Eager] = {
     "shj_jm": eager(SymmetricHashJoin, JoinMatrix),
-    "shj_jb": eager(SymmetricHashJoin, JoinBiclique),
+    "shj_jb": eager(SymmetricHashJoin, join_biclique),
     "pmj_jm": eager(ProgressiveMergeJoin, JoinMatrix),
-    "pmj_jb": eager(ProgressiveMergeJoin, JoinBiclique),
+    "pmj_jb": eager(ProgressiveMergeJoin, join_biclique),
 }

@@ -21,6 +21,10 @@ class Knobs:
     """JB: threads that share the rows of one group of keys (the paper's g). 1: keys are dealt out by hash;
     as many as threads: the join-matrix."""
 
+    router: bool = False
+    """JB: rows are sent to groups by a router that records where each went, as in the paper, instead of every
+    thread choosing its own."""
+
     physical: bool = False
     """Eager: hand keys to threads by value (copied) instead of by row number."""
 

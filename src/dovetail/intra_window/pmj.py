@@ -38,6 +38,7 @@ class ProgressiveMergeJoin:
         self._job, self._thread = job, thread
         self._step_rows = max(1, int(job.knobs.sorting_step * sum(expected)))
         self._sides = [words(max(64, own)) for own in expected]
+        self._spares = [words(max(64, own)) for own in expected]
         self._filled = [0, 0]
         self._runs: list[SortedRun] = []
         self._chunk = job.chunk() if job.take is not None else None
@@ -48,7 +49,7 @@ class ProgressiveMergeJoin:
         if at + len(rows) > len(self._sides[side]):
             larger = words(2 * (at + len(rows)))
             larger[:at] = self._sides[side][:at]
-            self._sides[side] = larger
+            self._sides[side], self._spares[side] = larger, words(len(larger))
         pack_rows(keys, rows, direct, self._sides[side], at)
         self._filled[side] = at + len(rows)
         begun = sum(self._runs[-1].stops) if self._runs else 0
@@ -60,7 +61,7 @@ class ProgressiveMergeJoin:
         self._job.enter(self._thread, "sort")
         for side in (0, 1):
             mine = self._of(run, side)
-            spare = words(len(mine))
+            spare = self._spares[side][run.starts[side] : run.stops[side]]
             if sort_words(mine, spare):
                 mine[:] = spare
         self._runs.append(run)
@@ -79,7 +80,6 @@ class ProgressiveMergeJoin:
     def finish(self) -> int:
         begun = self._runs[-1].stops if self._runs else (0, 0)
         total = self._close_run() if tuple(self._filled) != begun else 0
-        spares = [words(filled) for filled in self._filled] if len(self._runs) > 1 else []
         while len(self._runs) > 1:
             merged = []
             for n in range(0, len(self._runs), 2):
@@ -90,8 +90,8 @@ class ProgressiveMergeJoin:
                 self._job.enter(self._thread, "merge")
                 for side in (0, 1):
                     second = self._of(b, side) if a is not b else self._of(a, side)[:0]
-                    merge_two(self._of(a, side), second, spares[side][a.starts[side] : b.stops[side]])
+                    merge_two(self._of(a, side), second, self._spares[side][a.starts[side] : b.stops[side]])
                 merged.append(SortedRun(a.starts, b.stops))
-            self._sides, spares = spares, self._sides
+            self._sides, self._spares = self._spares, self._sides
             self._runs = merged
         return total

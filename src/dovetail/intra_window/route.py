@@ -5,11 +5,14 @@ Law: every pair of rows with equal keys meets in exactly one thread.
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
+
 from dovetail.intra_window.kernels.packed import UInt32s
-from dovetail.intra_window.kernels.route import dealt, grouped
+from dovetail.intra_window.kernels.route import UInt16s, dealt, grouped, record_groups, recorded
 from dovetail.intra_window.knobs import Knobs
 
 
@@ -58,14 +61,12 @@ class JoinBiclique:
     """JB, the join-biclique: keys are dealt out over groups of threads.
 
     Idea     A router sends a row to the group of its key. In a group, every thread gets the left rows, and
-    one
-             of them each right row.
+             one of them each right row.
     Paper    Section 3.2.2, figure 2b, and section 5.5, "Varying group size"; Lin et al., SIGMOD 2015.
-    Vocabulary  core group -> group; g -> `Knobs.group_size`.
-    Differs  There is no router thread and no record of where rows were sent, which the paper found to be most
-             of JB's cost: every thread looks at the keys of a block and chooses its own. The group of a key
-             is a function of it, so nothing needs remembering. Threads that do not fill a group join the
-             others.
+    Vocabulary  core group -> group; g -> `Knobs.group_size`; status maintenance -> `Knobs.router`.
+    Differs  There is no router and no record of where rows were sent, unless `Knobs.router` asks for them
+             (`Router`): every thread looks at the keys of a block and chooses its own. The group of a key is
+             a function of it, so nothing needs remembering. Threads that do not fill a group join the others.
     Law      Every pair of rows with equal keys meets in one thread.
     Cost     Every thread reads every key; with groups of one nothing is replicated, but a hot key has
              one group.
@@ -87,6 +88,38 @@ class JoinBiclique:
 
     def choose(self, keys: UInt32s, side: int, thread: int, start: int, stop: int, out: UInt32s) -> int:
         group = thread % self.groups
-        parts = 1 if side == 0 else self.members(group)
-        part = 0 if side == 0 else thread // self.groups
+        parts, part = self._part(side, thread)
         return grouped(keys, start, stop, self.groups, group, parts, part, out)
+
+    def _part(self, side: int, thread: int) -> tuple[int, int]:
+        """Over how many threads of the group a side is dealt, and which of them this is."""
+        return (1, 0) if side == 0 else (self.members(thread % self.groups), thread // self.groups)
+
+
+class Router(JoinBiclique):
+    """JB with the paper's router: each row is sent to a group once, and the record says to which.
+
+    "After each tuple is dispatched, the system needs to record the dispatch results for future reference"
+    (section 5.3.1). Whichever thread comes to rows that nobody has routed routes them, one thread at a time;
+    all others read the record. It is what the paper found to be most of JB's cost.
+    """
+
+    def __init__(self, threads: int, knobs: Knobs) -> None:
+        super().__init__(threads, knobs)
+        self._routed = [0, 0]
+        self._records: list[UInt16s] = [np.empty(0, np.uint16)] * 2
+        self._one_at_a_time = (threading.Lock(), threading.Lock())
+
+    def choose(self, keys: UInt32s, side: int, thread: int, start: int, stop: int, out: UInt32s) -> int:
+        with self._one_at_a_time[side]:
+            if len(self._records[side]) != len(keys):
+                self._records[side] = np.empty(len(keys), np.uint16)
+            if stop > self._routed[side]:
+                record_groups(keys, self._routed[side], stop, self.groups, self._records[side])
+                self._routed[side] = stop
+        parts, part = self._part(side, thread)
+        return recorded(self._records[side], start, stop, thread % self.groups, parts, part, out)
+
+
+def join_biclique(threads: int, knobs: Knobs) -> Route:
+    return Router(threads, knobs) if knobs.router else JoinBiclique(threads, knobs)

@@ -97,34 +97,41 @@ def _array(values: Any, kind: pa.DataType | None, name: str, side: str) -> pa.Ar
         ) from error
 
 
-def is_single(batch: Batch, schema: pa.Schema) -> bool:
+class RowForm:
+    """What a schema says of single rows. Asking it again for each row would take longer than joining one."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self.columns = [(field.name, field.type, pa.types.is_floating(field.type)) for field in schema]
+        self.nested = {field.name for field in schema if pa.types.is_nested(field.type)}
+
+
+def is_single(batch: Batch, form: RowForm) -> bool:
     """Whether it is one row, as a mapping of names to values. A list in a column of lists is a value, if any
     other column says that this is a row."""
     if not isinstance(batch, Mapping):
         return False
-    nested = {name for name in schema.names if pa.types.is_nested(schema.field(name).type)}
-    flat = [value for name, value in batch.items() if name not in nested]
+    flat = [value for name, value in batch.items() if name not in form.nested]
     return not any(isinstance(value, _COLUMNS) for value in flat or batch.values())
 
 
-def single_row(row: Mapping[str, Any], schema: pa.Schema, side: str) -> dict[str, pa.Array]:
+def single_row(row: Mapping[str, Any], form: RowForm, side: str) -> dict[str, pa.Array]:
     """One row as columns of one value. What the row does not name is null."""
     columns = {}
-    for field in schema:
-        value = row.get(field.name)
+    for name, kind, floating in form.columns:
+        value = row.get(name)
         try:
-            if value is not None and pa.types.is_floating(field.type):
+            if value is not None and floating:
                 value = float(value)  # Arrow refuses integers that a float32 does not hold exactly
             elif isinstance(value, float | np.floating):
                 if not value.is_integer():
                     raise ValueError("Arrow would cut it off")
                 value = int(value)
-            columns[field.name] = pa.array([value], field.type)
+            columns[name] = pa.array([value], kind)
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             raise InputError(
-                f"column {field.name} cannot be {value!r}",
+                f"column {name} cannot be {value!r}",
                 where=f"pushed to the {side} stream",
-                expected=str(field.type),
+                expected=str(kind),
                 hint="one value of the type that the join was made with",
             ) from error
     return columns

@@ -44,9 +44,6 @@ from dovetail.sliding.release import Stage, taken_from
 from dovetail.sliding.stepping import SteppedCore, capacity_for, quiet
 from dovetail.sliding.topology import Job, Topology
 
-BATCH_ROWS = 16
-BASIC_ROWS = 1024
-
 
 class Coordinator(SteppedCore):
     """Owns the windows. They are replaced when they grow; workers learn it from the next task."""
@@ -73,7 +70,7 @@ class Worker(SteppedCore):
         super().__init__(job, number, links)
         self._coordinator = coordinator
         r, s, plan, _ = coordinator.core
-        self.core = WorkerCore(r=r, s=s, plan=plan, state=self._state, **self._room())
+        self.core = WorkerCore(r=r, s=s, plan=plan, state=self._state, **self._room(), **self._passes())
 
     def _grow(self, what: int) -> None:
         if what == NEEDS_WINDOWS:
@@ -94,14 +91,14 @@ class CellJoin(Topology):
 
     wants_first = True
 
-    def __init__(self, job: Job, batch_rows: int = BATCH_ROWS, basic_rows: int = BASIC_ROWS) -> None:
+    def __init__(self, job: Job) -> None:
         super().__init__(job)
         self._inlet = job.inbox()
         self._tasks = bank(job.cores, job.inbox_rows, job.encoding.layout.words + kernels.TASK_WORDS)
         self._results = bank(job.cores, job.outbox_pairs, PAIR_WORDS)
         given, done = np.zeros(job.cores, np.int64), np.zeros(job.cores * LINE, np.int64)
         links = CoordinatorLinks(self._inlet, self._tasks)
-        coordinator = Coordinator(job, links, Plan(batch_rows, basic_rows, given, done))
+        coordinator = Coordinator(job, links, Plan(job.batch_rows, job.basic_rows, given, done))
         workers = [
             Worker(job, n, WorkerLinks(of_bank(self._tasks, n), of_bank(self._results, n)), coordinator)
             for n in range(job.cores)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dovetail.sliding.kernels import join_core as kernels
 from dovetail.sliding.kernels.channel import Channel
 from dovetail.sliding.kernels.join_core import Core, Links
-from dovetail.sliding.kernels.stepping import NEEDS_PASS
 from dovetail.sliding.kernels.subwindow import RUN_ROWS, SubWindow, sub_window
-from dovetail.sliding.kernels.together import FIRST_FOUND, Pass, make_pass
 from dovetail.sliding.stepping import SteppedCore, capacity_for
 from dovetail.sliding.topology import Job
 
@@ -23,23 +21,12 @@ class JoinCore(SteppedCore):
         self.core = Core(
             r=self._window(job, job.left.rows),
             s=self._window(job, job.right.rows),
-            pass_r=self._pass(FIRST_FOUND),
-            pass_s=self._pass(FIRST_FOUND),
             state=self._state,
             **self._room(),
+            **self._passes(),
         )
 
     def _window(self, job: Job, rows: int | None) -> SubWindow:
         """Of a count window the share is known; one by time grows."""
-        share = RUN_ROWS if rows is None else -(-rows // job.cores) + 1
+        share = RUN_ROWS if rows is None else -(-rows // job.cores) + job.deal_rows
         return sub_window(self._layout, self._key_kind, capacity_for(share), self._rules.access)
-
-    def _pass(self, found: int) -> Pass:
-        return make_pass(self._layout.dimensions, self._key_kind, found)
-
-    def _grow(self, what: int) -> None:
-        if what == NEEDS_PASS:
-            wide = 4 * self.core.pass_r.found.shape[1]
-            self.core = self.core._replace(pass_r=self._pass(wide), pass_s=self._pass(wide))
-        else:
-            super()._grow(what)

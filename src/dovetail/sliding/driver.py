@@ -10,7 +10,7 @@ from dovetail.errors import InputError
 from dovetail.model.sliding import MOST_ROWS
 from dovetail.sliding.kernels.encode import number_rows, put_first_by_rows
 from dovetail.sliding.kernels.join_core import CLOSE_BLOCK
-from dovetail.sliding.kernels.layout import FIRST, KIND, ROW, SEEN
+from dovetail.sliding.kernels.layout import COARSER, FIRST, FLAGS, KIND, ROW, SEEN
 from dovetail.sliding.topology import Job, Messages
 
 Times = npt.NDArray[np.int64]
@@ -26,6 +26,7 @@ class Driver:
         self._ordered = job.order != "none"
         self._wants_first = wants_first
         self.every = 1  # rows of a stream that share a punctuation
+        self.coarser = 0  # how often the groups of punctuations within a probe are doubled
         self.time = int(np.iinfo(np.int64).min)
         self._rows, self._since_star = np.zeros(2, np.int64), np.zeros(2, np.int64)
         # Times of the last rows of each stream that a row of the other may still ask about, and the first
@@ -55,6 +56,8 @@ class Driver:
             before = times[back - 1] if back else self.time
             raise _goes_back(f"row {back} of the batch", times[back], before)
         self.time = int(times[-1])
+        if self.coarser:
+            messages[:, FLAGS] |= self.coarser << COARSER
         if self._wants_first:
             self._put_first(messages, times)
 

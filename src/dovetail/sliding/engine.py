@@ -35,6 +35,7 @@ from dovetail.errors import InputError, RunError, SettingError
 from dovetail.model.sliding import Access, Design, Order, Predicate, Window
 from dovetail.sliding.batches import (
     Batch,
+    RowForm,
     Schema,
     as_numbers,
     as_record_batch,
@@ -69,6 +70,7 @@ from dovetail.sliding.release import Trace
 from dovetail.sliding.room import Room
 from dovetail.sliding.settings import (
     check_blocks,
+    check_cuts,
     check_design,
     check_most_pending,
     check_punctuation,
@@ -76,7 +78,7 @@ from dovetail.sliding.settings import (
 )
 from dovetail.sliding.split_join import SplitJoin
 from dovetail.sliding.threads import CoreThreads
-from dovetail.sliding.topology import Job, Messages, Topology
+from dovetail.sliding.topology import BASIC_ROWS, BATCH_ROWS, Job, Messages, Topology
 
 log = logging.getLogger(__name__)
 MOST_PENDING = 50_000_000  # pairs that nobody has read
@@ -98,7 +100,12 @@ class Punctuation:
 
 
 class SlidingJoin:
-    """See the module. `window` is for both sides, or `left_window` and `right_window` for each."""
+    """See the module. `window` is for both sides, or `left_window` and `right_window` for each.
+
+    `deal_rows`: rows of a stream in a row that one core of SplitJoin keeps (round robin over batches).
+    `batch_rows`, `basic_rows`: of CellJoin, rows that are dealt out together, and those of a basic window.
+    `together`: rows that wait scan a window four at a time, in every design.
+    """
 
     def __init__(
         self,
@@ -117,15 +124,21 @@ class SlidingJoin:
         hold_rows_per_s: float | None = None,
         access: Access = "auto",
         block_rows: int = 1,
+        deal_rows: int = 1,
+        batch_rows: int = BATCH_ROWS,
+        basic_rows: int = BASIC_ROWS,
+        together: bool = True,
         time: str | None = None,
         timed: bool = False,
         threads: bool | None = None,
         most_pending: int = MOST_PENDING,
     ) -> None:
         self.schemas = {"left": as_schema(left, "left"), "right": as_schema(right, "right")}
+        self._forms = {side: RowForm(schema) for side, schema in self.schemas.items()}
         self._names = result_names(*self.schemas.values())
         check_design(design, cores, order)
         check_blocks(design, block_rows)
+        check_cuts(design, deal_rows, batch_rows, basic_rows)
         check_punctuation(order, every, group, hold_rows_per_s)
         check_most_pending(most_pending)
         left_window, right_window = check_windows(
@@ -135,7 +148,10 @@ class SlidingJoin:
         predicate = parsed(on) if isinstance(on, str) else on
         dtypes = {side: dtypes_of(schema) for side, schema in self.schemas.items()}
         self.encoding = Encoding(predicate, dtypes["left"], dtypes["right"], access)
-        self.job = Job(self.encoding, left_window, right_window, cores, order, group, timed)
+        self.job = Job(
+            self.encoding, left_window, right_window, cores, order, group, timed, deal_rows, together,
+            batch_rows, basic_rows,
+        )  # fmt: skip
         self.topology: Topology = (
             DESIGNS[design](self.job) if block_rows == 1 else Handshake(self.job, block_rows)
         )
@@ -186,7 +202,7 @@ class SlidingJoin:
                 expected="one batch a call, or a join with time=...",
                 hint="push them one after the other in the order of arrival",
             )
-        if len(given) == 1 and is_single(given[0][1], self.schemas[given[0][0]]):
+        if len(given) == 1 and is_single(given[0][1], self._forms[given[0][0]]):
             return self._prepared_row(*given[0])
         batches = [(side, as_record_batch(batch, self.schemas[side], side)) for side, batch in given]
         made = [
@@ -203,7 +219,7 @@ class SlidingJoin:
 
     def _prepared_row(self, side: str, row: Mapping[str, Any]) -> Messages:
         """One row. It becomes part of a batch when a result needs it."""
-        columns = single_row(row, self.schemas[side], side)
+        columns = single_row(row, self._forms[side], side)
         messages, times = self._messages(side, columns, 1)
         self._driver.number(messages, times)
         self._payload[side].add_row(columns, int(times[0]))
@@ -261,7 +277,11 @@ class SlidingJoin:
         if self._since_trace >= _RELEASE_ROWS or self._trace is not None:
             self._let_go()
         if self.precision is not None:
-            self._driver.every = self.precision.sent(len(messages))
+            coarseness = self.precision.sent(len(messages))
+            if self.job.order == "inner":
+                self._driver.coarser = coarseness.bit_length() - 1
+            else:
+                self._driver.every = coarseness
 
     def _offer(self, messages: Messages, first: int) -> int:
         sent = self.topology.offer(messages, first)
@@ -293,6 +313,11 @@ class SlidingJoin:
     def every(self) -> int:
         """Rows of a stream that share a punctuation, now."""
         return self._driver.every
+
+    @property
+    def group(self) -> int:
+        """Rows of the window that share a punctuation within a probe, with the order inner, now."""
+        return self.job.group << self._driver.coarser
 
     def _move(self) -> int:
         """Have messages go on, cores step where they have no threads, and results come in; the most messages

@@ -55,7 +55,7 @@ class HandshakeCore(ChainCore):
         r, s = (
             kept(self._layout, self._key_kind, capacity, rules.access, self._layout.words + 1) for _ in SIDES
         )
-        self.core = Core(r=r, s=s, state=self._state, **self._room())
+        self.core = Core(r=r, s=s, state=self._state, **self._room(), **self._passes())
 
 
 class Handshake(Chain):

@@ -48,6 +48,7 @@ class RelayCore(ChainCore):
             flight=kept(self._layout, self._key_kind, _FIRST_IN_FLIGHT, SCAN, BODY),
             state=self._state,
             **self._room(),
+            **self._passes(),
         )
 
     def _kept(self, rows: int | None, cores: int) -> Kept:

@@ -1,6 +1,10 @@
 """How often results are punctuated, if the rate of input must be held: fewer punctuations when it is not,
 more when there is time to spare. The SplitJoin paper (5.1, 7.6) has the precision as a parameter and shows
-what it costs; here it adapts."""
+what it costs; here it adapts.
+
+With the order outer it says how many rows of a stream share a punctuation, with the order inner by how much
+the groups of the window are longer than the shortest: those that `group` asks for.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ _SPARE = 1.25
 
 @dataclass
 class Precision:
-    """`every`: rows of a stream that share a punctuation. `waited`: since the last look rows had to wait, so
+    """`every`: rows, or groups, that share a punctuation. `waited`: since the last look rows had to wait, so
     the join, not the input, set the rate."""
 
     target_rows_per_s: float
@@ -29,7 +33,7 @@ class Precision:
         self.began = self.clock()
 
     def sent(self, rows: int) -> int:
-        """After sending rows: how many of a stream share a punctuation from now on."""
+        """After sending rows: how many rows, or groups, share a punctuation from now on."""
         self.rows += rows
         passed = self.clock() - self.began
         if passed >= LOOK_S:

@@ -11,9 +11,11 @@ from dovetail.errors import SettingError
 from dovetail.model.sliding import MOST_ROWS, Window
 from dovetail.sliding.designs import DESIGNS
 from dovetail.sliding.kernels.join_core import MOST_CORES
+from dovetail.sliding.topology import BASIC_ROWS, BATCH_ROWS
 
 _ORDERED = ("kang", "split")
 
+MOST_CUT_ROWS = 1 << 20
 MOST_BLOCK_ROWS = 4096
 """Rows of a block travel together: a larger one than an inbox holds would never leave."""
 
@@ -53,6 +55,22 @@ def check_blocks(design: str, block_rows: int) -> None:
         )
 
 
+def check_cuts(design: str, deal_rows: int, batch_rows: int, basic_rows: int) -> None:
+    """How rows and windows are cut into pieces, where a design does that."""
+    for name, value, usual, of in (
+        ("deal_rows", deal_rows, 1, "split"),
+        ("batch_rows", batch_rows, BATCH_ROWS, "cell"),
+        ("basic_rows", basic_rows, BASIC_ROWS, "cell"),
+    ):
+        if not is_count(value, most=MOST_CUT_ROWS) or (value != usual and design != of):
+            raise SettingError(
+                f"{design} cannot have {name} = {value!r}",
+                where=name,
+                expected=f"a whole number from 1 to {MOST_CUT_ROWS:,}, with {of}",
+                hint=f'leave it out, or design="{of}"',
+            )
+
+
 def check_punctuation(order: str, every: int, group: int, hold_rows_per_s: float | None) -> None:
     if not (is_count(every) and is_count(group)) or (every > 1 and order == "inner"):
         raise SettingError(
@@ -71,11 +89,11 @@ def check_punctuation(order: str, every: int, group: int, hold_rows_per_s: float
             expected="a number above 0",
             hint="hold_rows_per_s=50_000",
         )
-    if order != "outer":
+    if order == "none":
         raise SettingError(
             "hold_rows_per_s changes how often results are punctuated, and these are not",
             where=f"hold_rows_per_s={hold_rows_per_s}, order={order!r}",
-            expected='order="outer"',
+            expected='order="outer" or "inner"',
             hint="leave hold_rows_per_s out, or order the results",
         )
 

@@ -59,6 +59,7 @@ class SplitJoin(Topology):
         super().__init__(job)
         self._job, self._inlet = job, job.inbox()
         self._words = job.encoding.layout.words
+        self._deal_rows = job.deal_rows
         self._dead = np.zeros(job.cores, np.int64)
         self._alive = list(range(job.cores))
         self._fan_in = fan_out
@@ -166,7 +167,7 @@ class SplitJoin(Topology):
                 living = [core for core in range(MOST_CORES) if (int(row[ROW]) >> core) & 1]
                 alive, rank = len(living), living.index(number) if number in living else -1
             elif row[KIND] in (R, S) and not row[FLAGS] & BLANK:
-                due += int(row[ROW]) % alive == rank
+                due += int(row[ROW]) // self._deal_rows % alive == rank
         return due
 
     def members(self) -> Messages | None:

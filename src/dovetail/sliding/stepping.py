@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from dovetail.sliding.kernels import together
 from dovetail.sliding.kernels.channel import SENT, TAKEN, Bank, Channel
 from dovetail.sliding.kernels.meeting import MEETING_WORDS, Kept, larger_kept
 from dovetail.sliding.kernels.stepping import (
@@ -16,6 +17,7 @@ from dovetail.sliding.kernels.stepping import (
     CORES,
     FOUND,
     NEEDS_FLIGHT,
+    NEEDS_PASS,
     NEEDS_ROOM,
     NEEDS_WINDOW_R,
     NEEDS_WINDOW_S,
@@ -69,6 +71,8 @@ class SteppedCore:
         core = self.core
         if what == NEEDS_ROOM:
             self.core = core._replace(**self._room(2 * len(core.probe.found)))
+        elif what == NEEDS_PASS:
+            self.core = core._replace(**self._passes(4 * core.pass_r.found.shape[1]))
         else:
             old = getattr(core, _WINDOWS[what])
             new = larger_kept(old, self._layout) if isinstance(old, Kept) else larger(old, self._layout)
@@ -77,6 +81,13 @@ class SteppedCore:
     def _room(self, rows: int = FIRST_FOUND) -> dict[str, Any]:
         """For what a probe finds."""
         return {"probe": self._probe(rows)}
+
+    def _passes(self, found: int = together.FIRST_FOUND) -> dict[str, Any]:
+        """For what four rows of either stream find in one pass."""
+        return {
+            name: together.make_pass(self._layout.dimensions, self._key_kind, found)
+            for name in ("pass_r", "pass_s")
+        }
 
     def _probe(self, rows: int) -> Probe:
         return probe_room(rows, self._layout.dimensions, self._key_kind)

@@ -25,6 +25,8 @@ from dovetail.sliding.release import Stage
 
 Messages = npt.NDArray[np.int64]
 INBOX_ROWS = 1024
+BATCH_ROWS = 16
+BASIC_ROWS = 1024
 OUTBOX_PAIRS = 4096
 
 
@@ -39,6 +41,10 @@ class Job:
     order: Order = "none"
     group: int = 1  # rows of the window that share a punctuation, with order = "inner"
     timed: bool = False
+    deal_rows: int = 1  # of SplitJoin: rows of a stream in a row that one core keeps
+    together: bool = True  # rows that wait scan a window four at a time
+    batch_rows: int = BATCH_ROWS  # of CellJoin: rows that are dealt out together
+    basic_rows: int = BASIC_ROWS  # of CellJoin: rows of the smallest piece that a worker gets
     inbox_rows: int = INBOX_ROWS
     outbox_pairs: int = OUTBOX_PAIRS
 
@@ -58,6 +64,8 @@ class Job:
             self.group if self.order == "inner" else 0,
             self.timed,
             block_rows=1,
+            deal_rows=self.deal_rows,
+            together=self.together,
         )
 
     def inbox(self) -> Channel:

@@ -43,7 +43,13 @@ def test_what_is_not_shown_has_a_reason() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "verdict"), [({"a": 2, "b": 1}, "held"), ({"a": 1, "b": 1}, "not held"), ({}, "not seen")]
+    ("values", "verdict"),
+    [
+        ({"a": 2, "b": 1}, "held"),
+        ({"a": 1, "b": 1}, "not held"),
+        ({}, "not seen"),
+        ({"a": None, "b": 1}, "not seen"),
+    ],
 )
 def test_a_verdict_follows_from_the_values(values: dict[str, int], verdict: str) -> None:
     exhibit = Exhibit("figure_1", "a and b", "1", "computed", lambda effort: Made(), (TRUE,))

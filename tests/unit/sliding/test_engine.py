@@ -285,6 +285,22 @@ def test_punctuations_become_rare_when_the_rate_is_not_held() -> None:
         )
 
 
+def test_groups_become_large_when_the_rate_is_not_held() -> None:
+    """The same within a probe: partners still come by the age of their group, whatever it was then."""
+    rng = random.Random(2)
+    stream = arrivals(rng, 3000)
+    with join_of(LOOSE, WINDOWS[0], cores=2, order="inner", group=3, hold_rows_per_s=1e12) as join:
+        assert join.precision is not None
+        found: list[tuple[int, int]] = []
+        for piece in pieces(rng, stream):
+            join.precision.waited, join.precision.began = True, join.precision.began - 1
+            join.push(**{piece[0].side: batch(piece)})
+        assert join.group == 3 * 4096
+        join.settle()
+        found += map(tuple, join.pairs().tolist())
+    assert Counter(found) == Counter(sliding_oracle.pairs(stream, *WINDOWS[0], PREDICATES[LOOSE]))
+
+
 def test_a_push_waits_only_when_the_inboxes_of_the_cores_are_full() -> None:
     """A full inlet is no reason to wait: the push itself hands its rows on to the cores."""
     numbers = np.arange(INBOX_ROWS + 400)

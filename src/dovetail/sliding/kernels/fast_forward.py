@@ -25,13 +25,14 @@ from dovetail.kernels.flags import borrowing_kernel, inner_borrowing_kernel
 from dovetail.sliding.kernels.channel import Channel, message, room, send, slot_to_fill, take, waiting
 from dovetail.sliding.kernels.ends import ACKNOWLEDGED, EXPIRED
 from dovetail.sliding.kernels.layout import KIND, ROW, TIME, WHOLE
-from dovetail.sliding.kernels.meeting import Kept, keep, meet, tell
+from dovetail.sliding.kernels.meeting import Kept, keep, meet, meet_next, tell
 from dovetail.sliding.kernels.stepping import (
     BLOCKED,
     CORES,
     FOUND,
     IDLE,
     NEEDS_FLIGHT,
+    NEEDS_PASS,
     NEEDS_ROOM,
     NEEDS_WINDOW_R,
     NEEDS_WINDOW_S,
@@ -43,6 +44,7 @@ from dovetail.sliding.kernels.stepping import (
     until_stopped,
 )
 from dovetail.sliding.kernels.subwindow import BEGIN, SCAN, Probe, Words, full, let_go, size
+from dovetail.sliding.kernels.together import Pass
 
 # A core's own state.
 TURN = OWN  # which side to look at next
@@ -56,6 +58,8 @@ class Core(NamedTuple):
     flight: Kept  # S rows sent on and not acknowledged, whose home is further left
     probe: Probe
     meetings: Words
+    pass_r: Pass
+    pass_s: Pass
     state: Words
 
 
@@ -125,7 +129,7 @@ def _from_left(core: Core, links: Links, rules: Rules) -> int:
     if item[KIND] == EXPIRED:
         _expire(core.s, item)
     else:
-        came_to = _process_r(core, item[: words + 1], rules)
+        came_to = _process_r(core, item[: words + 1], links.from_left, rules)
         if came_to != WORKED:
             return came_to
     take(links.from_left, 1)
@@ -134,16 +138,16 @@ def _from_left(core: Core, links: Links, rules: Rules) -> int:
 
 
 @inner_borrowing_kernel
-def _process_r(core: Core, row: Words, rules: Rules) -> int:
+def _process_r(core: Core, row: Words, inbox: Channel, rules: Rules) -> int:
     state = core.state
     home = row[ROW] % state[CORES]
     if home == state[NUMBER] and full(core.r.window):
         return NEEDS_WINDOW_R
-    at = meet(core.s, row, rules.access, WHOLE, rules, core.probe, core.meetings, 0, state)
+    at = meet_next(core.s, row, inbox, core.pass_r, WHOLE, rules, core.probe, core.meetings, state)
     if at >= 0 and home >= state[NUMBER] and size(core.flight.window):
         at = meet(core.flight, row, SCAN, WHOLE, rules, core.probe, core.meetings, at, state)
     if at < 0:
-        return NEEDS_ROOM
+        return NEEDS_ROOM if at == -1 else NEEDS_PASS
     state[FOUND], state[SENT_OUT] = at, 0
     state[PASSED] = row[ROW] + 1
     if home == state[NUMBER]:
@@ -164,7 +168,7 @@ def _from_right(core: Core, links: Links, rules: Rules) -> int:
     if item[KIND] == EXPIRED:
         _expire(core.r, item)
     else:
-        came_to = _process_s(core, item[: words + 1], rules)
+        came_to = _process_s(core, item[: words + 1], links.from_right, rules)
         if came_to != WORKED:
             return came_to
     take(links.from_right, 1)
@@ -197,15 +201,15 @@ def _send_on_s(core: Core, links: Links, item: Words, rules: Rules) -> int:
 
 
 @inner_borrowing_kernel
-def _process_s(core: Core, row: Words, rules: Rules) -> int:
+def _process_s(core: Core, row: Words, inbox: Channel, rules: Rules) -> int:
     state = core.state
     home = row[ROW] % state[CORES]
     if home == state[NUMBER] and full(core.s.window):
         return NEEDS_WINDOW_S
     passed = row[rules.layout.words] if home > state[NUMBER] else WHOLE
-    at = meet(core.r, row, rules.access, passed, rules, core.probe, core.meetings, 0, state)
+    at = meet_next(core.r, row, inbox, core.pass_s, passed, rules, core.probe, core.meetings, state)
     if at < 0:
-        return NEEDS_ROOM
+        return NEEDS_ROOM if at == -1 else NEEDS_PASS
     state[FOUND], state[SENT_OUT] = at, 0
     if home == state[NUMBER]:
         keep(core.s, row, rules.layout)

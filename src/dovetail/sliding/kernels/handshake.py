@@ -22,7 +22,7 @@ from dovetail.kernels.machine import cycles, load, store
 from dovetail.sliding.kernels.channel import Channel, message, room, send, slot_to_fill, take, waiting
 from dovetail.sliding.kernels.ends import ACKNOWLEDGED, EXPIRED
 from dovetail.sliding.kernels.layout import KIND, ROW, TIME, WHOLE, R, S
-from dovetail.sliding.kernels.meeting import Kept, keep, meet, tell
+from dovetail.sliding.kernels.meeting import Kept, keep, meet_next, tell
 from dovetail.sliding.kernels.merge_blocks import merge_block
 from dovetail.sliding.kernels.stepping import (
     BLOCKED,
@@ -31,6 +31,7 @@ from dovetail.sliding.kernels.stepping import (
     FOUND,
     IDLE,
     LINE,
+    NEEDS_PASS,
     NEEDS_ROOM,
     NEEDS_WINDOW_R,
     NEEDS_WINDOW_S,
@@ -43,6 +44,7 @@ from dovetail.sliding.kernels.stepping import (
     until_stopped,
 )
 from dovetail.sliding.kernels.subwindow import BEGIN, END, Probe, Words, size
+from dovetail.sliding.kernels.together import Pass
 
 # A core's own state.
 TURN = OWN  # the deed to begin with
@@ -58,6 +60,8 @@ class Core(NamedTuple):
     s: Kept
     probe: Probe
     meetings: Words
+    pass_r: Pass
+    pass_s: Pass
     state: Words
 
 
@@ -151,8 +155,9 @@ def _from_left(core: Core, links: Links, rules: Rules) -> int:
     else:
         if not _has_room(core.r, rules.block_rows):
             return NEEDS_WINDOW_R
-        if not _meet(core.probe, core.meetings, state, item, core.s, rules):
-            return NEEDS_ROOM
+        came_to = _meet(core, item, core.s, links.from_left, core.pass_r, rules)
+        if came_to != WORKED:
+            return came_to
         _keep(item, core.r, rules)
     take(links.from_left, 1)
     return WORKED
@@ -174,8 +179,9 @@ def _from_right(core: Core, links: Links, rules: Rules) -> int:
         return BLOCKED
     if not _has_room(core.s, rules.block_rows):
         return NEEDS_WINDOW_S
-    if not _meet(core.probe, core.meetings, state, item, core.r, rules):
-        return NEEDS_ROOM
+    came_to = _meet(core, item, core.r, links.from_right, core.pass_s, rules)
+    if came_to != WORKED:
+        return came_to
     _keep(item, core.s, rules)
     if not last:
         slot_to_fill(links.to_right, 0)[KIND] = ACKNOWLEDGED
@@ -246,11 +252,13 @@ def _let_go(of: Kept, state: Words, side: int, rules: Rules) -> int:
 
 
 @inner_borrowing_kernel
-def _meet(probe: Probe, meetings: Words, state: Words, item: Words, other: Kept, rules: Rules) -> bool:
-    """Write down whom the rows of `item` meet in the other window; whether there was room."""
+def _meet(core: Core, item: Words, other: Kept, inbox: Channel, made: Pass, rules: Rules) -> int:
+    """Write down whom the rows of `item`, the next of the inbox, meet in the other window; what it came
+    to."""
+    probe, meetings, state = core.probe, core.meetings, core.state
     words, at = rules.layout.words, 0
     if rules.block_rows == 1:
-        at = meet(other, item[:words], rules.access, WHOLE, rules, probe, meetings, 0, state)
+        at = meet_next(other, item[:words], inbox, made, WHOLE, rules, probe, meetings, state)
     else:
         if rules.timed:
             state[TAKEN_AT] = cycles()
@@ -261,9 +269,9 @@ def _meet(probe: Probe, meetings: Words, state: Words, item: Words, other: Kept,
         if at >= 0:
             state[COMPARED] += item[rules.block_rows * words] * size(other.window)
     if at < 0:
-        return False
+        return NEEDS_ROOM if at == -1 else NEEDS_PASS
     state[FOUND], state[SENT_OUT] = at, 0
-    return True
+    return WORKED
 
 
 @inner_borrowing_kernel

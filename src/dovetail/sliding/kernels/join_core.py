@@ -15,8 +15,21 @@ from typing import NamedTuple
 from dovetail.kernels.flags import borrowing_kernel, inner_borrowing_kernel
 from dovetail.kernels.machine import cycles
 from dovetail.sliding.kernels.channel import Channel, message, room, take, waiting
-from dovetail.sliding.kernels.layout import BLANK, FLAGS, KIND, ROW, SEEN, STAMP, STAR, TIME, WHOLE, R, S
-from dovetail.sliding.kernels.probe import meets, narrowed
+from dovetail.sliding.kernels.layout import (
+    BLANK,
+    COARSER,
+    FLAGS,
+    KIND,
+    ROW,
+    SEEN,
+    STAMP,
+    STAR,
+    TIME,
+    WHOLE,
+    R,
+    S,
+)
+from dovetail.sliding.kernels.probe import meets_together
 from dovetail.sliding.kernels.results import send_pair, send_star
 from dovetail.sliding.kernels.stepping import (
     BLOCKED,
@@ -38,7 +51,6 @@ from dovetail.sliding.kernels.stepping import (
 )
 from dovetail.sliding.kernels.subwindow import (
     BEGIN,
-    SCAN,
     Probe,
     SubWindow,
     Words,
@@ -47,7 +59,7 @@ from dovetail.sliding.kernels.subwindow import (
     insert,
     size,
 )
-from dovetail.sliding.kernels.together import Pass, candidates_together
+from dovetail.sliding.kernels.together import Pass
 
 # A core's own state: whether the row at hand is processed, the next and the last group to punctuate, rows of
 # both streams so far, its place among the cores that live.
@@ -141,18 +153,13 @@ def _process(core: Core, row: Words, inbox: Channel, rules: Rules) -> int:
     expire(core.s, rules.rows_s, rules.time_s, state[SEEN_S] + (1 if side == S else 0), row[TIME])
     own, other = (core.r, core.s) if side == R else (core.s, core.r)
     blank = row[FLAGS] & BLANK
-    mine = not blank and row[ROW] % state[ALIVE] == state[RANK]
+    mine = not blank and row[ROW] // rules.deal_rows % state[ALIVE] == state[RANK]
     if mine and full(own):
         return NEEDS_WINDOW_R if side == R else NEEDS_WINDOW_S
     count = 0
     if not blank:
-        count = -2
-        if rules.access == SCAN:
-            made = core.pass_r if side == R else core.pass_s
-            count = candidates_together(other, row, inbox, rules.layout, made, core.probe)
-            count = narrowed(other, row, rules.layout, rules.residual, core.probe, count)
-        if count == -2:
-            count = meets(other, row, rules.access, rules, core.probe)
+        made = core.pass_r if side == R else core.pass_s
+        count = meets_together(other, row, inbox, rules, made, core.probe)
         if count < 0:
             return NEEDS_ROOM if count == -1 else NEEDS_PASS
         state[COMPARED] += size(other)
@@ -160,9 +167,9 @@ def _process(core: Core, row: Words, inbox: Channel, rules: Rules) -> int:
             sort_positions(core.probe.found, count)
     mask = other.rows.shape[0] - 1
     if rules.group:
-        begin, end = other.marks[BEGIN], other.marks[BEGIN] + size(other)
-        state[NEXT_GROUP] = other.rows[begin & mask] // rules.group if end > begin else 0
-        state[LAST_GROUP] = other.rows[(end - 1) & mask] // rules.group if end > begin else -1
+        begin, end, group = other.marks[BEGIN], other.marks[BEGIN] + size(other), _group(row, rules)
+        state[NEXT_GROUP] = other.rows[begin & mask] // group if end > begin else 0
+        state[LAST_GROUP] = other.rows[(end - 1) & mask] // group if end > begin else -1
     for n in range(count):
         core.probe.found[n] = other.rows[core.probe.found[n] & mask]
     if mine:
@@ -170,6 +177,12 @@ def _process(core: Core, row: Words, inbox: Channel, rules: Rules) -> int:
     state[SEEN_R if side == R else SEEN_S] += 1
     state[FOUND], state[SENT_OUT], state[PHASE] = count, 0, SENDING
     return WORKED
+
+
+@inner_borrowing_kernel
+def _group(row: Words, rules: Rules) -> int:
+    """Rows of the window that share a punctuation within this row's probe."""
+    return rules.group << (row[FLAGS] >> COARSER)
 
 
 @inner_borrowing_kernel
@@ -195,7 +208,7 @@ def _send_found(core: Core, row: Words, out: Channel, rules: Rules) -> bool:
         if room(out) == 0:
             return False
         met = core.probe.found[state[SENT_OUT]] if state[SENT_OUT] < state[FOUND] else WHOLE
-        group = met // rules.group if rules.group else 0
+        group = met // _group(row, rules) if rules.group else 0
         if rules.group and group > state[NEXT_GROUP]:
             send_star(out, side, order, state[NEXT_GROUP])
             state[NEXT_GROUP] += 1

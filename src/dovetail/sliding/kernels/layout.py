@@ -23,6 +23,7 @@ BODY = 7
 R, S = 0, 1
 BLANK = 1  # flag: a null or NaN where the predicate looks: it takes its place in the window and meets nobody
 STAR = 2  # flag: a punctuation is due after this row
+COARSER = 8  # from this bit of the flags on: how often the groups of stars within this probe are doubled
 
 PAIR_KIND = 0  # R or S: who came last and probed; STAR_R and STAR_S are punctuations
 PAIR_R = 1

@@ -16,7 +16,7 @@ from dovetail.kernels.flags import inner_borrowing_kernel
 from dovetail.kernels.machine import cycles
 from dovetail.sliding.kernels.channel import Channel, room
 from dovetail.sliding.kernels.layout import FIRST, KIND, ROW, SEEN, STAMP, Layout, R
-from dovetail.sliding.kernels.probe import meets
+from dovetail.sliding.kernels.probe import meets, meets_together
 from dovetail.sliding.kernels.results import send_pair
 from dovetail.sliding.kernels.stepping import COMPARED, FOUND, SENT_OUT, TAKEN_AT, Rules
 from dovetail.sliding.kernels.subwindow import (
@@ -30,6 +30,7 @@ from dovetail.sliding.kernels.subwindow import (
     size,
     sub_window,
 )
+from dovetail.sliding.kernels.together import Pass
 
 # Of a meeting: the side of the later row, the rows, when the later one came and when it entered.
 MEETING_WORDS = 5
@@ -113,6 +114,31 @@ def meet(
         state[TAKEN_AT] = cycles()
     found = meets(other.window, row, access, rules, probe)
     at = note(other, row, probe, found, below, meetings, at) if found >= 0 else -1
+    if at >= 0:
+        state[COMPARED] += size(other.window)
+    return at
+
+
+@inner_borrowing_kernel
+def meet_next(
+    other: Kept,
+    row: Words,
+    inbox: Channel,
+    made: Pass,
+    below: int,
+    rules: Rules,
+    probe: Probe,
+    meetings: Words,
+    state: Words,
+) -> int:
+    """Write down whom the next row of an inbox meets in a window; how many, -1 if there is no room, -3 if the
+    pass over the window needs more."""
+    if rules.timed:
+        state[TAKEN_AT] = cycles()
+    found = meets_together(other.window, row, inbox, rules, made, probe)
+    if found < 0:
+        return found
+    at = note(other, row, probe, found, below, meetings, 0)
     if at >= 0:
         state[COMPARED] += size(other.window)
     return at

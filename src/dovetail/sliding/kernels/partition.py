@@ -25,15 +25,17 @@ from dovetail.sliding.kernels.channel import (
     take,
     waiting,
 )
-from dovetail.sliding.kernels.layout import BLANK, FIRST, FLAGS, KIND, ROW, SEEN, STAMP, TIME, R
+from dovetail.sliding.kernels.layout import BLANK, FIRST, FLAGS, KIND, ROW, SEEN, STAMP, TIME, Layout, R
 from dovetail.sliding.kernels.probe import narrowed
 from dovetail.sliding.kernels.results import send_pair
+from dovetail.sliding.kernels.scan import TOGETHER
 from dovetail.sliding.kernels.stepping import (
     BLOCKED,
     COMPARED,
     FOUND,
     IDLE,
     LINE,
+    NEEDS_PASS,
     NEEDS_ROOM,
     NEEDS_WINDOW_R,
     NEEDS_WINDOW_S,
@@ -57,6 +59,15 @@ from dovetail.sliding.kernels.subwindow import (
     scan_positions,
     size,
     take_box,
+)
+from dovetail.sliding.kernels.together import (
+    AHEAD,
+    COUNT,
+    LEAST,
+    ROWS_AT,
+    Pass,
+    found_between,
+    scan_together,
 )
 
 # What a task says after the row: the positions to scan, and which windows are meant, as they are replaced
@@ -102,6 +113,8 @@ class WorkerCore(NamedTuple):
     r: SubWindow
     s: SubWindow
     probe: Probe
+    pass_r: Pass
+    pass_s: Pass
     plan: Plan
     state: Words
 
@@ -236,9 +249,10 @@ def _work(core: WorkerCore, links: WorkerLinks, rules: Rules, budget: int) -> in
             if rules.timed:
                 state[TAKEN_AT] = cycles()
             begin, end = task[words + TASK_BEGIN], task[words + TASK_END]
-            found = _scan(other, task, begin, end, rules, core.probe)
+            made = core.pass_r if task[KIND] == R else core.pass_s
+            found = _scan(other, task, inbox, rules, made, core.probe)
             if found < 0:
-                return NEEDS_ROOM
+                return NEEDS_ROOM if found == -1 else NEEDS_PASS
             state[COMPARED] += end - begin
             state[FOUND], state[SENT_OUT], state[SCANNED] = found, 0, 1
         if not _tell(other, task, links.out, rules, core.probe, state):
@@ -251,10 +265,46 @@ def _work(core: WorkerCore, links: WorkerLinks, rules: Rules, budget: int) -> in
 
 
 @inner_borrowing_kernel
-def _scan(other: SubWindow, task: Words, begin: int, end: int, rules: Rules, probe: Probe) -> int:
-    take_box(task, rules.layout, probe.low, probe.width)
-    found = scan_positions(other, begin, end, probe, 0)
+def _scan(other: SubWindow, task: Words, inbox: Channel, rules: Rules, made: Pass, probe: Probe) -> int:
+    """What the row of a task finds in its part, by a pass with other tasks that wait or alone. -1 if there is
+    no room, -3 if the pass needs more."""
+    words = rules.layout.words
+    begin, end = task[words + TASK_BEGIN], task[words + TASK_END]
+    found = -2
+    if rules.together:
+        found = found_between(task, made, probe, begin, end)
+        if found == -2:
+            found = _pass(other, task, inbox, made, rules.layout)
+            if found == 0:
+                found = found_between(task, made, probe, begin, end)
+    if found == -2:
+        take_box(task, rules.layout, probe.low, probe.width)
+        found = scan_positions(other, begin, end, probe, 0)
     return narrowed(other, task, rules.layout, rules.residual, probe, found)
+
+
+@inner_borrowing_kernel
+def _pass(other: SubWindow, task: Words, inbox: Channel, made: Pass, layout: Layout) -> int:
+    """One pass for tasks that wait, over the parts of all: rows of a batch differ little in what they may
+    see. 0, or -2 if too few wait, or -3 if the pass needs more room.
+
+    A batch changes its windows before it is dealt out, and the next one waits for all its tasks. So what a
+    pass has found stays true while any of its tasks waits."""
+    words, side, made.state[COUNT] = layout.words, task[KIND], 0
+    begin, end = task[words + TASK_BEGIN], task[words + TASK_END]
+    chosen, ahead, there = 0, 0, min(all_waiting(inbox), AHEAD)
+    while chosen < TOGETHER and ahead < there:
+        other_task = message(inbox, ahead)
+        ahead += 1
+        if other_task[KIND] == side:
+            take_box(other_task, layout, made.low[chosen], made.width[chosen])
+            made.state[ROWS_AT + chosen] = other_task[ROW]
+            begin = min(begin, other_task[words + TASK_BEGIN])
+            end = max(end, other_task[words + TASK_END])
+            chosen += 1
+    if chosen < LEAST:
+        return -2
+    return 0 if scan_together(other, made, chosen, begin, end) else -3
 
 
 @inner_borrowing_kernel

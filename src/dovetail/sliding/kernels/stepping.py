@@ -45,6 +45,8 @@ class Rules(NamedTuple):
     group: int  # rows of the window that share a punctuation within a probe; 0: there are none
     timed: bool
     block_rows: int  # 1, or the most rows of a sorted block in which rows travel
+    deal_rows: int  # rows of a stream in a row that one core of SplitJoin keeps
+    together: bool  # whether rows that wait scan a window four at a time
 
 
 @inlined_kernel

@@ -5,6 +5,8 @@ for each that follows, what has expired since is left out, and what has been sto
 alone.
 
 Reading a window from memory is what a scan costs once it does not fit the caches: four rows read it once.
+All designs scan this way, so that what is compared is the designs (`Rules.together` is off for one row a
+pass).
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from dovetail.sliding.kernels.scan import TOGETHER, Keys, scan_four
 from dovetail.sliding.kernels.subwindow import BEGIN, END, Probe, SubWindow, Words, scan_positions, take_box
 
 LEAST = 3  # rows that make a pass for four worth it
-_AHEAD = 16
+AHEAD = 16
 FIRST_FOUND = 512
 COUNT, SCANNED_TO, ROWS_AT, COUNTS_AT = 0, 1, 2, 2 + TOGETHER
 
@@ -46,13 +48,12 @@ def make_pass(dimensions: int, kind: type[np.unsignedinteger], found: int) -> Pa
 
 @inner_borrowing_kernel
 def look_ahead(inbox: Channel, side: int, made: Pass, layout: Layout) -> int:
-    """Choose rows of that side that wait, in order; how many."""
-    chosen, ahead, there = 0, 0, min(all_waiting(inbox), _AHEAD)
+    """Choose rows of that side that wait, in order; how many. What else waits between them may expire rows:
+    those are left out when a row's turn comes."""
+    chosen, ahead, there = 0, 0, min(all_waiting(inbox), AHEAD)
     while chosen < TOGETHER and ahead < there:
         row = message(inbox, ahead)
         ahead += 1
-        if row[KIND] > 1:  # nothing is decided beyond a message to the core itself
-            break
         if row[KIND] == side and not row[FLAGS] & BLANK:
             take_box(row, layout, made.low[chosen], made.width[chosen])
             made.state[ROWS_AT + chosen] = row[ROW]
@@ -61,8 +62,8 @@ def look_ahead(inbox: Channel, side: int, made: Pass, layout: Layout) -> int:
 
 
 @inner_borrowing_kernel
-def scan_together(window: SubWindow, made: Pass, rows: int) -> bool:
-    """One pass over the window for all; whether what they found had room."""
+def scan_together(window: SubWindow, made: Pass, rows: int, begin: int, end: int) -> bool:
+    """One pass over these positions for all; whether what they found had room."""
     for spare in range(rows, TOGETHER):  # boxes there are not: the last one again
         for dimension in range(made.low.shape[1]):
             made.low[spare, dimension] = made.low[rows - 1, dimension]
@@ -70,7 +71,7 @@ def scan_together(window: SubWindow, made: Pass, rows: int) -> bool:
     counts = made.state[COUNTS_AT : COUNTS_AT + TOGETHER]
     for box in range(TOGETHER):
         counts[box] = 0
-    capacity, begin, end = window.rows.shape[0], window.marks[BEGIN], window.marks[END]
+    capacity = window.rows.shape[0]
     made.state[COUNT], made.state[SCANNED_TO] = 0, end
     while begin < end:
         slot = begin & (capacity - 1)
@@ -83,22 +84,33 @@ def scan_together(window: SubWindow, made: Pass, rows: int) -> bool:
 
 
 @inner_borrowing_kernel
-def found_together(window: SubWindow, row: Words, made: Pass, probe: Probe, layout: Layout) -> int:
-    """What the row has found in a pass, and since, in `probe.found`; -1 if there is no room, -2 if it was in
-    no pass."""
+def found_between(row: Words, made: Pass, probe: Probe, begin: int, end: int) -> int:
+    """What the row has found at these positions in a pass, in `probe.found`; -1 if there is no room, -2 if it
+    was in no pass."""
     number = -1
     for n in range(made.state[COUNT]):
         if made.state[ROWS_AT + n] == row[ROW]:
             number = n
     if number < 0:
         return -2
-    begin, count = window.marks[BEGIN], 0
     if made.state[COUNTS_AT + number] > probe.found.shape[0]:
         return -1
+    count = 0
     for n in range(made.state[COUNTS_AT + number]):
-        if made.found[number, n] >= begin:
+        if begin <= made.found[number, n] < end:
             probe.found[count] = made.found[number, n]
             count += 1
+    return count
+
+
+@inner_borrowing_kernel
+def found_together(window: SubWindow, row: Words, made: Pass, probe: Probe, layout: Layout) -> int:
+    """What the row has found in a pass, and since, in `probe.found`; -1 if there is no room, -2 if it was in
+    no pass."""
+    begin = window.marks[BEGIN]
+    count = found_between(row, made, probe, begin, window.marks[END])
+    if count < 0:
+        return count
     take_box(row, layout, probe.low, probe.width)
     since = max(made.state[SCANNED_TO], begin)
     return scan_positions(window, since, window.marks[END], probe, count)
@@ -118,6 +130,6 @@ def candidates_together(
     if rows < LEAST:
         made.state[COUNT] = 0
         return -2
-    if not scan_together(window, made, rows):
+    if not scan_together(window, made, rows, window.marks[BEGIN], window.marks[END]):
         return -3
     return found_together(window, row, made, probe, layout)
