@@ -36,8 +36,9 @@ PICTURES = os.environ.get("DOVETAIL_PICTURES")
 """A folder for screenshots; the pictures of the docs are made with it."""
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
+    """Not for the whole session: while it is open, no other event loop can run in its thread."""
     if CHROMIUM is None:
         pytest.skip("there is no Chromium on this machine: `apt-get install chromium` brings one")
     playwright = pytest.importorskip("playwright.sync_api")

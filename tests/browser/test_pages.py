@@ -60,6 +60,32 @@ def test_pages_can_be_read_without_scripts(service: Service, person: Callable[..
     page.fill("#text", CLICKS.replace("SELECT eventtime", "SELECT nothing"))
     page.click("button:text-is('Deploy')")
     assert "nothing" in page.inner_text(".finding >> nth=0")
+    _people_and_tokens(page)
+
+
+def _people_and_tokens(page: Page) -> None:
+    """The first user, a role for a group, and a token that is shown once and revoked: by clicks."""
+    page.click("nav >> text=Users")
+    form = page.locator("form:has(button:text-is('Add the user'))")
+    form.locator("[name=name]").fill("ada")
+    form.locator("[name=password]").fill("four words are long enough")
+    form.locator("[name=groups]").fill("ads")
+    form.locator("button").click()
+    assert "with a password" in page.inner_text("main table >> nth=0")
+    form = page.locator("form:has(button:text-is('Grant the role'))")
+    form.locator("[name=name]").fill("@ads")
+    form.locator("[name=role]").select_option("deployer")
+    form.locator("button").click()
+    assert "@ads\tdeployer" in page.inner_text("main table >> nth=1")
+    page.click("nav >> text=Tokens")
+    page.fill("[name=name]", "ci")
+    page.click("button:text-is('Make the token')")
+    secret = page.inner_text("#secret")
+    assert len(secret) > 40
+    page.click("nav >> text=Tokens")
+    assert page.locator("#secret").count() == 0
+    page.click("button:text-is('Revoke')")
+    assert "There are no tokens" in page.inner_text("main table")
 
 
 def test_by_keyboard_and_for_readers_of_the_screen(service: Service, person: Callable[..., Page]) -> None:
@@ -69,7 +95,7 @@ def test_by_keyboard_and_for_readers_of_the_screen(service: Service, person: Cal
     assert page.evaluate("document.activeElement.className") == "skip"
     page.keyboard.press("Enter")
     verbs.create(service.home, CLICKS, by="ada")
-    for path in ("/", "/applications/clicks", "/new", "/log"):
+    for path in ("/", "/applications/clicks", "/new", "/log", "/access", "/tokens"):
         page.goto(service.address + path)
         assert page.evaluate("document.documentElement.lang") == "en"
         nameless = page.evaluate(

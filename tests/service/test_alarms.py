@@ -17,7 +17,7 @@ from commands import run_command
 from dovetail.errors import CorruptFile, SettingError, StateError, Unreachable
 from dovetail.log import document
 from dovetail.service.alarms.bell import Bell
-from dovetail.service.alarms.look import DAY_S, SERVICE, SILENT, Look, Usual, usual
+from dovetail.service.alarms.look import SERVICE, SILENT, Look, Usual
 from dovetail.service.alarms.ringing import OVER_AFTER_US, Held, News, ring
 from dovetail.service.alarms.rules import ALARMS, MINUTE_US
 from dovetail.service.alarms.runbooks import to_markdown
@@ -158,6 +158,20 @@ def test_one_that_does_not_last_never_rings() -> None:
         assert news == []
 
 
+def test_a_clock_that_is_set_back_delays_no_alarm() -> None:
+    """By an hour: it rings, and is over, as if it had begun just now."""
+    alarm = next(one for one in ALARMS if one.after_us)
+    found, hour_us = [("clicks", alarm, "it is behind")], 60 * MINUTE_US
+    held, news = ring({}, found, lambda *_: False, hour_us)
+    for now_us in (MINUTE_US, MINUTE_US + alarm.after_us):
+        held, news = ring(held, found, lambda *_: False, now_us)
+    assert [one.what for one in news] == ["rings"]
+    held, _ = ring(held, found, lambda *_: False, 2 * hour_us)
+    for now_us in (hour_us, hour_us + OVER_AFTER_US):
+        held, news = ring(held, [], lambda *_: False, now_us)
+    assert [one.what for one in news] == ["over"]
+
+
 def test_a_bell_that_starts_again_wakes_nobody_twice(tmp_path: Path) -> None:
     sent: list[str] = []
     add_target(str(tmp_path), "webhook", "http://127.0.0.1/hook")
@@ -220,14 +234,6 @@ def test_what_did_not_arrive_is_sent_again(tmp_path: Path) -> None:
     bell.look([ILL["crash_loop"]])
     assert sent == ["rings"]
     assert bell.trouble is None
-
-
-def test_usual_is_the_same_hour_of_the_days_before() -> None:
-    now = 100 * DAY_S
-    history = [(now - day * DAY_S + minute * 60, {"rate": 0.9}) for day in (1, 2, 3) for minute in (-5, 5)]
-    other_hours = [(now - day * DAY_S + 7_200, {"rate": 0.1}) for day in (1, 2, 3)]
-    assert usual(history + other_hours, "rate", now) == Usual(0.9, 0.0)
-    assert usual(history[:2], "rate", now) is None, "one day is no habit"
 
 
 # ------------------------------------------------------------------------------------- on their way

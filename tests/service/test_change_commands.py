@@ -66,7 +66,7 @@ def test_diff_of_a_change_that_is_refused(home: str, capsys: pytest.CaptureFixtu
     said = json.loads(capsys.readouterr().out)
     assert (said["version"], said["verdict"]) == (1, "refused")
     refused = [change for change in said["changes"] if change["verdict"] == "refused"]
-    assert {change["rule"] for change in refused} == {"time_zone"}
+    assert {change["rule"] for change in refused} == {"application"}
     assert all(change["instead"] for change in refused)
 
 

@@ -16,13 +16,18 @@ from serving import QUERY, Quiet
 import dovetail
 from commands import run_command
 from dovetail.errors import DovetailError, SettingError, StateError, Unreachable
+from dovetail.plan.problems import ProblemsFound
 from dovetail.service.access.roles import NotKnown, Refused
 from dovetail.service.access.tokens import drop_token, new_token
 from dovetail.service.keeping.wanted import wanted_of
 from dovetail.service.server.app import make_app
 from dovetail.service.server.ledger import ledger_path
+from dovetail.service.server.problems import HttpError
 from dovetail.service.server.state import Daemon
+from dovetail.slicing.input_files import MissingInput
 
+INSIDE = (MissingInput, HttpError)
+"""Kinds that programs do not tell from others: one is a case of another, one is for requests of no client."""
 CLICKS = QUERY.format(name="clicks")
 
 
@@ -97,6 +102,40 @@ def test_the_same_words_for_the_same_error(
     with pytest.raises(DovetailError) as failed:
         call(caller(daemon))  # type: ignore[operator]
     assert printed.splitlines()[0] == f"error: {failed.value.what}"
+
+
+def catalogue() -> list[type[DovetailError]]:
+    """Every error that there is: this module imports the service, and with it all of them."""
+    found, todo = [], [DovetailError]
+    while todo:
+        kind = todo.pop()
+        todo += kind.__subclasses__()
+        found += [kind] if kind.__module__.startswith("dovetail.") and kind is not ProblemsFound else []
+    return sorted(found, key=lambda kind: kind.__name__)
+
+
+def test_every_error_has_the_same_words_on_the_command_line_over_the_api_and_in_the_client(
+    daemon: Daemon, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whichever error a verb ends with. Several errors of one query are several findings, asked below."""
+    client = caller(daemon)
+    client.deploy(CLICKS)
+    assert len(catalogue()) > 20
+    for kind in catalogue():
+        error = kind("it is <so>", where="line 1\n  | ^", expected='"that"', hint="do this")
+
+        def fail(*_: object, error: DovetailError = error, **__: object) -> None:
+            raise error
+
+        monkeypatch.setattr("dovetail.service.keeping.verbs.stop", fail)
+        assert run_command("service", "stop", "clicks", "--home", daemon.home) == 1
+        assert capsys.readouterr().err == f"error: {error}\n"
+        with pytest.raises(DovetailError) as failed:
+            client.stop("clicks")
+        assert str(failed.value) == str(error)
+        assert failed.value.to_json() == error.to_json()
+        assert isinstance(failed.value, kind if kind not in INSIDE else DovetailError), kind
+    monkeypatch.undo()
 
 
 def test_a_query_that_is_wrong_has_the_same_words_everywhere(

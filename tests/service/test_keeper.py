@@ -16,13 +16,16 @@ import pytest
 
 from dovetail.engine.handover import Answer, Request, Requests, answer
 from dovetail.errors import CorruptFile, InputError, PlanError, StateError
+from dovetail.log import document
 from dovetail.service.keeping import processes
 from dovetail.service.keeping.events import events
 from dovetail.service.keeping.keeper import Keeper
 from dovetail.service.keeping.reconcile import PATIENCE_US
 from dovetail.service.keeping.wanted import (
     KEPT,
+    KIND,
     RECOVERABLE_US,
+    VERSION,
     Wanted,
     find_wanted,
     list_wanted,
@@ -101,6 +104,24 @@ def test_a_process_outlives_its_keeper_and_the_next_one_finds_it(kept: Kept) -> 
     kept.until("running")
     assert len(kept.started) == 1
     want(kept.home, FIRST.next("stopped", "ada", state="stopped"))
+    kept.until("stopped")
+    assert kept.started[0].wait(20) == 0
+
+
+def test_an_upgraded_service_goes_on_with_what_runs(kept: Kept) -> None:
+    """Its process was started by the release before, whose documents say less. It is neither restarted nor
+    lost; the first change makes a document of this release."""
+    want(kept.home, FIRST)
+    kept.until("running")
+    path = Path(kept.home) / FIRST.path
+    body = document.decode(path.read_bytes(), KIND, VERSION, where="", remedy="")
+    earlier = {name: said for name, said in body.items() if name not in ("reserved_bytes", "filled_s")}
+    path.write_bytes(document.encode(KIND, VERSION - 1, earlier))
+    kept.keeper = kept.another()
+    kept.until("running")
+    kept.keeper.step()
+    assert len(kept.started) == 1
+    want(kept.home, wanted_of(kept.home, "clicks").next("stopped", "ada", state="stopped"))
     kept.until("stopped")
     assert kept.started[0].wait(20) == 0
 

@@ -4,6 +4,8 @@ measure."""
 from __future__ import annotations
 
 import json
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,8 +17,20 @@ from dovetail.log.ingest.append import append_file
 from dovetail.log.ingest.source import InputFile
 from dovetail.service.keeping import verbs
 from dovetail.service.keeping.estimate import estimate
+from dovetail.service.keeping.events import events
 from dovetail.service.keeping.landing import land
-from dovetail.service.keeping.quotas import Quota, QuotaError, Usage, exceeded, held, quotas, set_quota
+from dovetail.service.keeping.quotas import (
+    EVERYBODY,
+    Quota,
+    QuotaError,
+    Usage,
+    drop_quota,
+    exceeded,
+    held,
+    quotas,
+    set_quota,
+)
+from dovetail.service.keeping.usage import usages
 from dovetail.service.keeping.wanted import Wanted, want
 from service.test_keeper import Kept, kept  # noqa: F401
 
@@ -106,6 +120,61 @@ def test_a_quota_that_is_changed_under_a_running_application_holds_it_and_lets_i
     set_quota(kept.home, Quota("ada", memory_bytes=6_000_000))
     kept.until("running")
     assert len(kept.started) == 2
+
+
+def test_what_a_landing_will_need_is_reserved_at_once(tmp_path: Path) -> None:
+    """Neither of two has measured itself yet, and each would fit alone."""
+    home = str(tmp_path / "home")
+    fed(home, tmp_path)
+    one, two = (QUERY.format(name=name, minutes=10) for name in ("one", "two"))
+    alone = land(home, one, owner="ada").estimate
+    assert alone is not None
+    set_quota(home, Quota("ada", memory_bytes=round(1.5 * alone.memory_bytes)))
+    first, _ = verbs.deploy(home, one, by="ada")
+    assert (first.reserved_bytes, first.filled_s) == (alone.memory_bytes, alone.filled_s)
+    with pytest.raises(QuotaError, match="the applications of ada would take"):
+        verbs.deploy(home, two, by="ada")
+    verbs.stop(home, "one", by="ada")
+    verbs.deploy(home, two, by="ada")
+    with pytest.raises(QuotaError):
+        verbs.start(home, "one", by="ada")
+    filled_us = 1_000_000 * (alone.filled_s + 60)
+    (later,) = usages(home, now_us=time.time_ns() // 1000 + filled_us)["ada"]
+    assert later.memory_bytes == 0, "it counts with what it measures, which is nothing here"
+
+
+def test_what_everybody_takes_together_fits_into_the_machine(tmp_path: Path) -> None:
+    home = str(tmp_path / "home")
+    fed(home, tmp_path)
+    one, two = (QUERY.format(name=name, minutes=10) for name in ("one", "two"))
+    verbs.deploy(home, one, by="ada")
+    needed = verbs.wanted_of(home, "one").reserved_bytes
+    set_quota(home, Quota(EVERYBODY, memory_bytes=round(1.5 * needed)))
+    with pytest.raises(QuotaError, match="all applications on this machine would take"):
+        verbs.deploy(home, two, by="bob")
+    verbs.place(home, "one", "own", "spark://head:7077", by="ada")
+    verbs.deploy(home, two, by="bob")
+    huge = QUERY.format(name="huge", minutes=10**6)
+    drop_quota(home, EVERYBODY)
+    assert list(findings(home, huge)) == ["fits"], "nobody has said so, and the machine ends somewhere"
+
+
+def test_the_newest_on_the_machine_is_held_and_an_event_says_why(kept: Kept) -> None:  # noqa: F811
+    set_quota(kept.home, Quota(EVERYBODY, memory_bytes=1_000_000))
+    now_us = kept.now_us
+    reserving = Wanted(
+        "clicks", 1, "running", "query", "ada", "ada", now_us, "deployed", reserved_bytes=2_000_000
+    )
+    want(kept.home, replace(reserving, filled_s=600))
+    kept.keeper.step()
+    assert kept.condition() == "held"
+    kept.keeper = kept.another()
+    kept.keeper.step()
+    (event,) = events(kept.home, "clicks")
+    assert event["kind"] == "held", "once, however many keepers look"
+    assert "all applications may have 977 KiB" in event["words"]
+    kept.now_us += 601_000_000
+    kept.until("running")
 
 
 def test_a_damaged_quota_holds_nobody_and_is_named(kept: Kept) -> None:  # noqa: F811

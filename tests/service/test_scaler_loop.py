@@ -54,8 +54,14 @@ def test_once_up_and_once_down_with_reasons_on_record(home: str) -> None:
     (down,) = look(home, "act", QUIET, start + 3 * HOUR, 4)
     assert down.startswith("view from 4 to 1 tasks: at most")
     assert wanted_tasks(home) == 1
-    assert [(c.before, c.after) for c in changes_of(home, "app", "view", 0)] == [(2, 4), (4, 1)]
+    assert [(c.before, c.after) for c in changes_of(home, "app", "view", 0, 2e9)] == [(2, 4), (4, 1)]
     assert [row["direction"] for row in decisions(home, "app")] == ["down", "up"]
+
+
+def test_a_clock_that_is_set_back_does_not_stop_it(home: str) -> None:
+    start = 1_750_000_000.0
+    assert look(home, "act", BUSY, start, 2)
+    assert look(home, "act", BUSY, start - HOUR, 2), "it was not changed just now, for an hour"
 
 
 def test_advice_changes_nothing_and_is_given_once(home: str) -> None:
@@ -67,7 +73,7 @@ def test_advice_changes_nothing_and_is_given_once(home: str) -> None:
             ["view should go from 2 to 4 tasks"] if minute == 0 else []
         )
     assert wanted_tasks(home) is None
-    assert changes_of(home, "app", "view", 0) == []
+    assert changes_of(home, "app", "view", 0, 2e9) == []
 
 
 def test_one_at_its_limit_is_told_and_kept_for_alarms(home: str) -> None:

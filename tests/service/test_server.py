@@ -6,7 +6,9 @@ from __future__ import annotations
 import io
 import json
 import re
+import resource
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +16,13 @@ import pyarrow as pa
 import pytest
 from fastapi.testclient import TestClient
 
+from dovetail.errors import Unreachable
 from dovetail.log.category import Category
 from dovetail.service.access.roles import ROLES
 from dovetail.service.access.tokens import new_token
 from dovetail.service.alarms.look import Look
 from dovetail.service.alarms.settings import read_settings
-from dovetail.service.keeping.wanted import wanted_of
+from dovetail.service.keeping.wanted import find_wanted, wanted_of
 from dovetail.service.server.app import make_app
 from dovetail.service.server.ledger import Ledger, ledger_path
 from dovetail.service.server.state import Daemon
@@ -346,6 +349,32 @@ def test_by_clicks_from_an_empty_home_to_a_deployed_application(person: TestClie
     assert "Start" in person.get("/applications/clicks").text
     for path in ("/applications/clicks/edit", "/fragments/applications/clicks", "/applications/clicks/why"):
         assert person.get(path).status_code == 200
+
+
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """No file may get longer than nothing: as on a full disk, every write fails."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+def test_a_full_disk_is_an_error_with_words_and_then_over(admin: TestClient, daemon: Daemon) -> None:
+    link = daemon.ledger.new_link()
+    with full_disk():
+        refused = admin.put("/api/v1/applications/clicks", json={"text": QUERY})
+        page = admin.get("/login", params={"link": link})
+        with pytest.raises(Unreachable, match="cannot be written"):
+            daemon.ledger.remember("clicks", 1.0, {})
+    assert (refused.status_code, page.status_code) == (503, 503)
+    assert refused.json()["condition"] == "HOME_UNUSABLE"
+    assert find_wanted(daemon.home, "clicks") is None
+    assert admin.get("/login", params={"link": link}).status_code == 303, "the link was not used up"
+    assert admin.put("/api/v1/applications/clicks", json={"text": QUERY}).status_code == 200
+    daemon.ledger.remember("clicks", 1.0, {})
 
 
 def test_health_needs_nobody(anyone: TestClient) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from dovetail.service.checkout import find_checkout
 from dovetail_dev import test_command
 from dovetail_dev.test_command import NOTHING_RAN, TIERS, count, run_tiers
 
-LINT, PURE, LAWS, FAULTS, SPARK, BROWSER, CONNECTORS, FULL, SEARCH, FUZZ = TIERS
+LINT, PURE, LAWS, FAULTS, WHOLE, SPARK, BROWSER, CONNECTORS, FULL, SEARCH, FUZZ = TIERS
 USUAL = [tier for tier in TIERS if tier.usual]
 Runner = Callable[[Sequence[str], Path, Mapping[str, str]], int]
 
@@ -55,19 +56,10 @@ def test_all_tiers_pass_and_the_last_line_is_the_total(
         "tests/unit": (0, junit(10, skipped=1)),
         "tests/laws": (0, junit(4)),
         "tests/simulation": (0, junit(3)),
-        "tests/spark": (0, junit(2)),
-        "tests/browser": (0, junit(1)),
-        "tests/connectors": (0, junit(1)),
+        "tests/spark": (0, junit(4)),
     }
     assert run_tiers(USUAL, checkout, [], fake(reports, seen)) == 0
-    assert seen == ["lint"] * 5 + [
-        "tests/unit",
-        "tests/laws",
-        "tests/simulation",
-        "tests/spark",
-        "tests/browser",
-        "tests/connectors",
-    ]
+    assert seen == ["lint"] * 5 + ["tests/unit", "tests/laws", "tests/simulation", "tests/spark"]
     assert capsys.readouterr().out.splitlines()[-1] == "25 passed, 0 failed"
 
 
@@ -76,7 +68,7 @@ def test_stops_at_the_first_failing_tier_with_its_status(
 ) -> None:
     seen: list[str] = []
     reports = {"tests/unit": (0, junit(10)), "tests/laws": (1, junit(4, failures=1, errors=1))}
-    assert run_tiers([PURE, LAWS, SPARK], checkout, [], fake(reports, seen)) == 1
+    assert run_tiers([PURE, LAWS, WHOLE], checkout, [], fake(reports, seen)) == 1
     assert seen == ["tests/unit", "tests/laws"]
     assert capsys.readouterr().out.splitlines()[-1] == "12 passed, 2 failed"
 
@@ -104,7 +96,7 @@ def test_a_crash_that_left_no_report_keeps_its_status(tmp_path: Path) -> None:
 def test_a_real_pytest_is_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "tests/unit").mkdir(parents=True)
     (tmp_path / "tests/unit/test_two.py").write_text("def test_a(): pass\ndef test_b(): assert 0\n")
-    assert run_tiers([PURE], tmp_path, []) == 1
+    assert run_tiers([replace(PURE, processes=0)], tmp_path, []) == 1
     assert capsys.readouterr().out.splitlines()[-1] == "1 passed, 1 failed"
 
 
@@ -127,7 +119,7 @@ def test_long_tiers_run_when_they_are_named_and_look_further(
     )
     for arguments in ([], ["full", "search"]):
         run_command("test", *arguments)
-    usual = ["lint", "pure", "laws", "faults", "spark", "browser", "connectors"]
+    usual = ["lint", "pure", "laws", "faults", "whole"]
     assert asked == [usual, ["full", "search"]]
 
     given: list[Mapping[str, str]] = []

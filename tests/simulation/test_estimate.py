@@ -18,6 +18,7 @@ from dovetail.model.offset import NEVER
 from dovetail.model.sketch import EventTimeSketch
 from dovetail.time.clock import Clock, CommitSummary
 from dovetail.time.estimate import Estimate, observe
+from laws.effort import every_value
 
 FIGURE_7 = [2, 3, 1, 2, 4, 1, 3, 5, 3, 4, 7, 5, 6, 4, 8, 7]
 Delays = Callable[[np.random.Generator, int, float], NDArray[np.float64]]
@@ -134,8 +135,7 @@ def follow(
     return held / met, history
 
 
-@pytest.mark.parametrize("name", STREAMS)
-@pytest.mark.parametrize("percentile", [1, 5, 10])
+@pytest.mark.parametrize(("name", "percentile"), every_value(list(STREAMS), [1, 5, 10]))
 def test_accuracy(name: str, percentile: float) -> None:
     """As asked for, not only at least: time that stays further back than asked for costs memory. Of a stream
     in order no row is given up."""

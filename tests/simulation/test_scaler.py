@@ -17,6 +17,9 @@ from dovetail.service.scaler.simulate import simulate
 from laws.effort import THOROUGH
 from simulation.load_shapes import shape
 
+FAILED = (16, 138, 653, 656)
+"""Loads under which an earlier scaler broke a law."""
+
 
 def require_laws(seed: int) -> None:
     one = shape(seed)
@@ -41,6 +44,6 @@ def require_laws(seed: int) -> None:
     assert found.most_behind_s < 1_200, f"{seed}: {one.kind}, {found.most_behind_s:.0f} s behind"
 
 
-@pytest.mark.parametrize("seed", range(1_000) if THOROUGH else [*range(10), 16])
+@pytest.mark.parametrize("seed", range(1_000) if THOROUGH else [*range(10), *FAILED])
 def test_laws_hold_under_a_load(seed: int) -> None:
     require_laws(seed)

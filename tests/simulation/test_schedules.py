@@ -22,13 +22,13 @@ from oracle import NEVER as NOT_YET
 from oracle import in_order, streaming_join
 from simulation.schedules import Schedule, schedule
 
-CHUNKS, USUAL = 20, 80
+CHUNKS, USUAL = 10, 80
 
 
 def seeds(chunk: int, share: float = 1.0) -> Iterable[int]:
     if "SEED" in os.environ:
         return [int(os.environ["SEED"])] if chunk == 0 else []
-    each = int(USUAL * share) * (10 if THOROUGH else 1)
+    each = int(USUAL * share) * (20 if THOROUGH else 1)
     return range(chunk * each, (chunk + 1) * each)
 
 

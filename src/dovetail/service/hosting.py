@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from dovetail.plan.physical import Plan
     from dovetail.plan.statements import Program
     from dovetail.service.follower import Follower
+    from dovetail.spark.head_start import HeadStart
     from dovetail.spark.starting import Mode
 
 Compile = Callable[[tuple[str, str]], tuple["Program", "list[Plan]"]]
@@ -61,6 +62,7 @@ class Host:
     log: Path
     took: Callable[[Offer], None] = lambda offer: None
     metrics_port: int | None = None
+    head_start: HeadStart | None = None
     _offered: tuple[Request, Takeover] | None = field(default=None, init=False)
 
     def run(self, takeover: Takeover, began_s: float) -> RunSummary:
@@ -104,7 +106,7 @@ class Host:
                 run.stop.set()
 
         run = Run(self.spark, plan, self.home, self.mode, self.index_dir, watch=watch, held=self.held)
-        run.started_s, run.follows = began_s, version > 1
+        run.started_s, run.follows, run.head_start = began_s, version > 1, self.head_start
         if self.stop.is_set():
             run.stop.set()
         with loss_named(self.log), reporter:

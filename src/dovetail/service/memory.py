@@ -15,10 +15,20 @@ from pathlib import Path
 
 from dovetail.service.figures import Memory
 
+CGROUP = Path("/sys/fs/cgroup/memory.max")
 EVERY_S = 2.0
 SHARE = 0.01
 """For a proportional size the kernel walks through all pages of a process, which meanwhile gets no new ones:
 a tenth of a second for an application of some gigabytes. So looking takes at most this share of the time."""
+
+
+def machine_bytes(cgroup: Path = CGROUP) -> int:
+    """What processes here may take together: the memory of the machine, or of its container."""
+    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        return min(physical, int(cgroup.read_text()))
+    except (OSError, ValueError):  # there is none, or it says `max`
+        return physical
 
 
 class MemoryMeter:

@@ -60,7 +60,7 @@ class MeasuredJoin:
     @property
     def emit_because(self) -> str | None:
         """When a window join emits its pairs, and why."""
-        return emit_words(self.window, self.join_kind.how) if self.window else None
+        return emit_words(self.join_kind) if isinstance(self.join_kind, WindowedJoin) else None
 
     @property
     def algorithms(self) -> dict[str, int]:

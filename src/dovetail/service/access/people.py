@@ -27,7 +27,7 @@ FOLDER = "service/access"
 KEPT = 50
 LOCAL = "admin"
 """Whoever has come in by the daemon's link, and so has the home itself."""
-RESERVED = (LOCAL, "service")
+RESERVED = (LOCAL, "service", "everybody")
 _NAME = re.compile(r"(\d{8})\.json")
 _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,99}")
 _PATTERN = re.compile(r"[A-Za-z0-9_*]{1,100}")
@@ -131,7 +131,7 @@ def add_user(access: Access, user: User) -> Access:
     if not _USER.fullmatch(user.name) or user.name.lower() in RESERVED:
         raise InputError(
             f"{user.name[:120]!r} cannot be the name of a user",
-            expected=f"letters, digits and any of `_.@+-`, at most 100; not {' or '.join(RESERVED)}",
+            expected=f"letters, digits and any of `_.@+-`, at most 100; not {', '.join(RESERVED)}",
         )
     if access.user(user.name) is not None:
         raise StateError(f"there is a user {user.name} already", expected="a name that is free")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
@@ -77,10 +76,6 @@ class Bell:
             except Unreachable as error:
                 self.trouble = str(error)
                 self._unsent.append((target, news))
-
-
-def memory_bytes() -> int:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def _write(home: str, held: dict[Key, Held]) -> None:

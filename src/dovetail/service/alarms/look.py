@@ -1,16 +1,12 @@
-"""What an alarm looks at: an application now, its last minutes, and the same hour of the days before."""
+"""What an alarm looks at: an application now, its last minutes, and what is usual at this hour."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median
 from typing import Any
 
-HOUR_S, DAY_S = 3_600.0, 86_400.0
 RECENT_S = 900.0
-FEWEST_DAYS = 2
-"""Of history, before anything is called unusual."""
 SERVICE, SILENT = "service", "silent"
 """The daemon itself, as an application that is looked at."""
 
@@ -51,20 +47,3 @@ class Look:
         """By how much a total has grown in the last quarter of an hour; 0 if it began again."""
         values = [figures[name] for _, figures in self.recent if figures.get(name) is not None]
         return max(0.0, values[-1] - values[0]) if len(values) > 1 else 0.0
-
-
-def usual(history: Sequence[tuple[float, dict[str, Any]]], name: str, now_s: float) -> Usual | None:
-    """What a figure was at this hour, a day each; None if there are too few days."""
-    days = []
-    for day in range(1, 8):
-        at = now_s - day * DAY_S
-        hour = [
-            figures[name]
-            for when, figures in history
-            if abs(when - at) < HOUR_S / 2 and figures.get(name) is not None
-        ]
-        days += [median(hour)] if hour else []
-    if len(days) < FEWEST_DAYS:
-        return None
-    middle = median(days)
-    return Usual(middle, max(abs(day - middle) for day in days))

@@ -3,7 +3,7 @@
     found ──► pending ──(held for as long as its rule says)──► ringing ──(not found for two minutes)──► over
 
 Law: an alarm rings once and is over once, however often it is looked at. One that comes and goes within two
-minutes is one alarm.
+minutes is one alarm. After the clock was set back, what lies ahead of it happened just now.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def ring(
     for application, alarm, words in found:
         key = application, alarm.name
         held = before.get(key) or Held(application, alarm.name, alarm.severity, now_us, now_us, words)
-        held = replace(held, seen_us=now_us, words=words)
+        held = replace(held, since_us=min(held.since_us, now_us), seen_us=now_us, words=words)
         if not held.rings and now_us - held.since_us >= alarm.after_us and not muted(*key):
             held = replace(held, rings=True)
             news.append(News("rings", held))
@@ -66,7 +66,7 @@ def ring(
         if key in after:
             continue
         if held.rings and now_us - held.seen_us < OVER_AFTER_US:
-            after[key] = held
+            after[key] = replace(held, seen_us=min(held.seen_us, now_us))
         elif held.rings:
             news.append(News("over", held))
     return after, news

@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from dovetail.plan.physical import Plan
     from dovetail.plan.statements import Program
     from dovetail.service.follower import Follower
+    from dovetail.spark.head_start import HeadStart
 
 Mode = Literal["stream", "available-now", "drain"]
 Query = Path | tuple[str, str]
@@ -237,7 +239,8 @@ def run_application(
     positions = positions_in(begins)
     change = partial(consider, home, plans, program, parent=parent, positions=positions, reslice=reslice)
     wait_s = WAITED_S if asked_for_change(home, program.application, change) else 0.0
-    with running(home, program.application, wait_s=wait_s) as held:
+    early = _head_start(home, master, settings, index_dir) if mode == "stream" else None
+    with running(home, program.application, wait_s=wait_s) as held, early or nullcontext() as head_start:
         # Before Spark: an error about the home, or about the change, is reported at once.
         answered(home, program.application)
         takeover = change()
@@ -246,6 +249,8 @@ def run_application(
         require_connectors(plan)
         log = _spark_log(home, plan.application)
         given = {**settings, **s3_settings(home, plan, settings)}
+        if head_start is not None and spark is None:
+            head_start.begin(takeover, log)
         session = spark or open_session(plan.application, master, DRIVER_MEMORY.read(), given, log)
         from dovetail.service.hosting import Host  # what Spark need not wait for
         from dovetail.spark.hang_up import jvm_ended
@@ -267,12 +272,24 @@ def run_application(
             log=log,
             took=took,
             metrics_port=metrics_port,
+            head_start=head_start,
         )
         try:
             return host.run(takeover, began)
         finally:
             if spark is None and not jvm_ended():
                 session.stop()
+
+
+def _head_start(home: str, master: str, settings: dict[str, str], index_dir: str | None) -> HeadStart | None:
+    """None on a cluster: rows are joined where its executors are."""
+    from dovetail.spark.head_start import HeadStart
+    from dovetail.spark.head_start_notes import Circumstances
+    from dovetail.spark.masters import is_cluster
+
+    if is_cluster(master):
+        return None
+    return HeadStart(home, Circumstances(master, settings, index_dir_for(index_dir, master)))
 
 
 def require_connectors(plan: Plan) -> None:

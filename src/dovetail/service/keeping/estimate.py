@@ -10,6 +10,7 @@ topics that were never read nothing is known; then a side counts nothing, and th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -24,25 +25,29 @@ LOOKED_AT = 256
 
 @dataclass(frozen=True)
 class Estimate:
+    """`filled_s`: until all its joins hold what they will."""
+
     memory_bytes: int
     rows_per_s: float
     tasks: int
+    filled_s: int = 0
     unknown: tuple[str, ...] = ()
     """Inputs whose rate is not known."""
 
 
 def estimate(home: str, plan: Plan) -> Estimate:
     rates = dict(_rates(home, plan))
-    memory, tasks = 0.0, 0
+    memory, tasks, filled_s = 0.0, 0, 0.0
     for stage in plan.stages:
         if isinstance(stage, JoinStage):
             held_s = _held_s(stage)
             rate = sum(rates.get(side) or 0.0 for side in (stage.left, stage.right))
             memory += rate * held_s * INDEX_BYTES
+            filled_s = max(filled_s, held_s)
             tasks += stage.settings.tasks or 1
     unknown = tuple(sorted(name for name, rate in rates.items() if rate is None))
     total = sum(rate for rate in rates.values() if rate is not None)
-    return Estimate(round(memory), total, tasks, unknown)
+    return Estimate(round(memory), total, tasks, math.ceil(filled_s), unknown)
 
 
 def _rates(home: str, plan: Plan) -> Iterator[tuple[str, float | None]]:

@@ -13,12 +13,12 @@ from dovetail.engine.handover import ask as offer_to
 from dovetail.errors import DovetailError
 from dovetail.service.applications import is_running
 from dovetail.service.keeping import processes
-from dovetail.service.keeping.events import Event, record
+from dovetail.service.keeping.events import Event, events, record
 from dovetail.service.keeping.pools import Pools, ask_to_end
 from dovetail.service.keeping.presence import offer_of
 from dovetail.service.keeping.processes import End, Process
 from dovetail.service.keeping.quotas import held as over_quota
-from dovetail.service.keeping.quotas import quotas
+from dovetail.service.keeping.quotas import limits
 from dovetail.service.keeping.reconcile import Decision, Past, decide, observe
 from dovetail.service.keeping.removal import remove_application
 from dovetail.service.keeping.usage import usages
@@ -28,6 +28,9 @@ SERVICE = "service"
 """Who has done what nobody asked for."""
 TRIM_EVERY = 600
 """Looks between two at how long logs are."""
+MEASURE_EVERY = 5
+"""Looks between two at what applications take: a file of each is read for it. A quota that is changed counts
+within seconds, and an application that is changed is measured at once."""
 
 
 class Keeper:
@@ -50,6 +53,8 @@ class Keeper:
         self._pools = pools or Pools(home)
         self._steps = 0
         self._over: dict[str, str] = {}
+        self._measured: dict[str, int] = {}  # the revisions that were there
+        self._quota_damage: list[DovetailError] = []
         self._seen: dict[str, list[Process]] = {}
         self._offers: dict[str, tuple[int, str]] = {}  # revision, and the number of the question
         self._pasts: dict[str, Past] = {}
@@ -63,7 +68,10 @@ class Keeper:
         if self._steps % TRIM_EVERY == 1:
             processes.trim_logs(self.home)
         found, self.damaged = list_wanted(self.home)
-        self._over = self._over_quota()
+        revisions = {wanted.application: wanted.revision for wanted in found}
+        if revisions != self._measured or self._steps % MEASURE_EVERY == 1:
+            self._over, self._measured = self._over_quota(found), revisions
+        self.damaged += self._quota_damage
         for wanted in found:
             try:
                 self._keep(wanted)
@@ -114,13 +122,13 @@ class Keeper:
             record(self.home, Event(name, "removed", "it was deleted a day ago", SERVICE))
         return past
 
-    def _over_quota(self) -> dict[str, str]:
+    def _over_quota(self, found: list[Wanted]) -> dict[str, str]:
         """A quota that cannot be read holds nobody; it is among what is damaged."""
+        self._quota_damage = []
         try:
-            known = quotas(self.home)
-            return over_quota(known, usages(self.home)) if known else {}
+            return over_quota(limits(self.home), usages(self.home, found, self._clock_us()))
         except DovetailError as error:
-            self.damaged.append(error)
+            self._quota_damage.append(error)
             return self._over
 
     def _start(self, wanted: Wanted) -> None:
@@ -157,5 +165,9 @@ class Keeper:
         before = self.decisions.get(wanted.application)
         self.decisions[wanted.application] = decision
         self.looked_at[wanted.application] = wanted.revision
-        if before is not None and before.condition != decision.condition:
+        if before is None and decision.condition == "held":  # a keeper before this one may have said so
+            said = any(one["kind"] == "held" for one in events(self.home, wanted.application, 1))
+        else:
+            said = before is None or before.condition == decision.condition
+        if not said:
             record(self.home, Event(wanted.application, decision.condition, decision.why, SERVICE))

@@ -8,7 +8,7 @@
     writable    its folders can be written
     read        nobody who reads its output loses a column
     in_log      the log still has the rows that the application goes on from
-    fits        what it will need, by an estimate, is within its owner's quota
+    fits        what it will need, by an estimate, is within its owner's quota and the machine
 
 A query that fails a rule does not land. All rules are asked, so that one look shows everything.
 """
@@ -27,9 +27,11 @@ from dovetail.plan.application_file import list_applications, read_application
 from dovetail.plan.physical import FileSink, Output, Plan, ScribeSink, ScribeSource
 from dovetail.plan.statements import Program
 from dovetail.service.keeping.estimate import Estimate, estimate
-from dovetail.service.keeping.quotas import QuotaError, Usage, allowed, exceeded
+from dovetail.service.keeping.presence import master_of
+from dovetail.service.keeping.quotas import EVERYBODY, QuotaError, Usage, allowed, exceeded
 from dovetail.service.keeping.usage import usages
 from dovetail.service.keeping.wanted import find_wanted
+from dovetail.spark.masters import is_cluster
 
 MOST_TEXT = 1 << 20
 """No query that a person wrote is longer."""
@@ -254,18 +256,26 @@ def _fits(landing: Landing) -> Iterator[DovetailError]:
     landing.estimate = needed = estimate(landing.home, landing.plan)
     known = find_wanted(landing.home, name)
     owner = landing.owner or (known.owner if known is not None else None)
-    if owner is None:
-        return
-    others = [one for one in usages(landing.home).get(owner, ()) if one.application != name]
-    here = Usage(name, 0, needed.memory_bytes, needed.rows_per_s, needed.tasks)
-    words = exceeded(allowed(landing.home, owner), [*others, here])
-    if words is not None:
-        yield QuotaError(
-            f"the applications of {owner} would take {words}",
-            where=f"application {name}",
-            expected="an application that fits into what is left",
-            hint="choose narrower bounds or fewer tasks, stop another application, or ask for a larger quota",
-        )
+    near = known is None or not is_cluster(master_of(known))
+    own = Usage(name, 0, needed.memory_bytes, needed.rows_per_s, needed.tasks, near)
+    used = {
+        who: [one for one in each if one.application != name] for who, each in usages(landing.home).items()
+    }
+    groups = {f"the applications of {owner}": (owner, used.get(owner, []))} if owner is not None else {}
+    if near:
+        here = [one for each in used.values() for one in each if one.here]
+        groups["all applications on this machine"] = EVERYBODY, here
+    for whose, (who, others) in groups.items():
+        together = [*(one for one in others if one.application != name), own]
+        words = exceeded(allowed(landing.home, who), together)
+        if words is not None:
+            yield QuotaError(
+                f"{whose} would take {words}",
+                where=f"application {name}",
+                expected="an application that fits into what is left",
+                hint="choose narrower bounds or fewer tasks, stop another application, or ask for a larger "
+                "quota",
+            )
 
 
 def _category(output: Output) -> str | None:

@@ -1,6 +1,7 @@
-"""How much of the machine the applications of an owner may take together.
+"""How much of the machine the applications of an owner may take together, and those of everybody.
 
-    service/quotas/<owner>.json    memory of join state, rows per second, tasks
+    service/quotas/<owner>.json       memory of join state, rows per second, tasks
+    service/quotas/everybody.json     the same for all that run here; without it, most of the memory
 
 Law: an owner's applications that run never need more than the quota. If they do, the one that was changed
 last is held, then the one before, until the others fit. One that is held keeps what it has seen and its last
@@ -17,10 +18,15 @@ from dovetail.errors import CorruptFile, InputError, StateError
 from dovetail.log import document
 from dovetail.log.homes.filesystem import open_store
 from dovetail.model import json_values as said
+from dovetail.service.memory import machine_bytes
 from dovetail.service.units import size
 
 KIND, VERSION = "dovetail.quota", 1
 FOLDER = "service/quotas"
+EVERYBODY = "everybody"
+"""All owners together, on this machine."""
+JOINS_SHARE = 0.7
+"""Of the machine's memory that join state may take unless somebody says otherwise."""
 _OWNER = re.compile(r"[A-Za-z0-9_.@-]{1,100}")
 _REMEDY = "set the quota again with `dovetail service quota`, or delete the file: nothing is limited then"
 
@@ -43,13 +49,15 @@ class Quota:
 
 @dataclass(frozen=True)
 class Usage:
-    """What an application takes, or will take by its estimate. `since_us`: when it was changed last."""
+    """What an application takes, or will take by its estimate. `since_us`: when it was changed last. `here`:
+    on this machine, and not on a cluster."""
 
     application: str
     since_us: int
     memory_bytes: int = 0
     rows_per_s: float = 0.0
     tasks: int = 0
+    here: bool = True
 
 
 def set_quota(home: str, quota: Quota) -> None:
@@ -87,25 +95,31 @@ def words(quota: Quota) -> str:
 
 def exceeded(quota: Quota, used: Sequence[Usage]) -> str | None:
     """Which part of a quota the applications together exceed, in words."""
+    who = "all applications" if quota.owner == EVERYBODY else quota.owner
     memory, rate = sum(one.memory_bytes for one in used), sum(one.rows_per_s for one in used)
     tasks = sum(one.tasks for one in used)
     if quota.memory_bytes is not None and memory > quota.memory_bytes:
-        return f"{size(memory)} of join state, and {quota.owner} may have {size(quota.memory_bytes)}"
+        return f"{size(memory)} of join state, and {who} may have {size(quota.memory_bytes)}"
     if quota.rows_per_s is not None and rate > quota.rows_per_s:
-        return f"{rate:,.0f} rows/s, and {quota.owner} may have {quota.rows_per_s:,}"
+        return f"{rate:,.0f} rows/s, and {who} may have {quota.rows_per_s:,}"
     if quota.tasks is not None and tasks > quota.tasks:
-        return f"{tasks} tasks, and {quota.owner} may have {quota.tasks}"
+        return f"{tasks} tasks, and {who} may have {quota.tasks}"
     return None
 
 
 def held(known: Mapping[str, Quota], used: Mapping[str, Sequence[Usage]]) -> dict[str, str]:
     """Which applications are held, and why. `used`: by owner, all that should run, also those held now."""
     found: dict[str, str] = {}
-    for owner, quota in known.items():
-        running = sorted(used.get(owner, ()), key=lambda one: (one.since_us, one.application))
+    for owner, quota in sorted(known.items(), key=lambda each: each[0] == EVERYBODY):
+        among = used.get(owner, ()) if owner != EVERYBODY else _left_here(used, found)
+        running = sorted(among, key=lambda one: (one.since_us, one.application))
         while running and (over := exceeded(quota, running)) is not None:
             found[running.pop().application] = f"together they would take {over}"
     return found
+
+
+def _left_here(used: Mapping[str, Sequence[Usage]], held: Mapping[str, str]) -> list[Usage]:
+    return [one for each in used.values() for one in each if one.here and one.application not in held]
 
 
 def _read(home: str, name: str) -> Quota | None:
@@ -130,5 +144,10 @@ def _read(home: str, name: str) -> Quota | None:
 
 def allowed(home: str, owner: str) -> Quota:
     """An owner's quota; one that cannot be read is an error for whoever wants to land."""
-    found = quotas(home).get(owner)
-    return found if found is not None else Quota(owner)
+    return limits(home).get(owner) or Quota(owner)
+
+
+def limits(home: str) -> dict[str, Quota]:
+    """By owner, with what everybody may have together, be it that nobody has said so."""
+    whole = Quota(EVERYBODY, memory_bytes=round(JOINS_SHARE * machine_bytes()))
+    return {EVERYBODY: whole, **quotas(home)}

@@ -43,15 +43,17 @@ def deploy(
         return known, landing
     words = "deployed" if not landing.changes else "deployed: " + "; ".join(landing.changes)[:2_000]
     placed = _placed(known, landing)
-    return _want(home, known.next("deployed", by, state="running", text=text, place=placed), words), landing
+    made = known.next("deployed", by, state="running", text=text, place=placed, **_reserved(landing))
+    return _want(home, made, words), landing
 
 
 def start(home: str, application: str, *, by: str, revision: int | None = None) -> Wanted:
     known = _live(home, application, revision)
     if known.state == "running":
         return known
-    land(home, known.text, application).require()
-    return _want(home, known.next("started", by, state="running"), "started")
+    landing = land(home, known.text, application)
+    landing.require()
+    return _want(home, known.next("started", by, state="running", **_reserved(landing)), "started")
 
 
 def stop(home: str, application: str, *, by: str, revision: int | None = None) -> Wanted:
@@ -86,9 +88,10 @@ def rollback(
             expected="an earlier version that was a PQL text",
             hint=f"`dovetail versions {application}` lists them",
         )
-    land(home, text, application).require()
+    landing = land(home, text, application)
+    landing.require()
     deed = f"rolled back to version {wanted}"
-    return _want(home, known.next(deed, by, state="running", text=text), deed)
+    return _want(home, known.next(deed, by, state="running", text=text, **_reserved(landing)), deed)
 
 
 def place(
@@ -206,9 +209,27 @@ def _new(home: str, landing: Landing, deed: str, by: str, state: State) -> Wante
     before = find_wanted(home, name)
     number = before.revision + 1 if before else 1
     owner, where = landing.owner or by, "own" if _needs_own(landing) else "pool"
-    now_us = time.time_ns() // 1000
-    made = Wanted(name, number, state, landing.text, owner, by, now_us, deed, place=where)  # type: ignore[arg-type]
+    now_us, reserved = time.time_ns() // 1000, _reserved(landing)
+    made = Wanted(
+        name,
+        number,
+        state,
+        landing.text,
+        owner,
+        by,
+        now_us,
+        deed,
+        place=where,  # type: ignore[arg-type]
+        reserved_bytes=reserved["reserved_bytes"],
+        filled_s=reserved["filled_s"],
+    )
     return _want(home, made, deed)
+
+
+def _reserved(landing: Landing) -> dict[str, int]:
+    """What the estimate of a landing sets aside, from the moment that it counts."""
+    assert landing.estimate is not None
+    return {"reserved_bytes": landing.estimate.memory_bytes, "filled_s": landing.estimate.filled_s}
 
 
 def _placed(known: Wanted, landing: Landing) -> Place:

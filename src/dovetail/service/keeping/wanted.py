@@ -19,7 +19,7 @@ from dovetail.log.homes.filesystem import open_store
 from dovetail.model import json_values as said
 from dovetail.service.scaler.sample import Mode
 
-KIND, VERSION = "dovetail.wanted", 2
+KIND, VERSION = "dovetail.wanted", 3
 FOLDER = "service/wanted"
 KEPT = 50
 """Revisions of an application that are kept. Its queries are also kept as versions."""
@@ -38,7 +38,9 @@ Place = Literal["pool", "own"]
 class Wanted:
     """One revision. `deed` says in a word how it came about: created, deployed, stopped, and so on.
     `restarts` grows with every restart that somebody asks for. `master`: the Spark master of one that has its
-    own process; empty: the service's. `scaler`: whether the number of tasks is changed by itself."""
+    own process; empty: the service's. `scaler`: whether the number of tasks is changed by itself.
+    `reserved_bytes`: of join state, by the estimate that it landed with. It counts at least this much for
+    `filled_s`, until its joins hold all that they will, and then what it measures."""
 
     application: str
     revision: int
@@ -52,6 +54,8 @@ class Wanted:
     place: Place = "own"
     master: str = ""
     scaler: Mode = "advise"
+    reserved_bytes: int = 0
+    filled_s: int = 0
 
     def __post_init__(self) -> None:
         require_name(self.application)
@@ -156,8 +160,9 @@ def read_revision(home: str, application: str, revision: int) -> Wanted:
     store = open_store(home)
     path = f"{FOLDER}/{application}/{revision:08d}.json"
     where = f"{store.root}/{path}"
-    body = document.decode(store.read(path), KIND, (1, VERSION), where=where, remedy=_REMEDY)
-    body = {"place": "own", "master": "", "scaler": "advise", **body}  # version 1 had no pools
+    body = document.decode(store.read(path), KIND, (1, 2, VERSION), where=where, remedy=_REMEDY)
+    before = {"place": "own", "master": "", "scaler": "advise", "reserved_bytes": 0, "filled_s": 0}
+    body = {**before, **body}  # version 1 had no pools, version 2 reserved nothing
     try:
         found = _checked(said.fields(body, Wanted.__dataclass_fields__))
         if (found.application, found.revision) != (application, revision):
@@ -170,5 +175,6 @@ def read_revision(home: str, application: str, revision: int) -> Wanted:
 def _checked(body: dict[str, Any]) -> Wanted:
     named = ("application", "state", "text", "owner", "by", "deed", "place", "master", "scaler")
     texts = {name: said.text(body[name]) for name in named}
-    numbers = {"revision": said.whole(body["revision"], 1), "restarts": said.whole(body["restarts"])}
+    numbers = {name: said.whole(body[name]) for name in ("restarts", "reserved_bytes", "filled_s")}
+    numbers["revision"] = said.whole(body["revision"], 1)
     return Wanted(**texts, **numbers, at_us=said.time_us(body["at_us"]))  # type: ignore[arg-type]

@@ -6,10 +6,11 @@
 
     tasks wanted  = rows/s wanted / rows/s of one task, as measured
 
-Laws. Up only if every figure of the last minutes wants more; down only to the maximum of an hour. Never while
-the join replays or just after a change. If a step up gained less than a tenth of what was expected, more
-tasks do not help: none are added until something else has changed. A day has a budget of changes, and a
-step down is paid together with the steps back up, so a daily wave does not use it up.
+Laws. Up only if every figure of the last minutes wants more, by more than what a row costs is known to vary;
+down only to the maximum of an hour. Never while the join replays or just after a change. If a step up gained
+less than a tenth of what was expected, more tasks do not help: none are added until something else has
+changed. A day has a budget of changes: a step down is paid together with the steps back up, and after half of
+it steps up are larger, so a daily wave does not use it up.
 
 Paper: section 6.2. It scales slicers and joins apart, by the smallest number of tasks that keeps pace.
 """
@@ -18,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from statistics import median
+from statistics import median, stdev
 
 from dovetail.service.scaler.sample import Change, Limits, Sample, Verdict
 
@@ -34,6 +35,9 @@ LEAST_GAIN = 0.1
 DOWN_ROOM = 1.25
 """What a row costs is measured with noise: a step down leaves room for it, or the next look would go up
 again."""
+UP_ERRORS = 3.0
+"""For the same reason a step up waits until more tasks are needed even if a row costs this many standard
+errors less than it seems. The error shrinks with every figure; a true need grows a backlog."""
 FEW_SAMPLES = 3
 MEMORY_ROOM = 1.25
 
@@ -63,17 +67,19 @@ def _tasks(samples: Sequence[Sample], changes: Sequence[Change], limits: Limits,
     settled = [sample for sample in recent if sample.tasks == now.tasks]
     if len(settled) < FEW_SAMPLES or now.at_s - settled[0].at_s < UP_AFTER_S * 0.8:
         return _hold(now, "too little was seen of it with this number of tasks")
-    capacity = _capacity(samples, now)
-    if capacity is None:
+    measured = _capacity(samples, now)
+    if measured is None:
         return _hold(now, "what a row costs is not known yet: no step had to wait for the one before")
-    needed = [_needed(wanted_rate(sample), capacity) for sample in settled]
-    if min(needed) > now.tasks:
+    capacity, error = measured
+    at_best = capacity + UP_ERRORS * error
+    if min(_needed(wanted_rate(sample), at_best) for sample in settled) > now.tasks:
+        needed = [_needed(wanted_rate(sample), capacity) for sample in settled]
         return _up(now, changes, limits, round(median(needed)), capacity)
     return _down(samples, changes, limits, now, capacity)
 
 
 def _up(now: Sample, changes: Sequence[Change], limits: Limits, needed: int, capacity: float) -> Verdict:
-    wanted, why = max(needed, now.tasks * 2), _words(now, needed, capacity)
+    wanted, why = max(needed, now.tasks * _stride(now, changes)), _words(now, needed, capacity)
     if (gain := _disappointing(now, changes, capacity)) is not None:
         words = f"the last step up gained {gain:.0%} of what was expected: more tasks do not help ({why})"
         return Verdict("hold", now.tasks, words, stuck=True)
@@ -101,7 +107,7 @@ def _down(
     target = max(limits.least, _needed(highest * DOWN_ROOM, capacity))
     if target * 2 > now.tasks:
         return _hold(now, f"{now.tasks} tasks are enough, and fewer would be too close to what is needed")
-    lately = [change for change in changes if change.at_s > now.at_s - DAY_S]
+    lately = _lately(now, changes)
     highest_tasks = max([now.tasks, *(max(change.before, change.after) for change in lately)])
     back = math.ceil(math.log2(highest_tasks / target))  # to where it was in the last day, doubling each time
     if len(lately) + 1 + back > CHANGES_A_DAY:
@@ -112,9 +118,18 @@ def _down(
     return Verdict("down", target, words)
 
 
-def _capacity(samples: Sequence[Sample], now: Sample) -> float | None:
-    """Rows per second of a task, by the last hour with this number of tasks; of the last minutes, if they say
-    less: then rows have become more expensive."""
+def _stride(now: Sample, changes: Sequence[Change]) -> int:
+    """By what the number of tasks grows at least: the fewer changes are left to a day, the more."""
+    return 2 if len(_lately(now, changes)) < CHANGES_A_DAY // 2 else 4
+
+
+def _lately(now: Sample, changes: Sequence[Change]) -> list[Change]:
+    return [change for change in changes if change.at_s > now.at_s - DAY_S]
+
+
+def _capacity(samples: Sequence[Sample], now: Sample) -> tuple[float, float] | None:
+    """Rows per second of a task, with the standard error: by the last hour with this number of tasks; or by
+    the last minutes, if they say less than any figure before: then rows have become more expensive."""
     known = [
         (sample.at_s, sample.capacity)
         for sample in _since(samples, now.at_s - DOWN_AFTER_S)
@@ -123,8 +138,10 @@ def _capacity(samples: Sequence[Sample], now: Sample) -> float | None:
     if not known:
         return None
     lately = [capacity for at_s, capacity in known if at_s >= now.at_s - UP_AFTER_S]
-    usual = median(capacity for _, capacity in known)
-    return min(usual, median(lately)) if lately else usual
+    before = [capacity for at_s, capacity in known if at_s < now.at_s - UP_AFTER_S]
+    counts = lately if lately and before and median(lately) < min(before) else [each for _, each in known]
+    spread = stdev(counts) if len(counts) > 1 else 0.0
+    return median(counts), spread / math.sqrt(len(counts))
 
 
 def _disappointing(now: Sample, changes: Sequence[Change], capacity: float) -> float | None:

@@ -87,22 +87,26 @@ def decisions(home: str, application: str, limit: int = 200) -> list[dict[str, A
 
 def is_mending(home: str, application: str, now_s: float) -> bool:
     """Tasks were added a short while ago, and it has not had the time to catch up."""
-    for row in decisions(home, application, 5):
-        recent = row["eventtime"].timestamp() > now_s - MENDING_S
-        if recent and (row["mode"], row["direction"]) == ("act", "up"):
+    for row in _newest_first(home):
+        at_s = row["eventtime"].timestamp()
+        if at_s < now_s - MENDING_S:
+            return False
+        added = (row["application"], row["mode"], row["direction"]) == (application, "act", "up")
+        if added and at_s <= now_s:
             return True
     return False
 
 
-def changes_of(home: str, application: str, join: str, since_s: float) -> list[Change]:
-    """What was changed, in the order of time."""
+def changes_of(home: str, application: str, join: str, since_s: float, now_s: float) -> list[Change]:
+    """What was changed, in the order of time. What lies ahead was before the clock was set back: it would be
+    `just now` for all that time."""
     found = []
     for row in _newest_first(home):
         at_s = row["eventtime"].timestamp()
         if at_s < since_s:
             break
         ours = (row["application"], row["join"], row["mode"]) == (application, join, "act")
-        if ours and row["direction"] != "hold":
+        if ours and row["direction"] != "hold" and at_s <= now_s:
             found.append(Change(at_s, row["before"], row["after"], row["capacity"]))
     return found[::-1]
 

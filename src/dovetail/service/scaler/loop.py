@@ -51,7 +51,7 @@ class Scaler:
         found = []
         for name, samples in histories(history).items():
             limits = self._limits(application, name, most)
-            changes = changes_of(self.home, application, name, now_s - 2 * DAY_S)
+            changes = changes_of(self.home, application, name, now_s - 2 * DAY_S, now_s)
             verdict = decide(samples, changes, limits)
             if verdict.stuck:
                 self.stuck[application] = verdict.reason

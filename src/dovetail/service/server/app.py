@@ -21,8 +21,8 @@ from dovetail.errors import DovetailError, InputError
 from dovetail.service.access.audit import Deed, audit
 from dovetail.service.access.caller import Caller
 from dovetail.service.access.roles import NotKnown
-from dovetail.service.alarms.bell import memory_bytes
-from dovetail.service.server import api, entrance, keeping_api, pages
+from dovetail.service.memory import machine_bytes
+from dovetail.service.server import access_pages, api, entrance, keeping_api, pages
 from dovetail.service.server.bounds import Bounded
 from dovetail.service.server.exposition import PROMETHEUS_TYPE, Watch, service_metrics
 from dovetail.service.server.logins import SAFE, caller_of
@@ -73,6 +73,7 @@ def make_app(daemon: Daemon) -> FastAPI:
     app.include_router(entrance.router)
     app.include_router(keeping_api.router)
     app.include_router(pages.router)
+    app.include_router(access_pages.router)
     app.mount("/static", StaticFiles(directory=FOLDER / "static"), name="static")
     app.get("/healthz", include_in_schema=False)(_healthy)
     app.get("/readyz", include_in_schema=False)(_ready)
@@ -93,7 +94,10 @@ async def _guard(request: Request, go_on: Callable[[Request], Awaitable[Response
     if not request.url.path.startswith("/static/"):
         response.headers.setdefault("Cache-Control", "no-store")
     if request.method not in SAFE and not request.url.path.startswith(_NO_CHANGE):
-        await asyncio.to_thread(_audit, daemon, request, response.status_code)
+        try:
+            await asyncio.to_thread(_audit, daemon, request, response.status_code)
+        except DovetailError as error:  # a full disk: what was asked for failed by it, too, or is done
+            daemon.trouble = f"a change could not be written down: {error}"
     return response
 
 
@@ -143,7 +147,7 @@ async def _healthy() -> PlainTextResponse:
 def _metrics(request: Request, caller: Annotated[Caller, Depends(caller_of)]) -> Response:
     daemon: Daemon = request.app.state.daemon
     caller.require("viewer")
-    watch = Watch(daemon.looked_at_s, memory_bytes(), daemon.lost, daemon.scaler.stuck)
+    watch = Watch(daemon.looked_at_s, machine_bytes(), daemon.lost, daemon.scaler.stuck)
     found = overviews(daemon.home, daemon.keeper)
     return Response(service_metrics(found, watch), media_type=PROMETHEUS_TYPE)
 

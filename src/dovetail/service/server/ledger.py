@@ -14,13 +14,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dovetail.errors import Unreachable
 from dovetail.service.access.people import LOCAL
 
 SESSION_S = 12 * 3600
 LINK_S = 600
 TRIES_KEPT_S = 3600
-KEPT_S = 7 * 86_400
-"""How long figures are kept."""
+KEPT_S = 8 * 86_400
+"""How long figures are kept: alarms look at this hour of the seven days before."""
 LOGINS = 2
 """Version of the tables of logins. Those of another release go: people log in again."""
 _LOGINS = ("links", "sessions", "tries", "journeys")
@@ -60,7 +61,7 @@ class Ledger:
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._lock = threading.Lock()
+        self._lock, self._path = threading.Lock(), path
         try:
             self._connection = _opened(path)
         except sqlite3.DatabaseError:
@@ -146,12 +147,23 @@ class Ledger:
             cursor.execute("DELETE FROM sessions WHERE hash = ?", (_hash(secret),))
 
     def remember(self, application: str, at_s: float, figures: dict[str, Any]) -> None:
+        """What lies ahead goes: the clock was set back, and the newest figures must be those of now."""
         with self._writing() as cursor:
             row = application, at_s, json.dumps(figures, separators=(",", ":"))
             cursor.execute("INSERT OR REPLACE INTO figures VALUES (?, ?, ?)", row)
             cursor.execute(
-                "DELETE FROM figures WHERE application = ? AND at < ?", (application, at_s - KEPT_S)
+                "DELETE FROM figures WHERE application = ? AND (at < ? OR at > ?)",
+                (application, at_s - KEPT_S, at_s),
             )
+
+    def figures(self, application: str, after_s: float, until_s: float) -> list[tuple[float, dict[str, Any]]]:
+        """All figures of a span, in the order of time."""
+        with self._writing() as cursor:
+            cursor.execute(
+                "SELECT at, body FROM figures WHERE application = ? AND at > ? AND at <= ? ORDER BY at",
+                (application, after_s, until_s),
+            )
+            return [(at, json.loads(body)) for at, body in cursor.fetchall()]
 
     def history(
         self, application: str, since_s: float, most: int = 500
@@ -168,8 +180,15 @@ class Ledger:
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Cursor]:
-        with self._lock, self._connection:
-            yield self._connection.cursor()
+        try:
+            with self._lock, self._connection:
+                yield self._connection.cursor()
+        except sqlite3.Error as error:
+            raise Unreachable(
+                f"the service's own file cannot be written: {error}",
+                where=str(self._path),
+                hint="make room on its disk; it may be deleted while the service is stopped",
+            ) from error
 
 
 def _opened(path: Path) -> sqlite3.Connection:

@@ -105,7 +105,9 @@ def _overview(home: str, name: str, wanted: Wanted | None, keeper: Keeper) -> Ov
     else:
         condition, why = decision.condition, decision.why
     figures = figures_of(home, name)
-    if condition == "running" and decision is not None and _measured_at_us(figures) < decision.since_us:
+    since_us = decision.since_us if decision is not None else 0
+    set_back = since_us > time.time_ns() // 1000  # since it began: what it measures is never after that
+    if condition == "running" and not set_back and _measured_at_us(figures) < since_us:
         condition, why = "starting", f"{why}, which has not measured itself yet"
     return Overview(name, wanted, condition, why, figures)
 

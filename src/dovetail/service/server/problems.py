@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.errors import CategoryNotFound, DovetailError, InputError, StateError, Unreachable
+from dovetail.errors import CategoryNotFound, DovetailError, HomeError, InputError, StateError, Unreachable
 from dovetail.service.access.roles import NotKnown, Refused, TooMany
 
 MEDIA_TYPE = "application/problem+json"
@@ -15,6 +15,7 @@ _STATUS: tuple[tuple[type[DovetailError], int], ...] = (
     (TooMany, 429),
     (CategoryNotFound, 404),
     (Unreachable, 503),
+    (HomeError, 503),
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import time
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,13 @@ from typing import Any
 from fastapi import Request
 
 from dovetail.errors import DovetailError
-from dovetail.service.alarms.bell import Bell, memory_bytes
-from dovetail.service.alarms.look import DAY_S, RECENT_S, SERVICE, SILENT, Look, usual
+from dovetail.service.alarms.bell import Bell
+from dovetail.service.alarms.look import SERVICE, SILENT, Look
+from dovetail.service.alarms.past import Past
 from dovetail.service.alarms.reach_back import lost_rows
 from dovetail.service.keeping.autoscaling import SEEN_S, scale_look
 from dovetail.service.keeping.keeper import Keeper
+from dovetail.service.memory import machine_bytes
 from dovetail.service.scaler.decisions import is_mending
 from dovetail.service.scaler.loop import EVERY_S as SCALE_EVERY_S
 from dovetail.service.scaler.loop import JOINS, Scaler, remembered
@@ -61,6 +64,7 @@ class Daemon:
         self.looked_at_s = time.time()
         self.lost: dict[str, str] = {}
         self.looked_once = False
+        self._pasts: dict[str, Past] = {}
         self.trouble: str | None = None
         self._woken = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -68,22 +72,22 @@ class Daemon:
     async def keep(self) -> None:
         """Until it is cancelled. Trouble of one look is kept for `/readyz`, and the next look comes."""
         self._loop = asyncio.get_running_loop()
-        remembered_s = scaled_s = rung_s = 0.0
+        remembered_s = scaled_s = rung_s = -math.inf  # by a clock that nobody sets back
         while True:
             self._woken.clear()
             try:
                 await asyncio.to_thread(self.keeper.step)
                 self.looked_at_s, self.trouble, self.looked_once = time.time(), None, True
-                if time.time() - remembered_s > REMEMBER_EVERY_S:
-                    remembered_s = time.time()
+                if time.monotonic() - remembered_s > REMEMBER_EVERY_S:
+                    remembered_s = time.monotonic()
                     await asyncio.to_thread(self._remember)
-                if time.time() - scaled_s > SCALE_EVERY_S:
-                    scaled_s = time.time()
+                if time.monotonic() - scaled_s > SCALE_EVERY_S:
+                    scaled_s = time.monotonic()
                     await asyncio.to_thread(self._scale)
             except (DovetailError, OSError) as error:
                 self.trouble = str(error)
-            if time.time() - rung_s > REMEMBER_EVERY_S:
-                rung_s = time.time()
+            if time.monotonic() - rung_s > REMEMBER_EVERY_S:
+                rung_s = time.monotonic()
                 await self._ring_safely()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._woken.wait(), KEEP_EVERY_S)
@@ -103,7 +107,7 @@ class Daemon:
     async def _ring_safely(self) -> None:
         """Also when the look at the applications failed: that is what one of the alarms is about."""
         try:
-            await asyncio.to_thread(self._ring)
+            await asyncio.to_thread(self.ring)
         except (DovetailError, OSError) as error:
             self.trouble = str(error)
 
@@ -113,14 +117,16 @@ class Daemon:
         why = self.trouble or "no look was finished lately"
         return Look(SERVICE, "running", SILENT if silent else "running", why)
 
-    def _ring(self) -> None:
-        now_s, memory = time.time(), memory_bytes()
+    def ring(self) -> None:
+        """Let alarms ring, and be over."""
+        now_s, memory = time.time(), machine_bytes()
         looks = [self.own_look(now_s)]
         self.lost = {}
-        for one in overviews(self.home, self.keeper):
-            if one.wanted is None:
-                continue  # whoever runs it by hand looks at it
-            history = self.ledger.history(one.name, now_s - 8 * DAY_S, most=10_000)
+        kept = [one for one in overviews(self.home, self.keeper) if one.wanted is not None]
+        self._pasts = {one.name: self._past(one.name) for one in kept}
+        for one in kept:  # whoever runs another by hand looks at it
+            assert one.wanted is not None
+            recent, match_rate = self._pasts[one.name].look(now_s)
             lost = lost_rows(self.home, one.name)
             self.lost |= {one.name: lost} if lost else {}
             looks.append(
@@ -130,8 +136,8 @@ class Daemon:
                     one.condition,
                     one.why,
                     one.figures if one.fresh else None,
-                    [(at, figures) for at, figures in history if at > now_s - RECENT_S],
-                    usual(history, "match_rate", now_s),
+                    recent,
+                    match_rate,
                     memory,
                     lost,
                     self.scaler.stuck.get(one.name),
@@ -139,6 +145,9 @@ class Daemon:
                 )
             )
         self.bell.look(looks)
+
+    def _past(self, application: str) -> Past:
+        return self._pasts.get(application) or Past(application, "match_rate", self.ledger.figures)
 
     def _remember(self) -> None:
         now_s = time.time()

@@ -1,0 +1,89 @@
+"""Rules of landing that look at what an application was before, and at who reads it. The others are tested
+where what they guard is: reach in `test_access.py`, quotas in `test_quotas.py`, sinks in `test_server.py`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dovetail.changes.takeover import take_over
+from dovetail.errors import DovetailError, PlanError, StateError
+from dovetail.log.category import Category
+from dovetail.log.homes.filesystem import open_store
+from dovetail.log.ingest.append import append_file
+from dovetail.log.ingest.source import InputFile
+from dovetail.service.keeping import verbs
+from dovetail.service.keeping.landing import RULES, land
+from dovetail.service.keeping.wanted import wanted_of
+from service.serving import QUERY
+from unit.changes.test_takeover import considered
+
+ADS = QUERY.format(name="ads")
+OTHER_TYPE = ADS.replace("ad BIGINT, campaign STRING", "ad INT, campaign STRING")
+
+
+def fed(home: str, category: str, folder: Path) -> None:
+    file = folder / "rows.json"
+    file.write_text('{"eventtime": "2026-01-01T00:00:00Z", "ad": 1, "campaign": "sale"}')
+    append_file(home, category, InputFile(str(file), file.stat().st_size), kind="json")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> str:
+    """A home where the application has run."""
+    made = str(tmp_path / "home")
+    for name in ("ads_clicks", "ads_views", "ads_out"):
+        fed(made, name, tmp_path)
+    verbs.deploy(made, ADS, by="ada")
+    take_over(considered(made, ADS))
+    open_store(made).make_folder("apps/ads/checkpoints/clicked")  # as a run would
+    return made
+
+
+def findings(home: str, text: str, application: str | None = "ads") -> dict[str, DovetailError]:
+    return {found.rule: found.error for found in land(home, text, application, "ada").findings}
+
+
+def test_every_rule_has_a_name_that_errors_carry() -> None:
+    assert list(RULES) == [
+        "reaches",
+        "compiles",
+        "named",
+        "continues",
+        "alone",
+        "writable",
+        "read",
+        "in_log",
+        "fits",
+    ]
+
+
+def test_named(home: str) -> None:
+    assert "is for application ads, not for news" in findings(home, ADS, "news")["named"].what
+    assert "there is an application ads already" in findings(home, ADS, None)["named"].what
+    assert findings(home, ADS) == {}
+
+
+def test_continues(home: str) -> None:
+    """A change that the rules of changes allow lands, with its words; another does not, and changes
+    nothing."""
+    wider = ADS.replace("1 minute", "2 minutes")
+    landing = land(home, wider, "ads")
+    assert landing.ok
+    assert any("2 minutes" in words for words in landing.changes)
+    assert list(findings(home, OTHER_TYPE)) == ["continues"]
+    with pytest.raises((StateError, PlanError)):
+        verbs.deploy(home, OTHER_TYPE, by="ada")
+    assert wanted_of(home, "ads").text == ADS
+
+
+def test_read(home: str) -> None:
+    """Whoever reads an application's output is asked before it goes away."""
+    moved = ADS.replace('"ads_out"', '"ads_elsewhere"')
+    take_over(considered(home, QUERY.format(name="reports").replace('"reports_clicks"', '"ads_out"')))
+    assert "read" not in findings(home, moved)
+    category = Category.open(home, "ads_out")
+    category.set_reader("reports.reader", 0, application="reports")
+    assert "application reports reads category ads_out" in findings(home, moved)["read"].what
+    assert "read" not in findings(home, ADS), "as long as it goes on writing it"
