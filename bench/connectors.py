@@ -2,7 +2,8 @@
 
 JSON records of about 200 bytes are in a topic, and the same rows in Parquet files. Both are sliced in this
 process, without Spark, and the CPU time of the process is counted: for Kafka that of the client too, but not
-the broker's. In the end the two sides are compared row by row. Then the log on Kafka beside the log on disk
+the broker's. In the end the two sides are compared row by row. Spark's own Kafka source parses the same topic
+beside it, and throws the rows away (`connectors_spark.py`). Then the log on Kafka beside the log on disk
 (`connectors_log.py`). A broker is started for it. See `docs/how-to/benchmark.md`.
 """
 
@@ -22,6 +23,7 @@ import pyarrow.parquet as pq
 
 from bench.command import Command, finish, tell
 from bench.connectors_log import NOTE_BYTES, log_rates, log_table
+from bench.connectors_spark import spark_cpu_s
 from dovetail.connectors.kafka_client import Cluster, kafka
 from dovetail.kafka.decoding import Decoder
 from dovetail.kafka.formats import format_of
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 TOPIC, FILES = "rows", 8
+SPARK = "spark's kafka source"
 UTC = pa.timestamp("us", "UTC")
 SCHEMA = pa.schema(
     [("id", pa.int64()), ("user", pa.string()), ("t", UTC), ("amount", pa.float64()), ("note", pa.string())]
@@ -63,6 +66,7 @@ def command() -> Command:
     made = Command("connectors", __doc__)
     made.number("--rows", 400_000, "rows in the topic, and in the files")
     made.number("--partitions", 4, "partitions of the topic")
+    made.count("--spark", 1, "1: also Spark's own Kafka source, in a process of its own; 0 leaves it out")
     made.count("--log-rows", 1_000_000, "rows for the log on Kafka and on disk; 0 leaves this part out")
     made.number("--repeat", 3, "runs of each, alternating; the first is a warm-up")
     return made
@@ -83,14 +87,28 @@ class Figures:
         """Kafka's rate to that of Parquet."""
         return self.rows_per_cpu_s("kafka") / self.rows_per_cpu_s("parquet")
 
+    @property
+    def beside_spark(self) -> float | None:
+        """Kafka's rate to that of Spark's own source."""
+        if SPARK not in self.cpu_s:
+            return None
+        return self.rows_per_cpu_s("kafka") / self.rows_per_cpu_s(SPARK)
+
 
 def main(argv: Sequence[str]) -> int:
     given = command().parse_args(argv)
     with tempfile.TemporaryDirectory() as folder, started(Path(folder)) as brokers:
         found = measured(Path(folder), brokers, given.rows, given.partitions, given.repeat)
+        if given.spark:
+            found.cpu_s[SPARK] = spark_cpu_s(brokers, TOPIC, given.rows, given.repeat)
+            tell(f"{SPARK}: {', '.join(f'{one:.2f}' for one in found.cpu_s[SPARK])} CPU seconds")
         widths = NOTE_BYTES if given.log_rows else ()
         logs = [log_rates(folder, brokers, given.log_rows, given.repeat, width) for width in widths]
-    said = asdict(found) | {"ratio": found.ratio, "log": [one.to_json() for one in logs]}
+    said = asdict(found) | {
+        "ratio": found.ratio,
+        "beside_spark": found.beside_spark,
+        "log": [one.to_json() for one in logs],
+    }
     finish(given.json, said, lambda: _print(table(found), *map(log_table, logs)))
     return 0
 
@@ -206,7 +224,9 @@ def table(found: Figures) -> Table:
     for way, taken_s in found.cpu_s.items():
         shown = ", ".join(f"{one:.2f}" for one in taken_s)
         made.add_row(way, f"{found.rows_per_cpu_s(way):,.0f}", shown)
-    made.add_row("ratio", f"{found.ratio:.2f}", "")
+    made.add_row("kafka to parquet", f"{found.ratio:.2f}", "")
+    if found.beside_spark is not None:
+        made.add_row(f"kafka to {SPARK}", f"{found.beside_spark:.2f}", "")
     return made
 
 

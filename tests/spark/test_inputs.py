@@ -61,6 +61,9 @@ def test_a_bad_file_that_arrives_while_the_stream_runs(application: Application)
     for name, table in tables.items():
         write_files(table.slice(0, ROWS // 2), application.folder / name, 1)
     bad = application.folder / "r" / "part-00001.parquet"
+    begun = Path(application.home) / "apps/app/checkpoints/pairs/offsets"
+    begun.mkdir(parents=True)
+    (begun / ".0.9dddbb53-f794-4eaf-9f1d-d7d1d3a8b5b5.tmp").touch()  # a run was killed while it wrote it
     spoil = threading.Event()
 
     def spoil_when_rows_came(now: RunFigures) -> None:

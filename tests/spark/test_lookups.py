@@ -14,7 +14,7 @@ from deltalake import write_deltalake
 from dovetail.log.category import Category
 from dovetail.service.checkout import checkout_root
 from dovetail.service.figures import RunFigures
-from postgres import Postgres, postgres_server
+from dovetail_dev.postgres_server import Postgres, postgres_server
 from spark.application import Application
 from spark.batch import Database, database, differences
 from spark.events import START_US, events, write_files

@@ -14,7 +14,7 @@ from dovetail.connectors.sinks.postgres import PostgresSink
 from dovetail.errors import DovetailError, PlaceError, Unreachable
 from dovetail.service.checkout import checkout_root
 from dovetail.service.figures import RunFigures
-from postgres import PASSWORD, Postgres, postgres_server
+from dovetail_dev.postgres_server import PASSWORD, Postgres, postgres_server
 from spark.application import Application
 from spark.batch import ON, Database, add, database, differences, join_sql
 from spark.events import events, write_files

@@ -15,6 +15,10 @@ from dovetail.errors import DovetailError, PlaceError, PlanError, Unreachable
 _FROM_ENVIRONMENT = {"s3.endpoint": "AWS_ENDPOINT_URL", "s3.region": "AWS_REGION"}
 """What everybody else on S3 takes from there."""
 
+MERGED = "dovetail.merged"
+"""A property of snapshots that put rows into fewer files. pyiceberg cannot call them `replace`, as it should:
+to others they are an `overwrite`."""
+
 CATALOG = (
     Option("table", "text", "The table, with its namespace: `sales.clicks`.", required=True),
     Option(

@@ -85,7 +85,7 @@ class Registry:
             given = base64.b64encode(f"{self.user}:{self.password or ''}".encode()).decode()
             request.add_header("Authorization", f"Basic {given}")
         try:
-            with urllib.request.urlopen(request, timeout=ANSWER_S) as answer:  # nosec B310: http alone
+            with urllib.request.urlopen(request, timeout=ANSWER_S) as answer:  # nosec B310
                 return dict(json.load(answer))
         except urllib.error.HTTPError as error:
             if error.code in (404, 409, 422):

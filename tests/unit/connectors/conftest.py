@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from postgres import Postgres, postgres_server
+from dovetail_dev.postgres_server import Postgres, postgres_server
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from dovetail.connectors.kinds import open_sink
 from dovetail.connectors.sink import Sink, Writer
-from postgres import Postgres
+from dovetail_dev.postgres_server import Postgres
 
 
 class Place(Protocol):
@@ -80,6 +80,11 @@ class DeltaPlace:
 
         return DeltaTable(self.options["path"]).to_pyarrow_table()
 
+    def files(self) -> list[str]:
+        from deltalake import DeltaTable
+
+        return list(DeltaTable(self.options["path"]).file_uris())
+
 
 @dataclass
 class IcebergPlace:
@@ -94,13 +99,19 @@ class IcebergPlace:
         }
 
     def rows(self) -> pa.Table:
+        found: pa.Table = self._scan().to_arrow()
+        return found
+
+    def files(self) -> list[str]:
+        return [task.file.file_path for task in self._scan().plan_files()]
+
+    def _scan(self) -> Any:
         from pyiceberg.catalog import load_catalog
 
         known = {"s3.endpoint": "AWS_ENDPOINT_URL", "s3.region": "AWS_REGION"}
         there = {name: os.environ[variable] for name, variable in known.items() if variable in os.environ}
         catalog = load_catalog("dovetail", type="sql", uri=self.options["uri"], **there)
-        found: pa.Table = catalog.load_table("results.pairs").scan().to_arrow()
-        return found
+        return catalog.load_table("results.pairs").scan()
 
 
 def sorted_rows(rows: pa.Table) -> list[Mapping[str, Any]]:

@@ -15,7 +15,7 @@ from deltalake import write_deltalake
 from dovetail.connectors.lookup_kinds import LOOKUPS, open_table
 from dovetail.connectors.lookup_table import LookupTable
 from dovetail.errors import DovetailError, Unreachable
-from postgres import Postgres
+from dovetail_dev.postgres_server import Postgres
 from unit.connectors.places import PostgresPlace
 
 ROWS = pa.table({"id": [1, 2], "name": ["one", "two"]})

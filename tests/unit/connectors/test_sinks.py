@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from dovetail.errors import PlaceError, PlanError, StateError
-from postgres import Postgres
+from dovetail_dev.postgres_server import Postgres
 from unit.connectors.places import (
     DeltaPlace,
     DuckdbPlace,
@@ -187,15 +187,14 @@ def test_partitions(kind: str, tmp_path: Path) -> None:
         )
 
 
-def test_small_files_are_merged(tmp_path: Path) -> None:
-    from deltalake import DeltaTable
-
-    place = DeltaPlace(tmp_path)
+@pytest.mark.parametrize("lake", [DeltaPlace, IcebergPlace])
+def test_small_files_are_merged(lake: type[DeltaPlace | IcebergPlace], tmp_path: Path) -> None:
+    place = lake(tmp_path)
     sink = open_place(place, merge_every=3)
     sink.prepare(SCHEMA)
     for number in range(6):
         sink.commit(number, written(sink, batch(number)))
-    assert len(DeltaTable(place.options["path"]).file_uris()) == 1
+    assert len(place.files()) == 1
     assert sink.last() == 5
     assert sorted_rows(place.rows()) == sorted_rows(pa.concat_tables([batch(number) for number in range(6)]))
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from dovetail.connectors.iceberg_merge import merge_files
 from dovetail.connectors.lake_kinds import LAKES, open_lake
 from dovetail.errors import CorruptFile, InputError, Unreachable
 from dovetail.lakes import lake_intake
@@ -82,7 +83,7 @@ class Iceberg:
         made.append(table)
 
     def merge(self) -> None:
-        """pyiceberg merges no files yet."""
+        merge_files(self._table(), ())
 
     def delete(self) -> None:
         self._table().delete("id == 1")

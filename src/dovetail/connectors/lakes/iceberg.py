@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from dovetail.connectors.extras import need
 from dovetail.connectors.iceberg_catalog import (
     CATALOG,
+    MERGED,
     catalog_settings,
     iceberg_words,
     load,
@@ -105,6 +106,8 @@ class IcebergLake:
         summary = snapshot.summary
         operation = "append" if summary is None else str(summary.operation.value)
         version = int(snapshot.snapshot_id)
+        if summary is not None and summary.additional_properties.get(MERGED) == "true":
+            operation = "replace"
         if operation in ("overwrite", "delete"):
             return Added(version, "change", operation=operation)
         if operation == "replace":

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from dovetail.connectors.data_files import DataFile, DataFiles, fitted, named, nullable, require_partitions
 from dovetail.connectors.extras import need
-from dovetail.connectors.options import EVERY, PARTITIONED, Option
+from dovetail.connectors.options import EVERY, MERGE_EVERY, PARTITIONED, Option
 from dovetail.connectors.secret import Revealed
 from dovetail.connectors.sink import Sink, Writer
 from dovetail.errors import PlaceError, PlanError, Unreachable
@@ -40,7 +40,7 @@ class DeltaKind:
         Option("path", "text", "The table's folder, here or on S3.", required=True),
         PARTITIONED,
         EVERY,
-        Option("merge_every", "whole", "Merge small files after that many batches; never, if not given."),
+        MERGE_EVERY,
     )
 
     def validate(self, options: dict[str, Any]) -> None:
@@ -54,7 +54,7 @@ class DeltaKind:
         path = given.values["path"]
         where = path if "://" in path else os.path.abspath(path)
         parts = given.values[PARTITIONED.name] or ()
-        return DeltaSink(where, tuple(parts), given.values["merge_every"], writer)
+        return DeltaSink(where, tuple(parts), given.values[MERGE_EVERY.name], writer)
 
 
 @dataclass(frozen=True)

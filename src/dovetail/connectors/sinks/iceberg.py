@@ -23,7 +23,8 @@ from dovetail.connectors.iceberg_catalog import (
     load,
     require_namespace,
 )
-from dovetail.connectors.options import EVERY, PARTITIONED, Option
+from dovetail.connectors.iceberg_merge import RETRIES, merge_files
+from dovetail.connectors.options import EVERY, MERGE_EVERY, PARTITIONED, Option
 from dovetail.connectors.secret import Revealed
 from dovetail.connectors.sink import Sink, Writer
 from dovetail.errors import PlaceError, PlanError, Unreachable
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
 _NOTED = "dovetail."
 """Before a writer's name, in the properties of a table: its last batch."""
-_RETRIES = "commit.retry.num-retries"
 _TRIES = 20
 
 
@@ -45,6 +45,7 @@ class IcebergKind:
         *CATALOG,
         PARTITIONED,
         EVERY,
+        MERGE_EVERY,
     )
 
     def validate(self, options: dict[str, Any]) -> None:
@@ -57,7 +58,8 @@ class IcebergKind:
         need("iceberg", "pyiceberg.catalog", by=f"STORAGE {self.name}")
         values = given.values
         settings = catalog_settings(values)
-        return IcebergSink(values["table"], tuple(values[PARTITIONED.name] or ()), settings, writer, given)
+        parts, merge_every = tuple(values[PARTITIONED.name] or ()), values[MERGE_EVERY.name]
+        return IcebergSink(values["table"], parts, settings, writer, given, merge_every)
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,7 @@ class IcebergSink:
     settings: dict[str, str] = field(repr=False)
     writer: Writer
     given: Revealed = field(repr=False)
+    merge_every: int | None = None
 
     @property
     def place(self) -> str:
@@ -127,13 +130,15 @@ class IcebergSink:
                 if int(table.properties.get(self.noted, -1)) >= batch:
                     return
                 files = [f"{table.location()}/data/{file.path}" for file in named(written)]
-                table.metadata.properties[_RETRIES] = "0"  # in this process only
+                table.metadata.properties[RETRIES] = "0"  # in this process only
                 try:
                     with table.transaction() as change:
                         change.add_files(files, check_duplicate_files=False)  # their names are new
                         change.set_properties({self.noted: str(batch)})
                 except CommitFailedException:
                     continue
+                if self.merge_every is not None and (batch + 1) % self.merge_every == 0:
+                    merge_files(self._require(), self.partitioned)
                 return
         raise Unreachable(
             f"others write to {self.place} all the time: no commit got through", where=self.name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +14,7 @@ from dovetail.service.cli.arguments import AsJson
 
 if TYPE_CHECKING:
     from dovetail.service.torture.case import Case
+    from dovetail.service.torture.outside import Servers
 
 SECONDS = 60.0
 
@@ -36,6 +38,14 @@ def torture(
             min=1, help="Kill the service N times instead: its daemon, pools, processes and workers."
         ),
     ] = None,
+    connectors: Annotated[
+        bool,
+        typer.Option(
+            "--connectors",
+            help="Run only cases on Spark that read Kafka and write to Kafka, Delta, Iceberg or PostgreSQL, "
+            "and kill the broker and the database as well. Needs a checkout, which starts both.",
+        ),
+    ] = False,
     case: Annotated[
         int | None, typer.Option(min=0, help="Run only this case of the seed, to repeat it.")
     ] = None,
@@ -60,16 +70,22 @@ def torture(
     from dovetail.service.torture import report
     from dovetail.service.torture.suite import Wish, default_folder, run_suite
 
+    if connectors and (only is not None or spark is not None):
+        raise SettingError(
+            "--connectors says already which cases to run", where="--connectors", expected="it alone"
+        )
     folder = home.absolute() if home else default_folder()
     if seconds is None and kills is None and spark is None and case is None:
         seconds = SECONDS
     console = Console(stderr=True, highlight=False)
-    wish = Wish(seed, folder, seconds, kills, case, only, spark)  # type: ignore[arg-type]
-    cases = run_suite(wish, lambda done: console.print(_line(done), markup=False, soft_wrap=True))
+    with _servers() if connectors else nullcontext() as servers:
+        kind = "spark" if connectors else only
+        wish = Wish(seed, folder, seconds, kills, case, kind, spark, servers)  # type: ignore[arg-type]
+        cases = run_suite(wish, lambda done: console.print(_line(done), markup=False, soft_wrap=True))
     if not home and not any(one.wrong for one in cases):
         folder.rmdir()
     if out:
-        out.write_text(report.to_markdown(cases, _command(seed, seconds, kills, only, spark)))
+        out.write_text(report.to_markdown(cases, _command(seed, seconds, kills, only, spark, connectors)))
     if as_json:
         print(json.dumps(report.to_json(cases), indent=1))
     else:
@@ -78,7 +94,7 @@ def torture(
         shown.print()
         shown.print(report.to_join_table(cases))
         shown.print(report.summary(cases))
-    _refuse_failures(cases)
+    _refuse_failures(cases, " --connectors" if connectors else "")
 
 
 def _torture_service(seed: int, kills: int, home: Path | None) -> None:
@@ -110,17 +126,39 @@ def _line(case: Case) -> str:
     return f"case {case.number}: {case.what}; met {met}: {case.wrong or 'survived'}"
 
 
-def _command(seed: int, seconds: float | None, kills: int | None, only: str | None, spark: int | None) -> str:
+def _servers() -> AbstractContextManager[Servers]:
+    from importlib import import_module
+
+    from dovetail.service.checkout import find_checkout
+
+    if find_checkout() is None:
+        raise SettingError(
+            "the broker and the database of these cases come with a checkout",
+            where="--connectors",
+            expected="a checkout of Dovetail",
+        )
+    found: AbstractContextManager[Servers] = import_module("dovetail_dev.servers").servers()
+    return found
+
+
+def _command(
+    seed: int,
+    seconds: float | None,
+    kills: int | None,
+    only: str | None,
+    spark: int | None,
+    connectors: bool,
+) -> str:
     wished = {"seed": seed, "kills": kills, "spark": spark, "seconds": seconds, "only": only}
     options = [
         f"--{name} {value:g}" if isinstance(value, float) else f"--{name} {value}"
         for name, value in wished.items()
         if value is not None
     ]
-    return " ".join(["dovetail torture", *options])
+    return " ".join(["dovetail torture", *options, *(["--connectors"] if connectors else [])])
 
 
-def _refuse_failures(cases: list[Case]) -> None:
+def _refuse_failures(cases: list[Case], options: str = "") -> None:
     failed = [case for case in cases if case.wrong is not None]
     if failed:
         first = failed[0]
@@ -128,6 +166,6 @@ def _refuse_failures(cases: list[Case]) -> None:
             f"{len(failed)} of {len(cases)} joins failed; case {first.number}: {first.wrong}",
             where=str(first.folder),
             expected="every row once, as the oracle has it",
-            hint=f"repeat it with `dovetail torture --seed {first.seed} --case {first.number}`; "
+            hint=f"repeat it with `dovetail torture --seed {first.seed} --case {first.number}{options}`; "
             "its files are in the folder above",
         )

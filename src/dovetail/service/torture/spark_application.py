@@ -25,7 +25,7 @@ from dovetail.model.share import Side
 from dovetail.service.committed_files import committed_files
 from dovetail.service.torture import dataframes
 from dovetail.service.torture.oracle import Result, Row, Turn
-from dovetail.service.torture.spark_query import NAME, VIEW, query
+from dovetail.service.torture.spark_query import NAME, VIEW, Ends, ends_here, query
 from dovetail.service.torture.workload import EVERY, LENGTH, Workload, cut
 
 SCHEMA = pa.schema([("eventtime", pa.timestamp("us", "UTC")), ("k", pa.string()), ("id", pa.int64())])
@@ -43,6 +43,7 @@ class Application:
         self.orders = folder / "crash"  # a crash point written here is one process's last
         self.processes: list[subprocess.Popen[bytes]] = []
         self.dataframes = dataframes
+        self.environment: dict[str, str] = {}  # beside that of this process
         self._view = view
         self._index = folder / "index"
         self._into_log = sink == "log"
@@ -72,6 +73,7 @@ class Application:
             "DOVETAIL_INDEX_DIR": str(self._index),
             "DOVETAIL_DRIVER_MEMORY": "1g",
             FILE_VARIABLE: str(self.orders),
+            **self.environment,
         }
         with open(self.folder / f"said-{len(self.processes) + 1}.txt", "wb") as said:
             self.processes.append(
@@ -90,11 +92,13 @@ class Application:
         return (self.folder / f"said-{len(self.processes)}.txt").read_text(errors="replace")
 
     def steps_done(self) -> int:
-        """Micro-batches of the join that Spark has committed."""
+        """Micro-batches of the join that Spark has committed, by the number of the last one: it removes the
+        files of old ones."""
         commits = self.home / "apps" / NAME / "checkpoints" / self._view / "commits"
         if self.dataframes:
             commits = dataframes.commits_folder(self.folder)
-        return sum(path.name.isdigit() for path in commits.iterdir()) if commits.is_dir() else 0
+        names = os.listdir(commits) if commits.is_dir() else []
+        return 1 + max((int(name) for name in names if name.isdigit()), default=-1)
 
     def rows_out(self) -> list[dict[str, Any]]:
         """What is in the sink."""
@@ -126,7 +130,10 @@ class SparkApplication(Application):
             (folder / "l").mkdir()
             dataframes.write_mode(folder, self._mode)
         else:
-            (folder / "app.pql").write_text(query(folder, self._mode, self._into_log))
+            (folder / "app.pql").write_text(query(self._mode, self.ends()))
+
+    def ends(self) -> Ends:
+        return ends_here(self.folder, self._into_log)
 
     def feed_part(self, part: int, parts: int) -> None:
         self.feed(cut(self._workload.left, part, parts), cut(self._workload.right, part, parts), part)
@@ -191,9 +198,17 @@ def _time(moment: datetime | None) -> int | None:
     return None if moment is None else int(moment.replace(tzinfo=UTC).timestamp()) - _BEGIN_S
 
 
+def micros(time: int | None) -> int | None:
+    """The event time of a row, in microseconds since 1970."""
+    return None if time is None else (_BEGIN_S + time) * 1_000_000
+
+
 def _table(rows: list[Row]) -> pa.Table:
-    times = [None if time is None else (_BEGIN_S + time) * 1_000_000 for _, time, _ in rows]
-    columns = [times, [key for key, _, _ in rows], [number for _, _, number in rows]]
+    columns = [
+        [micros(time) for _, time, _ in rows],
+        [key for key, _, _ in rows],
+        [number for _, _, number in rows],
+    ]
     return pa.table(
         [pa.array(c, field.type) for c, field in zip(columns, SCHEMA, strict=True)], schema=SCHEMA
     )

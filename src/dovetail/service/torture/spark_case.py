@@ -18,6 +18,7 @@ from dovetail.service.torture.case import Broken, Case, Fault
 from dovetail.service.torture.chain import ChainWorkload
 from dovetail.service.torture.modes import AGGREGATE, CHAIN, CHAIN_AGGREGATE
 from dovetail.service.torture.oracle import Result, Row, Turn, difference
+from dovetail.service.torture.outside import OutsideApplication, Servers
 from dovetail.service.torture.processes import Role, kill, kill_session, processes_of
 from dovetail.service.torture.spark_application import Application, SparkApplication
 from dovetail.service.torture.spark_chain import ChainApplication
@@ -40,8 +41,30 @@ FAULTS = {
     "SIGTERM": 5,
 }
 """The faults, and how often each is drawn, out of a hundred."""
+SERVER_FAULTS = 20
+"""How often each server of an application between places outside is killed, beside these."""
+AWAY_S = 2.0
 _FATAL, _ALL = ("driver", "JVM", "all"), "driver, JVM and workers"
 _NO_WAY_TO_END = ("Traceback", "internal error", "Exception in thread", "Py4J")
+
+
+def run_outside(
+    case: Case, turn: str, servers: Servers, kinds: Sequence[str] | None = None, sink: str | None = None
+) -> None:
+    """The same between places outside; `turn`: one of `OUTSIDE_TURNS`. Drawn from the case's name, in this
+    order: the sink, how many faults and which, then as there."""
+    rng = random.Random(case.name)
+    sink = sink or rng.choice(servers.sinks)
+    weights = {**FAULTS, "broker": SERVER_FAULTS}
+    if sink == "postgres":
+        weights["database"] = SERVER_FAULTS
+    drawn = rng.choices(list(weights), list(weights.values()), k=rng.randint(7, 11))
+    faults = drawn if kinds is None else kinds
+    parts = 2 * len(faults) + 2
+    workload = Workload.on_spark(case.name, turn, ROWS_A_PART * parts)
+    application = OutsideApplication(case.folder, workload, sink, servers)
+    case.runs_on, case.join, case.what = "Spark", turn, f"{workload.mode}, from Kafka into {sink}"
+    _tortured(case, rng, application, faults, parts, lambda: wrong_in(application, workload))
 
 
 def run_spark(case: Case, turn: str, kinds: Sequence[str] | None = None) -> None:
@@ -78,6 +101,17 @@ def run_spark(case: Case, turn: str, kinds: Sequence[str] | None = None) -> None
         application = single = SparkApplication(case.folder, workload, sink)
         what, wrong_now = str(workload.mode), lambda: wrong_in(single, workload)
     case.runs_on, case.join, case.what = "Spark", turn, f"{what}, into {sink}"
+    _tortured(case, rng, application, faults, parts, wrong_now)
+
+
+def _tortured(
+    case: Case,
+    rng: random.Random,
+    application: Application,
+    faults: Sequence[str],
+    parts: int,
+    wrong_now: Callable[[], str | None],
+) -> None:
     torture = _Torture(case, rng, application, parts)
     try:
         torture.start()
@@ -213,6 +247,11 @@ class _Torture:
             self.application.terminate()
             self._done("SIGTERM", "driver", kills=False)
             return
+        elif isinstance(self.application, OutsideApplication) and kind in self.application.servers:
+            server = self.application.servers[kind]
+            server.kill()
+            time.sleep(self._rng.uniform(0, AWAY_S))
+            server.start()
         elif not self._kill_one(session, kind):
             return
         self._done("SIGKILL", _ALL if kind == "all" else kind)

@@ -4,6 +4,7 @@ seconds."""
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 from dovetail.service.torture.modes import Mode
 from dovetail.service.torture.workload import (
@@ -21,8 +22,8 @@ from dovetail.service.torture.workload import (
 NAME, VIEW = "torture", "pairs"
 _QUERY = """\
 CREATE APPLICATION {name};
-CREATE INPUT TABLE l (eventtime, k, id) FROM SCRIBE("l");
-CREATE INPUT TABLE r (eventtime, k, id) FROM FILES("{folder}/r", format = "parquet");
+CREATE INPUT TABLE l {left};
+CREATE INPUT TABLE r {right};
 CREATE VIEW {view} AS SELECT {columns} FROM l {join} JOIN r ON {on}
   WITH (tasks = 2, max_step_rows = 60{options});
 CREATE TABLE result AS SELECT * FROM {view} STORAGE {storage};
@@ -44,19 +45,36 @@ _WINDOWS = {
 }
 
 
-def query(folder: Path, mode: Mode, into_log: bool) -> str:
+class Ends(NamedTuple):
+    """Where rows come from, columns included, and where they go."""
+
+    left: str
+    right: str
+    storage: str
+
+
+def ends_here(folder: Path, into_log: bool) -> Ends:
+    return Ends(
+        '(eventtime, k, id) FROM SCRIBE("l")',
+        f'(eventtime, k, id) FROM FILES("{folder}/r", format = "parquet")',
+        'SCRIBE(category = "out")' if into_log else f'PARQUET(path = "{folder}/out")',
+    )
+
+
+def query(mode: Mode, ends: Ends) -> str:
     columns = ["l.id AS l"] if mode.how in _JOINS else ["l.id AS l", "r.id AS r"]
     if mode.windowed:
         columns += ["window_start AS s", "window_end AS e"]
     return _QUERY.format(
         name=NAME,
         view=VIEW,
-        folder=folder,
+        left=ends.left,
+        right=ends.right,
         columns=", ".join(columns),
         join=_JOINS.get(mode.how, mode.how.upper()),
         on=_on(mode),
         options="".join(f", {option}" for option in _options(mode)),
-        storage='SCRIBE(category = "out")' if into_log else f'PARQUET(path = "{folder}/out")',
+        storage=ends.storage,
     )
 
 

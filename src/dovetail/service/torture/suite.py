@@ -14,10 +14,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from dovetail.service.torture.case import Broken, Case
 from dovetail.service.torture.modes import TURNS
+
+if TYPE_CHECKING:
+    from dovetail.service.torture.outside import Servers
 
 Kind = Literal["quick", "spark"]
 SPARK_EVERY = 35
@@ -47,6 +50,7 @@ class Wish:
     case: int | None = None
     only: Kind | None = None
     spark: int | None = None
+    servers: Servers | None = None  # cases on Spark are between places outside
 
     def numbers(self) -> Iterator[int]:
         if self.case is not None:
@@ -76,19 +80,24 @@ def run_suite(wish: Wish, on_case: Callable[[Case], None] = lambda case: None) -
             break
         if wish.skips(kind_of(number), kills):
             continue
-        case = run_case(wish.seed, number, wish.folder)
+        case = run_case(wish.seed, number, wish.folder, wish.servers)
         kills[kind_of(number)] += case.kills
         done.append(case)
         on_case(case)
     return done
 
 
-def run_case(seed: int, number: int, folder: Path) -> Case:
+def run_case(seed: int, number: int, folder: Path, servers: Servers | None = None) -> Case:
     case = Case(seed, number, folder / f"{seed}-{number}")
     shutil.rmtree(case.folder, ignore_errors=True)
     case.folder.mkdir(parents=True)
     try:
-        if kind_of(number) == "spark":
+        if servers is not None:
+            from dovetail.service.torture.outside import OUTSIDE_TURNS
+            from dovetail.service.torture.spark_case import run_outside
+
+            run_outside(case, OUTSIDE_TURNS[number // SPARK_EVERY % len(OUTSIDE_TURNS)], servers)
+        elif kind_of(number) == "spark":
             from dovetail.service.torture.spark_case import run_spark
 
             run_spark(case, turn_of(number))

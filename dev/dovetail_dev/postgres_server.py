@@ -47,8 +47,12 @@ class Postgres:
         self._call("pg_ctl", "-D", self.data, "-w", "-t", "60", "-l", self.data / "server.log", "start")
 
     def stop(self, mode: str = "fast") -> None:
-        """`immediate` is as if the machine had been switched off."""
+        """`immediate`: without a shutdown, so that the next start recovers."""
         self._call("pg_ctl", "-D", self.data, "-w", "-m", mode, "stop")
+
+    def kill(self) -> None:
+        """As a machine that loses its power."""
+        self.stop("immediate")
 
     def _call(self, program: str, *arguments: object) -> None:
         as_user = {"user": self.user} if os.getuid() == 0 else {}
