@@ -25,9 +25,9 @@ from dovetail.service.checkout import checkout_root
 
 NOTHING_RAN = 5  # pytest's own status for it
 CORES = os.cpu_count() or 1
-SPARK_SESSIONS = min(2, CORES)
-"""Tests on Spark mostly wait: for a JVM to start, for a trigger, for a query to stop. Two processes, each
-with a session of its own, work while the other waits. More would need more memory than a laptop has."""
+SESSIONS = 1 + min(2, CORES)
+"""Tests from end to end mostly wait: for a JVM to start, for a trigger, for a query to stop. Three processes,
+each with a session of its own, keep two cores at work. More would need more memory than a laptop has."""
 THOROUGH = {"HYPOTHESIS_PROFILE": "thorough"}
 MORE_QUERIES = {"DOVETAIL_RANDOM_QUERIES": "500"}
 
@@ -62,19 +62,26 @@ TIERS = (
         "arrivals on a simulated clock, and processes that die",
         ("tests/simulation", "tests/faults"),
     ),
-    Tier("spark", "end to end on Spark", ("tests/spark",), processes=SPARK_SESSIONS),
-    Tier("browser", "the portal in a real Chromium", ("tests/browser",), processes=1),
+    Tier(
+        "whole",
+        "end to end: on Spark, in a browser, with a Kafka broker",
+        ("tests/spark", "tests/browser", "tests/connectors"),
+        processes=SESSIONS,
+    ),
+    Tier("spark", "of these, what needs Spark", ("tests/spark",), processes=SESSIONS, usual=False),
+    Tier("browser", "the portal in a real Chromium", ("tests/browser",), processes=1, usual=False),
     Tier(
         "connectors",
         "with a Kafka broker that the tests start",
         ("tests/connectors",),
-        processes=SPARK_SESSIONS,
+        processes=SESSIONS,
+        usual=False,
     ),
     Tier(
         "full",
         "on Spark, with every join type, pick and window",
         ("tests/spark",),
-        processes=SPARK_SESSIONS,
+        processes=SESSIONS,
         environment=THOROUGH,
         usual=False,
     ),
@@ -215,7 +222,7 @@ def run_tests(
     tiers: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Tiers to run. Without any, all but full, search and fuzz run in order.",
+            help="Tiers to run. Without any, lint, pure, laws, faults and whole run in order.",
             autocompletion=_names,
         ),
     ] = None,
@@ -224,7 +231,7 @@ def run_tests(
     """Run the project's own tests. Arguments after `--` go to pytest."""
     if list_tiers:
         for tier in TIERS:
-            print(f"{tier.name:<6} {tier.sentence:<56}", *tier.folders)
+            print(f"{tier.name:<10} {tier.sentence:<56}", *tier.folders)
         return
     known = {tier.name: tier for tier in TIERS}
     for name in tiers or ():

@@ -23,12 +23,14 @@ from dovetail.engine.copying import settle
 from dovetail.engine.driver import JoinDriver
 from dovetail.engine.hold import running
 from dovetail.engine.queries import config_at
+from dovetail.engine.step_log import StepLog
 from dovetail.errors import HomeError, StateError
 from dovetail.local.graph import Graph
 from dovetail.log.category import Category
 from dovetail.log.homes.filesystem import Output, open_store
 from dovetail.log.homes.lease import Terms
 from dovetail.model.interval import IntervalSpec
+from dovetail.model.join_config import state_path
 from dovetail.model.join_kind import IntervalJoin
 from dovetail.model.offset import JoinOffset
 from dovetail.pql.compile import compile_pql
@@ -149,25 +151,29 @@ def test_a_file_that_could_not_be_written_to_its_end_is_not_there(s3: S3) -> Non
     assert store.size("file") is None
 
 
+ROWS, STEPS = 3000, 8
 PQL = f"""
     CREATE APPLICATION app;
     CREATE INPUT TABLE l (eventtime TIMESTAMP, k BIGINT, id BIGINT)
-        FROM FILES("s3://{BUCKET}/l", format = "parquet");
+        FROM FILES("s3://{BUCKET}/l", format = "parquet", maxFilesPerTrigger = "1");
     CREATE INPUT TABLE r (eventtime TIMESTAMP, k BIGINT, id BIGINT)
-        FROM FILES("s3://{BUCKET}/r", format = "parquet");
+        FROM FILES("s3://{BUCKET}/r", format = "parquet", maxFilesPerTrigger = "1");
     CREATE VIEW pairs AS SELECT l.id AS l, r.id AS r FROM l LEFT JOIN r ON l.k = r.k
-        AND r.eventtime BETWEEN l.eventtime - INTERVAL '2 minutes' AND l.eventtime + INTERVAL '3 minutes';
+        AND r.eventtime BETWEEN l.eventtime - INTERVAL '2 minutes' AND l.eventtime + INTERVAL '3 minutes'
+        WITH (max_step_rows = {2 * ROWS // STEPS});
     CREATE TABLE t AS SELECT * FROM pairs STORAGE PARQUET(path = "s3://{BUCKET}/out");
 """
-ROWS = 3000
 
 
 def test_an_application_on_a_cluster_with_everything_on_s3(s3: S3, tmp_path: Path) -> None:
+    """Tasks run on whatever executor is free. In each step they find a group whose index is there."""
     filesystem, _ = fs.FileSystem.from_uri(s3.home("any"))
     (tmp_path / "app.pql").write_text(PQL)
     left, right = events(ROWS, 300, 71), events(ROWS, 300, 72)
     for name, rows in (("l", left), ("r", right)):
-        pq.write_table(rows, f"{BUCKET}/{name}/part-0.parquet", filesystem=filesystem)
+        for part in range(STEPS):
+            some = rows.slice(part * ROWS // STEPS, ROWS // STEPS)
+            pq.write_table(some, f"{BUCKET}/{name}/part-{part}.parquet", filesystem=filesystem)
     pq.write_table(left, tmp_path / "l.parquet")
     assert_done(run("log", "append", "by_hand", "l.parquet", folder=tmp_path))
 
@@ -177,7 +183,9 @@ def test_an_application_on_a_cluster_with_everything_on_s3(s3: S3, tmp_path: Pat
     if ran.returncode and "Spark did not start" in ran.stdout and "unresolved dependency" in spark_log(ran):
         pytest.skip("the jars of Hadoop's S3 connector cannot be had here")
     assert_done(ran)
-    assert json.loads(ran.stdout)["joins"][0]["left_rows"] == ROWS
+    (join,) = json.loads(ran.stdout)["joins"]
+    assert (join["left_rows"], join["rebuilds"]) == (ROWS, 0)
+    assert len(StepLog(f"s3://{BUCKET}/home", state_path("app", "pairs")).read()) >= STEPS
 
     db = database(l=left, r=right, found=[str(file) for file in fetched(filesystem, tmp_path / "out")])
     expected = join_sql("left", "l.id, r.id", ON)
