@@ -57,7 +57,7 @@ def test_files_that_are_removed_after_they_were_listed(
     put(application.folder, "good", 1)
     put(application.folder, "bad", 0)
     while not both_sides_are_planned(application):  # the side that fails first may end the run before that
-        with pytest.raises(RunError, match="(?i)division by zero"):
+        with pytest.raises(RunError, match=r"(?i)division by zero"):
             application.run(PQL)
     for file in application.folder.glob("?/bad.*"):
         file.unlink()
