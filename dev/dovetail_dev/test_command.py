@@ -7,6 +7,7 @@ line is the total over all tiers, `N passed, N failed`, alone on its line; a lin
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -24,6 +25,10 @@ from dovetail.errors import InputError
 from dovetail.service.checkout import checkout_root
 
 NOTHING_RAN = 5  # pytest's own status for it
+IN_MEMORY, ROOM_BYTES = Path("/dev/shm"), 6 << 30
+"""The log syncs every file that it writes, and tests write very many small ones: on a disk they wait for that
+most of the time. What a test shows does not depend on it, because no test cuts the power. So their files are
+in memory, where a machine has room for them."""
 CORES = os.cpu_count() or 1
 SESSIONS = 1 + min(2, CORES)
 """Tests from end to end mostly wait: for a JVM to start, for a trigger, for a query to stop. Three processes,
@@ -145,12 +150,21 @@ def run_pytest(tier: Tier, root: Path, extra: Sequence[str], runner: Runner) -> 
     if not folders:
         print(f"none of {', '.join(tier.folders)} exists")
         return Outcome(NOTHING_RAN)
-    with tempfile.TemporaryDirectory() as scratch:
+    with tempfile.TemporaryDirectory(prefix="dovetail-test-", dir=quick_folder()) as scratch:
         report = Path(scratch) / "junit.xml"
         spread = [f"--numprocesses={tier.processes}", "--dist=worksteal"]  # tests differ much in length
         said = ["-q", "--durations=8", "--durations-min=5", f"--junitxml={report}"]
-        command = [sys.executable, "-m", "pytest", *said, *spread, *folders, *extra]
+        files = [f"--basetemp={scratch}/files"]
+        command = [sys.executable, "-m", "pytest", *said, *spread, *files, *folders, *extra]
         return count(report, runner(command, root, tier.environment))
+
+
+def quick_folder() -> Path | None:
+    """Where files are in memory; None: as any temporary file."""
+    try:
+        return IN_MEMORY if shutil.disk_usage(IN_MEMORY).free >= ROOM_BYTES else None
+    except OSError:
+        return None
 
 
 def count(report: Path, status: int) -> Outcome:

@@ -134,3 +134,15 @@ def test_long_tiers_run_when_they_are_named_and_look_further(
 def test_outside_a_checkout_there_are_no_commands_for_developers(tmp_path: Path) -> None:
     assert find_checkout(tmp_path / "lib/site-packages/dovetail/service/checkout.py") is None
     assert find_checkout() == Path(__file__).parents[2]
+
+
+def test_files_of_tests_are_in_memory_where_there_is_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(test_command, "IN_MEMORY", tmp_path)
+    monkeypatch.setattr(test_command, "ROOM_BYTES", 1)
+    assert test_command.quick_folder() == tmp_path
+    monkeypatch.setattr(test_command, "ROOM_BYTES", 1 << 60)
+    assert test_command.quick_folder() is None
+    monkeypatch.setattr(test_command, "IN_MEMORY", tmp_path / "none")
+    assert test_command.quick_folder() is None
