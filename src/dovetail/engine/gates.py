@@ -2,7 +2,11 @@
 
 Starting the query of a Python source takes a second or two, for a process and a plan. So a join starts while
 its slicers still work; its source then waits at a gate, on the driver, in `prepareForTriggerAvailableNow`. A
-gate is a file: absent, `open`, or with the error that turns the join away.
+gate is a file: absent, `open`, `rest`, or with the error that turns the join away.
+
+A join that is asked to rest plans no further step, and says so in a file beside the gate. Spark asks for the
+next step only when the one before is done. So once it has said so, nothing that it has begun is unfinished,
+and its query can be stopped without leaving a batch that somebody has to run again.
 """
 
 from __future__ import annotations
@@ -11,12 +15,14 @@ import json
 import os
 import shutil
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from dovetail.engine.process_folder import process_folder
 from dovetail.errors import DovetailError, RunError
 
 _LOOK_S = 0.01
+_OPEN, _REST = "open", "rest"
 
 
 class Gates:
@@ -29,7 +35,15 @@ class Gates:
         return str(self._directory / stage)
 
     def open(self, stage: str) -> None:
-        self._write(stage, "open")
+        self._write(stage, _OPEN)
+
+    def rest(self, stage: str) -> None:
+        """Ask for no further step."""
+        self._write(stage, _REST)
+
+    def rests(self, stage: str) -> bool:
+        """Whether whoever was asked to has said so."""
+        return os.path.exists(_said(self.path(stage)))
 
     def shut(self, stages: list[str]) -> None:
         """Turn away whoever still waits."""
@@ -64,7 +78,17 @@ def wait_at(gate: str | None) -> None:
 def look_at(gate: str | None) -> None:
     """Raise what the gate is shut with, if it is."""
     if gate is not None:
-        _opened(gate)
+        _word(gate)
+
+
+def rests_at(gate: str | None) -> bool:
+    """Whether to plan no further step; this says that none is planned. Raises what the gate is shut with."""
+    if gate is None or _word(gate) != _REST:
+        return False
+    with suppress(FileNotFoundError):  # the run has ended, and took its gates along
+        Path(_said(gate)).touch()
+    time.sleep(_LOOK_S)
+    return True
 
 
 def is_open(gate: str) -> bool:
@@ -73,10 +97,19 @@ def is_open(gate: str) -> bool:
 
 
 def _opened(gate: str) -> bool:
+    return _word(gate) is not None
+
+
+def _word(gate: str) -> str | None:
+    """None: the gate is closed. Raises the error it is shut with."""
     try:
         word = Path(gate).read_text()
     except FileNotFoundError:
-        return False
-    if word != "open":
+        return None
+    if word not in (_OPEN, _REST):
         raise DovetailError.from_json(json.loads(word))
-    return True
+    return word
+
+
+def _said(gate: str) -> str:
+    return f"{gate}.rests"

@@ -1,8 +1,11 @@
 """A run, and the queries that it goes on with in place: the same process, the same Spark session.
 
-    stream ──► a changed query is offered ──► the run stops ──► the old query comes to rest, the version
-      ▲        and allowed by the rules        its stages         takes over, its stages are built
+    stream ──► a changed query is offered, ──► the old query comes to rest ──► the version takes over,
+      ▲        allowed by the rules, built      after the step it has begun     its stages start
       └──────────────────────────────────────────────────────────────────────────────────────────────┘
+
+All that needs no rest is done while the old query runs, so nothing comes out only while Spark stops one query
+and starts the next.
 
 Law: whatever becomes of an offer, the application runs on: by the new query, or by the old one if the new one
 was refused. An offer that was made on other terms is not for this run: it ends, and whoever asked goes on.
@@ -24,7 +27,7 @@ from dovetail.errors import DovetailError
 from dovetail.service.figures import RunSummary
 from dovetail.service.metrics_reporter import Reporter
 from dovetail.spark.hang_up import loss_named
-from dovetail.spark.runner import Run
+from dovetail.spark.runner import Prepared, Run, prepare
 from dovetail.spark.settling import let_out, settle
 
 if TYPE_CHECKING:
@@ -41,6 +44,15 @@ if TYPE_CHECKING:
 Compile = Callable[[tuple[str, str]], tuple["Program", "list[Plan]"]]
 Announce = Callable[[int, "Sequence[Change]"], None]
 _LOOK_S = 0.1
+
+
+@dataclass(frozen=True)
+class Offered:
+    """A query that the run is about to go on with."""
+
+    request: Request
+    takeover: Takeover
+    prepared: Prepared
 
 
 @dataclass
@@ -63,28 +75,32 @@ class Host:
     took: Callable[[Offer], None] = lambda offer: None
     metrics_port: int | None = None
     head_start: HeadStart | None = None
-    _offered: tuple[Request, Takeover] | None = field(default=None, init=False)
+    _offered: Offered | None = field(default=None, init=False)
 
     def run(self, takeover: Takeover, began_s: float) -> RunSummary:
         """Until it ends, or is asked to make room for a query that it cannot go on with itself."""
-        plan, version = self._take_over(takeover)
+        (plan, version), prepared = self._take_over(takeover), None
         while True:
-            run, reporter = self._execute(plan, version, began_s)
+            run, reporter = self._execute(plan, version, began_s, prepared)
             if self._offered is None or self.stop.is_set():
                 return self.follower.summary(run, reporter.last)
-            (request, takeover), self._offered = self._offered, None
-            error = None
+            offered, self._offered = self._offered, None
+            error, prepared = None, offered.prepared
             try:
-                plan, version = self._take_over(takeover)
-                if request.offer is not None:
-                    self.took(request.offer)
-            except DovetailError as refused:  # by Spark: the old query goes on
+                plan, version = self._take_over(offered.takeover, prepared)
+                if offered.request.offer is not None:
+                    self.took(offered.request.offer)
+            except DovetailError as refused:  # by what the old query could not finish: it goes on
                 error = refused
-            answer(self.home, plan.application, Answer(request.number, version, error))
+            if plan != prepared.plan:  # joins that begin afresh are filled: their plan says up to where
+                prepared.gates.remove()
+                prepared = None
+            answer(self.home, plan.application, Answer(offered.request.number, version, error))
 
-    def _take_over(self, takeover: Takeover) -> tuple[Plan, int]:
+    def _take_over(self, takeover: Takeover, prepared: Prepared | None = None) -> tuple[Plan, int]:
         with loss_named(self.log):
-            takeover, steps = settle(self.spark, takeover, self.index_dir)
+            built = prepared.stages if prepared is not None else None
+            takeover, steps = settle(self.spark, takeover, self.index_dir, built)
             version = take_over(takeover, steps)
             let_out(self.spark, self.home, takeover.plan.application, self.index_dir)
             if version > 1:  # also after a run that was killed at it
@@ -93,7 +109,9 @@ class Host:
             self.announce(version, takeover.changes)
         return takeover.plan, version
 
-    def _execute(self, plan: Plan, version: int, began_s: float) -> tuple[Run, Reporter]:
+    def _execute(
+        self, plan: Plan, version: int, began_s: float, prepared: Prepared | None
+    ) -> tuple[Run, Reporter]:
         reporter = Reporter(self.home, plan, version, self.metrics_port)
         requests = Requests(self.home, plan.application)
 
@@ -103,10 +121,12 @@ class Host:
                 return
             request = requests.wanted()
             if self.stop.is_set() or (request is not None and self._makes_room(request, plan)):
+                run.rests = self._offered is not None
                 run.stop.set()
 
         run = Run(self.spark, plan, self.home, self.mode, self.index_dir, watch=watch, held=self.held)
         run.started_s, run.follows, run.head_start = began_s, version > 1, self.head_start
+        run.prepared = prepared
         if self.stop.is_set():
             run.stop.set()
         with loss_named(self.log), reporter:
@@ -123,11 +143,12 @@ class Host:
             program, plans = self.compile((offer.text, offer.name))
             takeover = consider(self.home, plans, program, parent=offer.parent)
             require(takeover)
+            if self.fits(takeover.plan):
+                made = prepare(self.spark, takeover.plan, self.home, self.mode, self.index_dir)
+                self._offered = Offered(request, takeover, made)
         except DovetailError as error:
             answer(self.home, plan.application, Answer(request.number, 0, error))
             return False
-        if self.fits(takeover.plan):
-            self._offered = request, takeover
         return True
 
 

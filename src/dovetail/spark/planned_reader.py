@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from dovetail.engine.gates import look_at, wait_at
+from dovetail.engine.gates import rests_at, wait_at
 from dovetail.spark.failures import packs_errors
 from dovetail.spark.hang_up import QuietReader
 
@@ -51,7 +51,8 @@ class PlannedReader(QuietReader, SupportsTriggerAvailableNow):
 
     @packs_errors
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        look_at(self.config.gate)
+        if rests_at(self.config.gate):
+            return start
         begin = self.offset.from_json(start)
         end = self.of_the_rest(begin) if self._ends else self.next_step(begin)
         return start if end is begin else end.to_json()

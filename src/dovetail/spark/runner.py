@@ -31,6 +31,7 @@ from dovetail.spark.clean_stop import copy_snapshots
 from dovetail.spark.failures import failure_of
 from dovetail.spark.head_start import HeadStart
 from dovetail.spark.progress import go_on, require_new, take_up
+from dovetail.spark.session import TIME_ZONE
 from dovetail.spark.source_reports import SourceReports
 from dovetail.spark.starting import Mode, start_patiently
 
@@ -42,13 +43,43 @@ STARTING_AT_ONCE = os.cpu_count() or 1
 """A query of a Python source starts a process. Spark gives it up after ten seconds, and many processes that
 start at once on few cores would take longer. So this counts for all runs of a process together."""
 
+RESTING_S, REST_LOOK_S = 60.0, 0.01
+"""How long a step may take that a run waits for before it stops its query all the same."""
+
 _running: WeakSet[Run] = WeakSet()
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The stages of a plan, built and not started, with the gates of their sources."""
+
+    plan: Plan
+    stages: list[BuiltStage]
+    gates: Gates
+
+
+def prepare(spark: SparkSession, plan: Plan, home: str, mode: Mode, index_dir: str | None) -> Prepared:
+    """Build the stages of a plan. Another plan may run meanwhile in the same session."""
+    gates, time_zone = Gates(), str(spark.conf.get(TIME_ZONE))
+    ends = mode != "stream"
+    tasks = spark.sparkContext.defaultParallelism
+    builder = Builder(
+        spark, plan, home, tasks, index_dir=index_dir, drain=mode == "drain", gates=gates, overlaps=ends
+    )
+    try:
+        return Prepared(plan, builder.build(), gates)
+    except BaseException:
+        gates.remove()
+        raise
+    finally:
+        spark.conf.set(TIME_ZONE, time_zone)  # of the plan that runs: its queries may be started again
 
 
 @dataclass(eq=False)
 class Run:
     """One run of one plan. `watch` is called several times a second, with the run, from the thread that runs
-    it."""
+    it. `prepared`: its stages, if they are built already. `rests`: when it is stopped, joins finish the step
+    that they have begun: another query is to go on behind it, and waits for that anyway."""
 
     spark: SparkSession
     plan: Plan
@@ -60,6 +91,8 @@ class Run:
     held: Callable[[], None] = lambda: None  # raises when the application is no longer this run's
     head_start: HeadStart | None = None
     follows: bool = False  # another query ran before this one: see `progress.py`
+    prepared: Prepared | None = None
+    rests: bool = False
     stages: list[BuiltStage] = field(default_factory=list)
     queries: dict[str, list[StreamingQuery]] = field(default_factory=dict)
     slicers: dict[str, ResidentSlicer] = field(default_factory=dict)
@@ -71,22 +104,12 @@ class Run:
     def execute(self) -> None:
         """Run to the end: of the input, or until `stop` is set. The application must be claimed."""
         _running.add(self)
-        tasks = self.spark.sparkContext.defaultParallelism
         sweep(index_root(self.index_dir))
         write_quickly(self.spark, self.home)
-        gates = Gates()
-        builder = Builder(
-            self.spark,
-            self.plan,
-            self.home,
-            tasks,
-            index_dir=self.index_dir,
-            drain=self.mode == "drain",
-            gates=gates if self.mode != "stream" else None,
-            overlaps=self.mode != "stream",
-        )
+        prepared = self.prepared or prepare(self.spark, self.plan, self.home, self.mode, self.index_dir)
+        self.stages, gates = prepared.stages, prepared.gates
+        self.spark.conf.set(TIME_ZONE, self.plan.time_zone)
         try:
-            self.stages = builder.build()
             if self.head_start is not None:
                 self.head_start.end()  # from here on progress is read, and then queries go on from it
             for stage in self.stages:
@@ -101,13 +124,16 @@ class Run:
             if self.mode == "stream":
                 with reports:
                     self._stream()
+                    if self.rests:
+                        self._come_to_rest(gates)
             else:
                 reports.forget()
                 self._waves(gates)
         finally:
             for slicer in self.slicers.values():
                 slicer.stop()
-            gates.shut([stage.name for stage in self.stages])
+            if self.mode != "stream":
+                gates.shut([stage.name for stage in self.stages])
             self._stop_queries()
             copy_snapshots(self.spark, [stage.join for stage in self.stages if stage.join is not None])
             gates.remove()
@@ -136,6 +162,19 @@ class Run:
                 break
             self.watch(self)
             self.stop.wait(WATCH_S)
+
+    def _come_to_rest(self, gates: Gates) -> None:
+        """Wait until joins and aggregates have finished what they have begun. A query that is stopped within
+        a batch leaves it behind, and before another query can take over, one has to be started for it
+        alone."""
+        working = [stage.name for stage in self.stages if stage.waits and stage.name in self.queries]
+        for name in working:
+            gates.rest(name)
+        deadline_s = time.monotonic() + RESTING_S
+        while working and time.monotonic() < deadline_s:
+            time.sleep(REST_LOOK_S)
+            active = {name: any(query.isActive for query in self.queries[name]) for name in working}
+            working = [name for name in working if active[name] and not gates.rests(name)]
 
     def _waves(self, gates: Gates) -> None:
         done: set[str] = set()

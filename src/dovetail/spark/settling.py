@@ -30,16 +30,22 @@ from dovetail.spark.new_readings import note_readings
 from dovetail.spark.starting import Mode, require_output, start_patiently
 
 
-def settle(spark: SparkSession, takeover: Takeover, index_dir: str | None) -> tuple[Takeover, dict[str, int]]:
+def settle(
+    spark: SparkSession, takeover: Takeover, index_dir: str | None, built: Sequence[BuiltStage] | None = None
+) -> tuple[Takeover, dict[str, int]]:
     """Let the old query finish what it has begun, where the change concerns that; gives the takeover, with
     what joins that begin afresh are filled with, and the last step of each join of the old query. A new query
-    that Spark refuses is refused before anything is done."""
+    that Spark refuses is refused before anything is done. `built`: its stages, if Spark has accepted them
+    already."""
     if takeover.before is None or not takeover.changes:
         return takeover, {}
     (old, version), home = takeover.before, takeover.home
     if takeover.cuts:
         afresh = begun_afresh(takeover.changes)
-        _come_to_rest(spark, old, takeover.plan, home, index_dir, afresh)
+        new = takeover.plan
+        for stage in built or _builder(spark, new, home, index_dir).build():
+            require_output(stage, home, new.application)
+        _come_to_rest(spark, old, new, home, index_dir, afresh)
         note_readings(takeover)
         if afresh:
             takeover = filled(spark, takeover, index_dir)
@@ -52,8 +58,6 @@ def _come_to_rest(
     spark: SparkSession, old: Plan, new: Plan, home: str, index_dir: str | None, afresh: set[str]
 ) -> None:
     """A join that the new query begins afresh takes all that was sliced for it."""
-    for stage in _builder(spark, new, home, index_dir).build():
-        require_output(stage, home, new.application)
     leaving = _leaving(old, new)
     begun = {
         stage.name
