@@ -9,20 +9,19 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from dovetail.engine.gates import is_asked_to_rest
 from dovetail.log.category import Category
 
 AWAITED_S = 0.2
 LOOK_S = 0.005
 
 
-def await_commit(seen: Sequence[tuple[Category, int]], most_s: float = AWAITED_S) -> None:
-    """Until one of the categories has a commit of this number, or for this long. On an object store each
-    look is a request: there is none, only the wait."""
-    until_s = time.monotonic() + most_s
-    if not all(category.store.local for category, _ in seen):
-        time.sleep(most_s)
-        return
-    while time.monotonic() < until_s:
-        if any(category.next_commit(number) > number for category, number in seen):
+def await_commit(seen: Sequence[tuple[Category, int]], gate: str | None = None) -> None:
+    """Until one of the categories has a commit of this number, or whoever waits at the gate is asked to rest.
+    On an object store each look is a request: there is none, only the wait."""
+    until_s = time.monotonic() + AWAITED_S
+    looked_at = seen if all(category.store.local for category, _ in seen) else ()
+    while time.monotonic() < until_s and not is_asked_to_rest(gate):
+        if any(category.next_commit(number) > number for category, number in looked_at):
             return
         time.sleep(LOOK_S)

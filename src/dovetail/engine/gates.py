@@ -81,9 +81,14 @@ def look_at(gate: str | None) -> None:
         _word(gate)
 
 
+def is_asked_to_rest(gate: str | None) -> bool:
+    """Raises what the gate is shut with."""
+    return gate is not None and _word(gate) == _REST
+
+
 def rests_at(gate: str | None) -> bool:
     """Whether to plan no further step; this says that none is planned. Raises what the gate is shut with."""
-    if gate is None or _word(gate) != _REST:
+    if gate is None or not is_asked_to_rest(gate):
         return False
     with suppress(FileNotFoundError):  # the run has ended, and took its gates along
         Path(_said(gate)).touch()

@@ -96,14 +96,14 @@ class JoinPlanner:
         left, right = (category.next_commit() for category in self.categories)
         return left, right
 
-    def await_news(self, start: JoinOffset, most_s: float) -> None:
-        """Wait until a side has a commit that was not there when a step from here was last planned, for this
-        long at most. A stream that waits for the other has commits all the time: they are no news."""
+    def await_news(self, start: JoinOffset) -> None:
+        """Wait for a moment, or until a side has a commit that was not there when a step from here was last
+        planned. A stream that waits for the other has commits all the time: they are no news."""
         if start.tasks and start.query != self.config.query:
             return  # a change waits for nothing
         left, right = self.categories
         seen = self._in_vain if self._in_vain is not None else (start.left, start.right)
-        await_commit([(left, seen[0]), (right, seen[1])], most_s)
+        await_commit([(left, seen[0]), (right, seen[1])], self.config.gate)
 
     def plan(
         self,

@@ -94,7 +94,7 @@ class WindowPlanner:
 
     def await_news(self, given: WindowOffset) -> None:
         """Wait for a moment, or until there is a commit that has not been looked at."""
-        await_commit([(self.category, max(self._known, given.begun().commit))])
+        await_commit([(self.category, max(self._known, given.begun().commit))], self.config.gate)
 
     def plan(self, given: WindowOffset, *, until: int | None = None, final: bool = False) -> WindowOffset:
         """The end of the next step; `given` itself if there is nothing to do.

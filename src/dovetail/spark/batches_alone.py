@@ -14,7 +14,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dovetail.crash_points import crash_point
-from dovetail.engine.awaiting import AWAITED_S
 from dovetail.engine.join_step import run_step
 from dovetail.engine.live_index import groups_at, index_root, join_directory
 from dovetail.engine.planner import JoinPlanner
@@ -84,7 +83,7 @@ class BatchesAlone:
         self._done, self._start = batch, end
 
     def _plan(self) -> _Planned | None:
-        self._planner.await_news(self._start, AWAITED_S)
+        self._planner.await_news(self._start)
         end = self._planner.plan(self._start)
         if end is self._start:
             return None

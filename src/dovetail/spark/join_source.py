@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
-from dovetail.engine.awaiting import AWAITED_S
 from dovetail.engine.gates import is_open, look_at
 from dovetail.engine.planner import JoinPlanner
 from dovetail.model.join_config import JoinConfig
@@ -89,12 +88,6 @@ class JoinReader(PlannedReader):
 
     # --- driver ---
 
-    def next_step(self, begin: JoinOffset) -> JoinOffset:
-        """Of streams that never end. If nothing is new, this waits for a moment: Spark needs longer than
-        that to come back."""
-        self._planner.await_news(begin, AWAITED_S)
-        return self._planner.plan(begin)
-
     def of_the_rest(self, begin: JoinOffset) -> JoinOffset:
         """Of streams that end. Spark takes a step that is none for the end, so this waits for slicers that
         may have more."""
@@ -107,7 +100,7 @@ class JoinReader(PlannedReader):
             end = self._planner.plan(begin, until=there)
             if end is not begin:
                 return end
-            self._planner.await_news(begin, AWAITED_S)
+            self._planner.await_news(begin)
             look_at(self.config.gate)
         return self._planner.plan(begin, until=self._until, final=self.config.drain)
 

@@ -15,14 +15,14 @@ from typing import Any, ClassVar
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from dovetail.engine.gates import rests_at, wait_at
+from dovetail.engine.gates import look_at, rests_at, wait_at
 from dovetail.spark.failures import packs_errors
 from dovetail.spark.hang_up import QuietReader
 
 
 class PlannedReader(QuietReader, SupportsTriggerAvailableNow):
-    """`offset`: the type of its offsets. A subclass says how the next step is planned: `of_the_rest` where
-    the streams end with what is there, `next_step` where they never do."""
+    """`offset`: the type of its offsets. A subclass says how the next step is planned where the streams end
+    with what is there."""
 
     offset: ClassVar[Any]
 
@@ -51,8 +51,7 @@ class PlannedReader(QuietReader, SupportsTriggerAvailableNow):
 
     @packs_errors
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        if rests_at(self.config.gate):
-            return start
+        look_at(self.config.gate)
         begin = self.offset.from_json(start)
         end = self.of_the_rest(begin) if self._ends else self.next_step(begin)
         return start if end is begin else end.to_json()
@@ -61,7 +60,10 @@ class PlannedReader(QuietReader, SupportsTriggerAvailableNow):
         raise NotImplementedError
 
     def next_step(self, begin: Any) -> Any:
-        raise NotImplementedError
+        """Of streams that never end. If nothing is new, this waits for a moment: Spark needs longer than
+        that to come back."""
+        self._planner.await_news(begin)
+        return begin if rests_at(self.config.gate) else self._planner.plan(begin)
 
     @packs_errors
     def commit(self, end: dict[str, Any]) -> None:

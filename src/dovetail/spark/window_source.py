@@ -48,10 +48,6 @@ class WindowReader(PlannedReader):
 
     # --- driver ---
 
-    def next_step(self, begin: WindowOffset) -> WindowOffset:
-        self._planner.await_news(begin)
-        return self._planner.plan(begin)
-
     def of_the_rest(self, begin: WindowOffset) -> WindowOffset:
         if self._until is None:
             self._until = self._planner.there_now()
