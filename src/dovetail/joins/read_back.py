@@ -73,7 +73,7 @@ def read_again(
     read, kept = window.expected(lambda info: info.sketch.share_from(bound) - info.sketch.share_from(until))
     held = np.sort(buffer.held().row) if until == ENDED else None
     with RebuildProgress(config, share, read) as progress:
-        pieces = window.pieces(np.empty(0, np.int64), progress)
+        pieces = window.pieces(np.empty(0, np.int64), progress, until)
         buffer.load((_missing(piece, held, until) for piece in pieces), kept)
 
 
@@ -145,11 +145,16 @@ class WindowRows:
         kept = self._rows * float((mine * parts).sum()) / max(1, rows)
         return round(read), round(kept / (share.tasks if self._side in (share.dealt or ()) else 1))
 
-    def pieces(self, matched: Int64s, progress: RebuildProgress) -> Iterator[Held]:
-        """The task's rows from the bound on, in log order. `matched`: numbers of rows, ascending."""
+    def pieces(self, matched: Int64s, progress: RebuildProgress, until: int = ENDED) -> Iterator[Held]:
+        """The task's rows from the bound on, in log order. `matched`: numbers of rows, ascending. Segments
+        with no row before `until` are left out; shares of none and of all are exact."""
         for commits in _some_at_a_time(self._category, self._numbers):
             segments = [info for commit in commits for info in commit.segments]
-            segments = [info for info in segments if info.sketch.share_from(self._bound)]
+            segments = [
+                info
+                for info in segments
+                if info.sketch.share_from(self._bound) and info.sketch.share_from(until) < 1
+            ]
             yield from self._of_segments(segments, matched, progress)
 
     def _of_segments(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,12 +17,18 @@ from dovetail.engine.queries import config_at, remember
 from dovetail.engine.step_log import read_records
 from dovetail.engine.store import read_totals
 from dovetail.errors import CorruptFile, PlanError, StateError
+from dovetail.joins import read_back
+from dovetail.joins.state import Times, retain_bound
+from dovetail.joins.streams import Arrivals
+from dovetail.log.category import Category
+from dovetail.log.commit import PlacedSegment
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.join_kind import IntervalJoin, JoinKind, WindowedJoin
 from dovetail.model.match_offsets import histogram
 from dovetail.model.offset import JoinOffset
 from dovetail.model.sealed_offset import sealed
+from dovetail.model.share import Share, Side
 from dovetail.model.window_join import session, tumbling
 from dovetail.why.why import why
 from unit.engine.workload import config, joined, random_rows, write_commits
@@ -70,6 +77,36 @@ def test_a_change_is_a_step_of_its_own(join: JoinConfig) -> None:
     assert (after.step, after.query, after.tasks) == (5, 2, 1)
     assert after.left + after.right > end.left + end.right
     assert {record.query for record in read_records(new)[:3]} == {1}
+
+
+def test_a_wider_window_reads_only_what_it_does_not_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng, rows = random.Random(3), [("k", number, number) for number in range(300)]
+    for name in ("left", "right"):
+        write_commits(tmp_path / "home", name, rows, rng, 4)
+    made = config(tmp_path / "home", tmp_path / "index", OLD, 4, 10)
+    join = replace(made, settings=replace(made.settings, max_step_rows=1000))
+    read, from_log = list[PlacedSegment](), read_back.arrivals_in
+
+    def arrivals_in(
+        category: Category, segments: Sequence[PlacedSegment], share: Share, side: Side
+    ) -> Arrivals:
+        read.extend(segments)
+        return from_log(category, segments, share, side)
+
+    driver, new = JoinDriver(join), became(join, replace(OLD, before_us=60))
+    start = driver.plan(JoinOffset(), until=driver.there_now(), tasks=1)
+    joined(join, JoinOffset(), start)
+    monkeypatch.setattr(read_back, "arrivals_in", arrivals_in)
+    end = JoinDriver(new).plan(start, tasks=1)
+    joined(new, start, end)
+    held_from = retain_bound(OLD, Times(*start.times))
+    log = Category.open(join.home, join.right).commits(end.right_floor, end.right)
+    there = {info.name for commit in log for info in commit.segments}
+    assert read
+    assert {info.name for info in read} < there
+    assert all(info.sketch.min_us < held_from for info in read)
 
 
 def test_before_the_first_step_there_is_nothing_to_change(join: JoinConfig) -> None:
