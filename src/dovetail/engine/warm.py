@@ -39,6 +39,7 @@ def warm() -> None:
     ring.newest_slots(arrays, 0)
     ring.intact(arrays)
     ring.refill(arrays, arrays)
+    ring.shift(arrays, arrays)
     ring.rows_at(arrays, none)
     ring.tags_at(arrays, none)
     ring.more_at(arrays, none)
