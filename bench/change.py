@@ -28,7 +28,7 @@ from bench.command import Command, finish, tell
 
 WINDOW_US = 60_000_000
 PARTS = ("pauses", "diff", "window")
-CHANGES = ("a column more", "a wider window", "a column less", "a narrower window")
+CHANGES = ("a column more", "a wider window with its pairs", "a column less", "a narrower window")
 
 
 @dataclass(frozen=True)
