@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -21,6 +20,7 @@ from bench.reference import batch_join
 from bench.report import Outcome, Report
 from bench.workload import Workload, generate, written_as
 from dovetail.errors import RunError
+from dovetail.service.cli.stop_signals import unwind_on_sigterm
 
 WARM_UP_ROWS, WARM_UP_FILES = 200_000, 20
 _ROOT = Path(__file__).resolve().parent.parent
@@ -34,7 +34,7 @@ def compare(args: argparse.Namespace, workload: Workload, join: Join = "interval
         "state": args.spark_state,
     }
     systems = (args.only,) if args.only else SYSTEMS
-    end_on_sigterm()
+    unwind_on_sigterm()
     with tempfile.TemporaryDirectory(prefix="dovetail-bench-") as work:
         data: Path = args.data or Path(work) / "data"
         tell("writing the workload" if args.data is None else f"workload in {data}")
@@ -80,15 +80,6 @@ def compare(args: argparse.Namespace, workload: Workload, join: Join = "interval
         spark_setup=spark_setup,
         join=join,
     )
-
-
-def end_on_sigterm() -> None:
-    """Unwind on SIGTERM, so that no process and no file stays behind."""
-
-    def end(number: int, frame: object) -> None:
-        raise SystemExit(128 + number)
-
-    signal.signal(signal.SIGTERM, end)
 
 
 class AnyOrder(Protocol):

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.command import Command, finish, tell
-from bench.comparison import end_on_sigterm, run_child
+from bench.comparison import run_child
 from bench.latency_parts import PARTS, Case, cases
 from dovetail.errors import DovetailError
+from dovetail.service.cli.stop_signals import unwind_on_sigterm
 
 if TYPE_CHECKING:
     from bench.live_files import Staged
@@ -66,7 +67,7 @@ def main(argv: list[str]) -> int:
         made.error(f"--rates: {args.rates!r} is not a list of whole numbers")
     from bench.latency_report import Report, show
 
-    end_on_sigterm()
+    unwind_on_sigterm()
     try:
         report = Report([one for case in cases(args, rates) for one in measure(args, case)])
     except ValueError as error:

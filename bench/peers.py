@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.command import Command, finish, tell
-from bench.comparison import end_on_sigterm, run_child
+from bench.comparison import run_child
 from bench.peers_install import PACKAGES, default_folder, python_of
 from bench.peers_order import Order
 from dovetail.errors import DovetailError
+from dovetail.service.cli.stop_signals import unwind_on_sigterm
 
 if TYPE_CHECKING:
     from bench.peers_report import Ran, Report
@@ -58,7 +59,7 @@ def main(argv: list[str]) -> int:
     from bench.peers_report import show
     from bench.tables import renew_tables
 
-    end_on_sigterm()
+    unwind_on_sigterm()
     try:
         with tempfile.TemporaryDirectory(prefix="dovetail-bench-") as folder:
             report = measure(args, Path(folder))

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from bench.command import Command, finish, tell
-from bench.comparison import end_on_sigterm, run_child
+from bench.comparison import run_child
 from dovetail.errors import DovetailError
+from dovetail.service.cli.stop_signals import unwind_on_sigterm
 
 
 def command() -> Command:
@@ -50,7 +51,7 @@ def main(argv: list[str]) -> int:
         )
     except ValueError as error:
         made.error(str(error))
-    end_on_sigterm()
+    unwind_on_sigterm()
     try:
         said = soak(args, traffic, warm_up_s)
     except DovetailError as error:

@@ -115,11 +115,12 @@ def main(argv: list[str]) -> int:
 
 def measure(args: argparse.Namespace, streams: Streams) -> Joined:
     from bench.child import SYSTEMS
-    from bench.comparison import end_on_sigterm, run_child
+    from bench.comparison import run_child
     from bench.streams_child import Figures, Order
     from bench.streams_work import batch_join
+    from dovetail.service.cli.stop_signals import unwind_on_sigterm
 
-    end_on_sigterm()
+    unwind_on_sigterm()
     systems: tuple[System, ...] = (args.only,) if args.only else SYSTEMS
     runs: dict[str, list[Figures]] = {system: [] for system in systems}
     with tempfile.TemporaryDirectory(prefix="dovetail-bench-") as work:

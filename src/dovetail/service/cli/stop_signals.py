@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM ask a run to stop cleanly."""
+"""Ctrl-C and SIGTERM ask a run to stop cleanly, and a command that has started processes to end them."""
 
 from __future__ import annotations
 
@@ -29,3 +29,12 @@ def stopped_by_signals(stop: threading.Event | None = None) -> Iterator[threadin
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def unwind_on_sigterm() -> None:
+    """From now on SIGTERM ends the command as an error does: whatever it has started goes with it."""
+
+    def end(number: int, frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    signal.signal(signal.SIGTERM, end)

@@ -11,6 +11,7 @@ import typer
 
 from dovetail.errors import RunError, SettingError
 from dovetail.service.cli.arguments import AsJson
+from dovetail.service.cli.stop_signals import unwind_on_sigterm
 
 if TYPE_CHECKING:
     from dovetail.service.torture.case import Case
@@ -58,6 +59,7 @@ def torture(
 ) -> None:
     """Kill joins at crash points and at random moments, restart them, and compare their output with an
     oracle."""
+    unwind_on_sigterm()
     if service is not None:
         _torture_service(seed, service, home)
         return
