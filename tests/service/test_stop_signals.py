@@ -11,14 +11,19 @@ from dovetail.service.cli.stop_signals import unwind_on_sigterm
 
 
 def test_sigterm_unwinds_like_an_error() -> None:
-    before, cleared = signal.getsignal(signal.SIGTERM), []
+    cleared = list[str]()
+
+    def work() -> None:
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+        finally:
+            cleared.append("a process that it has started")
+
+    before = signal.getsignal(signal.SIGTERM)
     try:
         unwind_on_sigterm()
         with pytest.raises(SystemExit) as ended:
-            try:
-                os.kill(os.getpid(), signal.SIGTERM)
-            finally:
-                cleared.append("a process that it has started")
+            work()
     finally:
         signal.signal(signal.SIGTERM, before)
     assert (ended.value.code, len(cleared)) == (143, 1)
