@@ -121,7 +121,7 @@ class Host:
                 return
             request = requests.wanted()
             if self.stop.is_set() or (request is not None and self._makes_room(request, plan)):
-                run.rests = self._offered is not None
+                run.rests = reporter.is_followed = self._offered is not None
                 run.stop.set()
 
         run = Run(self.spark, plan, self.home, self.mode, self.index_dir, watch=watch, held=self.held)

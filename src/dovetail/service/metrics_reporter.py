@@ -24,10 +24,12 @@ JSON_FILE, PROMETHEUS_FILE = "metrics.json", "metrics.prom"
 
 
 class Reporter:
-    """Measures every few seconds in its own thread, and once more at the end."""
+    """Measures every few seconds in its own thread, and once more at the end, unless `is_followed`: whoever
+    goes on in its place measures soon, and should not wait."""
 
     def __init__(self, home: str, plan: Plan, version: int, port: int | None = None) -> None:
         self.last: Measured | None = None
+        self.is_followed = False
         self._home = home
         self._plan, self._version = plan, version
         self._port = port
@@ -53,7 +55,8 @@ class Reporter:
     def _run(self) -> None:
         while not self._stop.wait(EVERY_S):
             self._report()
-        self._report()
+        if not self.is_followed:
+            self._report()
 
     def _report(self) -> None:
         """A failed measurement is repeated next time: a run does not end because of its metrics."""

@@ -138,7 +138,8 @@ class Run:
             copy_snapshots(self.spark, [stage.join for stage in self.stages if stage.join is not None])
             gates.remove()
             self.phase = "stopped"
-            self.watch(self)
+            if not self.rests:  # who goes on in its place is watched in a moment
+                self.watch(self)
 
     @property
     def waiting(self) -> str:
