@@ -1,9 +1,9 @@
 """Law: a buffer is a ring that never fills up: it makes room before rows are inserted.
 
-A ring that grows gets room for a tenth more rows than it had, or for those that come if they are more. So a
-buffered row takes at most 32 bytes, in all but small buffers. Most growth only moves entries (`rings.shift`);
-they are linked again when the number of heads doubles. A ring full of dead entries is rebuilt in its own size
-if that gives as much room, and one that is less than 7/16 full shrinks.
+A ring that grows gets room for the rows that come, and for a tenth more than it had. So a buffered row takes
+at most 32 bytes, in all but small buffers. Most growth only moves entries (`rings.shift`); they are linked
+again when the number of heads doubles. A ring full of dead entries is rebuilt in its own size if that gives
+as much room, and shrinks if less than 7/16 full. Dead rows hold their block until all rows in it are dead.
 """
 
 from __future__ import annotations
@@ -219,7 +219,7 @@ class Buffer:
         roomy = capacity > SMALLEST_ROWS and wanted < capacity * 7 // 16
         if self._fits(count) and not roomy:
             return
-        most = max(wanted, self.rows + self.rows // SPARE) + wanted // FEW
+        most = wanted + self.rows // SPARE + wanted // FEW
         enough = max(SMALLEST_ROWS, rings.capacity_for(most))
         if roomy or enough > capacity:
             capacity = enough
