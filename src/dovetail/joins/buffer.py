@@ -1,9 +1,9 @@
 """Law: a buffer is a ring that never fills up: it makes room before rows are inserted.
 
-A ring that grows gets room for the rows that come, and for a tenth more than it had. So a buffered row takes
-at most 32 bytes, in all but small buffers. Most growth only moves entries (`rings.shift`); they are linked
-again when the number of heads doubles. A ring full of dead entries is rebuilt in its own size if that gives
-as much room, and shrinks if less than 7/16 full. Dead rows hold their block until all rows in it are dead.
+A ring that grows gets room for the rows that come, and for a twelfth more than it had. So a buffered row
+takes at most 32 bytes, in all but small buffers. Most growth only moves entries (`rings.shift`); they are
+linked again when the number of heads doubles. A ring full of dead entries is rebuilt in its own size if that
+gives as much room, and shrinks if less than 7/16 full. Dead rows hold their block until all in it are dead.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Allocate = Callable[[str, int, bool], Ring]
 files."""
 
 SMALLEST_ROWS = 4 * BLOCK_ROWS
-SPARE, FEW = 10, 64
+SPARE, FEW = 12, 64
 """Rows for which a ring that grows has one slot more; and for which it has one more in any case."""
 
 
