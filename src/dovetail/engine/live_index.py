@@ -58,7 +58,7 @@ from dovetail.log.homes.filesystem import shown
 from dovetail.model.join_kind import JoinKind, kind_to_json
 from dovetail.model.share import SIDES, Side
 
-KIND, VERSION = "dovetail.index", 6
+KIND, VERSION = "dovetail.index", 7
 _ROOM_BYTES = 1 << 30
 
 RINGS = ("left", "right", "sampled_left", "sampled_right")
@@ -257,7 +257,7 @@ class LiveIndex:
         if cached is not None and cached[:2] == (name, found.st_ino):
             return cached.ring
         memory = mapped(path)
-        kinds: tuple[Any, ...] = (np.int64, np.uint32, np.int64, ENTRY, np.int64, np.int64)
+        kinds: tuple[Any, ...] = (np.int64, np.uint32, np.int64, np.int64, ENTRY, np.int64, np.int64)
         ring = Ring(
             *(
                 np.asarray(memory[low:high]).view(kind)
@@ -305,6 +305,7 @@ def ring_layout(capacity: int, with_best: bool) -> list[int]:
     sizes = (
         64,
         4 * rings.heads_for(capacity),
+        8 * (capacity // BLOCK_ROWS),
         8 * (capacity // BLOCK_ROWS),
         ENTRY.itemsize * capacity,
         best,

@@ -36,6 +36,7 @@ def in_memory(side: str, capacity: int, with_best: bool) -> Ring:
         np.empty(rings.META_FIELDS, np.int64),
         np.empty(rings.heads_for(capacity), np.uint32),
         np.empty(capacity // BLOCK_ROWS, np.int64),
+        np.empty(capacity // BLOCK_ROWS, np.int64),
         np.empty(capacity, ENTRY),
         np.empty(best, np.int64),
         np.empty(best, np.int64),
