@@ -22,8 +22,7 @@ from dovetail.kernels.ring import BLOCK_ROWS, ENTRY, Bits, Bools, Ring, UInt32s
 Int64s = NDArray[np.int64]
 
 Allocate = Callable[[str, int, bool], Ring]
-"""`allocate(side, capacity, with_best)` gives the arrays of an empty ring: in memory, or mapped from
-files."""
+"""`allocate(side, capacity, with_best)` gives the arrays of an empty ring: in memory, or mapped."""
 
 SMALLEST_ROWS = 4 * BLOCK_ROWS
 SPARE, FEW = 12, 64
@@ -67,7 +66,8 @@ class Held(NamedTuple):
         return cls(tag, time, row, flags, nobody, nobody, unknown)
 
     def where(self, keep: Bools) -> Held:
-        return self if keep.all() else Held._make(column[keep] for column in self)
+        kept = np.flatnonzero(keep)
+        return self if len(kept) == len(keep) else Held._make(column.take(kept) for column in self)
 
     def joined(self, other: Held) -> Held:
         return Held._make(np.concatenate([one, more]) for one, more in zip(self, other, strict=True))
@@ -222,8 +222,7 @@ class Buffer:
             return
         most = wanted + self.rows // SPARE + wanted // FEW
         enough = max(SMALLEST_ROWS, rings.capacity_for(most))
-        if roomy or enough > capacity:
-            capacity = enough
+        capacity = enough if roomy else max(capacity, enough)
         old = self.ring
         self.ring = self._allocate(self.side, capacity, len(old.best_row) > 0)
         self.most_bytes = max(self.most_bytes, self.bytes)
