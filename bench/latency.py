@@ -11,12 +11,14 @@ import argparse
 import json
 import tempfile
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.command import Command, finish, tell
 from bench.comparison import run_child
 from bench.latency_parts import PARTS, Case, cases
+from bench.latency_places import Whereabouts, at
 from dovetail.errors import DovetailError
 from dovetail.service.cli.stop_signals import unwind_on_sigterm
 
@@ -94,21 +96,28 @@ def measure(args: argparse.Namespace, case: Case) -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory(prefix="dovetail-bench-") as work:
         tell(f"{case.label}: writing {case.traffic.files} files per side")
         staged = stage(case.traffic, Path(work) / "staged", args.format)
-        for system in args.only or DEFAULT_SYSTEMS:
+        for system in case.systems or args.only or DEFAULT_SYSTEMS:
             folder = Path(work) / system
             folder.mkdir()
-            if case.restart_at is not None:
-                run(args, case, system, staged, folder, 0, case.restart_at)
-            begin = case.restart_at or 0
-            said = run(args, case, system, staged, folder, begin, case.traffic.files)
+            with at(case.place, folder) as where:
+                if case.restart_at is not None:
+                    run(args, case, system, staged, folder, where, (0, case.restart_at))
+                files = (case.restart_at or 0, case.traffic.files)
+                said = run(args, case, system, staged, folder, where, files)
             found.append({"label": case.label, "part": case.part, "system": system, **said})
     return found
 
 
 def run(
-    args: argparse.Namespace, case: Case, system: str, staged: Staged, folder: Path, begin: int, end: int
+    args: argparse.Namespace,
+    case: Case,
+    system: str,
+    staged: Staged,
+    folder: Path,
+    where: Whereabouts,
+    files: tuple[int, int],
 ) -> dict[str, Any]:
-    """One process, with the files from `begin` to before `end`."""
+    """One process, with the files from the first number to before the second."""
     from bench.latency_child import Order
 
     order = Order(
@@ -121,14 +130,16 @@ def run(
         work=str(folder),
         outcome=str(folder / "outcome.json"),
         started_at=time.time(),
-        begin=begin,
-        end=end,
+        begin=files[0],
+        end=files[1],
         sink=args.sink,
         trigger=args.trigger,
         how=case.how,
         applications=case.applications,
         tasks=args.tasks,
         own_session=args.own_session and system == "dovetail",
+        shape=case.shape,
+        **asdict(where),
     )
     said, peak_rss_bytes = run_child(order, f"{case.label}, {system}", "bench.latency_child")
     return {**said, "peak_rss_bytes": peak_rss_bytes}

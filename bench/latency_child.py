@@ -13,13 +13,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from bench import latency_figures as figures
+from bench.latency_parts import Shape
 from bench.latency_pql import start_pql
 from bench.latency_systems import Application, Batches, How, Sink, StampedSink, System, phases, start
 from bench.live_files import FeedOrder, Staged, Stamps, appear, read_stamps, write_stamps
@@ -27,6 +28,7 @@ from bench.process_memory import held_by
 from bench.spark_baseline import SparkSetup, State, session
 from bench.workload import SIDES
 from dovetail.errors import RunError
+from dovetail.spark.s3 import s3_settings
 from dovetail.spark.session import open_session
 
 FIRST_RESULT_S = 600.0
@@ -59,6 +61,11 @@ class Order:
     progress_updates: int = 100_000
     state: State = "default"
     tasks: int | None = None
+    shape: Shape = "interval"
+    home: str | None = None
+    master: str | None = None
+    settings: dict[str, str] = field(default_factory=dict)
+    environment: dict[str, str] = field(default_factory=dict)
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
@@ -80,13 +87,16 @@ class LiveRun:
                 format=self.staged.format,
                 how=order.how,
                 tasks=order.tasks,
+                shape=order.shape,
+                home=order.home,
             )
             for number in range(order.applications)
         ]
         conf = SparkSetup(order.cores, 1, order.state).conf() | {
             "spark.sql.streaming.numRecentProgressUpdates": str(order.progress_updates),
         }
-        self._master = f"local[{order.cores}]"
+        conf |= order.settings | s3_settings(order.home or "", None, {})
+        self._master = order.master or f"local[{order.cores}]"
         if order.system == "pql" or order.own_session:
             self.spark = open_session("live", self._master, order.driver_memory, conf)
         else:
@@ -204,6 +214,7 @@ def carry_out(order: Order, tell: Callable[[str], None]) -> dict[str, Any]:
 
 def obey(text: str) -> None:
     order = Order(**json.loads(text))
+    os.environ.update(order.environment)
 
     def tell(line: str) -> None:
         print(f"{time.time() - order.started_at:.1f} s: {line}", flush=True)

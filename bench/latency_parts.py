@@ -7,18 +7,25 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
+from bench.latency_places import Place
 from bench.live_traffic import BLOCK_S, Traffic
 
-Part = Literal["rates", "lone", "uneven", "burst", "many", "restart"]
+Part = Literal[
+    "rates", "lone", "uneven", "burst", "many", "restart", "windowed", "theta", "chain", "s3", "cluster"
+]
+Shape = Literal["interval", "windowed", "theta", "chain"]
 PARTS: tuple[Part, ...] = get_args(Part)
 LOW, MIDDLE, HIGH = 200, 2_000, 20_000
 SMALL_APPLICATIONS = 10
+ONLY_PQL = ("pql",)
+_SHAPES = {"windowed": "tumbling windows", "theta": "no equality", "chain": "three streams"}
+_PLACES = {"s3": "home on S3", "cluster": "two workers"}
 
 
 @dataclass(frozen=True)
 class Case:
     """One kind of traffic. `warm_up_s`: what does not count; `restart_at`: the process is killed after that
-    number of files, and the next one goes on."""
+    number of files, and the next one goes on; `systems`: those that run it, where not all of them can."""
 
     part: Part
     label: str
@@ -27,6 +34,9 @@ class Case:
     how: Literal["inner", "left"] = "inner"
     applications: int = 1
     restart_at: int | None = None
+    shape: Shape = "interval"
+    place: Place = "here"
+    systems: tuple[str, ...] = ()
 
 
 def cases(args: argparse.Namespace, rates: list[int]) -> Iterator[Case]:
@@ -62,3 +72,9 @@ def cases(args: argparse.Namespace, rates: list[int]) -> Iterator[Case]:
             case "restart":
                 half = steady.files // 2
                 yield Case(part, f"{MIDDLE:,} rows/s, after a restart", steady, 0.0, restart_at=half)
+            case "windowed" | "theta" | "chain":
+                label = f"{MIDDLE:,} rows/s, {_SHAPES[part]}"
+                yield Case(part, label, steady, args.warm_up, shape=part, systems=ONLY_PQL)
+            case "s3" | "cluster":
+                label = f"{MIDDLE:,} rows/s, {_PLACES[part]}"
+                yield Case(part, label, steady, args.warm_up, place=part, systems=ONLY_PQL)

@@ -15,8 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
+from bench.latency_parts import Shape
 from bench.latency_systems import SEEN, Application, Batches
 from bench.live_files import COLUMNS
+from bench.live_traffic import BLOCK_S
 from dovetail.service.cli.run import run_application
 
 _QUERY = """\
@@ -26,15 +28,12 @@ CREATE INPUT TABLE left_rows ({left_columns}) FROM FILES("{left}", format = "{fo
 
 CREATE INPUT TABLE right_rows ({right_columns}) FROM FILES("{right}", format = "{format}");
 
-CREATE VIEW joined AS
+{more_inputs}CREATE VIEW joined AS
 SELECT l.key AS key, l.eventtime AS eventtime, l.left_file AS left_file, l.amount AS amount, l.label AS label,
   r.eventtime AS eventtime_right, r.right_file AS right_file, r.score AS score, r.tag AS tag
 FROM left_rows AS l {join} right_rows AS r
-  ON (l.key = r.key) AND
-     (r.eventtime BETWEEN
-        l.eventtime - INTERVAL '{window} seconds' AND
-        l.eventtime + INTERVAL '{window} seconds')
-  WITH (max_delay = INTERVAL '{delay} seconds'{tasks});
+  ON {on}
+  WITH (max_delay = INTERVAL '{delay} seconds'{tasks}){more_joins};
 
 CREATE TABLE results AS
 SELECT key, eventtime, left_file, amount, label, eventtime_right, right_file, score, tag
@@ -43,20 +42,53 @@ STORAGE PARQUET (path = "{out}");
 """
 
 
+_NEAR = """({one}.eventtime BETWEEN
+        l.eventtime - INTERVAL '{window} seconds' AND
+        l.eventtime + INTERVAL '{window} seconds')"""
+
+_THIRD_INPUT = """\
+CREATE INPUT TABLE third_rows ({right_columns}) FROM FILES("{right}", format = "{format}");
+
+"""
+
+_THIRD_JOIN = """
+  JOIN third_rows AS t
+  ON (l.key = t.key) AND {near}
+  WITH (max_delay = INTERVAL '{delay} seconds'{tasks})"""
+
+
 def query(application: Application) -> str:
+    window = f"{application.traffic.window_s:g}"
+    words = {
+        "right_columns": COLUMNS["right"],
+        "right": application.files / "right",
+        "format": application.format,
+        "delay": application.traffic.max_delay_s,
+        "tasks": f", tasks = {application.tasks}" if application.tasks else "",
+    }
+    chain = application.shape == "chain"  # the third stream has the rows of the right one
     return _QUERY.format(
         name=application.name,
         left_columns=COLUMNS["left"],
-        right_columns=COLUMNS["right"],
         left=application.files / "left",
-        right=application.files / "right",
-        format=application.format,
         join="INNER JOIN" if application.how == "inner" else "LEFT OUTER JOIN",
-        window=f"{application.traffic.window_s:g}",
-        delay=application.traffic.max_delay_s,
-        tasks=f", tasks = {application.tasks}" if application.tasks else "",
+        on=_condition(application.shape, _NEAR.format(one="r", window=window)),
+        more_inputs=_THIRD_INPUT.format(**words) if chain else "",
+        more_joins=_THIRD_JOIN.format(near=_NEAR.format(one="t", window=window), **words) if chain else "",
         out=application.work / "out",
+        **words,
     )
+
+
+def _condition(shape: Shape, near: str) -> str:
+    """Each finds the same pairs: those of a block, by their key."""
+    match shape:
+        case "windowed":
+            return f"(l.key = r.key) WITHIN TUMBLING '{BLOCK_S:g} seconds'"
+        case "theta":
+            return f"(r.key - l.key BETWEEN 0 AND 0) AND {near}"
+        case _:
+            return f"(l.key = r.key) AND {near}"
 
 
 def start_pql(spark: SparkSession, application: Application, master: str, out: Batches) -> threading.Thread:
@@ -69,7 +101,7 @@ def start_pql(spark: SparkSession, application: Application, master: str, out: B
         target=run_application,
         args=(text,),
         kwargs={
-            "home": str(application.work / "home"),
+            "home": application.home_at,
             "master": master,
             "mode": "stream",
             "settings": {},

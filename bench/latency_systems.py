@@ -23,6 +23,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 import dovetail
+from bench.latency_parts import Shape
 from bench.live_files import COLUMNS, Format
 from bench.live_traffic import Traffic
 from bench.workload import Side
@@ -51,6 +52,12 @@ class Application:
     format: Format
     how: How
     tasks: int | None = None
+    shape: Shape = "interval"
+    home: str | None = None
+
+    @property
+    def home_at(self) -> str:
+        return f"{self.home}/{self.name}" if self.home else str(self.work / "home")
 
 
 def stream(spark: SparkSession, application: Application, side: Side) -> DataFrame:
@@ -70,7 +77,7 @@ def by_dovetail(spark: SparkSession, application: Application) -> DataFrame:
         after=f"{application.traffic.window_s:g} seconds",
         max_delay=f"{application.traffic.max_delay_s} seconds",
         name=application.name,
-        home=str(application.work / "home"),
+        home=application.home_at,
         tasks=application.tasks,
     )
 

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bench.live_traffic import Traffic
+from bench.live_traffic import BLOCK_S, Traffic
 from bench.workload import SIDES, Side
 
 Format = Literal["parquet", "json"]
@@ -55,7 +55,8 @@ class Staged:
 
 
 def stage(traffic: Traffic, folder: Path, form: Format) -> Staged:
-    made = Staged(str(folder), form, traffic, int(time.time()) * 1_000_000)
+    # At the start of a block, so that windows of a block's length hold its pairs.
+    made = Staged(str(folder), form, traffic, int(time.time() // BLOCK_S * BLOCK_S) * 1_000_000)
     for side in SIDES:
         (folder / side).mkdir(parents=True)
         for file in range(traffic.files):

@@ -25,6 +25,7 @@ from dovetail.engine.store import StateStore, read_totals
 from dovetail.joins.buffer import Held
 from dovetail.joins.rows.key_hash import hash_keys
 from dovetail.joins.streams import Times
+from dovetail.kernels.ring import more_of, tag_of
 from dovetail.log import bundle as bundle_format
 from dovetail.log import checkpoints, history
 from dovetail.log import commit as commit_format
@@ -171,11 +172,11 @@ def _held(rows: int, until_us: int) -> Iterator[Held]:
     the index."""
     for start in range(0, rows, INSERTED_ROWS):
         numbers = np.arange(start, min(start + INSERTED_ROWS, rows))
-        hashes = hash_keys([pa.array(-1 - numbers)]).view(np.uint64)
-        tags = (hashes >> np.uint64(32)).astype(np.uint32)
+        hashes = hash_keys([pa.array(-1 - numbers)])
         # All have matched: what closes comes out alone in no join, or one with more open rows had more to do.
         matched = np.ones(len(numbers), np.bool_)
-        yield Held.fresh(tags, until_us - (rows - numbers) * ROW_US, numbers, matched)
+        times = until_us - (rows - numbers) * ROW_US
+        yield Held.fresh(tag_of(hashes), times, numbers, matched, more_of(hashes))
 
 
 def _old_commits(category: Category, commits: int, rows: int, rng: np.random.Generator) -> None:

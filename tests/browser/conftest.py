@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dovetail.service.keeping.processes import processes_of
-from spark.standalone import until
+from dovetail_dev.spark_cluster import until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page

@@ -14,8 +14,8 @@ from dovetail.errors import SettingError, Unreachable
 from dovetail.kafka.topic import Topic, Trouble
 from dovetail.kafka.topic_reader import TopicReader
 from dovetail_dev.kafka_broker import PASSWORD, USER, Broker
+from dovetail_dev.spark_cluster import until
 from spark.application import Application
-from spark.standalone import until
 
 
 def test_a_secret_reaches_the_client_and_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:

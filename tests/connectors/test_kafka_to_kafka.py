@@ -13,10 +13,10 @@ from connectors.test_kafka_in import TABLES, pql, write
 from connectors.topics import Topics
 from dovetail.log.category import Category, list_categories
 from dovetail_dev.kafka_broker import Broker
+from dovetail_dev.spark_cluster import until
 from spark.batch import ON, database, differences, join_sql
 from spark.command_line import command, environment
 from spark.events import events
-from spark.standalone import until
 
 ROWS = 1500
 PAIRS = """

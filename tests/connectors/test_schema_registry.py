@@ -16,7 +16,7 @@ from connectors.test_topic_intake import Taking
 from connectors.topics import Topics
 from dovetail.errors import PlaceError, Unreachable
 from dovetail_dev.schema_registry import RegistryServer
-from spark.standalone import until
+from dovetail_dev.spark_cluster import until
 
 SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string()), ("at", pa.timestamp("us", "UTC"))])
 WIDER = SCHEMA.append(pa.field("more", pa.float64()))

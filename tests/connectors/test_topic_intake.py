@@ -26,7 +26,7 @@ from dovetail.log.source_progress import SourceReport, read_reports
 from dovetail.slicing.covered_files import Slicer
 from dovetail.slicing.resident import ResidentSlicer
 from dovetail_dev.kafka_broker import Broker
-from spark.standalone import until
+from dovetail_dev.spark_cluster import until
 
 SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string())])
 

@@ -144,7 +144,7 @@ def _ring(made: Specimen, path: Path, rng: random.Random) -> None:
 
 def _mapped(data: bytes, capacity: int, with_best: bool) -> Ring:
     offsets = live_index.ring_layout(capacity, with_best)
-    kinds: tuple[Any, ...] = (np.int64, np.uint32, np.int64, ENTRY, np.int64, np.int64)
+    kinds: tuple[Any, ...] = (np.int64, np.uint32, np.int64, np.int64, ENTRY, np.int64, np.int64)
     spans = zip(offsets, offsets[1:], kinds, strict=False)
     return Ring(*(np.frombuffer(bytearray(data[low:high]), kind) for low, high, kind in spans))
 

@@ -32,7 +32,7 @@ from dovetail.service.keeping.wanted import (
     want,
     wanted_of,
 )
-from s3 import CREDENTIALS, s3_server
+from dovetail_dev.s3_server import CREDENTIALS, s3_server
 
 CHILD = Path(__file__).with_name("keeping_child.py")
 FIRST = Wanted("clicks", 1, "running", "query", "ada", "ada", 0, "deployed")

@@ -11,11 +11,11 @@ import pytest
 from dovetail.changes.versions import read_version, version_numbers
 from dovetail.errors import StateError
 from dovetail.plan.application_file import read_current
+from dovetail_dev.spark_cluster import until
 from spark.application import Application
 from spark.batch import ON, database, differences, join_sql
 from spark.events import events, write_files
 from spark.running import running
-from spark.standalone import until
 
 ROWS = 8_000
 QUERY = """

@@ -13,13 +13,13 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from dovetail_dev.spark_cluster import SETTINGS, Standalone, standalone_cluster, until
 from spark.application import committed_files
 from spark.batch import ON, count, database, differences, join_sql
 from spark.command_line import assert_no_trace, run
 from spark.events import events, write_files
 from spark.pairs import pairs
 from spark.running import running
-from spark.standalone import SETTINGS, Standalone, standalone_cluster, until
 
 ROWS, PARTS = 6000, 4
 PQL = pairs("FULL")

@@ -12,9 +12,9 @@ import pytest
 from dovetail.changes.versions import read_version, version_numbers
 from dovetail.errors import DovetailError
 from dovetail.service.cli.run import run_and_watch
+from dovetail_dev.spark_cluster import until
 from spark.application import Application
 from spark.batch import ON, database, differences, join_sql
-from spark.standalone import until
 from spark.test_changes import ONE, Stream
 
 WIDER = ONE.replace("l, r, v FROM", "l, r, v + 1 AS v, l % 10 AS digit FROM")

@@ -34,13 +34,13 @@ from dovetail.model.join_config import state_path
 from dovetail.model.join_kind import IntervalJoin
 from dovetail.model.offset import JoinOffset
 from dovetail.pql.compile import compile_pql
+from dovetail_dev.s3_server import BUCKET, S3, s3_server
+from dovetail_dev.spark_cluster import SETTINGS, standalone_cluster
 from oracle import batch_join
-from s3 import BUCKET, S3, s3_server
 from spark.application import committed_files
 from spark.batch import ON, count, database, differences, join_sql
 from spark.command_line import assert_no_trace, command, environment
 from spark.events import START_US, events, write_files
-from spark.standalone import SETTINGS, standalone_cluster
 from unit.changes.test_takeover import QUERY, WIDER, considered, started
 from unit.engine.workload import config, joined, offsets, random_rows, write_commits
 

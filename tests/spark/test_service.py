@@ -20,7 +20,7 @@ from typing import Any
 from dovetail.service.access.tokens import new_token
 from dovetail.service.keeping.pools import pool_names, pool_process
 from dovetail.service.keeping.processes import processes_of
-from spark.standalone import until
+from dovetail_dev.spark_cluster import until
 
 QUERY = """CREATE APPLICATION clicks;
 CREATE INPUT TABLE c (eventtime TIMESTAMP, ad BIGINT) FROM SCRIBE("clicks");

@@ -26,7 +26,6 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import mmap
 import os
 import re
 import shutil
@@ -44,6 +43,7 @@ import xxhash
 
 from dovetail.crash_points import crash_point
 from dovetail.engine import run_files
+from dovetail.engine.shared_memory import TMPFS, mapped, reserve
 from dovetail.errors import DovetailError, StateError
 from dovetail.joins.buffer import Buffer
 from dovetail.joins.sample import Sample
@@ -58,10 +58,8 @@ from dovetail.log.homes.filesystem import shown
 from dovetail.model.join_kind import JoinKind, kind_to_json
 from dovetail.model.share import SIDES, Side
 
-KIND, VERSION = "dovetail.index", 6
-TMPFS = Path("/dev/shm")
+KIND, VERSION = "dovetail.index", 7
 _ROOM_BYTES = 1 << 30
-_POPULATE_WRITE = 23  # MADV_POPULATE_WRITE, which Python does not name
 
 RINGS = ("left", "right", "sampled_left", "sampled_right")
 _MOST_HALVINGS = 16  # of the sample: its bits of the hash
@@ -213,12 +211,8 @@ class LiveIndex:
         name = f"{side}-{self._generation}-{uuid.uuid4().hex}.ring"  # never twice: others may have it mapped
         path = self.directory / name
         size = ring_layout(capacity, with_best)[-1]
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
         try:
-            # Reserve the blocks now. A file that is only given its size has holes, and the disk (or tmpfs) is
-            # asked for a block when a kernel first writes there. If it is full by then, the write has no
-            # error to return: the process gets SIGBUS. Here it is an OSError, before any row has moved.
-            os.posix_fallocate(descriptor, 0, size)
+            reserve(path, size)
         except OSError as error:
             path.unlink(missing_ok=True)
             if error.errno != errno.ENOSPC:
@@ -229,8 +223,6 @@ class LiveIndex:
                 expected="about 30 to 60 bytes for each buffered row",
                 hint="free space there, or set DOVETAIL_INDEX_DIR to a directory with more room",
             ) from error
-        finally:
-            os.close(descriptor)
         ring = self._map(side, name, capacity, with_best)
         assert ring is not None
         rings.clear(ring)
@@ -264,8 +256,8 @@ class LiveIndex:
         # The inode too: a file that was put in place of ours under its name is not the one we have mapped.
         if cached is not None and cached[:2] == (name, found.st_ino):
             return cached.ring
-        memory = np.frombuffer(_mapped(path), np.uint8)
-        kinds: tuple[Any, ...] = (np.int64, np.uint32, np.int64, ENTRY, np.int64, np.int64)
+        memory = mapped(path)
+        kinds: tuple[Any, ...] = (np.int64, np.uint32, np.int64, np.int64, ENTRY, np.int64, np.int64)
         ring = Ring(
             *(
                 np.asarray(memory[low:high]).view(kind)
@@ -301,17 +293,6 @@ class LiveIndex:
             file.unlink(missing_ok=True)
 
 
-def _mapped(path: Path) -> mmap.mmap:
-    """A file in this process's memory. On tmpfs all of its pages are there at once: they exist, and to fault
-    in each when a row first comes to it costs several times as much. On a disk this would read all of it."""
-    with open(path, "r+b") as file:
-        memory = mmap.mmap(file.fileno(), 0)
-    if path.is_relative_to(TMPFS):
-        with suppress(OSError):  # before Linux 5.14
-            memory.madvise(_POPULATE_WRITE)
-    return memory
-
-
 def _meta(ring: Ring) -> list[int]:
     """A ring's own description, as the header repeats it."""
     fields: list[int] = ring.meta[: rings.META_FIELDS].tolist()
@@ -324,6 +305,7 @@ def ring_layout(capacity: int, with_best: bool) -> list[int]:
     sizes = (
         64,
         4 * rings.heads_for(capacity),
+        8 * (capacity // BLOCK_ROWS),
         8 * (capacity // BLOCK_ROWS),
         ENTRY.itemsize * capacity,
         best,

@@ -20,6 +20,7 @@ def warm() -> None:
         np.empty(ring.META_FIELDS, np.int64),
         np.empty(ring.heads_for(capacity), np.uint32),
         np.empty(capacity // ring.BLOCK_ROWS, np.int64),
+        np.empty(capacity // ring.BLOCK_ROWS, np.int64),
         np.empty(capacity, ring.ENTRY),
         none,
         none,

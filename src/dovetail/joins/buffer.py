@@ -1,9 +1,9 @@
 """Law: a buffer is a ring that never fills up: it makes room before rows are inserted.
 
-A ring that grows gets room for a tenth more rows than it had, or for those that come if they are more. So a
-buffered row takes at most 32 bytes, in all but small buffers. Most growth only moves entries (`rings.shift`);
-they are linked again when the number of heads doubles. A ring full of dead entries is rebuilt in its own size
-if that gives as much room, and one that is less than 7/16 full shrinks.
+A ring that grows gets room for the rows that come, and for a twelfth more than it had. So a buffered row
+takes at most 32 bytes, in all but small buffers. Most growth only moves entries (`rings.shift`); they are
+linked again when the number of heads doubles. A ring full of dead entries is rebuilt in its own size if that
+gives as much room, and shrinks if less than 7/16 full. Dead rows hold their block until all in it are dead.
 """
 
 from __future__ import annotations
@@ -22,11 +22,10 @@ from dovetail.kernels.ring import BLOCK_ROWS, ENTRY, Bits, Bools, Ring, UInt32s
 Int64s = NDArray[np.int64]
 
 Allocate = Callable[[str, int, bool], Ring]
-"""`allocate(side, capacity, with_best)` gives the arrays of an empty ring: in memory, or mapped from
-files."""
+"""`allocate(side, capacity, with_best)` gives the arrays of an empty ring: in memory, or mapped."""
 
 SMALLEST_ROWS = 4 * BLOCK_ROWS
-SPARE, FEW = 10, 64
+SPARE, FEW = 12, 64
 """Rows for which a ring that grows has one slot more; and for which it has one more in any case."""
 
 
@@ -35,6 +34,7 @@ def in_memory(side: str, capacity: int, with_best: bool) -> Ring:
     ring = Ring(
         np.empty(rings.META_FIELDS, np.int64),
         np.empty(rings.heads_for(capacity), np.uint32),
+        np.empty(capacity // BLOCK_ROWS, np.int64),
         np.empty(capacity // BLOCK_ROWS, np.int64),
         np.empty(capacity, ENTRY),
         np.empty(best, np.int64),
@@ -66,7 +66,8 @@ class Held(NamedTuple):
         return cls(tag, time, row, flags, nobody, nobody, unknown)
 
     def where(self, keep: Bools) -> Held:
-        return self if keep.all() else Held._make(column[keep] for column in self)
+        kept = np.flatnonzero(keep)
+        return self if len(kept) == len(keep) else Held._make(column.take(kept) for column in self)
 
     def joined(self, other: Held) -> Held:
         return Held._make(np.concatenate([one, more]) for one, more in zip(self, other, strict=True))
@@ -219,10 +220,9 @@ class Buffer:
         roomy = capacity > SMALLEST_ROWS and wanted < capacity * 7 // 16
         if self._fits(count) and not roomy:
             return
-        most = max(wanted, self.rows + self.rows // SPARE) + wanted // FEW
+        most = wanted + self.rows // SPARE + wanted // FEW
         enough = max(SMALLEST_ROWS, rings.capacity_for(most))
-        if roomy or enough > capacity:
-            capacity = enough
+        capacity = enough if roomy else max(capacity, enough)
         old = self.ring
         self.ring = self._allocate(self.side, capacity, len(old.best_row) > 0)
         self.most_bytes = max(self.most_bytes, self.bytes)

@@ -29,6 +29,9 @@ Expiry skips blocks whose smallest live time has not been passed. The tail advan
 wholly dead. Entries that outlive their neighbours (rows dated in the future) hold the tail back until the
 ring is full. Then it is rebuilt from its live entries, and grows only if that frees too few slots.
 
+A block's *top* is the largest time that had come by then. A walk for rows from some time on ends at a block
+whose top is before that time.
+
 A ring carries a fingerprint of its live entries (`kernels/fingerprint.py`). `intact` checks a ring that was
 read back: no link leads out of the arrays, and every live entry is found.
 """
@@ -67,6 +70,7 @@ class Ring(NamedTuple):
     meta: Int64s  # TAIL and HEAD slots, USED slots between them, LIVE entries among those, their fingerprint
     heads: UInt32s
     block_min: Int64s  # smallest live event time of each block of BLOCK_ROWS slots
+    block_top: Int64s  # no entry in a block or in an older one has a larger event time than this
     entries: NDArray[np.void]
     best_time: Int64s  # only where a pick is deferred (else empty): the partner chosen so far,
     best_row: Int64s  # its event time and row number
@@ -97,6 +101,16 @@ def clear(ring: Ring) -> None:
     ring.meta[:] = 0
     ring.heads[:] = NO_SLOT
     ring.block_min[:] = FOREVER
+    ring.block_top[:] = DEAD
+
+
+@kernel
+def _top(ring: Ring) -> int:
+    """No entry has a larger event time than this."""
+    if ring.meta[USED] == 0:
+        return DEAD
+    last = ring.meta[HEAD] - 1
+    return int(ring.block_top[(last if last >= 0 else len(ring.entries) - 1) // BLOCK_ROWS])
 
 
 @kernel
@@ -136,6 +150,7 @@ def insert(
     capacity = len(ring.entries)
     mask = np.uint32(len(ring.heads) - 1)
     slot = ring.meta[HEAD]
+    top = _top(ring)
     added = np.uint64(0)
     fetched = np.uint32(0)
     for start in range(0, len(tags), INSERT_GROUP):
@@ -154,6 +169,8 @@ def insert(
             ring.heads[chain] = np.uint32(slot)
             block = slot // BLOCK_ROWS
             ring.block_min[block] = min(ring.block_min[block], times[i])
+            top = max(top, times[i])
+            ring.block_top[block] = top
             slot += 1
             if slot == capacity:
                 slot = 0
@@ -176,6 +193,15 @@ def choose(ring: Ring, slots: Int64s, times: Int64s, rows: Int64s) -> None:
 
 
 @kernel
+def _cuts(ring: Ring, times: Int64s, low: int) -> bool:
+    """Whether an eighth of the ring or more is too early for some of these rows."""
+    if len(times) == 0 or ring.meta[USED] == 0:
+        return False
+    slot = (ring.meta[TAIL] + ring.meta[USED] // 8) % len(ring.entries)
+    return bool(ring.block_top[slot // BLOCK_ROWS] < times.max() + low)
+
+
+@kernel
 def probe(ring: Ring, tags: UInt32s, more: Bits, times: Int64s, low: int, high: int) -> tuple[Int64s, Int64s]:
     """Pairs (i, slot) with equal tags, no different more bits, and `times[i] + low <= slot's time <=
     times[i] + high`, in no fixed order.
@@ -184,12 +210,17 @@ def probe(ring: Ring, tags: UInt32s, more: Bits, times: Int64s, low: int, high: 
     branches loads the next entry of every chain, so that the misses overlap, then a second loop looks at what
     came. Most chains end after a step or two; the group is large so that there are still many then. The first
     loop reads only tag and link: they are in one cache line, and an entry may be in two.
+
+    A walk goes back in the order of arrival, which is roughly that of time. It ends at a block whose top is
+    too early: so is everything behind it. After a step of many rows that is much of a chain. Where little of
+    the ring is too early for any of the rows, we do not look.
     """
     # for i in rows: for slot in chain(tags[i]): if same tag and in bounds: found (i, slot)
     capacity = np.int64(len(ring.entries))
     mask = np.uint32(len(ring.heads) - 1)
     tail = ring.meta[TAIL]
     used = ring.meta[USED]
+    cuts = _cuts(ring, times, low)
     found = 0
     room = max(1024, len(tags) + len(tags) // 4)
     probing = np.empty(room, np.int64)
@@ -208,7 +239,8 @@ def probe(ring: Ring, tags: UInt32s, more: Bits, times: Int64s, low: int, high: 
             if where[j] != NO_SLOT:
                 age = np.int64(where[j]) - tail
                 age += capacity if age < 0 else 0
-                if age < used:  # else the head is a leftover
+                early = cuts and ring.block_top[where[j] // BLOCK_ROWS] < times[start + j] + low
+                if age < used and not early:  # else the head is a leftover
                     who[walking] = start + j
                     where[walking] = where[j]
                     newest[walking] = age
@@ -237,7 +269,8 @@ def probe(ring: Ring, tags: UInt32s, more: Bits, times: Int64s, low: int, high: 
                 if slot != NO_SLOT:
                     age = np.int64(slot) - tail
                     age += capacity if age < 0 else 0
-                    if age < newest[j]:  # else the link is a leftover, and the walk ends
+                    early = cuts and ring.block_top[slot // BLOCK_ROWS] < times[i] + low
+                    if age < newest[j] and not early:  # else the link is a leftover, and the walk ends
                         who[still] = i
                         where[still] = slot
                         newest[still] = age
@@ -433,6 +466,7 @@ def refill(ring: Ring, old: Ring) -> np.uint32:
     slot = old.meta[TAIL]
     ahead = slot
     filled = 0
+    top = DEAD
     more = np.uint64(0)
     fetched = np.uint32(0)
     used = old.meta[USED]
@@ -454,6 +488,8 @@ def refill(ring: Ring, old: Ring) -> np.uint32:
                 ring.heads[entry["tag"] & mask] = np.uint32(filled)
                 block = filled // BLOCK_ROWS
                 ring.block_min[block] = min(ring.block_min[block], entry["time"])
+                top = max(top, entry["time"])
+                ring.block_top[block] = top
                 if len(ring.best_row) > 0:
                     ring.best_time[filled] = old.best_time[slot]
                     ring.best_row[filled] = old.best_row[slot]
@@ -509,6 +545,7 @@ def shift(ring: Ring, old: Ring) -> None:
     blocks = capacity // BLOCK_ROWS
     for block in range((used + BLOCK_ROWS - 1) // BLOCK_ROWS):
         ring.block_min[block] = old.block_min[(tail // BLOCK_ROWS + block) % blocks]
+        ring.block_top[block] = old.block_top[(tail // BLOCK_ROWS + block) % blocks]
     ring.meta[HEAD] = used % len(ring.entries)
     ring.meta[USED] = used
     ring.meta[LIVE] = old.meta[LIVE]
@@ -548,7 +585,8 @@ def more_at(ring: Ring, slots: Int64s) -> Bits:
 @kernel
 def intact(ring: Ring) -> bool:
     """Whether the ring is as the kernels left it: the live entries give the fingerprint, each is found from
-    the head of its chain, no link leads out of the arrays, and expiry will not pass over a block.
+    the head of its chain, no link leads out of the arrays, expiry will not pass over a block, and no walk
+    will end before it should.
 
     Links of chains without entries may say anything that stays inside; what they lead to has other tags.
     """
@@ -565,6 +603,7 @@ def intact(ring: Ring) -> bool:
     live = 0
     total = np.uint64(0)
     picks = len(ring.best_row) > 0
+    top = DEAD
     slot = tail
     for _ in range(used):
         entry = ring.entries[slot]
@@ -577,7 +616,8 @@ def intact(ring: Ring) -> bool:
             total += entry_print(slot, entry["time"], entry["row"], entry["tag"])
             if picks:
                 total += pick_print(slot, ring.best_time[slot], ring.best_row[slot])
-            if ring.block_min[slot // BLOCK_ROWS] > entry["time"]:
+            top = max(top, entry["time"])
+            if ring.block_min[slot // BLOCK_ROWS] > entry["time"] or ring.block_top[slot // BLOCK_ROWS] < top:
                 return False
         slot += 1
         if slot == capacity:

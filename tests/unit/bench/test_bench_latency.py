@@ -11,11 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from bench.latency_figures import latencies, lone_due, lone_out, pairs_due, pairs_out, phase_medians
+from bench.latency_parts import Shape
 from bench.latency_pql import query
 from bench.latency_report import Report, latency_table, phase_table
 from bench.latency_systems import SEEN, Application, Batch, Phases
 from bench.live_files import Stamps, appear, stage
-from bench.live_traffic import Traffic, is_alone
+from bench.live_traffic import BLOCK_S, Traffic, is_alone
 from bench.slope import slope_of
 from bench.workload import SIDES
 
@@ -179,6 +180,23 @@ def test_the_query_compiles(how: str, tmp_path: Path) -> None:
     one = Application(tmp_path / "in", tmp_path / "work", "live", TRAFFICS[0], "parquet", how)  # type: ignore[arg-type]
     assert len(compile_pql(query(one)).joins) == 1
     assert len(compile_pql(query(replace(one, tasks=16))).joins) == 1
+
+
+@pytest.mark.parametrize(("shape", "joins"), [("windowed", 1), ("theta", 1), ("chain", 2)])
+def test_the_queries_of_other_joins_compile(shape: Shape, joins: int, tmp_path: Path) -> None:
+    one = Application(tmp_path / "in", tmp_path / "work", "live", TRAFFICS[0], "parquet", "inner", 2, shape)
+    assert len(compile_pql(query(one)).joins) == joins
+
+
+def test_windows_of_a_blocks_length_hold_all_pairs(tmp_path: Path) -> None:
+    traffic = TRAFFICS[0]
+    staged = stage(traffic, tmp_path, "parquet")
+    window: dict[str, dict[int, int]] = {}
+    for side in SIDES:
+        times = np.concatenate([traffic.times_us(side, file) for file in range(traffic.files)])
+        windows = (staged.begin_us + times) // round(BLOCK_S * 1e6)
+        window[side] = dict(zip(np.concatenate(traffic.keys[side]).tolist(), windows.tolist(), strict=True))
+    assert all(window["left"][key] == window["right"][key] for key in range(traffic.pairs))
 
 
 def outcome(system: str, p99: float, **check: int) -> dict[str, object]:

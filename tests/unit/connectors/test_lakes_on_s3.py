@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from s3 import BUCKET, s3_server
+from dovetail_dev.s3_server import BUCKET, s3_server
 from unit.connectors.places import DeltaPlace, IcebergPlace, Place, open_place, sorted_rows
 from unit.connectors.test_sinks import SCHEMA, batch, written
 

@@ -75,3 +75,18 @@ def test_a_window_that_moves_and_grows(seed: int) -> None:
         assert same(buffer.held(), alive, with_best=True)
         assert same(buffer.journal.new(), alive.where(alive.row >= since), with_best=True)
         assert (buffer.find(alive.tag, alive.row) >= 0).all()
+
+
+def test_a_window_that_moves_by_a_tenth_is_not_rebuilt_at_every_step() -> None:
+    """The rows of a step are in any order of time, and one that lasts a little longer is among them."""
+    rng = np.random.default_rng(1)
+    step, buffer = 10_000, Buffer.empty("left", False)
+    made = []
+    for number in range(40):
+        new = rows_from(rng, number * step, step)
+        buffer.insert(new._replace(time=rng.permutation(new.row)))
+        buffer.expire((number - 9) * step + 1)
+        made.append(buffer.ring)
+        assert rings.intact(buffer.ring)
+    assert all(ring is made[-1] for ring in made[15:])
+    assert buffer.bytes <= MOST_BYTES * (buffer.rows + step)

@@ -60,6 +60,8 @@ def answers(ring: rings.Ring) -> object:
     found = rings.find(ring, rings.tags_at(ring, slots), rows)
     best = (ring.best_time[slots].tolist(), ring.best_row[slots].tolist()) if len(ring.best_row) else ()
     expired = rings.expire(copied(ring), int(np.median(times)))
+    tags, more = rings.tags_at(ring, slots), rings.more_at(ring, slots)
+    probed = rings.probe(ring, tags, more, times, -100, 100)
     return (
         ring.meta.tolist(),
         slots.tolist(),
@@ -68,6 +70,7 @@ def answers(ring: rings.Ring) -> object:
         (
             found.tolist(),
             expired.tolist(),
+            sorted(zip(*(column.tolist() for column in probed), strict=True)),
         ),
     )
 

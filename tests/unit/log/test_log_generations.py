@@ -23,8 +23,8 @@ from dovetail.joins.rows.key_rows import rows_at
 from dovetail.log import compaction, document, history
 from dovetail.log.category import Category
 from dovetail.log.compaction import FileShape
+from dovetail_dev.s3_server import CREDENTIALS, s3_server
 from dying import crash_everywhere
-from s3 import CREDENTIALS, s3_server
 from wide_rows import put as put_wide
 from wide_rows import wide_rows
 

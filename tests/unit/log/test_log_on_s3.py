@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from dovetail.log.homes import claims
+from dovetail_dev.s3_server import CREDENTIALS, S3, s3_server
 from laws.effort import THOROUGH
-from s3 import CREDENTIALS, S3, s3_server
 from unit.log.test_log_append import (  # noqa: F401
     test_a_batch_enters_once,
     test_a_commit_names_no_file_that_is_not_there,

@@ -18,7 +18,7 @@ from dovetail.log.homes.filesystem import open_store
 from dovetail.log.homes.lease import Lease, Terms
 from dovetail.log.homes.remote import RemoteStore
 from dovetail.slicing.vanished_files import vanished
-from s3 import CREDENTIALS, S3, s3_server
+from dovetail_dev.s3_server import CREDENTIALS, S3, s3_server
 
 SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string())])
 

@@ -21,7 +21,7 @@ from dovetail.errors import CategoryMismatch, DovetailError, HomeError, InputErr
 from dovetail.log.category import Category
 from dovetail.log.ingest.standard_input import piped_files
 from dovetail.service.checkout import checkout_root
-from s3 import CREDENTIALS, s3_server
+from dovetail_dev.s3_server import CREDENTIALS, s3_server
 
 WRITER = """
 import sys, dovetail

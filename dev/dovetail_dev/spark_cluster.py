@@ -58,6 +58,9 @@ class Server:
     def index(self) -> Path:
         return self.folder / "index"
 
+    def is_registered(self) -> bool:
+        return REGISTERED in self.log
+
     def signal(self, number: signal.Signals) -> None:
         """To all of them: the server, its executors and their Python processes."""
         os.killpg(self.process.pid, number)
@@ -83,7 +86,7 @@ class Standalone:
             host = f"127.0.0.{number + 2}"  # Spark runs a second copy of a task on another host only
             self.workers.append(_started("worker.Worker", folder, host, *size, self.address))
         for worker in self.workers[-count:]:
-            until(lambda worker=worker: REGISTERED in worker.log, "a worker registers")
+            until(worker.is_registered, "a worker registers")
 
     @property
     def executor_logs(self) -> str:
