@@ -16,12 +16,15 @@ parent it must not even close.
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import os
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
 from dovetail.errors import HomeError, SettingError
@@ -33,6 +36,7 @@ MESSAGE_BYTES = 8 << 20
 WAIT_S, FIRST_WAIT_S, LOOK_S = 600.0, 20.0, 0.5
 SAY_S = 30.0
 """How often somebody who waits says so."""
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # as malloc.h has them
 READERS = 16
 """Topics that are read from at once; then the connection used least goes."""
 
@@ -104,6 +108,7 @@ class Connection:
                 where=root,
                 hint="pip install 'dovetail-joins[kafka]'",
             ) from error
+        _keep_freed_memory()
         self.client: Any = confluent_kafka
         self._address, self._root = address, root
         self._begin()
@@ -396,6 +401,16 @@ class _Waiting:
         if now_s > self._say_s:
             self._say_s = now_s + SAY_S
             _LOG.warning("waiting for the brokers of the home: %s", said or self._connection.said())
+
+
+@cache
+def _keep_freed_memory() -> None:
+    """Tell the C library to use the memory of messages again. It would give it back to the system, and get it
+    page by page for the next one, which costs more than all copies of a message together."""
+    with suppress(OSError, AttributeError):  # another C library
+        change = ctypes.CDLL(None).mallopt
+        change(_MMAP_THRESHOLD, 32 << 20)
+        change(_TRIM_THRESHOLD, 64 << 20)
 
 
 def _passes(error: Any, kinds: Any) -> bool:

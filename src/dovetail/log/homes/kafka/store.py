@@ -49,8 +49,8 @@ SMALL_BYTES = 16 << 10
 """Content up to this is in the record of its name, which every process reads."""
 PART_BYTES = 960 << 10
 """Of larger content. By default brokers take up to a megabyte."""
-ON_WAY_BYTES = 4 << 20
-"""Of a segment, sent and not yet arrived. The client copies what it sends: with more, into fresh memory."""
+ON_WAY_BYTES = 16 << 20
+"""Of a segment, sent and not yet arrived. The client has a copy of it."""
 WRITING_S = 900.0
 """How long a segment may take from its first message to its record."""
 FREE_S = 5.0
