@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterable
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import KafkaException, Producer, TopicPartition
 
 from connectors.topics import Topics
 from dovetail.connectors.kinds import SINKS, STORAGES
@@ -46,6 +49,17 @@ def written(sink: Sink, table: pa.Table) -> list[str]:
 def values(topics: Topics, topic: str) -> list[dict[str, Any]]:
     found = [json.loads(value) for _, value in topics.read(topic) if value is not None]
     return sorted(found, key=lambda row: int(row["k"]))
+
+
+def patiently(sink: Sink, batch: int, records: list[str]) -> None:
+    """As a run does: a broker that has just started may not know yet that it is the coordinator."""
+    deadline_s = time.monotonic() + 60
+    while True:
+        try:
+            return sink.commit(batch, records)
+        except Unreachable:
+            assert time.monotonic() < deadline_s
+            time.sleep(0.2)
 
 
 def test_a_batch_counts_once(topics: Topics) -> None:
@@ -175,6 +189,42 @@ def test_what_is_wrong_is_found_before_anything_starts(topics: Topics) -> None:
         opened(topics.address, topic, format="raw").check(SCHEMA)
 
 
+def test_a_client_that_does_not_come_back_is_left_behind(
+    topics: Topics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It hangs with the rows in its transaction, and goes on when the next one has written them."""
+    topic = topics.make()
+    sink = opened(topics.address, topic)
+    assert isinstance(sink, KafkaSink)
+    sink.prepare(SCHEMA)
+    sink.commit(0, written(sink, rows(range(5))))
+    real, goes_on, ended = sink.producer, threading.Event(), SimpleQueue[str]()
+
+    class Hanging:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(real, name)
+
+        def send_offsets_to_transaction(self, *given: Any) -> None:
+            goes_on.wait(60)
+            try:
+                real.send_offsets_to_transaction(*given)
+            except KafkaException as refused:
+                ended.put(refused.args[0].name())
+                raise
+
+    sink.producer = Hanging()
+    more = written(sink, rows(range(5, 10)))
+    with monkeypatch.context() as hasty:
+        hasty.setattr("dovetail.connectors.sinks.kafka.PATIENCE_S", 2.0)
+        with pytest.raises(Unreachable, match="waiting for brokers"):
+            sink.commit(1, more)
+    sink.commit(1, more)
+    goes_on.set()
+    assert "FENCED" in ended.get(timeout=60)
+    sink.commit(2, written(sink, rows(range(10, 15))))
+    assert values(topics, topic) == rows(range(15)).to_pylist()
+
+
 @pytest.mark.parametrize("moment", ["idle", "open"])
 def test_a_broker_that_is_killed_and_comes_back(mortal: Broker, moment: str) -> None:
     """Between two batches, and with a transaction open that has rows and the number of their batch: the run
@@ -200,8 +250,8 @@ def test_a_broker_that_is_killed_and_comes_back(mortal: Broker, moment: str) -> 
             other.commit(1, lost)
     mortal.start()
     again = opened(mortal.address, topic)
-    again.commit(1, lost)
-    again.commit(2, written(again, rows(range(10, 15))))
+    patiently(again, 1, lost)
+    patiently(again, 2, written(again, rows(range(10, 15))))
     assert values(topics, topic) == rows(range(15)).to_pylist()
 
 

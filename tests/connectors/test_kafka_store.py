@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 import uuid
@@ -20,6 +21,8 @@ from dovetail.log.category import Category
 from dovetail.log.compaction import FileShape
 from dovetail.log.homes.filesystem import open_store
 from dovetail.log.homes.kafka import connection, store
+from dovetail.log.homes.kafka.connection import Connection, Sent
+from dovetail.log.homes.kafka.names import Named, Part, encoded
 from dovetail_dev.kafka_broker import Broker
 from unit.log.conftest import SCHEMA, fresh  # noqa: F401
 
@@ -120,6 +123,38 @@ def test_a_message_is_an_arrow_batch_of_one_bucket(home: str, prefix: str, topic
     for bucket, (_, value) in enumerate(found):
         rows = pa.ipc.open_stream(value).read_all()
         assert [one % 4 for one in rows["id"].to_pylist()] == [bucket] * 25
+
+
+def test_messages_that_arrive_twice_or_out_of_order(
+    home: str, other: str, prefix: str, broker: Broker, put: Any, ids: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Segments are sent without the promise that this does not happen, so it must do no harm."""
+    category, send, count = (
+        Category.create(home, "clicks", SCHEMA, buckets=4),
+        Connection.send,
+        itertools.count(),
+    )
+
+    def send_twice(self: Connection, *given: Any, anyhow: bool = False) -> Sent:
+        copies = [send(self, *given, anyhow=anyhow) for _ in range(2 if anyhow else 1)]
+        return copies[next(count) % len(copies)]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Connection, "send", send_twice)
+        put(category, 0, 100, producer="app", batch=0)
+    assert sorted(ids(Category.open(other, "clicks"))) == [*range(100)]
+
+    path = f"{category.folder}/segments/x.arrow"
+    category.store.write(path, lambda output: [output.write(one) for one in (b"one ", b"two ", b"three ")])
+    [one, two, three] = open_store(other).pieces(path)
+    assert [piece.to_pybytes() for piece in (one, two, three)] == [b"one ", b"two ", b"three "]
+    parts = tuple(Part(8 + number, size) for number, size in ((2, 6), (0, 4), (1, 4)))
+    moved = Named(path, "later", 14, final=True, topic=f"{prefix}.log.clicks", parts=parts)
+    producer = Producer({"bootstrap.servers": broker.address})
+    producer.produce(f"{prefix}.names", encoded(moved), path.encode())
+    assert producer.flush(30) == 0
+    category.store.size(path)  # now the later record is known
+    assert category.store.read(path) == b"three one two "
 
 
 def test_retention_frees_the_topic(

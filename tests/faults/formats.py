@@ -253,6 +253,7 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "spark/seeding.py": ("checkpoint",),
     "spark/monitor.py": ("offset",),
     "spark/file_list.py": "Spark's list of output files: one that does not read ends the head start, no more",
+    "spark/file_merging.py": "notes about merged files: damaged ones end merging, and no more",
     "spark/head_start_notes.py": "notes with a checksum: damaged ones end the head start, and no more",
     "spark/source_reports.py": ("offset", "checkpoint"),
     "engine/live_index.py": ("header", "ring", "owner"),

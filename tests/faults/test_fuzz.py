@@ -24,7 +24,7 @@ SHARDS = 2
 MUTANTS = int(os.environ.get("FUZZ_MUTANTS", "240"))
 SEED = int(os.environ.get("FUZZ_SEED", "1"))
 READS = re.compile(
-    r"json\.loads?\(|\.read_text\(|\.read_bytes\(|memmap|memory_map\(|ipc\.(open|read)|[Ss]tore\.(read|buffer)\("
+    r"json\.loads?\(|\.read_text\(|\.read_bytes\(|memmap|memory_map\(|ipc\.(open|read)|[Ss]tore\.(read|buffer|pieces)\("
 )
 
 

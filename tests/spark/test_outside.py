@@ -61,7 +61,7 @@ def test_one_join_into_every_place(
     feed(application, 1)
     changed = tables("l, r, part, l + 1 AS next")
     moved = changed.replace(
-        'CSV (path = "{here}/csv") PARTITIONED BY (part)', 'DELTA (path = "{here}/moved")'
+        'CSV (path = "{here}/csv", merge_every = 100) PARTITIONED BY (part)', 'DELTA (path = "{here}/moved")'
     )
     assert moved != changed
     application.run(moved)

@@ -3,9 +3,11 @@ start every row is there once."""
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import dovetail
@@ -14,6 +16,7 @@ from dovetail.log.category import Category
 from dovetail.log.limits import Limits
 from dovetail.service.committed_files import committed_files
 from dovetail.slicing import sides
+from laws.effort import THOROUGH
 from spark.application import Application
 from spark.batch import ON, database, differences, join_sql
 from spark.events import events, write_files
@@ -103,6 +106,34 @@ def test_a_folder_that_is_in_the_way_and_files_that_no_commit_names(application:
     feed(other, 0)
     with pytest.raises(StateError, match="written by another application, or from another home"):
         other.run(PARQUET.replace("{here}/out", str(out)))
+
+
+@pytest.mark.skipif(not THOROUGH, reason="one of the tier `full`")
+def test_spark_goes_on_from_lists_of_merged_files(application: Application) -> None:
+    """Two tables: Spark writes the files of one, and tasks of the join those of the other. Whole lists are
+    made after every other batch, and the second run makes them from what the first one has merged."""
+    often = "spark.sql.streaming.fileSink.log.compactInterval"
+    query = pairs(
+        "LEFT",
+        "max_step_rows = 300",
+        select="l.id AS l, r.id AS r, CAST(l.id % 3 AS INT) AS part",
+        storage='JSON(path = "{here}/json", merge_every = 1) PARTITIONED BY (part)',
+    )
+    application.spark.conf.set(often, "2")
+    try:
+        for part, mode in enumerate(("available-now", "drain")):
+            feed(application, part)
+            application.run(query, mode)  # type: ignore[arg-type]
+            merged = {path for path in application.files("json") if re.search("part-00000-[^.]*-c000", path)}
+            found = application.spark.read.json(str(application.folder / "json"))
+            assert merged, "files of the first batches are one"
+            assert found.count() == sum(
+                len(Path(p).read_text().splitlines()) for p in application.files("json")
+            )
+        rows = pa.Table.from_pylist([row.asDict() for row in found.select("l", "r").collect()])
+        assert_every_row_once(rows)
+    finally:
+        application.spark.conf.unset(often)
 
 
 def test_what_is_no_output_of_a_stream(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dovetail.connectors.options import EVERY, PARTITIONED, Option, Value, with_defaults
+from dovetail.connectors.options import EVERY, MERGE_EVERY, PARTITIONED, Option, Value, with_defaults
 from dovetail.connectors.secret import reveal
 from dovetail.connectors.sink import Sink, SinkKind, Writer
 from dovetail.connectors.sinks.delta import DeltaKind
@@ -31,13 +31,14 @@ STORAGES: dict[str, tuple[Option, ...]] = {
         Option("keep", "interval", "How long rows stay."),
         Option("keep_bytes", "whole", "How much of them stays."),
     ),
-    "PARQUET": (PATH, PARTITIONED, EVERY),
-    "JSON": (PATH, PARTITIONED, EVERY),
+    "PARQUET": (PATH, PARTITIONED, EVERY, MERGE_EVERY),
+    "JSON": (PATH, PARTITIONED, EVERY, MERGE_EVERY),
     "CSV": (
         PATH,
         PARTITIONED,
         Option("header", "flag", "Begin each file with the names.", default=True),
         EVERY,
+        MERGE_EVERY,
     ),
     "CONSOLE": (),
     "NOOP": (),

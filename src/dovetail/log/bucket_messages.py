@@ -14,7 +14,7 @@ needs no other one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -95,14 +95,14 @@ def bucket_of(message: pa.Buffer) -> str:
     return str(metadata.get(BUCKET, b"").decode(errors="replace"))
 
 
-def joined(buffer: pa.Buffer, buckets: int) -> Joined:
-    """The rows of messages laid end to end. Raises ValueError or Arrow's errors if they are none."""
-    source, counts = pa.BufferReader(buffer), [0] * buckets
+def joined(pieces: Sequence[pa.Buffer], buckets: int) -> Joined:
+    """The rows of messages, each a piece by itself or several of them laid end to end in one. Raises
+    ValueError or Arrow's errors if they are none."""
+    counts = [0] * buckets
     batches: list[pa.RecordBatch] = []
     metadata: Mapping[bytes, bytes] = {}
     last = 0
-    while source.tell() < buffer.size:
-        stream = pa.ipc.open_stream(source)
+    for stream in _streams(pieces):
         said = dict(stream.schema.metadata or {})
         bucket = int(said.pop(BUCKET, b"-1"))
         if not last <= bucket < buckets or (batches and said != metadata):
@@ -115,6 +115,13 @@ def joined(buffer: pa.Buffer, buckets: int) -> Joined:
     if not batches:
         raise ValueError("there is no message")
     return Joined(_as_one(batches), tuple(counts), metadata)
+
+
+def _streams(pieces: Sequence[pa.Buffer]) -> Iterator[pa.RecordBatchStreamReader]:
+    for piece in pieces:
+        source = pa.BufferReader(piece)
+        while source.tell() < piece.size:
+            yield pa.ipc.open_stream(source)
 
 
 def _as_one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:

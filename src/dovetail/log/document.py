@@ -52,9 +52,12 @@ def decode(
     return body  # type: ignore[no-any-return]
 
 
-def checksum(data: Any) -> str:
-    """xxh3 (64 bits) of bytes or a buffer, in hexadecimal."""
-    return xxhash.xxh3_64_hexdigest(data)
+def checksum(*pieces: Any) -> str:
+    """xxh3 (64 bits) of bytes or buffers laid end to end, in hexadecimal."""
+    found = xxhash.xxh3_64()
+    for piece in pieces:
+        found.update(piece)
+    return found.hexdigest()
 
 
 def _checksum(kind: str, version: int, body: Any) -> str:

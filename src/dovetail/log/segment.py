@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -234,23 +234,30 @@ class _Tally:
 
 
 def read_segment(
-    buffer: pa.Buffer, info: SegmentInfo, schema: pa.Schema, *, codec_of: CodecOf, where: str, verified: bool
+    pieces: Sequence[pa.Buffer],
+    info: SegmentInfo,
+    schema: pa.Schema,
+    *,
+    codec_of: CodecOf,
+    where: str,
+    verified: bool,
 ) -> Segment:
     """The segment in a file's bytes, checked against what its commit says of it and the schema of its
-    generation. `verified`: this process has
-    seen its checksum match before. `codec_of` is asked for a dictionary when a block is first unpacked."""
+    generation. `verified`: this process has seen its checksum match before, of the same file. `codec_of` is
+    asked for a dictionary when a block is first unpacked."""
     # Size and checksum before anything is parsed: Arrow trusts the offsets in a file, and a wrong one reads
     # memory that is not the file's. A segment never changes, so one look per process is enough. The size is
     # looked at each time: a mapped file that was cut short ends the process at the first page that is gone.
-    if buffer.size != info.bytes or not (verified or checksum(buffer) == info.checksum):
+    size = sum(piece.size for piece in pieces)
+    if size != info.bytes or not (verified or checksum(*pieces) == info.checksum):
         raise _corrupt("the file is corrupt: its bytes are not those that were written", where, info)
     joined, reader = None, cast(Any, None)
     try:
-        if buffer[: len(_FILE)].to_pybytes() == _FILE:
-            reader = pa.ipc.open_file(buffer)
+        if len(pieces) == 1 and pieces[0][: len(_FILE)].to_pybytes() == _FILE:
+            reader = pa.ipc.open_file(pieces[0])
             metadata = reader.schema.metadata or {}
         else:
-            joined = bucket_messages.joined(buffer, len(info.rows_per_bucket))
+            joined = bucket_messages.joined(pieces, len(info.rows_per_bucket))
             metadata = joined.metadata
     except (pa.ArrowException, OSError, ValueError, StopIteration) as error:
         raise _corrupt(f"the file is not an Arrow file: {error}", where, info) from error

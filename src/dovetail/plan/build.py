@@ -11,7 +11,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from dovetail.connectors.kinds import SINKS
-from dovetail.connectors.options import EVERY, PARTITIONED
+from dovetail.connectors.options import EVERY, MERGE_EVERY, PARTITIONED
 from dovetail.errors import PlanError
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_kind import IntervalJoin, JoinKind, ThetaJoin, WindowedJoin
@@ -154,6 +154,7 @@ def _output(program: Program, table: CreateTable) -> Output:
             storage.get(PARTITIONED.name) or (),
             options if storage.kind == "CSV" else (),
             storage.get(EVERY.name),
+            storage.get(MERGE_EVERY.name),
         )
     if storage.kind in SINKS:
         return OutsideSink(storage.kind, storage.values)

@@ -171,13 +171,15 @@ class ScribeSink:
 @dataclass(frozen=True)
 class FileSink:
     """Files of Spark's file sink, with a folder for each value of `partitioned`. `options` are Spark's.
-    `every_us`: how often they are written at most."""
+    `every_us`: how often they are written at most. `merge_every`: after how many batches small ones become
+    large ones."""
 
     format: str
     path: str
     partitioned: tuple[str, ...] = ()
     options: tuple[tuple[str, str], ...] = ()
     every_us: int | None = None
+    merge_every: int | None = None
 
     @property
     def place(self) -> str:

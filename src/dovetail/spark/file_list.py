@@ -43,16 +43,35 @@ class FileList:
             return
         whole = _is_whole(batch)
         lines = self._named_before(lists, batch) if whole else []
-        lines += [_line(file) for file in files]
-        name = f"{batch}{_WHOLE if whole else ''}"
+        lines += [file_line(file) for file in files]
         self._log.mkdir(parents=True, exist_ok=True)
+        self._write(f"{batch}{_WHOLE if whole else ''}", lines)
+
+    def last_whole(self) -> int | None:
+        """The batch of the last whole list."""
+        return max((batch for batch, name in self._lists().items() if name.endswith(_WHOLE)), default=None)
+
+    def lines(self, whole: int) -> list[str]:
+        return self._read(f"{whole}{_WHOLE}")
+
+    def named(self) -> list[str]:
+        """The lines of all files that count."""
+        lists = self._lists()
+        return self._named_before(lists, max(lists, default=-1) + 1)
+
+    def replace_whole(self, batch: int, lines: Sequence[str]) -> None:
+        """Put another whole list in the place of one, for files that hold the same rows."""
+        self._write(f"{batch}{_WHOLE}", lines)
+
+    def _write(self, name: str, lines: Sequence[str]) -> None:
         draft = self._log / f".{name}.{uuid.uuid4()}.tmp"
         try:
             with open(draft, "xb") as file:
                 file.write("\n".join([_VERSION, *lines]).encode())
                 file.flush()
                 os.fsync(file.fileno())
-            (self._log / f".{name}.crc").unlink(missing_ok=True)  # of a file that is not there
+            # Of a file that is not there, or that goes now. Without it Spark reads either.
+            (self._log / f".{name}.crc").unlink(missing_ok=True)
             draft.rename(self._log / name)
         finally:
             with suppress(OSError):
@@ -82,18 +101,21 @@ class FileList:
                     expected="all batches since the last whole list",
                     hint="restore the folder from a copy",
                 )
-            version, *named = (self._log / lists[number]).read_text().splitlines()
-            if version != _VERSION:
-                raise StateError(f"a list has version {version!r}", where=str(self._log / lists[number]))
-            lines += named
+            lines += self._read(lists[number])
         return lines
+
+    def _read(self, name: str) -> list[str]:
+        version, *named = (self._log / name).read_text().splitlines()
+        if version != _VERSION:
+            raise StateError(f"a list has version {version!r}", where=str(self._log / name))
+        return named
 
 
 def _is_whole(batch: int) -> bool:
     return (batch + 1) % WHOLE_EVERY == 0
 
 
-def _line(file: WrittenFile) -> str:
+def file_line(file: WrittenFile) -> str:
     said = {
         "path": file.uri,
         "size": file.size,

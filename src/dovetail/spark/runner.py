@@ -29,6 +29,7 @@ from dovetail.spark.building import Builder, BuiltStage
 from dovetail.spark.checkpoints import write_quickly
 from dovetail.spark.clean_stop import copy_snapshots
 from dovetail.spark.failures import failure_of
+from dovetail.spark.file_merging import merging
 from dovetail.spark.head_start import HeadStart
 from dovetail.spark.progress import go_on, require_new, take_up
 from dovetail.spark.session import TIME_ZONE
@@ -121,14 +122,15 @@ class Run:
             reports = SourceReports(
                 queries, self.home, self.plan.application, lambda stage: self.queries.get(stage, [])
             )
-            if self.mode == "stream":
-                with reports:
-                    self._stream()
-                    if self.rests:
-                        self._come_to_rest(gates)
-            else:
-                reports.forget()
-                self._waves(gates)
+            with merging(stage.output for stage in self.stages):
+                if self.mode == "stream":
+                    with reports:
+                        self._stream()
+                        if self.rests:
+                            self._come_to_rest(gates)
+                else:
+                    reports.forget()
+                    self._waves(gates)
         finally:
             for slicer in self.slicers.values():
                 slicer.stop()

@@ -12,6 +12,12 @@ number read. What was committed is not written again, and what was not is gone.
 A broker says that a transaction is committed before all partitions know. So a batch counts here when its
 number can be read back: if all brokers die in between, the batch comes again and finds out what became of it.
 
+The client is told how long it may take for an answer, and does not always keep to it: after a broker has
+died and come back, `send_offsets_to_transaction` may wait for ever (seen with librdkafka 2.16). So what is
+asked of it is asked in a thread of its own, which alone holds the client meanwhile. A thread that shows no
+sign of life for too long is left behind. The next one takes over the name of its transaction, so whatever it
+may still send is refused.
+
 At least once there is no transaction: records are out when brokers have them, and a batch that runs again is
 written again."""
 
@@ -19,9 +25,14 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Iterable, Iterator, Sequence
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dovetail.connectors.kafka_client import (
     TOPIC_NAMES,
@@ -44,8 +55,11 @@ if TYPE_CHECKING:
 
     from dovetail.connectors.flat_schema import FlatField
 
+Answer = TypeVar("Answer")
 ANSWER_S = 15.0
 COMMIT_S = 60.0
+PATIENCE_S = 90.0
+"""From one sign of life to the next: longer than any answer may take."""
 AT_ONCE = 10_000
 """Records that are handed to the client in one call."""
 FORMATS = ("json", "avro", "protobuf", "csv", "raw")
@@ -157,10 +171,11 @@ class KafkaSink:
         self.producer: Any = None
         self.numbers: Any = None
         self._known: int | None = None  # the last batch, since the producer is open
-        self._trouble: str | None = None
+        self._heard: deque[str] = deque(maxlen=1)  # what the client has said last; all copies have it
         self._registry = registry_of(self.given.values)
         self._schemas: dict[Schema, int] = {}
         self._lost: Any = None  # why a record did not arrive
+        self._pulse = [0.0]
 
     @property
     def place(self) -> str:
@@ -229,27 +244,53 @@ class KafkaSink:
     def last(self) -> int:
         if not self._once:
             return -1
-        try:
-            self.begin()
-            return self._last()
-        except kafka().KafkaException as error:
-            raise self._said(error) from None
+        return self._in_time(lambda sink: sink._begun_last())
 
     def commit(self, batch: int, written: Sequence[str]) -> None:
-        try:
-            self.begin()
-            if not self._once:
-                self.send(written)
-                self._flush()
-            elif batch > self._last():
-                self._transact(batch, written)
-        except kafka().KafkaException as error:
-            raise self._said(error) from None
+        self._in_time(lambda sink: sink._commit(batch, written))
+
+    def _in_time(self, work: Callable[[KafkaSink], Answer]) -> Answer:
+        """Done by a copy of this sink, which has the client for so long. If it fails, the client is gone."""
+        attempt, self.producer, self.numbers, self._known = copy(self), None, None, None
+        pulse = attempt._pulse = [time.monotonic()]
+        done: SimpleQueue[tuple[Answer, KafkaSink] | BaseException] = SimpleQueue()
+        threading.Thread(
+            target=_attempted, args=(attempt, work, done), name="dovetail-kafka-sink", daemon=True
+        ).start()
+        del attempt  # the thread has it: it is the one to let go of the client
+        while True:
+            try:
+                answer = done.get(timeout=max(0.0, pulse[0] + PATIENCE_S - time.monotonic()))
+                break
+            except Empty:
+                if time.monotonic() - pulse[0] >= PATIENCE_S:
+                    said = self._heard[-1] if self._heard else "no answer"
+                    raise Unreachable(
+                        f"waiting for brokers: {self.given.hide(said)}", where=self.place
+                    ) from None
+        if isinstance(answer, BaseException):
+            raise answer
+        result, sink = answer
+        self.producer, self.numbers, self._known = sink.producer, sink.numbers, sink._known
+        return result
+
+    def _begun_last(self) -> int:
+        self.begin()
+        return self._last()
+
+    def _commit(self, batch: int, written: Sequence[str]) -> None:
+        self.begin()
+        if not self._once:
+            self.send(written)
+            self._flush()
+        elif batch > self._last():
+            self._transact(batch, written)
 
     def begin(self) -> None:
         """A producer of ours. Whoever wrote under this name before is shut out from here on."""
         if self.producer is not None:
             return
+        self._beat()
         client = kafka()
         settings: dict[str, Any] = {"enable_idempotence": True, "linger_ms": 20}
         settings["delivery_report_only_error"] = True
@@ -270,6 +311,7 @@ class KafkaSink:
         return self._known
 
     def _read_back(self) -> int:
+        self._beat()
         client = kafka()
         place = client.TopicPartition(self.topic, 0)
         try:
@@ -282,6 +324,7 @@ class KafkaSink:
 
     def _answers(self, place: Any) -> bool:
         """Brokers answer somebody who does not care for transactions."""
+        self._beat()
         client = kafka()
         settings = {"group_id": self.name, "enable_auto_commit": False}
         careless = self.cluster.configured(self._failed, **settings) | {"isolation.level": "read_uncommitted"}
@@ -291,7 +334,6 @@ class KafkaSink:
             return False
 
     def _hanging(self) -> DovetailError:
-        self.producer, self._lost = None, None
         return Unreachable(
             "waiting for brokers: a transaction of this table is over, and not all partitions know",
             where=self.place,
@@ -304,7 +346,9 @@ class KafkaSink:
         producer.begin_transaction()
         self.send(written)
         number = client.TopicPartition(self.topic, 0, batch + 1)
+        self._beat()
         producer.send_offsets_to_transaction([number], self.numbers.consumer_group_metadata(), ANSWER_S)
+        self._beat()
         producer.commit_transaction(COMMIT_S)
         self._known = self._read_back()
 
@@ -312,6 +356,7 @@ class KafkaSink:
         for messages in records(written):
             left = messages
             while left:
+                self._beat()
                 queued = self.producer.produce_batch(self.topic, left, on_delivery=self._undelivered)
                 left = [one for one in left if "_error" in one] if queued < len(left) else []
                 for one in left:
@@ -321,24 +366,26 @@ class KafkaSink:
                 self.producer.poll(0.05 if left else 0)
 
     def _flush(self) -> None:
+        self._beat()
         left = self.producer.flush(COMMIT_S)
         if self._lost is not None:
             raise kafka().KafkaException(self._lost)
         if left:
-            raise Unreachable(
-                f"brokers do not take records: {self._trouble or 'no answer'}", where=self.place
-            )
+            said = self._heard[-1] if self._heard else "no answer"
+            raise Unreachable(f"brokers do not take records: {said}", where=self.place)
+
+    def _beat(self) -> None:
+        self._pulse[0] = time.monotonic()
 
     def _undelivered(self, error: Any, message: Any) -> None:
         self._lost = error
 
     def _failed(self, error: Any) -> None:
-        self._trouble = error.str()
+        self._heard.append(error.str())
 
     def _said(self, error: Exception) -> DovetailError:
-        """What it means for the batch. The producer is not used again: the next one under its name ends
-        what this one has begun."""
-        self.producer, self._lost = None, None
+        """What it means for the batch. The producer is not used again: the next one under its name ends what
+        this one has begun."""
         client, refused = kafka(), error.args[0]
         kinds = client.KafkaError
         if refused.code() in (kinds._FENCED, kinds.INVALID_PRODUCER_EPOCH, kinds.PRODUCER_FENCED):
@@ -357,7 +404,7 @@ class KafkaSink:
                 where=self.place,
                 hint="raise max.message.bytes of the topic, and message_max_bytes here",
             )
-        said = self._trouble or refused.str()
+        said = self._heard[-1] if self._heard else refused.str()
         return Unreachable(f"waiting for brokers: {self.given.hide(said)}", where=self.place)
 
     def _require_alone(self, admin: Any) -> None:
@@ -368,3 +415,20 @@ class KafkaSink:
         prefix = f"dovetail.{self.topic}."
         others = [one.group_id.removeprefix(prefix) for one in groups if one.group_id.startswith(prefix)]
         self.writer.require_alone(others, self.place, forget=f"its consumer group {prefix}..")
+
+
+def _attempted(
+    sink: KafkaSink,
+    work: Callable[[KafkaSink], Answer],
+    done: SimpleQueue[tuple[Answer, KafkaSink] | BaseException],
+) -> None:
+    """Says what became of it without a trace: in that stand the frames, and in these the client."""
+    try:
+        answer = work(sink)
+    except kafka().KafkaException as error:
+        done.put(sink._said(error))
+    except BaseException as error:
+        error.__context__ = None
+        done.put(error.with_traceback(None))
+    else:
+        done.put((answer, sink))

@@ -59,6 +59,10 @@ class Store(Protocol):
         """The file's bytes, or `size` of them from `start` on, memory-mapped where that is possible. Fewer
         if the file ends before."""
 
+    def pieces(self, path: str, start: int = 0, size: int | None = None) -> list[pa.Buffer]:
+        """The same bytes as `buffer` has, end to end, without being laid so: a segment that is messages has a
+        piece for each."""
+
     def size(self, path: str) -> int | None:
         """Bytes of a file, None if there is none."""
 

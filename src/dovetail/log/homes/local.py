@@ -62,6 +62,9 @@ class LocalStore:
                 file.seek(start)
                 return file.read_buffer(size)
 
+    def pieces(self, path: str, start: int = 0, size: int | None = None) -> list[pa.Buffer]:
+        return [self.buffer(path, start, size)]
+
     def size(self, path: str) -> int | None:
         try:
             return os.path.getsize(self._path(path))

@@ -71,6 +71,9 @@ class RemoteStore:
             left = max(0, file.size() - start)
             return pa.py_buffer(file.read_at(left if size is None else min(size, left), start))
 
+    def pieces(self, path: str, start: int = 0, size: int | None = None) -> list[pa.Buffer]:
+        return [self.buffer(path, start, size)]
+
     def size(self, path: str) -> int | None:
         with self._trouble("read", path):
             info = self._filesystem.get_file_info(self._path(path))

@@ -3,7 +3,12 @@
 Law: what a call has returned, the brokers have (`acks=all`); and a call that raises has changed nothing, or
 has changed it and cannot tell. Brokers that are away are waited for: `WAIT_S` by a process that had reached
 them before, a moment by one that never has, for its address may be wrong. A message is sent until it has
-arrived, and arrives once (an idempotent producer).
+arrived, and arrives once and in order (an idempotent producer), unless it is sent `anyhow`.
+
+Messages of segments are sent anyhow: one may arrive twice, or after a later one, if a connection breaks. Its
+reader goes by the offset that was reported for it, and another copy is a message that no file names. An
+idempotent producer may have five requests on their way. While it has more to send its thread asks the clock
+again and again, and takes more of a core than all else that is done for a segment.
 
 The library's threads do not survive a fork. A forked process makes connections of its own; those of its
 parent it must not even close.
@@ -11,12 +16,15 @@ parent it must not even close.
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import os
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
 from dovetail.errors import HomeError, SettingError
@@ -28,6 +36,7 @@ MESSAGE_BYTES = 8 << 20
 WAIT_S, FIRST_WAIT_S, LOOK_S = 600.0, 20.0, 0.5
 SAY_S = 30.0
 """How often somebody who waits says so."""
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # as malloc.h has them
 READERS = 16
 """Topics that are read from at once; then the connection used least goes."""
 
@@ -57,11 +66,14 @@ class Habit(NamedTuple):
     wait_ms: int
     kbytes: int
     ahead: bool
+    fetched_bytes: int = 1 << 20
+    checked: bool = True
+    """By the client, against the checksum that the broker has. Those of segments are in commits."""
 
 
 FOLLOWED = Habit(wait_ms=500, kbytes=4 << 10, ahead=True)
 """From its beginning on, as it grows."""
-IN_ORDER = Habit(wait_ms=50, kbytes=32 << 10, ahead=True)
+IN_ORDER = Habit(wait_ms=50, kbytes=32 << 10, ahead=True, fetched_bytes=MESSAGE_BYTES, checked=False)
 """Mostly one message after the other."""
 HERE_AND_THERE = Habit(wait_ms=5, kbytes=4 << 10, ahead=False)
 
@@ -71,6 +83,9 @@ class Sent:
 
     offset: int | None = None
     error: Any = None
+
+    def __init__(self, producer: Any) -> None:
+        self.producer = producer
 
     def arrived(self, error: Any, message: Any) -> None:
         self.error, self.offset = error, None if error is not None else message.offset()
@@ -93,6 +108,7 @@ class Connection:
                 where=root,
                 hint="pip install 'dovetail-joins[kafka]'",
             ) from error
+        _keep_freed_memory()
         self.client: Any = confluent_kafka
         self._address, self._root = address, root
         self._begin()
@@ -101,6 +117,7 @@ class Connection:
     def _begin(self) -> None:
         self.lock = threading.RLock()
         self._producer: Any = None
+        self._bulk_producer: Any = None
         self._asker: Any = None
         self._admin: Any = None
         self._readers: OrderedDict[str, TopicReader] = OrderedDict()
@@ -109,13 +126,13 @@ class Connection:
         self.reached = False
 
     def forked(self) -> None:
-        _OF_PARENT.append((self._producer, self._asker, self._admin, self._readers))
+        _OF_PARENT.append((self._producer, self._bulk_producer, self._asker, self._admin, self._readers))
         self._begin()
 
-    def send(self, topic: str, key: str, value: Any, of: str | None = None) -> Sent:
+    def send(self, topic: str, key: str, value: Any, of: str | None = None, *, anyhow: bool = False) -> Sent:
         """Begin to send a message: `arrive` waits for it. `of`: the file that a header names."""
-        sent, given = Sent(), {} if of is None else {"headers": {HEADER: of}}
-        producer = self._producing()
+        producer = self._producing_anyhow() if anyhow else self._producing()
+        sent, given = Sent(producer), {} if of is None else {"headers": {HEADER: of}}
         while True:
             try:
                 producer.produce(topic, value, key.encode(), partition=0, on_delivery=sent.arrived, **given)
@@ -128,11 +145,10 @@ class Connection:
 
     def arrive(self, sent: Sequence[Sent]) -> list[int]:
         """Wait until the brokers have the messages. Returns their offsets."""
-        producer = self._producing()
         waiting = _Waiting(self)
         for one in sent:
             while not one.over:
-                if producer.poll(0.01) == 0 and not one.over:
+                if one.producer.poll(0.05) == 0 and not one.over:
                     waiting.go_on(None)
             if one.error is not None:
                 if one.error.fatal():
@@ -263,16 +279,25 @@ class Connection:
     def _producing(self) -> Any:
         with self.lock:
             if self._producer is None:
-                configuration = self.configured(
-                    enable_idempotence=True,
-                    acks="all",
-                    linger_ms=0,
-                    message_timeout_ms=0,  # until it has arrived: whoever waits decides how long
-                    batch_size=MESSAGE_BYTES,
-                    queue_buffering_max_kbytes=256 << 10,
-                )
-                self._producer = self.made(self.client.Producer, configuration)
+                self._producer = self._new_producer(enable_idempotence=True)
             return self._producer
+
+    def _producing_anyhow(self) -> Any:
+        with self.lock:
+            if self._bulk_producer is None:
+                self._bulk_producer = self._new_producer(max_in_flight_requests_per_connection=1000)
+            return self._bulk_producer
+
+    def _new_producer(self, **more: Any) -> Any:
+        configuration = self.configured(
+            acks="all",
+            linger_ms=0,
+            message_timeout_ms=0,  # until it has arrived: whoever waits decides how long
+            batch_size=1 << 20,
+            queue_buffering_max_kbytes=256 << 10,
+            **more,
+        )
+        return self.made(self.client.Producer, configuration)
 
     def _asking(self) -> Any:
         """A client that reads nothing: a question would wait for a fetch that waits for messages."""
@@ -306,9 +331,9 @@ class TopicReader:
             enable_auto_offset_store=False,
             enable_partition_eof=True,
             auto_offset_reset="error",
-            check_crcs=True,
+            check_crcs=habit.checked,
             fetch_wait_max_ms=habit.wait_ms,
-            fetch_message_max_bytes=1 << 20,
+            fetch_message_max_bytes=habit.fetched_bytes,
             queued_max_messages_kbytes=habit.kbytes,
             fetch_error_backoff_ms=100,
             fetch_queue_backoff_ms=2,  # a full queue is read in a moment
@@ -376,6 +401,16 @@ class _Waiting:
         if now_s > self._say_s:
             self._say_s = now_s + SAY_S
             _LOG.warning("waiting for the brokers of the home: %s", said or self._connection.said())
+
+
+@cache
+def _keep_freed_memory() -> None:
+    """Tell the C library to use the memory of messages again. It would give it back to the system, and get it
+    page by page for the next one, which costs more than all copies of a message together."""
+    with suppress(OSError, AttributeError):  # another C library
+        change = ctypes.CDLL(None).mallopt
+        change(_MMAP_THRESHOLD, 32 << 20)
+        change(_TRIM_THRESHOLD, 64 << 20)
 
 
 def _passes(error: Any, kinds: Any) -> bool:

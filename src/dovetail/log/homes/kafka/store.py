@@ -12,7 +12,8 @@ where the topic of names ends, and reads up to there. The content of a file that
 without asking.
 
 Deleting. Records of names and parts get a successor without a value, and the broker drops both. Segments go
-from the beginning of their topic on, up to the first that has a record. Young messages stay: they may belong
+from the beginning of their topic on, up to the first that has a record, and with them messages that no file
+names. Young messages stay: they may belong
 to a segment that is being written, whose record comes last.
 """
 
@@ -48,6 +49,8 @@ SMALL_BYTES = 16 << 10
 """Content up to this is in the record of its name, which every process reads."""
 PART_BYTES = 960 << 10
 """Of larger content. By default brokers take up to a megabyte."""
+ON_WAY_BYTES = 16 << 20
+"""Of a segment, sent and not yet arrived. The client has a copy of it."""
 WRITING_S = 900.0
 """How long a segment may take from its first message to its record."""
 FREE_S = 5.0
@@ -101,6 +104,9 @@ class KafkaStore:
         return self.buffer(path).to_pybytes()  # type: ignore[no-any-return]
 
     def buffer(self, path: str, start: int = 0, size: int | None = None) -> pa.Buffer:
+        return _joined(self.pieces(path, start, size))
+
+    def pieces(self, path: str, start: int = 0, size: int | None = None) -> list[pa.Buffer]:
         file = self._file(path)
         while True:
             if file is None:
@@ -109,7 +115,7 @@ class KafkaStore:
                 raise file.damage
             stop = file.size if size is None else min(file.size, start + size)
             if file.content is not None:
-                return pa.py_buffer(file.content[start:stop])
+                return [pa.py_buffer(file.content[start:stop])]
             if (found := self._fetched(file, start, stop)) is not None:
                 return found
             # Its messages are gone. It may have been replaced or deleted since we learned of it.
@@ -231,22 +237,24 @@ class KafkaStore:
         """Begin to send the content of a file."""
         file_crash_point(path, "begun")
         self._connection.make((self._names_topic, self._content_topic), _COMPACTED)
+        id_ = uuid.uuid4().hex
+        if segment := _SEGMENT.fullmatch(path):
+            topic = self._topic_of(segment[1])
+            self._connection.make((topic,), _STAYS)
+            messages = _Messages(self._connection, topic, path.rpartition("/")[2])
+            fill(messages)
+            file = Named(key or path, id_, sum(messages.sizes), topic=topic)
+            return _Begun(path, file, messages.sizes, messages.sent)
         content = _Content()
         fill(content)
-        file = Named(key or path, uuid.uuid4().hex, content.size)
-        if segment := _SEGMENT.fullmatch(path):
-            topic, pieces = self._topic_of(segment[1]), content.pieces
-            self._connection.make((topic,), _STAYS)
-            keys = [bucket_of(piece) for piece in pieces]
-            of: str | None = path.rpartition("/")[2]
-        elif content.size <= SMALL_BYTES:
+        file = Named(key or path, id_, content.size)
+        if content.size <= SMALL_BYTES:
             return _Begun(path, file._replace(content=b"".join(content.pieces)), [], [])
-        else:
-            topic, pieces = self._content_topic, _cut(content.pieces)
-            file = file._replace(parts=tuple(Part(-1, piece.size) for piece in pieces))
-            keys, of = _part_keys(file), None
-        sent = [self._connection.send(topic, key, piece, of) for key, piece in zip(keys, pieces, strict=True)]
-        return _Begun(path, file._replace(topic=topic), [piece.size for piece in pieces], sent)
+        topic, pieces = self._content_topic, _cut(content.pieces)
+        file = file._replace(topic=topic, parts=tuple(Part(-1, piece.size) for piece in pieces))
+        keys = _part_keys(file)
+        sent = [self._connection.send(topic, key, piece) for key, piece in zip(keys, pieces, strict=True)]
+        return _Begun(path, file, [piece.size for piece in pieces], sent)
 
     def _named(self, begun: Sequence[_Begun], *, final: bool) -> list[tuple[Named, int]]:
         """Give files their names, when the brokers have their content. Returns the files, and the offsets of
@@ -274,8 +282,9 @@ class KafkaStore:
             with self._refreshed(offsets[len(keys) - 1] + 1):
                 pass  # this process must not see them again
 
-    def _fetched(self, file: Named, start: int, stop: int) -> pa.Buffer | None:
-        """The bytes of a file in its messages; None if one of these is gone."""
+    def _fetched(self, file: Named, start: int, stop: int) -> list[pa.Buffer] | None:
+        """The bytes of a file in its messages; None if one of these is gone. Those of a segment that is asked
+        for as a whole stay as they are."""
         wanted, numbers, at, skipped = [], [], 0, 0
         for number, part in enumerate(file.parts):
             if at < stop and at + part.bytes > start:
@@ -285,7 +294,7 @@ class KafkaStore:
                 skipped += part.bytes
             at += part.bytes
         if not wanted:
-            return pa.py_buffer(b"")
+            return [pa.py_buffer(b"")]
         habit = HERE_AND_THERE if file.topic == self._content_topic else IN_ORDER
         reader = self._connection.reader(file.topic, habit)
         with reader.lock:
@@ -299,7 +308,10 @@ class KafkaStore:
         values = [one.value or b"" for one in found]
         if not ours or [len(value) for value in values] != [part.bytes for part in wanted]:
             return None
-        return _joined(values).slice(start - skipped, stop - start)
+        pieces = [pa.py_buffer(value) for value in values]
+        if file.topic != self._content_topic and stop - start == sum(map(len, values)):
+            return pieces
+        return [_joined(pieces).slice(start - skipped, stop - start)]
 
     def _free(self, category: str) -> None:
         """Delete what is at the beginning of a topic of segments and has no name."""
@@ -321,6 +333,27 @@ class KafkaStore:
         return self._address.topic(f"log.{category}")
 
 
+class _Messages:
+    """What a segment is written through: each piece is a message, sent at once. So brokers have the first one
+    while the next is made, and all are made in the same memory."""
+
+    def __init__(self, connection: Connection, topic: str, of: str) -> None:
+        self.sizes: list[int] = []
+        self.sent: list[Sent] = []
+        self._connection, self._topic, self._of = connection, topic, of
+        self._arrived = self._on_way_bytes = 0
+
+    def write(self, data: Any) -> None:
+        piece = data if isinstance(data, pa.Buffer) else pa.py_buffer(bytes(data))
+        while self._on_way_bytes > ON_WAY_BYTES:
+            self._connection.arrive([self.sent[self._arrived]])
+            self._on_way_bytes -= self.sizes[self._arrived]
+            self._arrived += 1
+        self.sent.append(self._connection.send(self._topic, bucket_of(piece), piece, self._of, anyhow=True))
+        self.sizes.append(piece.size)
+        self._on_way_bytes += piece.size
+
+
 class _Content:
     """What a file is written through: keeps each piece as it was written."""
 
@@ -334,15 +367,15 @@ class _Content:
         self.size += piece.size
 
 
-def _joined(values: Sequence[bytes]) -> pa.Buffer:
+def _joined(pieces: Sequence[pa.Buffer]) -> pa.Buffer:
     """Laid end to end, in memory that Arrow has used before: fresh pages cost more than the copy."""
-    if len(values) == 1:
-        return pa.py_buffer(values[0])
-    whole = pa.allocate_buffer(sum(map(len, values)))
+    if len(pieces) == 1:
+        return pieces[0]
+    whole = pa.allocate_buffer(sum(piece.size for piece in pieces))
     room, at = np.frombuffer(whole, np.uint8), 0
-    for value in values:
-        room[at : at + len(value)] = np.frombuffer(value, np.uint8)
-        at += len(value)
+    for piece in pieces:
+        room[at : at + piece.size] = np.frombuffer(piece, np.uint8)
+        at += piece.size
     return whole
 
 
