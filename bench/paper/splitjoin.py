@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from bench.paper import speed
 from bench.paper.exhibit import Effort, Exhibit, Finding, Made, Paper
 from bench.paper.simulated import figure
 from bench.tables import Table
 
 RATE, VISITING = "rows/s held, both streams", "visiting latency, ms"
 PUT_IN = "put in, so no finding: it sets a cost of the simulator"
+OURS = "none: not of the paper"
 Values = Mapping[Any, Any]
 
 
@@ -413,5 +415,12 @@ PAPER = Paper(
             MEASURED_19,
             "two cores instead of 28; one merger, in the pusher's thread",
         ),
+        Exhibit("speed_scan", "the band scan beside C", OURS, "measured", speed.scan),
+        Exhibit(
+            "speed_cores", "cores beside the bare scan, and two beside one", OURS, "measured", speed.cores
+        ),
+        Exhibit("speed_index", "the band index on one core", OURS, "measured", speed.index),
+        Exhibit("speed_rows", "rows one at a time", OURS, "measured", speed.single_rows),
+        Exhibit("speed_simulator", "the simulator beside the measurement", OURS, "measured", speed.simulator),
     ),
 )

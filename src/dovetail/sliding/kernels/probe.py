@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from dovetail.kernels.address import call
-from dovetail.kernels.flags import inner_borrowing_kernel
+from dovetail.kernels.flags import folded_kernel, inner_borrowing_kernel
 from dovetail.sliding.kernels.candidates import candidates
 from dovetail.sliding.kernels.channel import Channel
 from dovetail.sliding.kernels.layout import KIND, Layout, R
@@ -39,7 +39,7 @@ def meets_together(
     return meets(window, message, rules.access, rules, probe) if count == -2 else count
 
 
-@inner_borrowing_kernel
+@folded_kernel
 def narrowed(
     window: SubWindow, message: Words, layout: Layout, residual: int, probe: Probe, count: int
 ) -> int:

@@ -18,9 +18,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dovetail.kernels.flags import borrowing_kernel, inner_borrowing_kernel
+from dovetail.kernels.flags import borrowing_kernel, folded_kernel, inner_borrowing_kernel
 from dovetail.sliding.kernels.layout import ROW, TIME, Layout
-from dovetail.sliding.kernels.scan import Keys, scan
+from dovetail.sliding.kernels.scan import Keys, keys_room, scan
 
 BEGIN, END = 0, 1
 SCAN, CELLS, RUNS = 0, 1, 2
@@ -63,7 +63,7 @@ def sub_window(layout: Layout, kind: type[np.unsignedinteger], capacity: int, ac
     """An empty one with room for `capacity` rows, a power of two."""
     cells = capacity if access == CELLS else 0
     return SubWindow(
-        np.zeros((layout.dimensions, capacity), kind),
+        keys_room(layout.dimensions, capacity, kind),
         np.zeros((layout.values, capacity), np.int64),
         np.zeros(capacity, np.int64),
         np.zeros(capacity, np.int64),
@@ -84,24 +84,24 @@ def larger(old: SubWindow, layout: Layout) -> SubWindow:
     return new
 
 
-@inner_borrowing_kernel
+@folded_kernel
 def take_box(message: Words, layout: Layout, low: Keys, width: Keys) -> None:
     for dimension in range(layout.dimensions):
         low[dimension] = message[layout.lows_at + dimension]
         width[dimension] = message[layout.widths_at + dimension]
 
 
-@inner_borrowing_kernel
+@folded_kernel
 def size(window: SubWindow) -> int:
     return window.marks[END] - window.marks[BEGIN]
 
 
-@inner_borrowing_kernel
+@folded_kernel
 def full(window: SubWindow) -> bool:
     return size(window) == window.rows.shape[0]
 
 
-@inner_borrowing_kernel
+@folded_kernel
 def cell_hash(cells: Words, at: int, dimensions: int) -> int:
     mixed = np.uint64(0)
     for dimension in range(dimensions):
@@ -131,7 +131,7 @@ def insert(window: SubWindow, message: Words, layout: Layout) -> None:
         _sort_run(window, slot + 1 - RUN_ROWS)
 
 
-@inner_borrowing_kernel
+@folded_kernel
 def _link(window: SubWindow, position: int, slot: int) -> None:
     head = window.hashes[slot] & (window.heads.shape[0] - 1)
     at = CHAINED * slot
@@ -158,7 +158,7 @@ def _sort_run(window: SubWindow, first: int) -> None:
         gap = 1 if gap == 2 else gap * 5 // 11
 
 
-@inner_borrowing_kernel
+@folded_kernel
 def let_go(window: SubWindow, ages: Words, oldest: int) -> None:
     """Of rows with a smaller number, or from before that time: `ages` are the window's rows or times."""
     begin, end, mask = window.marks[BEGIN], window.marks[END], window.rows.shape[0] - 1
@@ -167,7 +167,7 @@ def let_go(window: SubWindow, ages: Words, oldest: int) -> None:
     window.marks[BEGIN] = begin
 
 
-@inner_borrowing_kernel
+@folded_kernel
 def expire(window: SubWindow, rows: int, time: int, came: int, now: int) -> None:
     """Let go of what is out of the window when `came` rows of its stream have come and it is `now`. The
     window is one of `rows`, or (-1) of `time`."""

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dovetail.kernels.flags import inner_borrowing_kernel
+from dovetail.kernels.flags import folded_kernel, inner_borrowing_kernel
 from dovetail.sliding.kernels.channel import Channel, all_waiting, message
 from dovetail.sliding.kernels.layout import BLANK, FLAGS, KIND, ROW, Layout
 from dovetail.sliding.kernels.scan import TOGETHER, Keys, scan_four
@@ -116,7 +116,7 @@ def walk_together(window: SubWindow, made: Pass, rows: int, inbox: Channel, layo
     return 0
 
 
-@inner_borrowing_kernel
+@folded_kernel
 def found_between(row: Words, made: Pass, probe: Probe, begin: int, end: int) -> int:
     """What the row has found at these positions in a pass, in `probe.found`; -1 if there is no room, -2 if it
     was in no pass."""
@@ -136,7 +136,7 @@ def found_between(row: Words, made: Pass, probe: Probe, begin: int, end: int) ->
     return count
 
 
-@inner_borrowing_kernel
+@folded_kernel
 def found_together(window: SubWindow, row: Words, made: Pass, probe: Probe, layout: Layout) -> int:
     """What the row has found in a pass, and since, in `probe.found`; -1 if there is no room, -2 if it was in
     no pass."""
@@ -149,7 +149,7 @@ def found_together(window: SubWindow, row: Words, made: Pass, probe: Probe, layo
     return scan_positions(window, since, window.marks[END], probe, count)
 
 
-@inner_borrowing_kernel
+@folded_kernel
 def candidates_together(
     window: SubWindow, row: Words, inbox: Channel, rules: Rules, made: Pass, probe: Probe
 ) -> int:

@@ -12,7 +12,7 @@ about as many as a processor has loads in flight.
 
 from __future__ import annotations
 
-from dovetail.kernels.flags import inner_borrowing_kernel
+from dovetail.kernels.flags import folded_kernel, inner_borrowing_kernel
 from dovetail.kernels.machine import prefetch
 from dovetail.sliding.kernels.layout import Layout
 from dovetail.sliding.kernels.scan import Keys, inside
@@ -31,7 +31,7 @@ from dovetail.sliding.kernels.subwindow import (
 AT, OWNER, CELL = 0, MOST_CELLS, 2 * MOST_CELLS
 
 
-@inner_borrowing_kernel
+@folded_kernel
 def cells_of(message: Words, layout: Layout) -> int:
     """How many cells the message's box reaches into, or more than MOST_CELLS."""
     cells = 1
@@ -43,7 +43,7 @@ def cells_of(message: Words, layout: Layout) -> int:
     return cells
 
 
-@inner_borrowing_kernel
+@folded_kernel
 def put_chains(window: SubWindow, message: Words, layout: Layout, cells: int, owner: int, first: int) -> int:
     """Write down the chains of the box's cells from place `first` on; the place after them. Two cells may
     share a chain: it is written down once."""
@@ -68,7 +68,7 @@ def put_chains(window: SubWindow, message: Words, layout: Layout, cells: int, ow
     return end
 
 
-@inner_borrowing_kernel
+@folded_kernel
 def enter_chains(window: SubWindow, chains: int) -> int:
     """Of the chains written down, go to the newest row of each that has one; how many do."""
     scratch, mask, begin, entered = window.scratch, window.rows.shape[0] - 1, window.marks[BEGIN], 0
@@ -82,7 +82,7 @@ def enter_chains(window: SubWindow, chains: int) -> int:
     return entered
 
 
-@inner_borrowing_kernel
+@folded_kernel
 def go_on(window: SubWindow, number: int, walks: int) -> int:
     """One step of a walk to the next older row; how many walks are left. Where one ends, the last one takes
     its place."""
@@ -140,7 +140,7 @@ def walk_all(window: SubWindow, chains: int, low: Keys, width: Keys, found: Word
     return True
 
 
-@inner_borrowing_kernel
+@folded_kernel
 def _inside(window: SubWindow, slot: int, low: Keys, width: Keys) -> bool:
     """As `inside`, by what lies beside the link; further dimensions are looked at where those fit."""
     dimensions, kind = window.keys.shape[0], window.keys.dtype.type
