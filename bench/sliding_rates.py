@@ -151,7 +151,7 @@ def _saturated(join: SlidingJoin, case: Case, at: list[int]) -> tuple[float, int
 def full_speed(
     join: SlidingJoin, case: Case, seconds: float, clock: Callable[[], float], seed: int = 0
 ) -> float:
-    """Rows per second by that clock when the join alone sets the pace, over about so many seconds."""
+    """Rows per second by that clock when the join alone sets the pace, for about `seconds`."""
     rows = max(2 * case.batch, int(seconds * 15e9 / case.window) // (2 * case.batch) * 2 * case.batch)
     ready = list(arrivals(seed, rows, case.batch, case.domain, 2 * case.window))
     began = clock()

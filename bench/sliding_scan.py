@@ -60,7 +60,7 @@ def _window(rows: int, repeat: int, program: Path | None) -> dict[str, Any]:
 
 
 def four_rows_per_s(rows: int, seconds: float) -> float:
-    """Rows per second of CPU that scan a window of so many rows, four in a pass."""
+    """Rows per second of CPU that scan a window of `rows` rows, four in a pass."""
     keys, low, width = _work(rows)
     _ours(keys, low, width, 1)
     times = max(1, int(seconds * 4e9 / rows))

@@ -10,6 +10,8 @@ for the rows found.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -41,7 +43,7 @@ def inside(keys: Keys, slot: int, low: Keys, width: Keys) -> bool:
 
 
 @inner_borrowing_kernel
-def _any_in_range(xs: Keys, low: int, width: int) -> bool:
+def _any_in_range(xs: Keys, low: Any, width: Any) -> bool:
     kind = xs.dtype.type
     found = False
     for i in range(xs.shape[0]):
@@ -50,7 +52,7 @@ def _any_in_range(xs: Keys, low: int, width: int) -> bool:
 
 
 @inner_borrowing_kernel
-def _any_in_box(xs: Keys, ys: Keys, low_x: int, width_x: int, low_y: int, width_y: int) -> bool:
+def _any_in_box(xs: Keys, ys: Keys, low_x: Any, width_x: Any, low_y: Any, width_y: Any) -> bool:
     kind = xs.dtype.type
     found = False
     for i in range(xs.shape[0]):
