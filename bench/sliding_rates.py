@@ -1,7 +1,8 @@
 """What rate a design holds on this machine, how long its stages take, and that its result is right.
 
 A rate is *held* if rows that are handed over at that pace do not fall behind it. It is searched from above:
-first as fast as the join takes rows, then at a little less, until it is held. Windows are full throughout.
+first as fast as the join takes rows, then at a little less, until it is held. Windows are full throughout,
+and results are read after each push: what nobody reads fills memory, and fresh memory costs more than a pair.
 """
 
 from __future__ import annotations
@@ -89,26 +90,29 @@ def fill(join: SlidingJoin, case: Case) -> None:
     join.pairs()
 
 
-def _push(join: SlidingJoin, batch: dict[str, Any]) -> None:
-    """With a punctuation for each row of the window a batch has millions of results: the join refuses more
-    rows until they are read, and then goes on where it was."""
-    _reading(join, lambda: join.push(**batch), join.push)
+def _push(join: SlidingJoin, batch: dict[str, Any]) -> int:
+    """How many pairs were read. With a punctuation for each row of the window a batch has millions of
+    results: the join refuses more rows until they are read, and then goes on where it was."""
+    return _reading(join, lambda: join.push(**batch), join.push) + len(join.pairs())
 
 
 def _flush(join: SlidingJoin) -> None:
     _reading(join, join.flush, join.flush)
 
 
-def _reading(join: SlidingJoin, work: Callable[[], None], rest: Callable[[], None]) -> None:
-    """`rest` does what is left of `work` after a refusal."""
+def _reading(join: SlidingJoin, work: Callable[[], None], rest: Callable[[], None]) -> int:
+    """`rest` does what is left of `work` after a refusal. Returns how many pairs were read."""
+    pairs = 0
     while True:
         try:
-            return work()
+            work()
         except RunError:
             if not join.unread:
                 raise  # it was refused for another reason
-            join.pairs()
+            pairs += len(join.pairs())
             work = rest
+        else:
+            return pairs
 
 
 def measured(case: Case) -> Measured:
@@ -132,16 +136,29 @@ def _saturated(join: SlidingJoin, case: Case, at: list[int]) -> tuple[float, int
     while True:
         ready = list(arrivals(at[0], rows, case.batch, case.domain, at[0]))
         at[0] += rows
-        began = time.perf_counter()
+        began, pairs = time.perf_counter(), 0
         for batch in ready:
-            _push(join, batch)
+            pairs += _push(join, batch)
         _flush(join)
         spent = time.perf_counter() - began
         rate = rows / spent
-        pairs = len(join.pairs())
+        pairs += len(join.pairs())
         if spent >= case.seconds / 2:
             return rate, pairs
         rows = int(rows * min(8.0, 1.2 * case.seconds / max(spent, 1e-3) + 1))
+
+
+def full_speed(
+    join: SlidingJoin, case: Case, seconds: float, clock: Callable[[], float], seed: int = 0
+) -> float:
+    """Rows per second by that clock when the join alone sets the pace, for about `seconds`."""
+    rows = max(2 * case.batch, int(seconds * 15e9 / case.window) // (2 * case.batch) * 2 * case.batch)
+    ready = list(arrivals(seed, rows, case.batch, case.domain, 2 * case.window))
+    began = clock()
+    for batch in ready:
+        _push(join, batch)
+    _flush(join)
+    return rows / (clock() - began)
 
 
 def _holds(join: SlidingJoin, case: Case, rows_per_s: float, at: list[int]) -> bool:
@@ -159,7 +176,7 @@ def _holds(join: SlidingJoin, case: Case, rows_per_s: float, at: list[int]) -> b
         pushed += next(iter(batch.values())).num_rows
     _flush(join)
     behind = time.perf_counter() - (began + pushed / rows_per_s)
-    join.pairs()  # to let go of them; that takes no part in keeping pace
+    join.pairs()
     return behind <= _LAG * case.seconds
 
 
@@ -211,6 +228,28 @@ def _stages(
     medians = {stage: float(median(values)) for stage, values in whole.items() if len(values)}
     # On two cores half of handshake join's pairs meet at once: its median sits on a jump, its mean does not.
     return {**medians, "visiting_mean": float(whole["visiting"].mean())} if medians else medians
+
+
+def from_push_us(case: Case, rows_per_s: float, rows: int) -> list[float]:
+    """Of rows that come one at a time and find a partner: microseconds from the call of `push` until its
+    pairs are in hand. Other than the stages, it has what making a message of a row takes."""
+    found = []
+    with filled(case) as join:
+        ready = [
+            {side: row.to_pylist()[0]}
+            for batch in arrivals(7, rows, 1, case.domain, 2 * case.window)
+            for side, row in batch.items()
+        ]
+        began = time.perf_counter()
+        for number, row in enumerate(ready):
+            while time.perf_counter() < began + number / rows_per_s:
+                pass
+            called = time.perf_counter()
+            join.push(**row)
+            pairs = join.pairs()
+            if len(pairs):
+                found.append(1e6 * (time.perf_counter() - called))
+    return found
 
 
 def pairs_of(case: Case, rows: int) -> tuple[int, int]:

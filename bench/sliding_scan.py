@@ -14,22 +14,23 @@ from typing import Any
 import numpy as np
 
 from dovetail.kernels.flags import kernel
-from dovetail.sliding.kernels.scan import scan, scan_four
+from dovetail.sliding.kernels.scan import keys_room, scan, scan_four
 
 WINDOWS = (1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 21)
 _WORK = 1 << 25
 SOURCE = Path(__file__).parent / "scan.c"
 
 
-def compared(repeat: int) -> list[dict[str, Any]]:
+def compared(repeat: int, windows: tuple[int, ...] | None = None) -> list[dict[str, Any]]:
     """By turns, so that what else the machine does meets both; medians of `repeat` turns. `ratio_one` and
-    `ratio_four` are medians of the turns' ratios, which need not be the ratio of the medians."""
+    `ratio_four` are medians of the turns' ratios, which need not be the ratio of the medians; `ratios_one`
+    and `ratios_four` are those."""
     compiler = shutil.which("gcc")
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "scan"
         if compiler:
             subprocess.run([compiler, "-O3", "-march=native", "-o", str(program), str(SOURCE)], check=True)
-        return [_window(rows, repeat, program if compiler else None) for rows in WINDOWS]
+        return [_window(rows, repeat, program if compiler else None) for rows in windows or WINDOWS]
 
 
 def _window(rows: int, repeat: int, program: Path | None) -> dict[str, Any]:
@@ -53,15 +54,24 @@ def _window(rows: int, repeat: int, program: Path | None) -> dict[str, Any]:
         found[f"ours_{passes}"] = median(ours[passes])
         if program:
             found[f"c_{passes}"] = median(theirs[passes])
-            found[f"ratio_{passes}"] = median(
-                mine / other for mine, other in zip(ours[passes], theirs[passes], strict=True)
-            )
+            ratios = [mine / other for mine, other in zip(ours[passes], theirs[passes], strict=True)]
+            found[f"ratios_{passes}"], found[f"ratio_{passes}"] = ratios, median(ratios)
     return found
+
+
+def four_rows_per_s(rows: int, seconds: float) -> float:
+    """Rows per second of CPU that scan a window of `rows` rows, four in a pass."""
+    keys, low, width = _work(rows)
+    _ours(keys, low, width, 1)
+    times = max(1, int(seconds * 4e9 / rows))
+    _, four = _ours(keys, low, width, times)
+    return 4 * times / four
 
 
 def _work(rows: int) -> tuple[Any, Any, Any]:
     rng = np.random.default_rng(1)
-    keys = rng.integers(1, 10_001, (2, rows)).astype(np.uint32)
+    keys = keys_room(2, rows, np.uint32)
+    keys[:] = rng.integers(1, 10_001, (2, rows))
     low = np.array([[50, 50], [500, 80], [900, 90], [7000, 1000]], np.uint32)
     return keys, low, np.full((4, 2), 20, np.uint32)
 

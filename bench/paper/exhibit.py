@@ -87,9 +87,10 @@ class Exhibit:
         kind, *parts = self.name.split("_")
         numbers = [part for part in parts if part not in _ASIDE]
         asides = [_ASIDE[part] for part in parts if part in _ASIDE]
-        if kind == "text":
-            return f"Text of {'.'.join(numbers)}"
-        return ", ".join([f"{kind.capitalize()} {' '.join(numbers)}", *asides])
+        first = (
+            f"Text of {'.'.join(numbers)}" if kind == "text" else f"{kind.capitalize()} {' '.join(numbers)}"
+        )
+        return ", ".join([first, *asides])
 
 
 _ASIDE = {"measured": "measured", "earlier": "earlier version", "spark": "over Spark"}

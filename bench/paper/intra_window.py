@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bench.paper import speed
 from bench.paper.exhibit import Effort, Exhibit, Made, Paper
 from bench.paper.intra_window_findings import (
     CORES_FOUND,
@@ -263,6 +264,7 @@ def figure_20(effort: Effort) -> Made:
 
 
 COUNTERS = "needs hardware counters, which a shared machine does not give"
+OURS = "none: not of the paper"
 TENTH = "a tenth of the paper's rates by default: `--scale 1` where memory permits"
 
 PAPER = Paper(
@@ -386,6 +388,14 @@ PAPER = Paper(
             figure_21,
             FIGURE_21_FOUND,
             "off means no AVX, and no vectorizing compiler",
+        ),
+        Exhibit("speed_rest", "rows at rest, matches counted", OURS, "measured", speed.at_rest),
+        Exhibit(
+            "speed_threads",
+            "two threads beside one, 12.8 million unique keys",
+            OURS,
+            "measured",
+            speed.threads,
         ),
     ),
 )

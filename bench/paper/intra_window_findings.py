@@ -261,7 +261,7 @@ GROUP_FOUND = (
         ),
     ),
     Finding(
-        "5.3.1",
+        "5.3.3",
         "status maintenance is most of the partitioning overhead of the biclique",
         "with the router, partitioning takes at least twice as long as without, for both",
         lambda v: all(

@@ -12,6 +12,7 @@ import oracle
 from dovetail.errors import InputError, SettingError
 from dovetail.intra_window.join import ALGORITHMS, match, pairs, summed
 from dovetail.intra_window.knobs import Knobs
+from dovetail.intra_window.memory import Memory
 from laws.effort import examples
 from window_keys import Shape, shapes
 
@@ -46,6 +47,28 @@ def test_pairs_of_the_definition(algorithm: str, shape: Shape, threads: int, kno
     expected = oracle.window_pairs(left.tolist(), right.tolist())
     assert sorted_pairs(pairs(left, right, algorithm, threads, knobs)) == expected
     assert match(left, right, algorithm, threads, knobs) == len(expected)
+    # In memory that the last join has left as it was.
+    assert match(left, right, algorithm, threads, knobs, memory=USED) == len(expected)
+
+
+USED = Memory(1 << 24)
+
+
+def test_no_two_joins_have_the_same_memory_at_once() -> None:
+    memory = Memory(1 << 20)
+    with memory.lent() as one, memory.lent() as other:
+        a, b, c = one.empty(1000, np.uint32), one.words(1000), other.words(1000)
+        for number, array in enumerate((a, b, c)):
+            array.fill(number)
+        assert [set(array.tolist()) for array in (a, b, c)] == [{0}, {1}, {2}]
+        assert all(array.ctypes.data % 64 == 0 for array in (a, b, c))
+    assert 0 < memory.kept_bytes <= 1 << 20
+    with memory.lent() as again:
+        again.words(1000).fill(7)
+        assert not again.zeros(1000, np.uint64).any()
+    with memory.lent() as large:
+        large.words(1 << 20)
+    assert memory.kept_bytes <= 1 << 20, "more than it may keep"
 
 
 @every

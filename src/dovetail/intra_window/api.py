@@ -25,6 +25,7 @@ from dovetail.intra_window.encode import Keys, encoded
 from dovetail.intra_window.join import by_name, match, pairs, thread_count
 from dovetail.intra_window.kernels.packed import UInt32s
 from dovetail.intra_window.knobs import Knobs
+from dovetail.intra_window.memory import NOTHING_KEPT, Memory
 
 T = TypeVar("T")
 
@@ -42,11 +43,17 @@ def window_join(
     algorithm: str = AUTO,
     threads: int | None = None,
     knobs: Knobs | None = None,
+    memory: Memory = NOTHING_KEPT,
 ) -> RowPairs:
-    """All pairs of rows with equal keys. `threads`: by default one for each core."""
+    """All pairs of rows with equal keys. `threads`: by default one for each core. `memory`: kept for the next
+    window that is joined with it."""
     left, right = _checked(left_keys, right_keys, algorithm, threads, knobs)
     a, b = _joined(
-        algorithm, left, right, threads, lambda name: pairs(left.values, right.values, name, threads, knobs)
+        algorithm,
+        left,
+        right,
+        threads,
+        lambda name: pairs(left.values, right.values, name, threads, knobs, memory),
     )
     return RowPairs(left.rows_of(a), right.rows_of(b))
 
@@ -57,6 +64,7 @@ def window_join_count(
     algorithm: str = AUTO,
     threads: int | None = None,
     knobs: Knobs | None = None,
+    memory: Memory = NOTHING_KEPT,
 ) -> int:
     """How many pairs there are, without making them."""
     left, right = _checked(left_keys, right_keys, algorithm, threads, knobs)
@@ -65,7 +73,7 @@ def window_join_count(
         left,
         right,
         threads,
-        lambda name: match(left.values, right.values, name, threads, knobs),
+        lambda name: match(left.values, right.values, name, threads, knobs, memory=memory),
         pairs=False,
     )
 

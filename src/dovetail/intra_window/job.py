@@ -20,6 +20,7 @@ import numpy as np
 
 from dovetail.intra_window.kernels.packed import UInt32s
 from dovetail.intra_window.knobs import Knobs
+from dovetail.intra_window.memory import Lent
 
 T = TypeVar("T")
 Take = Callable[[int, UInt32s, UInt32s, int], None]
@@ -100,10 +101,11 @@ class Arrival(Protocol):
 
 @dataclass(frozen=True)
 class Job:
-    """One join: who works on it, how, and what becomes of the matches."""
+    """One join: who works on it, how, in which memory, and what becomes of the matches."""
 
     crew: Crew
     knobs: Knobs
+    lent: Lent
     take: Take | None = None
     arrival: Arrival | None = None
 

@@ -20,6 +20,7 @@ from dovetail.intra_window.job import Arrival, Crew, Job, Stopwatch, Take
 from dovetail.intra_window.kernels.packed import UInt32s, checksum, verified
 from dovetail.intra_window.keys import checked, narrow
 from dovetail.intra_window.knobs import Knobs
+from dovetail.intra_window.memory import NOTHING_KEPT, Memory
 from dovetail.intra_window.mpass import mpass
 from dovetail.intra_window.mway import mway
 from dovetail.intra_window.npj import npj
@@ -39,13 +40,15 @@ def match(
     take: Take | None = None,
     stopwatch: Stopwatch | None = None,
     arrival: Arrival | None = None,
+    memory: Memory = NOTHING_KEPT,
 ) -> int:
-    """How many pairs of rows have equal keys; `take` also gets the pairs, in chunks."""
+    """How many pairs of rows have equal keys; `take` also gets the pairs, in chunks. `memory` is used again
+    by the next join that is given it."""
     checked(left, right)
-    with Crew(thread_count(threads), stopwatch) as crew:
+    with Crew(thread_count(threads), stopwatch) as crew, memory.lent() as lent:
         keys = narrow(left, right, crew)
         run = by_name(algorithm)
-        job = Job(crew, knobs or Knobs(), take, arrival)
+        job = Job(crew, knobs or Knobs(), lent, take, arrival)
         if arrival is not None and algorithm in LAZY:
             crew.phase("wait", lambda thread: arrival.wait_for_all())
         if keys.exact:
@@ -96,6 +99,7 @@ def pairs(
     algorithm: str,
     threads: int | None = None,
     knobs: Knobs | None = None,
+    memory: Memory = NOTHING_KEPT,
 ) -> tuple[UInt32s, UInt32s]:
     """All pairs at once, in no order."""
     lock = threading.Lock()
@@ -107,7 +111,7 @@ def pairs(
             lefts.append(a[:count].copy())
             rights.append(b[:count].copy())
 
-    match(left, right, algorithm, threads, knobs, keep)
+    match(left, right, algorithm, threads, knobs, keep, memory=memory)
     return np.concatenate(lefts), np.concatenate(rights)
 
 

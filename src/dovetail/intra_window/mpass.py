@@ -18,7 +18,6 @@ import numpy as np
 from dovetail.intra_window.job import Job
 from dovetail.intra_window.kernels.merge import merge_pass
 from dovetail.intra_window.kernels.packed import Int64s, UInt32s, UInt64s, pack
-from dovetail.intra_window.kernels.radix import words
 from dovetail.intra_window.kernels.sort import sort_runs
 from dovetail.intra_window.kernels.tasks import new_counter
 from dovetail.intra_window.sorted_join import join_sorted
@@ -35,14 +34,14 @@ def mpass(left: UInt32s, right: UInt32s, job: Job) -> int:
 
 def _sorted(keys: UInt32s, job: Job) -> UInt64s:
     crew = job.crew
-    rows, spare = words(len(keys)), words(len(keys))
+    rows, spare = job.lent.words(len(keys)), job.lent.words(len(keys))
     runs = max(crew.threads, -(-len(keys) // job.knobs.run_rows))
     begins = np.linspace(0, len(keys), runs + 1).astype(np.int64)
     counter = new_counter()
 
     crew.phase("partition", lambda thread: pack(keys, *crew.share(len(keys), thread), rows))
     longest = int(np.diff(begins).max())
-    crew.phase("sort", lambda thread: sort_runs(rows, words(longest), begins, counter))
+    crew.phase("sort", lambda thread: sort_runs(rows, job.lent.words(longest), begins, counter))
     while len(begins) > 2:
         _halve(job, rows, spare, begins)
         rows, spare = spare, rows

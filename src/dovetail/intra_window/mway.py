@@ -20,7 +20,7 @@ import numpy as np
 from dovetail.intra_window.job import Job
 from dovetail.intra_window.kernels.merge import merge_ranges
 from dovetail.intra_window.kernels.packed import UInt32s
-from dovetail.intra_window.kernels.radix import by_range, words
+from dovetail.intra_window.kernels.radix import by_range
 from dovetail.intra_window.kernels.sort import sort_runs
 from dovetail.intra_window.kernels.tasks import new_counter
 from dovetail.intra_window.keys import key_span
@@ -41,9 +41,9 @@ def mway(left: UInt32s, right: UInt32s, job: Job) -> int:
     bits = job.knobs.radix_bits
     if bits is None:
         bits = min(MOST_BITS, (max(len(left), len(right)) // RANGE_ROWS).bit_length())
-    sides = partition(crew, (left, right), by_range(least, most, bits), max(job.knobs.ways, crew.threads))
+    sides = partition(job, (left, right), by_range(least, most, bits), max(job.knobs.ways, crew.threads))
     longest = max(int(np.diff(side.bounds).max()) for side in sides)
-    spares = [words(longest) for _ in range(crew.threads)]
+    spares = [job.lent.words(longest) for _ in range(crew.threads)]
     sorting, merging = [new_counter() for _ in sides], [new_counter() for _ in sides]
 
     def sort(thread: int) -> None:

@@ -24,7 +24,11 @@ def npj(left: UInt32s, right: UInt32s, job: Job) -> int:
     crew = job.crew
     bits = table_bits(3 * len(left) // 4)  # two thirds full: clearing memory is what threads share least
     slots = 1 << bits
-    table = Table(np.zeros(slots, np.uint64), np.empty(len(left), np.uint32), np.zeros(slots, np.uint32))
+    table = Table(
+        job.lent.zeros(slots, np.uint64),
+        job.lent.empty(len(left), np.uint32),
+        job.lent.zeros(slots, np.uint32),
+    )
 
     def build(thread: int) -> None:
         insert_shared(table, bits, left, *crew.share(len(left), thread))

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from dovetail.intra_window.job import Job, drain
 from dovetail.intra_window.kernels.merge import merge_two
 from dovetail.intra_window.kernels.packed import Int64s, UInt32s, UInt64s, pack_rows
-from dovetail.intra_window.kernels.radix import words
 from dovetail.intra_window.kernels.sort import sort_words
 from dovetail.intra_window.kernels.sorted_join import count_sorted, pairs_sorted
 from dovetail.intra_window.kernels.tasks import new_cursor
@@ -37,8 +36,8 @@ class ProgressiveMergeJoin:
     def __init__(self, job: Job, thread: int, rows: tuple[int, int], expected: tuple[int, int]) -> None:
         self._job, self._thread = job, thread
         self._step_rows = max(1, int(job.knobs.sorting_step * sum(expected)))
-        self._sides = [words(max(64, own)) for own in expected]
-        self._spares = [words(max(64, own)) for own in expected]
+        self._sides = [job.lent.words(max(64, own)) for own in expected]
+        self._spares = [job.lent.words(max(64, own)) for own in expected]
         self._filled = [0, 0]
         self._runs: list[SortedRun] = []
         self._chunk = job.chunk() if job.take is not None else None
@@ -47,9 +46,9 @@ class ProgressiveMergeJoin:
         self._job.enter(self._thread, "partition")
         at = self._filled[side]
         if at + len(rows) > len(self._sides[side]):
-            larger = words(2 * (at + len(rows)))
+            larger = self._job.lent.words(2 * (at + len(rows)))
             larger[:at] = self._sides[side][:at]
-            self._sides[side], self._spares[side] = larger, words(len(larger))
+            self._sides[side], self._spares[side] = larger, self._job.lent.words(len(larger))
         pack_rows(keys, rows, direct, self._sides[side], at)
         self._filled[side] = at + len(rows)
         begun = sum(self._runs[-1].stops) if self._runs else 0

@@ -41,7 +41,7 @@ def radix_bits(rows: int) -> int:
 def prj(left: UInt32s, right: UInt32s, job: Job) -> int:
     crew = job.crew
     bits = radix_bits(len(left)) if job.knobs.radix_bits is None else job.knobs.radix_bits
-    r, s = partition(crew, (left, right), by_hash(bits), crew.threads)
+    r, s = partition(job, (left, right), by_hash(bits), crew.threads)
     tasks = _tasks(r, s, crew.threads, written=job.take is not None)
     counter = new_counter()
     rows = int((tasks[:, 1] - tasks[:, 0]).max(initial=0))

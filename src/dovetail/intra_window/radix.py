@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dovetail.intra_window.job import Crew
+from dovetail.intra_window.job import Job
 from dovetail.intra_window.kernels.packed import Int64s, UInt32s, UInt64s
-from dovetail.intra_window.kernels.radix import Cut, histogram, scatter, words
+from dovetail.intra_window.kernels.radix import Cut, histogram, scatter
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,11 @@ class Partitioned:
         return self.begins[:: self.pieces]
 
 
-def partition(crew: Crew, sides: tuple[UInt32s, UInt32s], cut: Cut, pieces: int) -> list[Partitioned]:
+def partition(job: Job, sides: tuple[UInt32s, UInt32s], cut: Cut, pieces: int) -> list[Partitioned]:
     """`pieces`: into how many equal parts each side is cut; threads work on whole pieces."""
+    crew = job.crew
     counts = [np.zeros((pieces, cut.parts), np.int64) for _ in sides]
-    outs = [words(len(keys)) for keys in sides]
+    outs = [job.lent.words(len(keys)) for keys in sides]
 
     def edges(keys: UInt32s, piece: int) -> tuple[int, int]:
         return len(keys) * piece // pieces, len(keys) * (piece + 1) // pieces

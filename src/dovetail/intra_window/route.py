@@ -100,7 +100,7 @@ class Router(JoinBiclique):
     """JB with the paper's router: each row is sent to a group once, and the record says to which.
 
     "After each tuple is dispatched, the system needs to record the dispatch results for future reference"
-    (section 5.3.1). Whichever thread comes to rows that nobody has routed routes them, one thread at a time;
+    (section 5.3.3). Whichever thread comes to rows that nobody has routed routes them, one thread at a time;
     all others read the record. It is what the paper found to be most of JB's cost.
     """
 

@@ -18,15 +18,17 @@ from dovetail.intra_window.kernels.packed import UInt32s
 from dovetail.intra_window.kernels.shj import insert_rows, rehash
 from dovetail.intra_window.kernels.table import Table, count_rows, pairs_rows, table_bits
 from dovetail.intra_window.kernels.tasks import CURSOR_FIELDS
+from dovetail.intra_window.memory import Lent
 
 
 class GrowingTable:
     """One side of a symmetric join; `expected` keys fit without growing."""
 
-    def __init__(self, rows: int, expected: int) -> None:
+    def __init__(self, rows: int, expected: int, lent: Lent) -> None:
         self.bits = table_bits(expected)
         self.used = 0
-        self.arrays = _arrays(self.bits, np.empty(max(1, rows), np.uint32))
+        self._lent = lent
+        self.arrays = self._arrays(self.bits, lent.empty(max(1, rows), np.uint32))
 
     def insert(self, keys: UInt32s, rows: UInt32s, direct: bool) -> None:
         if 2 * (self.used + len(rows)) > len(self.arrays.slots):
@@ -35,13 +37,12 @@ class GrowingTable:
 
     def _grow(self, keys: int) -> None:
         bits = table_bits(2 * keys)
-        larger = _arrays(bits, self.arrays.older)
+        larger = self._arrays(bits, self.arrays.older)
         rehash(self.arrays, larger, bits)
         self.bits, self.arrays = bits, larger
 
-
-def _arrays(bits: int, older: UInt32s) -> Table:
-    return Table(np.zeros(1 << bits, np.uint64), older, np.empty(1 << bits, np.uint32))
+    def _arrays(self, bits: int, older: UInt32s) -> Table:
+        return Table(self._lent.zeros(1 << bits, np.uint64), older, self._lent.empty(1 << bits, np.uint32))
 
 
 class SymmetricHashJoin:
@@ -49,7 +50,9 @@ class SymmetricHashJoin:
 
     def __init__(self, job: Job, thread: int, rows: tuple[int, int], expected: tuple[int, int]) -> None:
         self._job, self._thread = job, thread
-        self._tables = [GrowingTable(all_rows, own) for all_rows, own in zip(rows, expected, strict=True)]
+        self._tables = [
+            GrowingTable(all_rows, own, job.lent) for all_rows, own in zip(rows, expected, strict=True)
+        ]
         self._chunk = job.chunk() if job.take is not None else None
 
     def step(self, side: int, keys: UInt32s, rows: UInt32s, direct: bool) -> int:

@@ -17,6 +17,7 @@ from dovetail.simulate.costs import Costs
 from dovetail.simulate.formulas import handshake_visiting_s
 from dovetail.simulate.kernels.chains import Walk, Walked, walk_chain
 from dovetail.simulate.load import draw_matches, load, slices
+from dovetail.simulate.regions import along_a_chain
 from dovetail.simulate.result import RowTimes, SimulationResult, summarize
 from dovetail.simulate.setup import Setup
 
@@ -40,7 +41,7 @@ class ChainDesign:
             Walk(
                 arrivals,
                 works,
-                self.before_ns,
+                self.before_ns + along_a_chain(setup, costs),
                 np.array(self.after_ns),
                 costs.store_ns,
                 costs.hop_ns,
@@ -78,7 +79,8 @@ class ChainDesign:
         loaded = load(setup, costs, rows_per_s)
         matches = loaded.mean(loaded.matches)
         core = loaded.mean(loaded.scan_ns) + matches / setup.cores * costs.result_ns
-        core += self.before_ns + loaded.mean(self.after_ns)
+        core += self.before_ns + float(along_a_chain(setup, costs).mean(axis=0).max())
+        core += loaded.mean(self.after_ns)
         core += costs.store_ns / (setup.cores if self.fast else 1)
         return max(core, matches * costs.merge_ns)
 

@@ -26,6 +26,8 @@ class Costs:
     """Added to a comparison in a time window: each stored row carries a time."""
     hop_ns: float = 100.0
     """One message over one queue, written by one thread and read by another: the papers' T_CL."""
+    remote_ns: float = 100.0
+    """What a message costs in addition if it goes to another NUMA region."""
     row_ns: float = 100.0
     """A row taken up by a core, whatever it is then compared with: all cores do it for all rows."""
     store_ns: float = 10.0

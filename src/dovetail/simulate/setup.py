@@ -20,6 +20,8 @@ Design = Literal["kang", "cell", "handshake", "low-latency", "split"]
 DESIGNS: tuple[Design, ...] = get_args(Design)
 MOST_CORES = 1024
 Pattern = Literal["steady", "poisson", "bursts"]
+Placement = Literal["neighbours", "scattered"]
+"""Of join cores over NUMA regions: a stretch of neighbours in each, or in turn."""
 _UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 _SIZES = "rows (131072, 2^17) or a length of time (30s, 15min, 1h)"
 
@@ -190,6 +192,9 @@ class Setup:
     arrivals: ArrivalPattern = field(default_factory=ArrivalPattern)
     right_later_s: float = 0.0
     """Time skew: how much later than their event times right rows come, compared with left rows."""
+    regions: int = 1
+    """NUMA regions that the join cores are spread over."""
+    placement: Placement = "neighbours"
 
     def __post_init__(self) -> None:
         if self.design not in DESIGNS:
@@ -219,6 +224,13 @@ class Setup:
         _within("input rows", self.input_rows, 1, 1 << 20)
         _within("other threads", self.other_threads, 0, MOST_CORES)
         _within("rows between two partitions", self.repartition_rows, 1, 1 << 20)
+        _within("NUMA regions", self.regions, 1, MOST_CORES)
+        if self.placement not in get_args(Placement):
+            raise SettingError(
+                f"there is no placement {self.placement!r}",
+                where="--placement",
+                expected=", ".join(get_args(Placement)),
+            )
         if self.physical_cores is not None:
             _within("physical cores", self.physical_cores, 1, 2 * MOST_CORES)
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from dovetail.simulate.costs import Costs
 from dovetail.simulate.kernels.trees import Shape, TreeRows, Work, pass_trees
 from dovetail.simulate.load import Load, draw_matches, load, slices
+from dovetail.simulate.regions import in_a_tree
 from dovetail.simulate.result import RowTimes, SimulationResult, summarize
 from dovetail.simulate.setup import Setup
 
@@ -46,6 +47,7 @@ class TreeDesign:
         order = np.argsort(arrivals, axis=None, kind="stable")
         stream = np.repeat(np.arange(2), rows // 2)[order]
         stars = loaded.mean(self.stars)
+        down, up = nodes(setup.cores, self.fan_out), nodes(setup.cores, self.fan_in)
         passed = pass_trees(
             TreeRows(
                 arrivals.ravel()[order],
@@ -54,14 +56,22 @@ class TreeDesign:
                 matches.ravel()[order] / setup.cores * costs.merge_ns,
             ),
             Shape(
-                nodes(setup.cores, self.fan_out)[::-1].copy(),
-                nodes(setup.cores, self.fan_in),
+                down[::-1].copy(),
+                up,
                 self.fan_out,
                 self.fan_in,
                 setup.queue_rows,
                 setup.input_rows,
             ),
-            Work(self.root_ns, costs.hop_ns, costs.store_ns, stars * costs.punctuation_ns, self.group),
+            Work(
+                self.root_ns,
+                costs.hop_ns,
+                np.concatenate([[0.0], *in_a_tree(setup, costs, down, self.fan_out)[::-1]]),
+                np.concatenate([*in_a_tree(setup, costs, up, self.fan_in)[1:], [0.0]]),
+                costs.store_ns,
+                stars * costs.punctuation_ns,
+                self.group,
+            ),
             slices(setup, costs, seed),
         )
         kept = ~passed.lost
@@ -87,12 +97,17 @@ class TreeDesign:
         if cores == 1:
             return core
         stars = loaded.mean(self.stars) * costs.punctuation_ns / max(1, self.group)
-        distributor = self.root_ns + min(self.fan_out, cores) * costs.hop_ns
+        distributor = self.root_ns + min(self.fan_out, cores) * costs.hop_ns + self._far_ns(setup, costs)
         # Each stream has its mergers, so a merger sees every other row; the combiner sees all.
         last_merger = (
             matches * costs.merge_ns + min(self.fan_in, cores) * stars + costs.hop_ns / max(1, self.group)
         ) / 2
         return max(core, distributor, last_merger, matches * costs.merge_ns + stars)
+
+    def _far_ns(self, setup: Setup, costs: Costs) -> float:
+        """What messages to other regions cost the distributor that sends most of them, for a row."""
+        levels = in_a_tree(setup, costs, nodes(setup.cores, self.fan_out), self.fan_out)
+        return float(max(np.add.reduceat(far, np.arange(0, len(far), self.fan_out)).max() for far in levels))
 
     def _core_ns(self, loaded: Load, costs: Costs) -> NDArray[np.float64]:
         scans, stars = np.array(loaded.scan_ns), np.array(self.stars)

@@ -3,7 +3,7 @@ values), as columns."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -101,8 +101,34 @@ class RowForm:
     """What a schema says of single rows. Asking it again for each row would take longer than joining one."""
 
     def __init__(self, schema: pa.Schema) -> None:
-        self.columns = [(field.name, field.type, pa.types.is_floating(field.type)) for field in schema]
+        self.columns = [
+            (field.name, field.type, pa.types.is_floating(field.type), _plain(field.type)) for field in schema
+        ]
         self.nested = {field.name for field in schema if pa.types.is_nested(field.type)}
+
+
+Plain = Callable[[Any], npt.NDArray[np.generic] | None]
+"""A value of exactly the Python type that a column is made of, as an array; None for any other value."""
+
+
+def _plain(kind: pa.DataType) -> Plain:
+    """Arrow takes microseconds to make a column of one value, and looks at it in ways that these types do not
+    need: whole numbers in range, floats that are finite in their type, booleans."""
+    if pa.types.is_integer(kind):
+        dtype = np.dtype(kind.to_pandas_dtype())
+        least, most = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+        return lambda value: (
+            np.array([value], dtype) if type(value) is int and least <= value <= most else None
+        )
+    if pa.types.is_float32(kind) or pa.types.is_float64(kind):
+        dtype = np.dtype(kind.to_pandas_dtype())
+        largest = float(np.finfo(dtype).max)
+        return lambda value: (
+            np.array([value], dtype) if type(value) is float and abs(value) <= largest else None
+        )
+    if pa.types.is_boolean(kind):
+        return lambda value: np.array([value], np.bool_) if type(value) is bool else None
+    return lambda value: None
 
 
 def is_single(batch: Batch, form: RowForm) -> bool:
@@ -114,11 +140,19 @@ def is_single(batch: Batch, form: RowForm) -> bool:
     return not any(isinstance(value, _COLUMNS) for value in flat or batch.values())
 
 
-def single_row(row: Mapping[str, Any], form: RowForm, side: str) -> dict[str, pa.Array]:
+Cell = Any
+"""A column of one value: a `pyarrow.Array`, or of a plain number a NumPy array."""
+
+
+def single_row(row: Mapping[str, Any], form: RowForm, side: str) -> dict[str, Cell]:
     """One row as columns of one value. What the row does not name is null."""
-    columns = {}
-    for name, kind, floating in form.columns:
+    columns: dict[str, Cell] = {}
+    for name, kind, floating, plain in form.columns:
         value = row.get(name)
+        number = plain(value)
+        if number is not None:
+            columns[name] = number
+            continue
         try:
             if value is not None and floating:
                 value = float(value)  # Arrow refuses integers that a float32 does not hold exactly
@@ -137,8 +171,10 @@ def single_row(row: Mapping[str, Any], form: RowForm, side: str) -> dict[str, pa
     return columns
 
 
-def as_numbers(column: pa.Array) -> tuple[npt.NDArray[np.generic], npt.NDArray[np.bool_] | None]:
+def as_numbers(column: Cell) -> tuple[npt.NDArray[np.generic], npt.NDArray[np.bool_] | None]:
     """The values, and which of them are null (then they are zero here)."""
+    if isinstance(column, np.ndarray):
+        return column, None
     if pa.types.is_temporal(column.type):
         column = column.cast(pa.int32() if column.type.bit_width == 32 else pa.int64())
     if column.null_count:

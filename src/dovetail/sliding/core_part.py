@@ -7,7 +7,7 @@ from dovetail.sliding.kernels.channel import Channel
 from dovetail.sliding.kernels.join_core import Core, Links
 from dovetail.sliding.kernels.subwindow import RUN_ROWS, SubWindow, sub_window
 from dovetail.sliding.stepping import SteppedCore, capacity_for
-from dovetail.sliding.topology import Job
+from dovetail.sliding.topology import Job, empty
 
 
 class JoinCore(SteppedCore):
@@ -25,6 +25,11 @@ class JoinCore(SteppedCore):
             **self._room(),
             **self._passes(),
         )
+
+    def step(self, budget: int) -> bool:
+        # A call of the kernel hands over some thirty arrays, which takes longer than joining a row: whoever
+        # reads after each push would pay for it twice.
+        return not empty(self.links.inbox) and super().step(budget)
 
     def _window(self, job: Job, rows: int | None) -> SubWindow:
         """Of a count window the share is known; one by time grows."""

@@ -35,6 +35,7 @@ from dovetail.errors import InputError, RunError, SettingError
 from dovetail.model.sliding import Access, Design, Order, Predicate, Window
 from dovetail.sliding.batches import (
     Batch,
+    Cell,
     RowForm,
     Schema,
     as_numbers,
@@ -229,7 +230,7 @@ class SlidingJoin:
         return np.empty((0, self.encoding.layout.words), np.int64)
 
     def _messages(
-        self, side: str, given: Mapping[str, pa.Array], rows: int
+        self, side: str, given: Mapping[str, Cell], rows: int
     ) -> tuple[Messages, npt.NDArray[np.int64]]:
         columns: dict[str, npt.NDArray[np.generic]] = {}
         nulls: npt.NDArray[np.bool_] | None = None

@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from dovetail.sliding.batches import Cell
+
 _TOGETHER = 256
 
 
@@ -18,7 +20,7 @@ class Payload:
         self._batches: list[pa.RecordBatch] = []
         self._firsts: list[int] = []  # of each batch: the number of its first row
         self._last_times: list[int] = []  # and the time of its last
-        self._single: list[dict[str, pa.Array]] = []  # rows that came one by one and are in no batch yet
+        self._single: list[dict[str, Cell]] = []  # rows that came one by one and are in no batch yet
         self._single_time = 0
         self.rows = 0
 
@@ -27,7 +29,7 @@ class Payload:
         """Rows that are kept now."""
         return self.rows - self._firsts[0] + len(self._single) if self._batches else len(self._single)
 
-    def add_row(self, row: dict[str, pa.Array], time: int) -> None:
+    def add_row(self, row: dict[str, Cell], time: int) -> None:
         self._single.append(row)
         self._single_time = time
         if len(self._single) == _TOGETHER:
@@ -36,7 +38,7 @@ class Payload:
     def _close_single(self) -> None:
         if self._single:
             rows, self._single = self._single, []
-            columns = [pa.concat_arrays([row[name] for row in rows]) for name in self.schema.names]
+            columns = [_column([row[field.name] for row in rows], field.type) for field in self.schema]
             self.add(pa.RecordBatch.from_arrays(columns, schema=self.schema), self._single_time)
 
     def add(self, batch: pa.RecordBatch, last_time: int) -> None:
@@ -78,3 +80,9 @@ class Payload:
         back[order] = np.arange(len(rows))
         whole = pa.Table.from_batches(pieces).combine_chunks().to_batches()[0]
         return whole.take(pa.array(back))
+
+
+def _column(cells: list[Cell], kind: pa.DataType) -> pa.Array:
+    if all(isinstance(cell, np.ndarray) for cell in cells):
+        return pa.array(np.concatenate(cells), kind)
+    return pa.concat_arrays([cell if isinstance(cell, pa.Array) else pa.array(cell, kind) for cell in cells])

@@ -51,7 +51,7 @@ def obvious(walk: Walk, cores: int) -> tuple[list[set[int]], Floats, Floats]:
         place = core if s == 0 else cores - 1 - core
         _, row, number = queues[s][place].pop(0)
         turn[core] = 1 - s
-        begin = clock + (walk.before if not walk.fast or place + 1 < cores else 0.0)
+        begin = clock + (walk.before[s, core] if not walk.fast or place + 1 < cores else 0.0)
         stores = not walk.fast or number % cores == place
         scanned = begin + walk.work[s, row] + (walk.store if stores else 0.0)
         free[core] = scanned + walk.after[s]
@@ -77,7 +77,7 @@ def test_the_event_loop_does_what_the_obvious_one_does(
     walk = Walk(
         np.cumsum(random.exponential(spread, (2, rows)), axis=1),
         random.exponential(3.0, (2, rows)),
-        float(random.random()),
+        random.random((2, cores)),
         random.random(2),
         float(random.random()),
         float(random.random()),

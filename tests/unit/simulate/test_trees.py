@@ -37,6 +37,7 @@ def recursive(rows: TreeRows, shape: Shape, work: Work) -> tuple[list[float], li
         at, written = begun(level, j, m) + (work.root if level == 0 else 0.0), []
         for child in children(j, shape.fan_out, int(shape.down[level + 1])):
             at = max(at, begun(level + 1, child, m - queue) if m >= queue else 0.0) + work.hop
+            at += work.far_down[int(shape.down[: level + 1].sum()) + child]
             written.append(at)
         return tuple(written)
 
@@ -66,7 +67,7 @@ def recursive(rows: TreeRows, shape: Shape, work: Work) -> tuple[list[float], li
                 at = max(at + found * leaves(level - 1, child), when) + work.star
         else:
             at = max(*ready, max(at, min(ready)) + found * leaves(level, j))
-        at += work.hop
+        at += work.hop + work.far_up[int(shape.up[1:level].sum()) + j]
         if level < top and group >= queue:
             at = max(at, merged(s, level + 1, j // shape.fan_in, group - queue))
         return at
@@ -110,7 +111,16 @@ def test_the_kernel_keeps_the_law(
     )
     shape = Shape(nodes(cores, fan_out)[::-1].copy(), nodes(cores, fan_in), fan_out, fan_in, queue, 1000)
     star = float(random.random()) if group else 0.0
-    work = Work(float(random.random()), float(random.random()), float(random.random()), star, group)
+    down, up = nodes(cores, fan_out), nodes(cores, fan_in)
+    work = Work(
+        float(random.random()),
+        float(random.random()),
+        random.random(int(down.sum())),
+        random.random(max(1, int(up[1:].sum()))),
+        float(random.random()),
+        star,
+        group,
+    )
     alone = np.ones(cores + 1)
     found = pass_trees(rows, shape, work, Slices(alone, alone, np.zeros(cores + 1)))
     starts, ends, out = recursive(rows, shape, work)

@@ -42,13 +42,6 @@ def by_range(least: int, most: int, bits: int) -> Cut:
     return Cut(np.uint64(least), np.uint64(1), np.uint64(shift), ((most - least) >> shift) + 1)
 
 
-def words(rows: int) -> UInt64s:
-    """Memory for rows that begins where a cache line does."""
-    raw = np.empty(rows + LINE_WORDS, np.uint64)
-    skip = (-raw.ctypes.data % 64) // 8
-    return raw[skip : skip + rows]
-
-
 @kernel
 def _part(cut: Cut, key: np.uint64) -> Any:
     return np.int64((((key - cut.base) * cut.factor) & LOW) >> cut.shift)

@@ -50,6 +50,10 @@ def simulate(
         int | None, typer.Option(help="Physical cores. If threads outnumber them, they take turns.")
     ] = None,
     other_threads: Annotated[int, typer.Option(help="Threads other than the join cores.")] = 4,
+    regions: Annotated[int, typer.Option(help="NUMA regions that the join cores are spread over.")] = 1,
+    placement: Annotated[
+        str, typer.Option(help="Join cores over the regions: neighbours or scattered.")
+    ] = "neighbours",
     queue_rows: Annotated[int, typer.Option(help="Capacity of the queue between two threads.")] = 256,
     input_rows: Annotated[
         int, typer.Option(help="Capacity of the input queue. Rows that find it full are lost.")
@@ -103,6 +107,8 @@ def simulate(
                 other_threads,
                 arrivals=ArrivalPattern(arrivals, burst_rows, burst_share),  # type: ignore[arg-type]
                 right_later_s=right_later,
+                regions=regions,
+                placement=placement,  # type: ignore[arg-type]
             )
         )
     answers = [capacity(setup, used, load=load, rows=rows, seed=seed) for setup in setups]

@@ -25,8 +25,8 @@ class Walk(NamedTuple):
     arrival: NDArray[np.float64]
     work: NDArray[np.float64]
     """The scan and its matches."""
-    before: float
-    """Taking it in; with `fast`, passing it on too."""
+    before: NDArray[np.float64]
+    """By stream and core. Taking it in; with `fast`, passing it on too."""
     after: NDArray[np.float64]
     """By stream: what the row's messages of other kinds cost (acknowledgement, expiry)."""
     store: float
@@ -123,7 +123,7 @@ def walk_chain(walk: Walk, slices: Slices, cores: int) -> Walked:
         on, period, phase = slices.on[core], slices.period[core], slices.phase[core]
         begin = now
         if not walk.fast or place + 1 < cores:
-            begin = finished(now, walk.before, on, period, phase)
+            begin = finished(now, walk.before[s, core], on, period, phase)
         todo = work[s, row]
         if not walk.fast or message % cores == place:
             todo += walk.store

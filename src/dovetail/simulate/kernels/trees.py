@@ -49,6 +49,10 @@ class Shape(NamedTuple):
 class Work(NamedTuple):
     root: float
     hop: float
+    far_down: NDArray[np.float64]
+    """What a message to each node costs in addition, from the root of the distributors to the cores."""
+    far_up: NDArray[np.float64]
+    """What a message from each merger to the next costs in addition."""
     store: float
     star: float
     """Of all stars that one core emits for a row, or for a group of rows."""
@@ -117,7 +121,7 @@ def pass_trees(rows: TreeRows, shape: Shape, work: Work, slices: Slices) -> Pass
                     child = first[level + 1] + c
                     if m >= shape.queue:
                         at = max(at, begun[child, slot])
-                    at = finished(at, work.hop, on, period, phase)
+                    at = finished(at, work.hop + work.far_down[child], on, period, phase)
                     reach[child] = at
                 free[node] = at
         stream = rows.stream[n]
@@ -224,7 +228,7 @@ def _merge(
                     first = min(first, mergers.ready[below + c])
                     last = max(last, mergers.ready[below + c])
                 at = max(last, finished(max(at, first), matches * mergers.leaves[node], on, period, phase))
-            at = finished(at, work.hop, on, period, phase)
+            at = finished(at, work.hop + work.far_up[node - cores], on, period, phase)
             if level + 1 < len(shape.up) and group >= shape.queue:
                 parent = here + shape.up[level] + j // shape.fan_in
                 at = max(at, mergers.merged[stream, parent - cores, slot])

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dovetail.kernels.flags import borrowing_kernel, inlined_kernel, inner_borrowing_kernel
+from dovetail.kernels.flags import borrowing_kernel, folded_kernel, inlined_kernel
 from dovetail.kernels.machine import load, store
 
 SENT, SENT_SEES = 8, 9
@@ -59,7 +59,7 @@ def channel(capacity: int, width: int) -> Channel:
     return Channel(np.zeros((capacity, whole_lines), np.int64), np.zeros(_MARKS, np.int64))
 
 
-@inner_borrowing_kernel
+@folded_kernel
 def room(to: Channel) -> int:
     """How many messages can be sent now, at least: the receiver is asked only when there seems to be none."""
     capacity = to.slots.shape[0]
@@ -70,7 +70,7 @@ def room(to: Channel) -> int:
     return capacity - (to.marks[SENT] - to.marks[SENT_SEES])
 
 
-@inner_borrowing_kernel
+@folded_kernel
 def all_room(to: Channel) -> int:
     to.marks[SENT_SEES] = load(to.marks, TAKEN)
     return to.slots.shape[0] - (to.marks[SENT] - to.marks[SENT_SEES])
@@ -82,13 +82,13 @@ def slot_to_fill(to: Channel, ahead: int) -> npt.NDArray[np.int64]:
     return to.slots[(to.marks[SENT] + ahead) & (to.slots.shape[0] - 1)]
 
 
-@inner_borrowing_kernel
+@folded_kernel
 def send(to: Channel, messages: int) -> None:
     # After the messages themselves: a release store, or the receiver could read slots half filled.
     store(to.marks, SENT, to.marks[SENT] + messages)
 
 
-@inner_borrowing_kernel
+@folded_kernel
 def waiting(of: Channel) -> int:
     """How many messages can be taken now, at least."""
     there = of.marks[TAKEN_SEES] - of.marks[TAKEN]
@@ -110,7 +110,7 @@ def message(of: Channel, ahead: int) -> npt.NDArray[np.int64]:
     return of.slots[(of.marks[TAKEN] + ahead) & (of.slots.shape[0] - 1)]
 
 
-@inner_borrowing_kernel
+@folded_kernel
 def take(of: Channel, messages: int) -> None:
     # After the last read of these slots: from here on the sender may fill them again.
     store(of.marks, TAKEN, of.marks[TAKEN] + messages)
@@ -122,7 +122,7 @@ def close(of: Channel) -> None:
     store(of.marks, CLOSED, 1)
 
 
-@inner_borrowing_kernel
+@folded_kernel
 def closed(to: Channel) -> bool:
     return load(to.marks, CLOSED) != 0
 

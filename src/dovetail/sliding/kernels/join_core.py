@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from dovetail.kernels.flags import borrowing_kernel, inner_borrowing_kernel
+from dovetail.kernels.flags import borrowing_kernel, folded_kernel, inner_borrowing_kernel
 from dovetail.kernels.machine import cycles
 from dovetail.sliding.kernels.channel import Channel, message, room, take, waiting
 from dovetail.sliding.kernels.layout import (
@@ -116,7 +116,7 @@ def _step(core: Core, links: Links, rules: Rules, budget: int) -> int:
     return WORKED
 
 
-@inner_borrowing_kernel
+@folded_kernel
 def _learn_members(state: Words, row: Words) -> None:
     """Who lives is a set of bits: its place among them, and their number."""
     living, number = row[ROW], state[NUMBER]
@@ -128,7 +128,7 @@ def _learn_members(state: Words, row: Words) -> None:
             state[ALIVE] += 1
 
 
-@inner_borrowing_kernel
+@folded_kernel
 def _close_block(row: Words, out_r: Channel, out_s: Channel) -> bool:
     """A punctuation for both kinds of probes, so that what is out can be read though the next one is not
     due."""
@@ -139,7 +139,7 @@ def _close_block(row: Words, out_r: Channel, out_s: Channel) -> bool:
     return True
 
 
-@inner_borrowing_kernel
+@folded_kernel
 def _process(core: Core, row: Words, inbox: Channel, rules: Rules) -> int:
     """Expire, probe, store: all or nothing, so that it can be tried again with more room.
 
@@ -179,7 +179,7 @@ def _process(core: Core, row: Words, inbox: Channel, rules: Rules) -> int:
     return WORKED
 
 
-@inner_borrowing_kernel
+@folded_kernel
 def _group(row: Words, rules: Rules) -> int:
     """Rows of the window that share a punctuation within this row's probe."""
     return rules.group << (row[FLAGS] >> COARSER)
@@ -199,7 +199,7 @@ def sort_positions(found: Words, count: int) -> None:
         gap = 1 if gap == 2 else gap * 5 // 11
 
 
-@inner_borrowing_kernel
+@folded_kernel
 def _send_found(core: Core, row: Words, out: Channel, rules: Rules) -> bool:
     """Send pairs and punctuations as far as there is room; whether all are out."""
     state, side = core.state, row[KIND]

@@ -9,11 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from dovetail.kernels.address import call
-from dovetail.kernels.flags import inner_borrowing_kernel
+from dovetail.kernels.flags import folded_kernel, inner_borrowing_kernel
+from dovetail.sliding.kernels.candidates import candidates
 from dovetail.sliding.kernels.channel import Channel
 from dovetail.sliding.kernels.layout import KIND, Layout, R
 from dovetail.sliding.kernels.stepping import Rules
-from dovetail.sliding.kernels.subwindow import SCAN, Probe, SubWindow, Words, candidates
+from dovetail.sliding.kernels.subwindow import RUNS, Probe, SubWindow, Words
 from dovetail.sliding.kernels.together import Pass, candidates_together
 
 
@@ -29,16 +30,16 @@ def meets(window: SubWindow, message: Words, access: int, rules: Rules, probe: P
 def meets_together(
     window: SubWindow, message: Words, inbox: Channel, rules: Rules, made: Pass, probe: Probe
 ) -> int:
-    """The same for a row that is the next in its inbox: where the window is scanned, in one pass with others
-    that wait there. -3 if the pass needs more room."""
+    """The same for a row that is the next in its inbox: in one pass with others that wait there, where the
+    window is scanned or has cells. -3 if the pass needs more room."""
     count = -2
-    if rules.together and rules.access == SCAN:
-        count = candidates_together(window, message, inbox, rules.layout, made, probe)
+    if rules.together and rules.access != RUNS:
+        count = candidates_together(window, message, inbox, rules, made, probe)
         count = narrowed(window, message, rules.layout, rules.residual, probe, count)
     return meets(window, message, rules.access, rules, probe) if count == -2 else count
 
 
-@inner_borrowing_kernel
+@folded_kernel
 def narrowed(
     window: SubWindow, message: Words, layout: Layout, residual: int, probe: Probe, count: int
 ) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dovetail.kernels.flags import inner_borrowing_kernel
+from dovetail.kernels.flags import folded_kernel
 from dovetail.kernels.machine import cycles
 from dovetail.sliding.kernels.channel import Channel, send, slot_to_fill
 from dovetail.sliding.kernels.layout import (
@@ -18,7 +18,7 @@ from dovetail.sliding.kernels.layout import (
 )
 
 
-@inner_borrowing_kernel
+@folded_kernel
 def send_pair(
     out: Channel, kind: int, r: int, s: int, order: int, group: int, timed: bool, entered: int, taken_at: int
 ) -> None:
@@ -31,7 +31,7 @@ def send_pair(
     send(out, 1)
 
 
-@inner_borrowing_kernel
+@folded_kernel
 def send_star(out: Channel, side: int, order: int, group: int) -> None:
     """A punctuation: results of rows of that side are out up to this order, and of the last of these rows up
     to this group. There must be room."""

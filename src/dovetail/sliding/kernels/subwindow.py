@@ -1,7 +1,8 @@
 """The part of one stream's window that one core keeps: rows in the order of their arrival, oldest first out.
 
-Law: what `candidates` finds are the rows from BEGIN to END whose keys lie in the box, each once, in no order
-that is promised; `expire_*` moves BEGIN, `insert` moves END, and nothing else changes what is there.
+Law: what `candidates` (`candidates.py`) finds are the rows from BEGIN to END whose keys lie in the box, each
+once, in no order that is promised; `expire` moves BEGIN, `insert` moves END, and nothing else changes what is
+there.
 
 A position counts the rows ever inserted; its slot is the position modulo the capacity. Three ways to the rows
 in a box: *scan* reads all keys; *cells* chains rows by the cell of a grid they lie in (for an equality: by
@@ -17,20 +18,17 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dovetail.kernels.flags import borrowing_kernel, inner_borrowing_kernel
-from dovetail.kernels.machine import prefetch
+from dovetail.kernels.flags import borrowing_kernel, folded_kernel, inner_borrowing_kernel
 from dovetail.sliding.kernels.layout import ROW, TIME, Layout
-from dovetail.sliding.kernels.scan import Keys, inside, scan
+from dovetail.sliding.kernels.scan import Keys, keys_room, scan
 
 BEGIN, END = 0, 1
 SCAN, CELLS, RUNS = 0, 1, 2
 RUN_ROWS = 1024
-MOST_CELLS = 64  # in one probe; a box that covers more is scanned for
+MOST_CELLS = 64  # of the boxes that are looked for together; a box that covers more is scanned for
 _NONE = -1
-_CHAINED, _CHAINED_KEYS = (
-    4,
-    3,
-)  # words of a row in its chain, half a cache line: a step of a walk waits for one line
+CHAINED, CHAINED_KEYS = 4, 3
+"""Words of a row in its chain, half a cache line: a step of a walk waits for one line."""
 
 Words = npt.NDArray[np.int64]
 
@@ -65,15 +63,15 @@ def sub_window(layout: Layout, kind: type[np.unsignedinteger], capacity: int, ac
     """An empty one with room for `capacity` rows, a power of two."""
     cells = capacity if access == CELLS else 0
     return SubWindow(
-        np.zeros((layout.dimensions, capacity), kind),
+        keys_room(layout.dimensions, capacity, kind),
         np.zeros((layout.values, capacity), np.int64),
         np.zeros(capacity, np.int64),
         np.zeros(capacity, np.int64),
         np.zeros(cells, np.int64),
-        np.zeros(_CHAINED * cells, np.int64),
+        np.zeros(CHAINED * cells, np.int64),
         np.full(2 * cells, _NONE, np.int64),
         np.zeros(capacity if access == RUNS else 0, np.int32),
-        np.zeros(3 * MOST_CELLS, np.int64),
+        np.zeros(4 * MOST_CELLS, np.int64),
         np.zeros(8, np.int64),
     )
 
@@ -86,24 +84,24 @@ def larger(old: SubWindow, layout: Layout) -> SubWindow:
     return new
 
 
-@inner_borrowing_kernel
+@folded_kernel
 def take_box(message: Words, layout: Layout, low: Keys, width: Keys) -> None:
     for dimension in range(layout.dimensions):
         low[dimension] = message[layout.lows_at + dimension]
         width[dimension] = message[layout.widths_at + dimension]
 
 
-@inner_borrowing_kernel
+@folded_kernel
 def size(window: SubWindow) -> int:
     return window.marks[END] - window.marks[BEGIN]
 
 
-@inner_borrowing_kernel
+@folded_kernel
 def full(window: SubWindow) -> bool:
     return size(window) == window.rows.shape[0]
 
 
-@inner_borrowing_kernel
+@folded_kernel
 def cell_hash(cells: Words, at: int, dimensions: int) -> int:
     mixed = np.uint64(0)
     for dimension in range(dimensions):
@@ -133,12 +131,12 @@ def insert(window: SubWindow, message: Words, layout: Layout) -> None:
         _sort_run(window, slot + 1 - RUN_ROWS)
 
 
-@inner_borrowing_kernel
+@folded_kernel
 def _link(window: SubWindow, position: int, slot: int) -> None:
     head = window.hashes[slot] & (window.heads.shape[0] - 1)
-    at = _CHAINED * slot
+    at = CHAINED * slot
     window.chained[at] = window.heads[head]
-    for dimension in range(min(window.keys.shape[0], _CHAINED_KEYS)):
+    for dimension in range(min(window.keys.shape[0], CHAINED_KEYS)):
         window.chained[at + 1 + dimension] = np.int64(window.keys[dimension, slot])
     window.heads[head] = position
 
@@ -160,7 +158,7 @@ def _sort_run(window: SubWindow, first: int) -> None:
         gap = 1 if gap == 2 else gap * 5 // 11
 
 
-@inner_borrowing_kernel
+@folded_kernel
 def let_go(window: SubWindow, ages: Words, oldest: int) -> None:
     """Of rows with a smaller number, or from before that time: `ages` are the window's rows or times."""
     begin, end, mask = window.marks[BEGIN], window.marks[END], window.rows.shape[0] - 1
@@ -169,7 +167,7 @@ def let_go(window: SubWindow, ages: Words, oldest: int) -> None:
     window.marks[BEGIN] = begin
 
 
-@inner_borrowing_kernel
+@folded_kernel
 def expire(window: SubWindow, rows: int, time: int, came: int, now: int) -> None:
     """Let go of what is out of the window when `came` rows of its stream have come and it is `now`. The
     window is one of `rows`, or (-1) of `time`."""
@@ -211,121 +209,3 @@ def scan_positions(window: SubWindow, begin: int, end: int, probe: Probe, count:
         count = scan(window.keys, slot, last, probe.low, probe.width, begin - slot, probe.found, count)
         begin += last - slot
     return count
-
-
-@borrowing_kernel
-def candidates(window: SubWindow, message: Words, layout: Layout, access: int, probe: Probe) -> int:
-    """Fill `probe.found` with the positions of the rows in the message's box; their number, or -1 if it has
-    no room."""
-    take_box(message, layout, probe.low, probe.width)
-    begin, end = window.marks[BEGIN], window.marks[END]
-    if access == CELLS:
-        cells = 1
-        for dimension in range(layout.grid):
-            across = message[layout.cells_high_at + dimension] - message[layout.cells_low_at + dimension] + 1
-            cells = cells * across if 0 < across <= MOST_CELLS else MOST_CELLS + 1
-            if cells > MOST_CELLS:
-                return scan_positions(window, begin, end, probe, 0)
-        return _walk(window, message, layout, cells, probe)
-    if access == RUNS:
-        return _search(window, probe)
-    return scan_positions(window, begin, end, probe, 0)
-
-
-@inner_borrowing_kernel
-def _walk(window: SubWindow, message: Words, layout: Layout, cells: int, probe: Probe) -> int:
-    """Follow the chains of all cells of the box. Two cells may share a chain: it is followed once."""
-    found, mask, head_mask = probe.found, window.rows.shape[0] - 1, window.heads.shape[0] - 1
-    chains, at = window.scratch[:MOST_CELLS], window.scratch[MOST_CELLS : 2 * MOST_CELLS]
-    cell = window.scratch[2 * MOST_CELLS :]
-    different = 0
-    for number in range(cells):
-        rest = number
-        for dimension in range(layout.grid):
-            lowest = message[layout.cells_low_at + dimension]
-            across = message[layout.cells_high_at + dimension] - lowest + 1
-            cell[dimension] = lowest + rest % across
-            rest //= across
-        chain = cell_hash(cell, 0, layout.grid) & head_mask
-        known = False
-        for earlier in range(different):
-            known |= chains[earlier] == chain
-        if not known:
-            chains[different] = chain
-            prefetch(window.heads, chain)
-            different += 1
-    # A chain leads to ever older positions, and a slot is used again only for a newer one. So a link to a
-    # position before BEGIN ends the chain, whatever is in that slot now.
-    begin, count, open_chains = window.marks[BEGIN], 0, 0
-    for number in range(different):
-        position = window.heads[chains[number]]
-        if position >= begin:
-            at[open_chains] = position
-            open_chains += 1
-            prefetch(window.chained, _CHAINED * (position & mask))
-    # One step of every chain in turn: while one waits for memory, the others are on their way.
-    while open_chains:
-        number = 0
-        while number < open_chains:
-            slot = at[number] & mask
-            older = window.chained[_CHAINED * slot]
-            if older >= begin:
-                prefetch(window.chained, _CHAINED * (older & mask))
-            if _inside_chained(window, slot, probe.low, probe.width):
-                if count == found.shape[0]:
-                    return -1
-                found[count] = at[number]
-                count += 1
-            if older >= begin:
-                at[number] = older
-                number += 1
-            else:
-                open_chains -= 1
-                at[number] = at[open_chains]
-    return count
-
-
-@inner_borrowing_kernel
-def _inside_chained(window: SubWindow, slot: int, low: Keys, width: Keys) -> bool:
-    """As `inside`, by what lies beside the link; further dimensions are looked at where those fit."""
-    dimensions, kind = window.keys.shape[0], window.keys.dtype.type
-    for dimension in range(min(dimensions, _CHAINED_KEYS)):
-        key = kind(window.chained[_CHAINED * slot + 1 + dimension])
-        if kind(key - low[dimension]) > width[dimension]:
-            return False
-    return dimensions <= _CHAINED_KEYS or inside(window.keys, slot, low, width)
-
-
-@inner_borrowing_kernel
-def _search(window: SubWindow, probe: Probe) -> int:
-    found, low, width = probe.found, probe.low, probe.width
-    begin, end, mask = window.marks[BEGIN], window.marks[END], window.rows.shape[0] - 1
-    keys = window.keys[0]
-    first_run, last_run = -(-begin // RUN_ROWS) * RUN_ROWS, end // RUN_ROWS * RUN_ROWS
-    if first_run >= last_run:
-        return scan_positions(window, begin, end, probe, 0)
-    count = scan_positions(window, begin, first_run, probe, 0)
-    for run in range(first_run, last_run, RUN_ROWS):
-        if count < 0:
-            return count
-        base = run & mask
-        below, above = base, base + RUN_ROWS
-        while below < above:  # the first row of the run that is not below the box
-            middle = (below + above) >> 1
-            if keys[window.order[middle]] < low[0]:
-                below = middle + 1
-            else:
-                above = middle
-        while below < base + RUN_ROWS:
-            slot = window.order[below]
-            if keys.dtype.type(keys[slot] - low[0]) > width[0]:
-                break
-            if inside(window.keys, slot, low, width):
-                if count == found.shape[0]:
-                    return -1
-                found[count] = run + (slot - base)
-                count += 1
-            below += 1
-    if count < 0:
-        return count
-    return scan_positions(window, last_run, end, probe, count)
