@@ -199,7 +199,7 @@ def threads(effort: Effort) -> Made:
     rows_a_side = 2_000 if effort.quick else 12_800_000
     turns = 1 if effort.quick else 3
     window = Micro(rows_a_side // 1000, rows_a_side // 1000, seed=effort.seed, at_rest=True).make()
-    right, rows, marks = True, [], []
+    expected, right, rows, marks = window.matches, True, [], []
     for algorithm in ALGORITHMS:
         for count in (1, 2):  # its kernels, and the memory of both
             match(window.left, window.right, algorithm, count, memory=MEMORY)
@@ -209,7 +209,7 @@ def threads(effort: Effort) -> Made:
                 began, cpu = time.perf_counter(), time.process_time()
                 found = match(window.left, window.right, algorithm, count, memory=MEMORY)
                 times.append((time.perf_counter() - began, time.process_time() - cpu))
-                right &= found == window.matches
+                right &= found == expected
         gains = [one[0] / two[0] for one, two in zip(spent[1], spent[2], strict=True)]
         by_cpu = [2 * one[1] / two[1] for one, two in zip(spent[1], spent[2], strict=True)]
         speeds = [f"{window.rows / median(took for took, _ in spent[n]) / 1e6:.1f}" for n in (1, 2)]
