@@ -349,7 +349,7 @@ class Category:
                 hint="restore it from a copy; without it readers can only start after its commit",
             ) from None
         where = f"{self.where}/{path}"
-        # Messages are fetched anew each time, by a client that leaves it to us to check them.
+        # Messages are fetched again each time, by a client that leaves it to us to check them.
         verified = self.store.message_bytes is None and bool(VERIFIED.get(info.name))
         found = segment_format.read_segment(
             pieces,

@@ -12,7 +12,7 @@ number read. What was committed is not written again, and what was not is gone.
 A broker says that a transaction is committed before all partitions know. So a batch counts here when its
 number can be read back: if all brokers die in between, the batch comes again and finds out what became of it.
 
-The client is told how long it may take for an answer, and does not always keep to it: after a broker has
+The client is given a time for each answer, and does not always keep to it: after a broker has
 died and come back, `send_offsets_to_transaction` may wait for ever (seen with librdkafka 2.16). So what is
 asked of it is asked in a thread of its own, which alone holds the client meanwhile. A thread that shows no
 sign of life for too long is left behind. The next one takes over the name of its transaction, so whatever it
