@@ -6,8 +6,8 @@ waits twice. With pages of 2 MiB they fit.
 
 Linux gives a tmpfs large pages by itself only where an administrator has switched that on. But it makes them
 of existing pages when it is asked to (MADV_COLLAPSE, Linux 6.1), whatever is switched on. So we make one
-small page of each 2 MiB, and ask for a large one in its place. That takes a tenth of the time of 512 small
-pages. Where the system has no large page to give, small ones are made.
+small page of each 2 MiB, and ask for a large one in its place. Where the system has no large page to give,
+small ones are made.
 
 Large pages can be mapped as such only at addresses that are multiples of 2 MiB. Python's `mmap` cannot choose
 an address, so we call the system's.
