@@ -201,6 +201,15 @@ def test_a_long_installation_says_how_far_it_is(machine: Machine) -> None:
     assert first.stdout == "dovetail[x] java=\n"
 
 
+def test_bytecode_is_kept_whatever_the_shell_says(machine: Machine) -> None:
+    machine.run()
+    said = 'echo "$PYTHONPYCACHEPREFIX ${PYTHONDONTWRITEBYTECODE-written}"'
+    executable(machine.checkout / ".venv/bin/dovetail", f"#!/bin/sh\n{said}\n")
+    kept = machine.checkout / ".venv/bytecode"
+    assert machine.run(PYTHONDONTWRITEBYTECODE="1").stdout == f"{kept} written\n"
+    assert machine.run(PYTHONPYCACHEPREFIX="/elsewhere").stdout == "/elsewhere written\n"
+
+
 def test_works_through_symlinks_from_anywhere(machine: Machine) -> None:
     direct = machine.folder / "direct"
     direct.symlink_to(machine.checkout / "dovetail")
