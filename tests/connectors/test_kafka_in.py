@@ -19,7 +19,7 @@ from dovetail.service.words.status_words import source_words
 from dovetail_dev.kafka_broker import Broker
 from spark.application import Application
 from spark.batch import ON, count, database, differences, join_sql
-from spark.events import events, write_files
+from spark.events import events
 
 ROWS = 3000
 TABLES = """
@@ -58,27 +58,6 @@ def test_a_join_of_two_topics_over_two_runs(application: Application, topics: To
     expected = join_sql("full", "l.id, r.id, r.v", ON)
     assert count(db, expected) > ROWS // 2
     assert differences(db, "FROM pairs", expected) == {}
-
-
-def test_a_topic_becomes_a_folder_and_a_topic_again(application: Application, topics: Topics) -> None:
-    """While another one goes on, with other tasks: each row enters once, and what was seen stays."""
-    left, right = events(ROWS, 500, seed=1), events(ROWS, 500, seed=2)
-    names = topics.make("l", 3), topics.make("r", 2)
-    by_topic = pql(TABLES + PAIRS, topics, *names)
-    source = by_topic[by_topic.index("FROM KAFKA") : by_topic.index(";", by_topic.index("FROM KAFKA"))]
-    by_folder = by_topic.replace(source, 'FROM FILES("{here}/l", format = "parquet")')
-    by_folder = by_folder.replace("max_delay =", "tasks = 1, max_delay =")
-    third = ROWS // 3
-    for run in range(3):
-        write(topics, names[1], right.slice(run * third, third))
-        if run == 1:
-            write_files(left.slice(third, third), application.folder / "l", 1)
-            application.run(by_folder, "available-now", begins=["l=earliest"])
-        else:
-            write(topics, names[0], left.slice(run * third, third))
-            application.run(by_topic, "available-now" if run == 0 else "drain")
-    db = database(l=left, r=right, pairs=application.files("pairs"))
-    assert differences(db, "FROM pairs", join_sql("full", "l.id, r.id, r.v", ON)) == {}
 
 
 def test_the_example_of_the_page(application: Application, topics: Topics) -> None:
