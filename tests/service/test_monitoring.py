@@ -209,7 +209,7 @@ def test_the_daemon_is_silent_when_it_has_not_looked_for_a_minute(tmp_path: Path
 
 
 def test_what_the_scaler_mends_wakes_nobody_for_a_while(tmp_path: Path) -> None:
-    home, now_s = str(tmp_path), time.time()
+    home, now_s = str(tmp_path), float(int(time.time()))  # what is recorded is rounded
     assert not is_mending(home, "clicks", now_s)
     up = Decided(round(now_s * 1e6), "clicks", "clicked", "act", 2, Verdict("up", 4, "more rows"), None)
     record(home, up)
