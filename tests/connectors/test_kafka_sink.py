@@ -14,7 +14,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from confluent_kafka import KafkaException, Producer, TopicPartition
-from spark.standalone import until
 
 from connectors.topics import Topics
 from dovetail.connectors.kinds import SINKS, STORAGES
@@ -24,6 +23,7 @@ from dovetail.connectors.sink import Sink, Writer
 from dovetail.connectors.sinks.kafka import KafkaSink
 from dovetail.errors import PlaceError, PlanError, StateError, Unreachable
 from dovetail_dev.kafka_broker import Broker
+from dovetail_dev.spark_cluster import until
 
 SCHEMA = pa.schema([("k", pa.int64()), ("word", pa.string())])
 

@@ -18,12 +18,13 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic, OffsetSpec
 
 LARGE = {"message.max.bytes": 20_000_000}
+QUIET = {"log_level": 0}  # a broker that a test kills is no news
 
 
 class Topics:
     def __init__(self, address: str, prefix: str) -> None:
         self.address, self._prefix = address, f"{prefix}-{uuid.uuid4().hex[:6]}"
-        self._admin = AdminClient({"bootstrap.servers": address})
+        self._admin = AdminClient({"bootstrap.servers": address, **QUIET})
 
     def make(self, name: str = "t", partitions: int = 1, **config: str) -> str:
         topic = f"{self._prefix}.{name}"
@@ -60,13 +61,13 @@ class Topics:
         headers: list[tuple[str, bytes]] | None = None,
         timestamp: int = 0,
     ) -> None:
-        producer = Producer({"bootstrap.servers": self.address, "linger.ms": 5, **LARGE})
+        producer = Producer({"bootstrap.servers": self.address, "linger.ms": 5, **LARGE, **QUIET})
         _send(producer, topic, values, partition, key, headers, timestamp)
         assert producer.flush(60) == 0
 
     def write_in_transaction(self, topic: str, rows: Iterable[Mapping[str, Any]], *, commit: bool) -> None:
         producer = Producer(
-            {"bootstrap.servers": self.address, "transactional.id": uuid.uuid4().hex, **LARGE}
+            {"bootstrap.servers": self.address, "transactional.id": uuid.uuid4().hex, **LARGE, **QUIET}
         )
         producer.init_transactions(30)
         producer.begin_transaction()
