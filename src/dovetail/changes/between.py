@@ -24,7 +24,16 @@ class Beginning(NamedTuple):
     standing: Standing | None = None
 
 
-Begins = Callable[[SlicerStage, InputTable], Beginning | None]
+class NewSource(NamedTuple):
+    """An input that comes from another source. `name`: the input, as the query calls it. `table`: what the
+    stage reads. `intake`: the stage that takes a topic, or a table of a lake, into the log for it."""
+
+    name: str
+    table: InputTable
+    intake: SlicerStage | None = None
+
+
+Begins = Callable[[SlicerStage, NewSource], Beginning | None]
 
 
 @dataclass
@@ -38,7 +47,7 @@ class Between:
     new: Plan
     old_text: Program | None = None
     new_text: Program | None = None
-    begins: Begins = lambda stage, table: None
+    begins: Begins = lambda stage, source: None
     costs: Costs = field(default_factory=Unknown)
     reslice: bool = False
     curable: list[Change] = field(default_factory=list)

@@ -23,7 +23,7 @@ def compare(
     new: Plan,
     old_text: Program | None = None,
     new_text: Program | None = None,
-    begins: Begins = lambda stage, table: None,
+    begins: Begins = lambda stage, source: None,
     costs: Costs | None = None,
     reslice: bool = False,
 ) -> list[Change]:
@@ -51,7 +51,7 @@ def closest(
     plans: Sequence[Plan],
     old_text: Program | None = None,
     new_text: Program | None = None,
-    begins: Begins = lambda stage, table: None,
+    begins: Begins = lambda stage, source: None,
     costs: Costs | None = None,
     reslice: bool = False,
 ) -> tuple[Plan, list[Change]]:

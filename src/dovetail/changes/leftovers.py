@@ -22,7 +22,9 @@ from dovetail.plan.physical import (
     WindowStage,
     filed_under,
 )
-from dovetail.slicing.readings import forget_readings
+from dovetail.slicing.owed_rejects import is_owed
+from dovetail.slicing.readings import forget_readings, readings_of
+from dovetail.slicing.standing import CommitsRead
 
 
 def own_categories(plan: Plan) -> set[str]:
@@ -30,6 +32,14 @@ def own_categories(plan: Plan) -> set[str]:
     sides = {stage.output.category for stage in plan.stages if isinstance(stage.output, CategoryOutput)}
     late = {stage.late for stage in plan.stages if isinstance(stage, WindowStage)}
     return sides | {f"{side}.invalid" for side in sides} | late
+
+
+def left_categories(home: str, application: str, stages: set[str]) -> set[str]:
+    """What was taken from topics that these stages have left for other sources. It says how far they were
+    read, for a stage that comes back to one."""
+    standings = [reading.standing for reading in readings_of(home, application) if reading.stage in stages]
+    named = {standing.category for standing in standings if isinstance(standing, CommitsRead)}
+    return {name for name in named if name.startswith(f"{application}.")}
 
 
 def remove_leftovers(home: str, application: str) -> None:
@@ -40,6 +50,7 @@ def remove_leftovers(home: str, application: str) -> None:
     stages = {stage.name for stage in plan.stages}
     records = {filed_under(stage) for stage in plan.stages}
     gone = own_categories(_parent(home, application, version) or plan) - own_categories(plan)
+    gone -= left_categories(home, application, stages)
     for name in list_categories(home):
         if name in gone:
             remove_category(store, name)
@@ -55,7 +66,8 @@ def remove_leftovers(home: str, application: str) -> None:
     for entry in store.files(f"apps/{application}/slicers"):
         if entry.name.removesuffix(".json") not in records:
             store.delete(f"apps/{application}/slicers/{entry.name}")
-    forget_readings(home, application, stages)
+    owed = {reading.stage for reading in readings_of(home, application) if is_owed(reading.stage)}
+    forget_readings(home, application, stages | owed)
 
 
 def remove_category(store: Store, name: str) -> None:

@@ -11,8 +11,10 @@ from glob import has_magic
 from typing import Literal
 
 from dovetail.errors import SettingError
-from dovetail.log.category import Category
-from dovetail.plan.physical import FilesSource, KafkaSource, LakeSource, ScribeSource, Source
+from dovetail.kafka import covered_offsets
+from dovetail.lakes import covered_versions
+from dovetail.log.category import Category, list_categories
+from dovetail.plan.physical import FilesSource, KafkaSource, LakeSource, ScribeSource, SlicerStage, Source
 from dovetail.plan.plan_json import encode
 from dovetail.slicing.input_files import MissingInput, input_files, is_local, local_path
 from dovetail.slicing.standing import CommitsRead, FilesDone, Standing
@@ -62,17 +64,35 @@ def begin_at(home: str, source: Source, position: Position) -> Standing:
         case FilesSource():
             return _in_folder(source, position)
         case LakeSource():
-            raise SettingError(
-                f"where to begin in {source.place} is said in the query",
-                where="--from",
-                expected=f"the option `start` of FROM {source.lake}, for an input of a new name",
-            )
+            raise _in_query(source.place, source.lake)
         case KafkaSource(topic):
-            raise SettingError(
-                f"where to begin in topic {topic} is said in the query",
-                where="--from",
-                expected="the option `start` of FROM KAFKA, for an input of a new name",
-            )
+            raise _in_query(f"topic {topic}", "KAFKA")
+
+
+def begin_taken_in(home: str, application: str, intake: SlicerStage) -> str | None:
+    """Where a topic, or a table of a lake, goes on to be taken into the log, in words: where the log says
+    that it was left, or at the `start` that the query names. None: neither is there."""
+    source, name = intake.inputs[0].source, getattr(intake.output, "category", "")
+    assert isinstance(source, KafkaSource | LakeSource)
+    if name in list_categories(home):
+        category, producer = Category.open(home, name), f"{application}.{intake.name}"
+        known: object | None
+        if isinstance(source, KafkaSource):
+            known = covered_offsets.covered(category, producer, source.topic)
+        else:
+            known = covered_versions.covered(category, producer, source.place)
+        if known is not None:
+            return "what has come since it was left"
+    start = dict(source.options).get("start")
+    return None if start is None else f"what its option `start` says: {start}"
+
+
+def _in_query(place: str, kind: str) -> SettingError:
+    return SettingError(
+        f"where to begin in {place} is said in the query",
+        where="--from",
+        expected=f"the option `start` of FROM {kind}",
+    )
 
 
 def key_of(source: Source) -> str:

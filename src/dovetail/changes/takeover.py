@@ -16,12 +16,12 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from dovetail.changes.afresh import begun_afresh, with_new_places
-from dovetail.changes.between import Beginning
+from dovetail.changes.between import Beginning, NewSource
 from dovetail.changes.compare import closest
 from dovetail.changes.costs import InHome
-from dovetail.changes.positions import Position, begin_at, key_of
+from dovetail.changes.positions import Position, begin_at, begin_taken_in, key_of
 from dovetail.changes.promises import older_than_promised
-from dovetail.changes.rules.sources import same_inputs, swapped
+from dovetail.changes.rules.sources import is_taken_in, same_inputs, swapped
 from dovetail.changes.verdict import Change, Verdict, strictest
 from dovetail.changes.versions import Version, read_version, version_numbers, version_path, write_version
 from dovetail.engine.queries import remember
@@ -30,7 +30,7 @@ from dovetail.log.category import Category, list_categories
 from dovetail.log.homes.filesystem import Store, open_store
 from dovetail.plan.application_file import Current, application_path, decode, encode
 from dovetail.plan.configure import join_config
-from dovetail.plan.physical import InputTable, JoinStage, Plan, SlicerStage, Stage
+from dovetail.plan.physical import JoinStage, Plan, SlicerStage, Stage
 from dovetail.plan.statements import Program
 from dovetail.pql.parser import parse
 from dovetail.slicing.readings import left_before
@@ -107,12 +107,17 @@ def changes_to(
     application, reading = before.plan.application, {s.name: s.reading for s in before.plan.slicers}
     asked: set[str] = set()
 
-    def begins(stage: SlicerStage, table: InputTable) -> Beginning | None:
-        asked.add(table.name.lower())
-        position = positions.get(table.name.lower())
+    def begins(stage: SlicerStage, new: NewSource) -> Beginning | None:
+        asked.add(new.name.lower())
+        position, source = positions.get(new.name.lower()), new.table.source
+        if new.intake is not None:
+            if position is not None:
+                begin_at(home, new.intake.inputs[0].source, position)  # raises: it is said in the query
+            words = begin_taken_in(home, application, new.intake)
+            return None if words is None else Beginning(words)
         if position is not None:
-            return Beginning(str(position), begin_at(home, table.source, position))
-        key, last = key_of(table.source), reading.get(stage.name, 0)
+            return Beginning(str(position), begin_at(home, source, position))
+        key, last = key_of(source), reading.get(stage.name, 0)
         known = left_before(home, application, stage.name, key, last)
         return None if known is None else Beginning("what has come since it was left", known.standing)
 
@@ -190,8 +195,11 @@ def carried(old: Plan, new: Plan, afresh: Set[str] = frozenset()) -> Plan:
             came = known.begun, known.filled, known.whole
             return replace(stage, query=meaning, begun=came[0], filled=came[1], whole=came[2])
         if isinstance(stage, SlicerStage) and isinstance(known, SlicerStage):
-            swaps = any(swapped(new.application, *pair) for pair in same_inputs(known, stage))
-            return replace(stage, reading=known.reading + swaps)
+            pairs = same_inputs(known, stage)
+            swaps = any(swapped(new.application, *pair) for pair in pairs)
+            # How far a topic was taken in, its category says.
+            taken_in = any(is_taken_in(now.source) for _, now in pairs)
+            return replace(stage, reading=known.reading + (swaps and not taken_in))
         return stage
 
     return with_new_places(old, replace(new, stages=tuple(follow(stage) for stage in new.stages)), afresh)

@@ -23,6 +23,10 @@ HIDDEN = "***"
 class Secret:
     name: str
 
+    def __str__(self) -> str:
+        """As queries have it."""
+        return f'SECRET("{self.name}")'
+
     def __post_init__(self) -> None:
         if not is_name(self.name):
             raise SettingError(

@@ -1,4 +1,4 @@
-"""How far a topic is in a category: what the last commit of its slicer says.
+"""How far a topic is in a category: what the last commit of its slicer about that topic says.
 
 Law: a record is covered if and only if a commit with its row, or with the record set aside, exists. Offsets
 are kept nowhere else, also not by brokers, so nothing can disagree with the log.
@@ -6,7 +6,9 @@ are kept nowhere else, also not by brokers, so nothing can disagree with the log
     commit 41   topic clicks (its id), offsets 0: 1000, 1: 950      the next record of each partition
 
 The first commit has no rows. It says where the application starts, so that `latest` means the same after a
-crash. A topic that is deleted and made again has another id."""
+crash. A topic that is deleted and made again has another id. An input that is another topic now goes on in
+the same category, with a first commit of its own; if it comes back to a topic, it goes on where that was
+left."""
 
 from __future__ import annotations
 
@@ -17,6 +19,7 @@ from typing import Any
 from dovetail.errors import CorruptFile
 from dovetail.log.category import Category
 from dovetail.model import json_values as said
+from dovetail.slicing.covered_commits import last_of
 
 
 @dataclass(frozen=True)
@@ -48,19 +51,18 @@ def next_batch(category: Category, producer: str) -> int:
     return (category.commit(stop - 1).producers.get(producer, -1) if stop else -1) + 1
 
 
-def covered(category: Category, producer: str) -> Covered | None:
-    """What the last commit of the producer says; None if there is none."""
-    stop = category.next_commit()
-    for number in range(stop - 1, category.first_commit() - 1, -1):
-        commit = category.commit(number)
-        if commit.producer != producer or commit.covers is None:
-            continue
-        try:
-            return Covered.from_json(commit.covers)
-        except ValueError as error:
-            raise CorruptFile(
-                f"the commit does not say up to which offsets of its topic it goes: {error}",
-                where=f"{category.where}/commits/{number}",
-                hint="restore it from a copy of the home",
-            ) from error
-    return None
+def covered(category: Category, producer: str, topic: str) -> Covered | None:
+    """What the last commit of the producer about the topic says; None if there is none."""
+    commit = last_of(
+        category, producer, lambda covers: "lake" not in covers and covers.get("topic", topic) == topic
+    )
+    if commit is None or commit.covers is None:
+        return None
+    try:
+        return Covered.from_json(commit.covers)
+    except ValueError as error:
+        raise CorruptFile(
+            f"the commit does not say up to which offsets of its topic it goes: {error}",
+            where=f"{category.where}/commits/{commit.number}",
+            hint="restore it from a copy of the home",
+        ) from error

@@ -41,7 +41,7 @@ class Rejects:
             self._category = Category.create(
                 self._home, self._name, SCHEMA, buckets=1, role="rejects", evolve=True
             )
-        before = covered(self._category, self._producer)
+        before = covered(self._category, self._producer, self._topic)
         done = before.offsets if before is not None and before.id == now.id else {}
         new = [one for one in rejects if one.offset >= done.get(one.partition, 0)]
         if not new:

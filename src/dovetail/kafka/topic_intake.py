@@ -90,7 +90,7 @@ class TopicIntake:
         self._placement = Placement(None, time_column)
         self._reader = TopicReader(topic, tuple(decoder.fields))
         self.next_batch = next_batch(category, slicer.producer)
-        self._covered = covered(category, slicer.producer)
+        self._covered = covered(category, slicer.producer, topic.name)
         self._id: str | None = None
         self._buffer = _Buffer()
         self._lost: list[Reject] = []

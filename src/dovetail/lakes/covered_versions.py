@@ -1,4 +1,4 @@
-"""How far a table of a lake is in a category: what the last commit of its slicer says.
+"""How far a table of a lake is in a category: what the last commit of its slicer about that table says.
 
     version 7, whole, files 12     the first twelve files of the table as it was in version 7
     version 9, files 3             all before version 9, and its first three files
@@ -22,7 +22,8 @@ from dovetail.slicing.covered_commits import last_of
 
 @dataclass(frozen=True)
 class Covered:
-    """`version` None: the table had none. `files` None: all of them. `whole`: they are those of the table in
+    """`place`: the table, as people call it; None in commits of releases that did not write it.
+    `version` None: the table had none. `files` None: all of them. `whole`: they are those of the table in
     that version, not those that the version has added. `skipped`: versions that changed rows, and were
     passed over with this commit."""
 
@@ -31,6 +32,7 @@ class Covered:
     files: int | None = None
     whole: bool = False
     skipped: tuple[int, ...] = ()
+    place: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -39,24 +41,29 @@ class Covered:
             "files": self.files,
             "whole": self.whole,
             "skipped": list(self.skipped),
+            "place": self.place,
         }
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> Covered:
-        given = said.fields(body, ["lake", "version", "files", "whole", "skipped"])
-        version, files = given["version"], given["files"]
+        names = ["lake", "version", "files", "whole", "skipped", "place"]
+        given = said.fields({"place": None, **said.fields(body)}, names)
+        version, files, place = given["version"], given["files"], given["place"]
         return cls(
             said.text(given["lake"]),
             None if version is None else said.whole(version),
             None if files is None else said.whole(files),
             said.flag(given["whole"]),
             tuple(said.whole(one) for one in said.items(given["skipped"])),
+            None if place is None else said.text(place),
         )
 
 
-def covered(category: Category, producer: str) -> Covered | None:
-    """What the last commit of the producer says; None if there is none."""
-    commit = last_of(category, producer)
+def covered(category: Category, producer: str, place: str) -> Covered | None:
+    """What the last commit of the producer about the table says; None if there is none."""
+    commit = last_of(
+        category, producer, lambda covers: "topic" not in covers and covers.get("place") in (place, None)
+    )
     if commit is None or commit.covers is None:
         return None
     try:

@@ -69,7 +69,7 @@ class LakeIntake:
         schema = category.schema
         time_column = next((one.name for one in schema if pa.types.is_timestamp(one.type)), None)
         self._placement = Placement(None, time_column)
-        self._covered = covered(category, slicer.producer)
+        self._covered = covered(category, slicer.producer, slicer.place)
         stop = category.next_commit()
         known = category.commit(stop - 1).producers.get(slicer.producer, -1) if stop else -1
         self.next_batch = known + 1
@@ -127,6 +127,7 @@ class LakeIntake:
             None if all_of_it else done,
             version.whole and not all_of_it,
             version.skipped,
+            self._slicer.place,
         )
         self._taken = now
         return Part(now.to_json(), lambda threads: self._write(files, threads))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from dovetail.errors import CorruptFile
@@ -23,10 +23,13 @@ def of_source(covers: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in covers.items() if name not in (LOOKED_UP, ASIDE, READING)}
 
 
-def last_of(category: Category, producer: str) -> Commit | None:
-    """The newest commit of a producer that is there."""
+def last_of(
+    category: Category, producer: str, tells: Callable[[Mapping[str, Any]], bool] | None = None
+) -> Commit | None:
+    """The newest commit of a producer that is there. `tells`: the newest whose covers are such."""
     for number in range(category.next_commit() - 1, category.first_commit() - 1, -1):
-        if (commit := category.commit(number)).producer == producer:
+        commit = category.commit(number)
+        if commit.producer == producer and (tells is None or tells(commit.covers or {})):
             return commit
     return None
 

@@ -82,6 +82,17 @@ def left_before(home: str, application: str, stage: str, source: str, last: int)
     return None
 
 
+def readings_of(home: str, application: str) -> list[Reading]:
+    """All of an application."""
+    named = _named(open_store(home), application)
+    found = [read_reading(home, application, stage, number) for stage, number in named]
+    return [reading for reading in found if reading is not None]
+
+
+def forget_reading(home: str, application: str, stage: str, number: int) -> None:
+    open_store(home).delete(_path(application, stage, number))
+
+
 def forget_readings(home: str, application: str, stages: set[str]) -> None:
     """Those of stages that are not among these."""
     store = open_store(home)

@@ -18,7 +18,7 @@ import csv
 import os
 import tempfile
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
@@ -63,7 +63,8 @@ class SparkReader(Protocol):
 class Aside:
     """Where the rejects of a table are kept. Another may have kept those of some files: `by_query`, a query
     of Spark, or the thread of another stage, if that was the first to read the table. `before`: files of the
-    stage that a query of Spark has put into the log; `owed` are those of them whose rejects nobody has kept.
+    stage that are in the log, by a query of Spark or from when another stage kept rejects; `owed` are those
+    of them whose rejects nobody has kept. `paid` is called when they are kept.
     """
 
     def __init__(
@@ -73,8 +74,9 @@ class Aside:
         covered: CoveredFiles,
         by_query: Iterable[str],
         before: Iterable[str],
+        paid: Callable[[], None] | None = None,
     ) -> None:
-        self._category, self._producer = category, rejects_producer(slicer)
+        self._category, self._producer, self._paid = category, rejects_producer(slicer), paid
         kept = {*by_query, *kept_by_threads(category, others_than=self._producer)}
         self._ahead, self.owed = kept - covered.files, sorted(set(before) - kept)
         last = last_of(category, self._producer)
@@ -99,6 +101,9 @@ class Aside:
         """These enter the log now. What comes under such a name later is another file."""
         self._ahead.difference_update(files)
         self.owed = []
+        if self._paid is not None:
+            self._paid()
+            self._paid = None
 
 
 def rejects_producer(slicer: Slicer) -> str:

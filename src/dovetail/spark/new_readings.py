@@ -10,8 +10,16 @@ from __future__ import annotations
 from dovetail.changes.positions import Position, begin_at, key_of
 from dovetail.changes.rules.sources import same_inputs, swapped
 from dovetail.changes.takeover import Takeover
-from dovetail.log.category import Category
-from dovetail.plan.physical import CategoryOutput, Plan, ScribeSink, SlicerStage, Source, filed_under
+from dovetail.log.category import Category, list_categories
+from dovetail.plan.physical import (
+    CategoryOutput,
+    Plan,
+    ScribeSink,
+    ScribeSource,
+    SlicerStage,
+    Source,
+    filed_under,
+)
 from dovetail.slicing.covered_files import Slicer
 from dovetail.slicing.readings import Reading, left_before, write_reading
 from dovetail.slicing.standing import CommitsRead, Standing
@@ -34,7 +42,9 @@ def note_readings(takeover: Takeover) -> None:
         _note(home, old.application, stage, begins)
         if known is not None:
             _note(home, old.application, known, standing_before(home, old.application, known))
-        if isinstance(begins, CommitsRead):  # what it needs must not go before it is started
+        if isinstance(begins, CommitsRead) and begins.category in list_categories(
+            home
+        ):  # what it needs must not go before it is started
             producer = Slicer(old.application, stage.name, "").producer
             source = Category.open(home, begins.category)
             source.set_reader(producer, begins.commit, application=old.application)
@@ -49,6 +59,8 @@ def _begins(takeover: Takeover, old: Plan, stage: SlicerStage) -> Standing:
         left = left_before(home, application, stage.name, key_of(table.source), known.reading)
         if position is None and left is not None:
             return left.standing
+        if isinstance(table.source, ScribeSource) and table.source.category not in list_categories(home):
+            return CommitsRead(table.source.category, 0)  # of a topic that is about to be taken in
         return begin_at(home, table.source, position or EARLIEST)
     category = stage.output.category if isinstance(stage.output, CategoryOutput) else ""
     join = next((join for join in takeover.plan.joins if category in (join.left, join.right)), None)

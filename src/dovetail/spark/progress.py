@@ -24,6 +24,7 @@ from dovetail.plan.physical import (
     rejects_category,
 )
 from dovetail.slicing.covered_files import Slicer
+from dovetail.slicing.owed_rejects import forget_owed, owed_rejects
 from dovetail.slicing.sides import settle_aside
 from dovetail.slicing.standing import FilesDone, Standing
 from dovetail.slicing.text_form import kept_by_threads, rejects_producer, thread_producers
@@ -88,8 +89,10 @@ def take_up(spark: SparkSession, built: BuiltStage, home: str, application: str)
     if standing is not None:
         _require_one_source(built)
         seed(checkpoint, max(0, _taken(spark, built, home, application)), standing)
+    # Only now: until the queries have records of their own, these are the only ones.
+    for table in built.rejects or {}:
+        forget_owed(home, application, table)
     if category is not None:
-        # Only now: until the query has a record of its own, this is the only one.
         forget_thread(category, slicer)
 
 
@@ -107,6 +110,8 @@ def _take_up_rejects(
         known = read_by_query(rejects, category)
         files = kept_by_threads(category)
         kept = FilesDone(frozenset(known | files)) if files - known else None
+    if isinstance(kept, FilesDone):
+        kept = FilesDone(kept.files - owed_rejects(rejects.home, rejects.application, table))
     if kept is not None:
         stop = category.next_commit() if category is not None else 0
         last = category.commit(stop - 1).producers.get(rejects.query, -1) if category and stop else -1

@@ -26,6 +26,7 @@ from dovetail.spark.building import Builder, BuiltStage
 from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.clean_stop import copy_snapshots
 from dovetail.spark.filling import filled, last_offset
+from dovetail.spark.keepers import note_debts
 from dovetail.spark.new_readings import note_readings
 from dovetail.spark.starting import Mode, require_output, start_patiently
 
@@ -47,6 +48,7 @@ def settle(
             require_output(stage, home, new.application)
         _come_to_rest(spark, old, new, home, index_dir, afresh)
         note_readings(takeover)
+        note_debts(takeover)
         if afresh:
             takeover = filled(spark, takeover, index_dir)
             write_closing(home, Closing(version, old, tuple(sorted(afresh))))

@@ -20,7 +20,8 @@ from dovetail.plan.physical import FilesSource, InputTable, SlicerStage, rejects
 from dovetail.slicing.covered_files import CoveredFiles, Slicer
 from dovetail.slicing.direct import DirectSlice
 from dovetail.slicing.input_files import input_files
-from dovetail.slicing.text_form import Aside, TextForm
+from dovetail.slicing.owed_rejects import forget_owed, owed_rejects
+from dovetail.slicing.text_form import Aside, TextForm, kept_by_threads
 from dovetail.slicing.text_lines import SEPARATORS, TextFormat, is_plain
 from dovetail.slicing.thread_record import left_by_thread
 from dovetail.spark.arrow_types import arrow_schema
@@ -70,7 +71,11 @@ class TextReading:
         kept = read_by_query(Checkpoint(checkpoint.home, slicer.application, self.rejects), category)
         first = slicer.reading == 1 and left_by_thread(covered.category, slicer) is None
         before = files_before(checkpoint, covered.category, slicer) if first else ()
-        return Aside(category, slicer, covered, kept, before)
+        whose = checkpoint.home, slicer.application, self.table.name
+        if not (owed := owed_rejects(*whose)):
+            return Aside(category, slicer, covered, kept, before)
+        before = {*before, *(owed - kept_by_threads(category))}
+        return Aside(category, slicer, covered, kept, before, lambda: forget_owed(*whose))
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,7 @@ def changes(edits: str) -> list[Change]:
     begins = positions_in(re.findall(r"^-- from (.*)$", edits, flags=re.M))
     said = {table: Beginning(str(position)) for table, position in begins.items()}
     reslice = "\n-- reslice\n" in edits
-    return closest(plan, plans, old, new, lambda stage, table: said.get(table.name), reslice=reslice)[1]
+    return closest(plan, plans, old, new, lambda stage, source: said.get(source.name), reslice=reslice)[1]
 
 
 @pytest.mark.parametrize(("rule", "edits", "words"), list(cases()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from dovetail.changes.between import Beginning
 from dovetail.changes.compare import closest
 from dovetail.changes.verdict import Change
 from dovetail.pql.compile import plans_of, trace_program
@@ -20,11 +21,11 @@ CREATE TABLE o AS SELECT v.k AS k, c.b AS b FROM views v LEFT JOIN clicks c
 """
 
 
-def changes(before: str, after: str) -> list[Change]:
+def changes(before: str, after: str, begins: Beginning | None = None) -> list[Change]:
     assert before in OLD
     old, new = parse(OLD), parse(OLD.replace(before, after))
     plan = plans_of(trace_program(old), None)[0]
-    return closest(plan, plans_of(trace_program(new), plan), old, new)[1]
+    return closest(plan, plans_of(trace_program(new), plan), old, new, lambda stage, source: begins)[1]
 
 
 @pytest.mark.parametrize(
@@ -51,9 +52,13 @@ def test_how_brokers_are_reached_may_change(before: str, after: str) -> None:
 def test_another_topic_is_another_source(before: str, after: str) -> None:
     if "FILES" in after:
         before, after = before + ' = "json", sasl_password = SECRET("old")', after + ' = "json"'
-    assert [change.verdict for change in changes(before, after) if change.rule == "sources"][:1] == [
-        "refused"
-    ]
+    [change] = [change for change in changes(before, after) if change.rule == "sources"]
+    assert change.verdict == "refused"
+    assert "input views comes from" in change.what
+    assert "it came from topic views at one:9092" in change.what
+    assert "say where" in str(change.instead)
+    [change] = [one for one in changes(before, after, Beginning("all")) if one.rule == "sources"]
+    assert change.verdict == "kept"
 
 
 def test_one_more_column() -> None:

@@ -206,7 +206,7 @@ def test_a_version_that_changes_rows_stops_the_run(place: Place, tmp_path: Path)
         stream.take_in(stream.open(finite=True))
     stream.take_in(stream.open(skips=True))
     assert sorted(stream.ids()) == [*range(8)]
-    last = covered(stream.category, "app.lake")
+    last = covered(stream.category, "app.lake", "a place")
     assert last is not None
     assert len(last.skipped) == 1
 

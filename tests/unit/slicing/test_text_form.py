@@ -15,8 +15,9 @@ from dovetail.model.validity import Validity
 from dovetail.slicing.covered_files import CoveredFiles, Slicer
 from dovetail.slicing.direct import direct_slice
 from dovetail.slicing.folder_intake import FolderIntake
+from dovetail.slicing.owed_rejects import forget_owed, note_owed, owed_rejects
 from dovetail.slicing.resident import ResidentSlicer
-from dovetail.slicing.text_form import Aside, TextForm
+from dovetail.slicing.text_form import Aside, TextForm, kept_by_threads
 from dovetail.slicing.text_lines import MOMENT, TextFormat
 from dying import crash_everywhere
 
@@ -47,9 +48,15 @@ class Texts:
     """A home with a folder of JSON files, and what became of their lines."""
 
     def __init__(
-        self, root: Path, by_query: Sequence[str] = (), before: Sequence[str] = (), stage: str = "left"
+        self,
+        root: Path,
+        by_query: Sequence[str] = (),
+        before: Sequence[str] = (),
+        stage: str = "left",
+        *,
+        keeps: bool = True,
     ) -> None:
-        self.root, self.by_query, self.before = root, by_query, before
+        self.root, self.by_query, self.before, self.keeps = root, by_query, before, keeps
         (root / "in").mkdir(parents=True, exist_ok=True)
         home = str(root / "home")
         self.category = Category.create(home, f"app.{stage}", SIDE, buckets=4, role="side")
@@ -66,8 +73,13 @@ class Texts:
                 STORED, self.category, {"_key_0": "id", "_time": "at"}, ("_key_0",), "_time", Validity()
             )
             assert short is not None
-            aside = Aside(self.rejects, self.slicer, covered, self.by_query, self.before)
-            return TextForm(short, self.slicer.place, TextFormat("json", STORED), Lenient(), aside)
+            whose = self.category.home, "app", "t"
+            before = {*self.before, *(owed_rejects(*whose) - kept_by_threads(self.rejects))}
+            aside = Aside(
+                self.rejects, self.slicer, covered, self.by_query, before, lambda: forget_owed(*whose)
+            )
+            format_ = TextFormat("json", STORED)
+            return TextForm(short, self.slicer.place, format_, Lenient(), aside if self.keeps else None)
 
         def intake() -> FolderIntake:
             return FolderIntake(self.category, self.slicer, form, "app.vanished.t", max_files=max_files)
@@ -118,6 +130,30 @@ def test_rejects_that_a_query_of_spark_has_kept_or_owes(tmp_path: Path) -> None:
     texts.slice()
     assert texts.bad() == [("new", "new"), ("owed", "owed")]
     assert texts.ids() == [0]
+
+
+def test_rejects_of_files_that_were_read_while_another_stage_kept_them(tmp_path: Path) -> None:
+    """They are kept once, wherever the stage dies that makes good for it; then nothing is owed."""
+
+    def prepare(home: str) -> Texts:
+        before = Texts(Path(home))
+        before.put("a", line(0), "bad a")
+        before.slice()
+        owed = [before.put("b", line(1), "bad b"), before.put("c", line(2))]
+        Texts(Path(home), stage="other", keeps=False).slice()
+        note_owed(before.category.home, "app", "t", owed)
+        before.put("d", line(3), "bad d")
+        return Texts(Path(home), stage="other")
+
+    def check(home: str) -> None:
+        texts = Texts(Path(home), stage="other")
+        texts.put("e", line(4))
+        texts.slice()
+        assert texts.ids() == [*range(5)]
+        assert texts.bad() == [("a", "bad a"), ("b", "bad b"), ("d", "bad d")]
+        assert not owed_rejects(texts.category.home, "app", "t")
+
+    assert crash_everywhere(tmp_path, prepare, Texts.slice, check) > 10
 
 
 def test_another_stage_becomes_the_first_to_read_the_table(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dovetail.changes.between import Between, part_of
+from dovetail.changes.between import Between, NewSource, part_of
 from dovetail.changes.flat import flat
 from dovetail.changes.rules.identity import BESIDE
 from dovetail.connectors.lake import ON_CHANGE, START
@@ -15,6 +15,7 @@ from dovetail.plan.physical import (
     InputTable,
     KafkaSource,
     LakeSource,
+    Plan,
     ScribeSource,
     SlicerStage,
     Source,
@@ -35,7 +36,7 @@ def sources(between: Between, old: Stage, new: Stage) -> Stage:
     read = _read(old)
     for was, table in same_inputs(old, new):
         if swapped(between.new.application, was, table):
-            _swapped(between, new, was, table)
+            _swapped(between, old, new, was, table)
         elif was.source != table.source and not _own(between.new.application, table):
             between.say(
                 "sources",
@@ -61,6 +62,21 @@ def swapped(application: str, was: InputTable, now: InputTable) -> bool:
     """Whether an input comes from another place. Which categories the application writes itself on the way
     is the planner's business."""
     return _place(was) != _place(now) and not (_own(application, was) and _own(application, now))
+
+
+def intake_of(plan: Plan, stage: SlicerStage, table: InputTable) -> SlicerStage | None:
+    """The stage that takes an input into the log, if the input is a topic or a table of a lake."""
+    if is_taken_in(table.source):
+        return stage
+    for other in plan.slicers:
+        takes = any(is_taken_in(one.source) for one in other.inputs)
+        if takes and table.source == ScribeSource(getattr(other.output, "category", "")):
+            return other
+    return None
+
+
+def is_taken_in(source: Source) -> bool:
+    return isinstance(source, KafkaSource | LakeSource)
 
 
 def _place(table: InputTable) -> tuple[object, ...]:
@@ -93,20 +109,22 @@ def _own(application: str, table: InputTable) -> bool:
     return isinstance(source, ScribeSource) and source.category.startswith(f"{application}.")
 
 
-def _swapped(between: Between, stage: SlicerStage, was: InputTable, now: InputTable) -> None:
-    what = f"input {now.name} comes from {_said(now)}, it came from {_said(was)}"
-    part, place = part_of(stage), between.place_of(now.name)
-    application = between.new.application
-    through_log = any(_own(application, table) for table in (was, now))  # a topic that is copied first
-    topics = through_log or any(isinstance(table.source, KafkaSource | LakeSource) for table in (was, now))
-    alone = len(stage.inputs) == 1 and not topics  # what a position in a topic is, nobody can say yet
-    begins = between.begins(stage, now) if alone else None
+def _swapped(
+    between: Between, old: SlicerStage, stage: SlicerStage, was: InputTable, now: InputTable
+) -> None:
+    left, intake = intake_of(between.old, old, was), intake_of(between.new, stage, now)
+    name = now.name if intake is None else intake.name
+    before, after = (table if one is None else one.inputs[0] for one, table in ((left, was), (intake, now)))
+    what = f"input {name} comes from {_said(after)}, it came from {_said(before)}"
+    part, place = part_of(stage), between.place_of(name)
+    views = any(_own(between.new.application, table) for table in (before, after))  # no source of its own
+    alone = len(stage.inputs) == 1 and not views
+    begins = between.begins(stage, NewSource(name, now, intake)) if alone else None
     if begins is not None:
-        flight = (
-            "they stay; what the old source has and was not read by then is left out; the new one begins "
-            f"with {begins.words}"
-        )
-        cost = between.costs.source(now.source, begins.standing)
+        left_out = "what the old source has and was not read by then is left out; "
+        flight = f"they stay; {'' if _same_topic(before, after) else left_out}the new one begins with "
+        flight += begins.words
+        cost = between.costs.source(now.source, begins.standing) if intake is None else None
         between.say("sources", part, "kept", what, flight=flight, cost=cost, place=place)
         return
     between.say(
@@ -115,11 +133,22 @@ def _swapped(between: Between, stage: SlicerStage, was: InputTable, now: InputTa
         "refused",
         what,
         flight="how far it was read is known of the old source only",
-        instead=f"say where it begins: --from {now.name}=latest, or earliest, a commit number, a time"
-        if alone
-        else BESIDE,
+        instead=_instead(name, after.source) if alone else BESIDE,
         place=place,
     )
+
+
+def _same_topic(was: InputTable, now: InputTable) -> bool:
+    one, other = was.source, now.source
+    return isinstance(one, KafkaSource) and isinstance(other, KafkaSource) and one.topic == other.topic
+
+
+def _instead(name: str, source: Source) -> str:
+    if isinstance(source, KafkaSource):
+        return f'say where {name} begins, in the query: start = "latest", or earliest, a time, offsets'
+    if isinstance(source, LakeSource):
+        return f'say where {name} begins, in the query: start = "latest", or earliest, a version'
+    return f"say where it begins: --from {name}=latest, or earliest, a commit number, a time"
 
 
 def _typed(

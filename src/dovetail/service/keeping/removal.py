@@ -5,7 +5,7 @@ What it has written for others stays: its output files, and the categories of it
 
 from __future__ import annotations
 
-from dovetail.changes.leftovers import delete_folder, own_categories, remove_category
+from dovetail.changes.leftovers import delete_folder, left_categories, own_categories, remove_category
 from dovetail.errors import DovetailError
 from dovetail.log.category import list_categories
 from dovetail.log.homes.filesystem import open_store
@@ -36,7 +36,8 @@ def remove_application(home: str, application: str) -> None:
 
 def _own(home: str, application: str) -> list[str]:
     try:
-        own = own_categories(read_application(home, application))
+        plan = read_application(home, application)
+        own = own_categories(plan) | left_categories(home, application, {one.name for one in plan.stages})
     except DovetailError:  # it never ran, or its plan cannot be read: its side categories are then orphans
         own = set()
     return [name for name in list_categories(home) if name in own]
