@@ -28,13 +28,15 @@ from dovetail.service.torture.quick_join import (
 from dovetail.service.torture.quick_kinds import kind_of
 from dovetail.service.torture.workload import MAX_DELAY, cut
 from dovetail.spark.join_source import JoinReader
+from laws.effort import every_value
 
 DAY_S = 86_400
 OUTPUT = StructType([StructField("left", LongType()), StructField("right", LongType())])
 
 
-@pytest.mark.parametrize("jumps", [(DAY_S,), (-DAY_S,), (0, DAY_S, 0, -DAY_S)], ids=str)
-@pytest.mark.parametrize("seed", [1, 5])
+@pytest.mark.parametrize(
+    ("jumps", "seed"), every_value([(DAY_S,), (-DAY_S,), (0, DAY_S, 0, -DAY_S)], [1, 5]), ids=str
+)
 def test_a_clock_that_jumps_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jumps: tuple[int, ...], seed: int
 ) -> None:

@@ -21,7 +21,7 @@ from faults.formats import FORMATS, NEVER_READ, READERS
 from faults.fuzzing import fuzzed
 
 SHARDS = 2
-MUTANTS = int(os.environ.get("FUZZ_MUTANTS", "240"))
+MUTANTS = int(os.environ.get("FUZZ_MUTANTS", "120"))
 SEED = int(os.environ.get("FUZZ_SEED", "1"))
 READS = re.compile(
     r"json\.loads?\(|\.read_text\(|\.read_bytes\(|memmap|memory_map\(|ipc\.(open|read)|[Ss]tore\.(read|buffer|pieces)\("

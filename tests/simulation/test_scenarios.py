@@ -33,7 +33,7 @@ from dovetail.model.join_settings import Pacing
 from dovetail.model.offset import NEVER
 from dovetail.time.clock import Clock
 from dovetail.time.coordinator import Pace
-from laws.effort import THOROUGH, some
+from laws.effort import THOROUGH, every_value, some
 
 PER_S, WINDOW_S, SLACK_S, IDLE_S = 20, 60, 30, 120
 SPEC = IntervalSpec(WINDOW_S * SECOND, WINDOW_S * SECOND, "full")
@@ -220,8 +220,7 @@ SPARSE: dict[str, tuple[Hindrance, ...]] = {
 FIXED = Pace(120 * SECOND, 120 * SECOND, 2000, 1, confirmed_by=4)
 
 
-@pytest.mark.parametrize("gap_s", [10, 600])
-@pytest.mark.parametrize("name", SPARSE)
+@pytest.mark.parametrize(("name", "gap_s"), every_value([*SPARSE], [10, 600]))
 def test_few_rows_and_wild_times(name: str, gap_s: float) -> None:
     """A row every ten seconds or ten minutes, mostly one to a commit, with the default settings of both kinds
     of stream time. Both sides have wild rows."""
