@@ -12,7 +12,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -142,6 +143,24 @@ def run_lint(root: Path, runner: Runner) -> Outcome:
     return Outcome(next((code for code in codes if code), 0), len(codes) - failed, failed)
 
 
+@contextmanager
+def compiling_beside(tiers: Sequence[Tier]) -> Iterator[None]:
+    """While lint runs, which needs one core, another compiles kernels for the tests that follow."""
+    if not {"lint", "pure"} <= {tier.name for tier in tiers}:
+        yield
+        return
+    ahead = subprocess.Popen(
+        [sys.executable, "-m", "dovetail_dev.compile_ahead"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,  # what is wrong with a kernel its tests say
+    )
+    try:
+        yield
+    finally:
+        ahead.terminate()
+        ahead.wait()
+
+
 def run_pytest(tier: Tier, root: Path, extra: Sequence[str], runner: Runner) -> Outcome:
     """One pytest process; counts come from its JUnit file, so a crash before the end counts as no test
     run.
@@ -257,4 +276,5 @@ def run_tests(
             )
     usual = [tier.name for tier in TIERS if tier.usual]
     asked = [known[name] for name in dict.fromkeys(tiers or usual)]
-    raise typer.Exit(run_tiers(asked, checkout_root(), context.obj))
+    with compiling_beside(asked):
+        raise typer.Exit(run_tiers(asked, checkout_root(), context.obj))
