@@ -10,6 +10,7 @@ from dovetail.connectors.secret import reveal
 from dovetail.connectors.sink import Sink, SinkKind, Writer
 from dovetail.connectors.sinks.delta import DeltaKind
 from dovetail.connectors.sinks.duckdb import DuckdbKind
+from dovetail.connectors.sinks.hive import HiveKind
 from dovetail.connectors.sinks.iceberg import IcebergKind
 from dovetail.connectors.sinks.kafka import KafkaKind
 from dovetail.connectors.sinks.postgres import PostgresKind
@@ -18,7 +19,14 @@ from dovetail.model.compression import COMPRESSIONS
 MOST_BUCKETS = 4096
 PATH = Option("path", "text", "The folder of the files.", required=True)
 
-_KINDS: tuple[SinkKind, ...] = (PostgresKind(), DuckdbKind(), DeltaKind(), IcebergKind(), KafkaKind())
+_KINDS: tuple[SinkKind, ...] = (
+    PostgresKind(),
+    DuckdbKind(),
+    DeltaKind(),
+    IcebergKind(),
+    HiveKind(),
+    KafkaKind(),
+)
 SINKS: dict[str, SinkKind] = {kind.name: kind for kind in _KINDS}
 """Sinks outside, by name."""
 
