@@ -1,16 +1,21 @@
 """A Hive metastore: Hive's own server, with its tables in a Derby database of its folder.
 
-Its jars are fetched as the broker's are (`ivy.py`). Hadoop's are those that PySpark brings. This version
-cannot be told to listen on loopback only; nothing that tests keep there is worth hiding.
+Its jars are fetched as the broker's are (`ivy.py`). Hadoop's are those that PySpark brings. An empty database
+is made once for each machine, too: its tables for locks, which Iceberg needs, are made by a metastore that
+believes to be in a test of Hive's, and then refuses what it would not refuse otherwise.
+
+This version cannot be told to listen on loopback only. Nothing that tests keep there is worth hiding.
 """
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyspark
 
@@ -35,8 +40,6 @@ _IVY = f"""<ivy-module version="2.0">
 _SMALL = ("-Xmx320m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dlog4j2.level=WARN")
 _OURS = "org.apache.hadoop.hive.metastore"
 _SETTINGS = (
-    "hive.in.test=true",  # makes tables for locks, which Iceberg needs and the next but one does not make
-    "metastore.client.capability.check=false",  # else only clients that claim to be tests are let in
     "metastore.schema.verification=false",  # the database is new
     "datanucleus.schema.autoCreateAll=true",
     f"metastore.expression.proxy={_OURS}.DefaultPartitionExpressionProxy",  # the usual one is in Hive itself
@@ -55,21 +58,50 @@ def _fetch(cache: Path, draft: Path) -> None:
     retrieve(cache, "the Hive metastore", *asked, "-retrieve", pattern)
 
 
+def _empty(jars: Path) -> Path:
+    def make(cache: Path, draft: Path) -> None:
+        from hive_metastore.ttypes import ShowLocksRequest
+
+        shutil.rmtree(draft, ignore_errors=True)
+        draft.mkdir()
+        server = HiveMetastore(draft)
+        try:
+            server.run(jars, "hive.in.test=true", "metastore.client.capability.check=false")
+            with server.client() as client:
+                client.show_locks(ShowLocksRequest())
+        finally:
+            server.kill()
+
+    return fetched(f"hive-metastore-{VERSION}-tables", make)
+
+
 class HiveMetastore:
     """A test may `start` and `kill` it often. Its port and its tables stay."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._port = folder, free_port()
         self.uri = f"thrift://127.0.0.1:{self._port}"
-        self.warehouse = folder / "warehouse"
+        self.warehouse, self._tables = folder / "warehouse", folder / "tables"
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
+        jars = _jars()
+        if not self._tables.exists():
+            shutil.copytree(_empty(jars) / "tables", self._tables)
+        self.run(jars)
+
+    def client(self) -> AbstractContextManager[Any]:
+        from dovetail.connectors.metastore import Metastore
+
+        return Metastore(self.uri, "a test").client()
+
+    def run(self, jars: Path, *more: str) -> None:
         hadoop = sorted(Path(pyspark.__file__).parent.glob("jars/hadoop-client-*.jar"))
-        classes = ":".join([f"{_jars()}/*", *map(str, hadoop)])
+        classes = ":".join([f"{jars}/*", *map(str, hadoop)])
         settings = (
             *_SETTINGS,
-            f"javax.jdo.option.ConnectionURL=jdbc:derby:;databaseName={self._folder}/tables;create=true",
+            *more,
+            f"javax.jdo.option.ConnectionURL=jdbc:derby:;databaseName={self._tables};create=true",
             f"metastore.warehouse.dir={self.warehouse}",
         )
         given = [word for one in settings for word in ("--hiveconf", one)]
@@ -94,14 +126,13 @@ class HiveMetastore:
             self._process = None
 
     def _answers(self) -> bool:
-        from dovetail.connectors.metastore import Metastore
         from dovetail.errors import Unreachable
 
         said = (self._folder / "metastore.log").read_text()[-3000:]
         assert self._process is not None
         assert self._process.poll() is None, f"the metastore has ended:\n{said}"
         try:
-            with Metastore(self.uri, "a test").client() as client:
+            with self.client() as client:
                 return "default" in client.get_all_databases()
         except Unreachable:
             return False

@@ -61,7 +61,9 @@ class DataFiles:
         from pyarrow import dataset, fs
 
         filesystem, folder = (
-            fs.FileSystem.from_uri(self.folder) if "://" in self.folder else (None, self.folder)
+            fs.FileSystem.from_uri(self.folder)
+            if "://" in self.folder or self.folder.startswith("file:")  # Hive writes file:/folder
+            else (None, self.folder)
         )
         written: list[DataFile] = []
 

@@ -106,8 +106,6 @@ def _scalar(cursor: Cursor) -> tuple[str, Span]:
 
 
 _INSTEAD = {
-    "HIVE": 'for a Hive table by day: STORAGE PARQUET (path = "..") PARTITIONED BY (day), or '
-    'STORAGE ICEBERG (.., catalog = "hive", uri = "thrift://host:9083")',
     "JDBC": 'STORAGE POSTGRES (connection = SECRET(".."), table = "..") for PostgreSQL; other databases read '
     "PARQUET files, a KAFKA topic or an ICEBERG table, or get rows by foreachBatch after dovetail.join",
 }

@@ -17,6 +17,7 @@ from dovetail.connectors.hive_types import arrow_type, hive_type
 from dovetail.connectors.kinds import STORAGES, open_sink
 from dovetail.connectors.lake_kinds import open_lake
 from dovetail.connectors.metastore import addresses_of
+from dovetail.connectors.sink import Writer
 from dovetail.connectors.sinks.hive import HiveKind, HiveSink
 from dovetail.errors import CorruptFile, PlaceError, PlanError, StateError, Unreachable
 from dovetail_dev.hive_metastore import HiveMetastore
@@ -309,16 +310,17 @@ def test_iceberg_in_the_same_catalog(place: HivePlace, metastore: HiveMetastore,
         "catalog": "hive",
         "warehouse": str(tmp_path / "lake"),
     }
-    place.kind, place.options = "ICEBERG", options
-    sink = open_place(place, **BY_DAY)
+    writer = Writer("app", "pairs", "one", "home")
+    sink = open_sink("ICEBERG", [*options.items(), *BY_DAY.items()], writer)
     sink.check(SCHEMA)
     sink.prepare(SCHEMA)
     for number in (0, 1, 1):
         sink.commit(number, written(sink, batch(number)))
     assert sink.last() == 1
+    assert any((tmp_path / "lake" / f"{place.database}.db").rglob("*.parquet")), "in its warehouse"
     lake = open_lake("ICEBERG", options.items())
     found = [lake.read(file, SCHEMA.names) for added in lake.changes(None) for file in added.files]
     assert sorted_rows(pa.concat_tables(found)) == sorted_rows(pa.concat_tables([batch(0), batch(1)]))
     hive = {"table": options["table"], "uri": options["uri"]}
     with pytest.raises(PlaceError, match="is an Iceberg table, for STORAGE ICEBERG"):
-        open_sink("HIVE", [*hive.items(), *BY_DAY.items()], sink.writer).check(SCHEMA)  # type: ignore[attr-defined,list-item]
+        open_sink("HIVE", [*hive.items(), *BY_DAY.items()], writer).check(SCHEMA)
