@@ -28,7 +28,8 @@ _IVY = f"""<ivy-module version="2.0">
   <info organisation="dovetail" module="hive-metastore"/>
   <configurations><conf name="metastore"/></configurations>
   <dependencies>
-    <dependency org="org.apache.hive" name="hive-standalone-metastore" rev="{VERSION}" conf="metastore->default">
+    <dependency org="org.apache.hive" name="hive-standalone-metastore" rev="{VERSION}"
+        conf="metastore->default">
       <exclude org="org.apache.hadoop"/><exclude org="org.apache.orc"/><exclude org="sqlline"/>
     </dependency>
     <dependency org="commons-cli" name="commons-cli" rev="1.9.0" conf="metastore->default"/>

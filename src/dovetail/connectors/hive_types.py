@@ -23,7 +23,7 @@ _NAMES = {
 
 
 def hive_type(kind: pa.DataType) -> str:
-    """As a column is declared that holds it. Hive's timestamp has no zone: it holds what is written, in UTC."""
+    """As a column is declared that holds it. Hive's timestamp has no zone: ours are in UTC."""
     from pyarrow import types
 
     if str(kind) in _NAMES:

@@ -112,8 +112,8 @@ class TableFolder:
                 moved = self._moved(source, target)
             if not moved:
                 raise StateError(
-                    f"a file of {self.place} is lost: its rows count, and it is neither where a task wrote it "
-                    "nor where it belongs",
+                    f"a file of {self.place} is lost: its rows count, and it is neither where a task wrote "
+                    "it nor where it belongs",
                     where=self.below(target),
                     expected=f"the file there, or {self.below(source)}",
                     hint="put it back; if its rows shall be gone, put a Parquet file without rows there",

@@ -14,10 +14,7 @@ import pyarrow as pa
 import pytest
 
 from dovetail.connectors.hive_types import arrow_type, hive_type
-from dovetail.connectors.kinds import STORAGES, open_sink
-from dovetail.connectors.lake_kinds import open_lake
 from dovetail.connectors.metastore import addresses_of
-from dovetail.connectors.sink import Writer
 from dovetail.connectors.sinks.hive import HiveKind, HiveSink
 from dovetail.errors import CorruptFile, PlaceError, PlanError, StateError, Unreachable
 from dovetail_dev.hive_metastore import HiveMetastore
@@ -110,7 +107,7 @@ def test_a_metastore_that_goes_away_in_a_commit(
 
     with monkeypatch.context() as patch:
         patch.setattr(Client, call, away)
-        with pytest.raises(Unreachable, match="metastore of Hive table .* cannot be reached: gone"):
+        with pytest.raises(Unreachable, match=r"metastore of Hive table .* cannot be reached: gone"):
             sink.commit(0, said)
     assert place.partitions() == []
     again = open_place(place, **BY_DAY)
@@ -125,7 +122,7 @@ def test_a_metastore_that_goes_away_in_a_commit(
 def test_a_metastore_that_is_away(tmp_path: Path) -> None:
     server = HiveMetastore(tmp_path)
     sink = open_place(HivePlace(tmp_path, server))
-    with pytest.raises(Unreachable, match="the metastore of Hive table .* cannot be reached") as said:
+    with pytest.raises(Unreachable, match=r"the metastore of Hive table .* cannot be reached") as said:
         sink.check(SCHEMA)
     assert server.uri in str(said.value)
     with pytest.raises(Unreachable):
@@ -196,7 +193,7 @@ def test_a_partition_that_is_elsewhere_keeps_its_folder(place: HivePlace) -> Non
     sink.commit(1, written(sink, batch(1)))
     assert any((place.path / "moved").iterdir())
     relocate(place.folder / "outside")
-    with pytest.raises(PlaceError, match="a partition of Hive table .* is elsewhere"):
+    with pytest.raises(PlaceError, match=r"a partition of Hive table .* is elsewhere"):
         sink.commit(2, written(sink, batch(2)))
     assert sink.last() == 1, "it did not count"
 
@@ -231,7 +228,9 @@ def _varchar(table: Any) -> None:
         (_varchar, "has type varchar"),
     ],
 )
-def test_tables_of_other_kinds_are_refused(place: HivePlace, change: Callable[[Any], None], says: str) -> None:
+def test_tables_of_other_kinds_are_refused(
+    place: HivePlace, change: Callable[[Any], None], says: str
+) -> None:
     open_place(place).prepare(SCHEMA)
     with place.client() as client:
         table = client.get_table(*place.names)
@@ -299,28 +298,3 @@ def test_what_is_no_metastore(uri: str) -> None:
         addresses_of(uri)
     with pytest.raises(PlanError, match="names no table of Hive"):
         HiveKind().validate({"table": "pairs", "uri": "thrift://a"})
-
-
-def test_iceberg_in_the_same_catalog(place: HivePlace, metastore: HiveMetastore, tmp_path: Path) -> None:
-    """STORAGE ICEBERG and FROM ICEBERG with catalog = "hive"."""
-    assert "hive" in next(one for one in STORAGES["ICEBERG"] if one.name == "catalog").choices
-    options = {
-        "table": f"{place.database}.lake",
-        "uri": metastore.uri,
-        "catalog": "hive",
-        "warehouse": str(tmp_path / "lake"),
-    }
-    writer = Writer("app", "pairs", "one", "home")
-    sink = open_sink("ICEBERG", [*options.items(), *BY_DAY.items()], writer)
-    sink.check(SCHEMA)
-    sink.prepare(SCHEMA)
-    for number in (0, 1, 1):
-        sink.commit(number, written(sink, batch(number)))
-    assert sink.last() == 1
-    assert any((tmp_path / "lake" / f"{place.database}.db").rglob("*.parquet")), "in its warehouse"
-    lake = open_lake("ICEBERG", options.items())
-    found = [lake.read(file, SCHEMA.names) for added in lake.changes(None) for file in added.files]
-    assert sorted_rows(pa.concat_tables(found)) == sorted_rows(pa.concat_tables([batch(0), batch(1)]))
-    hive = {"table": options["table"], "uri": options["uri"]}
-    with pytest.raises(PlaceError, match="is an Iceberg table, for STORAGE ICEBERG"):
-        open_sink("HIVE", [*hive.items(), *BY_DAY.items()], writer).check(SCHEMA)

@@ -75,14 +75,21 @@ class HiveKind:
 
     def validate(self, options: dict[str, Any]) -> None:
         if not re.fullmatch(r"\w+\.\w+", options["table"]):
-            raise PlanError(f"`{options['table']}` names no table of Hive", expected='table = "database.table"')
+            raise PlanError(
+                f"`{options['table']}` names no table of Hive", expected='table = "database.table"'
+            )
         addresses_of(options["uri"])
 
     def place(self, options: dict[str, Any]) -> str:
         return f"Hive table {options['table'].lower()} of {options['uri']}"
 
     def open(self, given: Revealed, writer: Writer) -> Sink:
-        need("hive", "hive_metastore.ThriftHiveMetastore", "thrift.transport.TSocket", by=f"STORAGE {self.name}")
+        need(
+            "hive",
+            "hive_metastore.ThriftHiveMetastore",
+            "thrift.transport.TSocket",
+            by=f"STORAGE {self.name}",
+        )
         values = given.values
         path, parts = values["path"], tuple(values[PARTITIONED.name] or ())
         metastore = Metastore(values["uri"], f"Hive table {values['table'].lower()}")
@@ -219,7 +226,9 @@ class HiveSink:
         found: dict[tuple[str, ...], list[str]] = {}
         for file in files:
             # Hive has no empty text there: it reads the folder's name as null.
-            found.setdefault(tuple(file.parts[one] or NO_VALUE for one in self.partitioned), []).append(file.path)
+            found.setdefault(tuple(file.parts[one] or NO_VALUE for one in self.partitioned), []).append(
+                file.path
+            )
         if not keys:
             return tuple(Part(values, "", tuple(paths)) for values, paths in found.items())
         names = {values: _folder_name(keys, values) for values in found}
@@ -338,7 +347,9 @@ class HiveSink:
             )
         if self.path is not None and self.path != plain(sd.location):
             raise PlaceError(
-                f"{self.place} is elsewhere", where=sd.location, expected=f"no path, or that one, not {self.path}"
+                f"{self.place} is elsewhere",
+                where=sd.location,
+                expected=f"no path, or that one, not {self.path}",
             )
 
     def _require_names(self, schema: pa.Schema) -> None:
