@@ -4,7 +4,7 @@ Its jars are fetched as the broker's are (`ivy.py`). Hadoop's are those that PyS
 is made once for each machine, too: its tables for locks, which Iceberg needs, are made by a metastore that
 believes to be in a test of Hive's, and then refuses what it would not refuse otherwise.
 
-This version cannot be told to listen on loopback only. Nothing that tests keep there is worth hiding.
+This version has no setting to listen on loopback only. It keeps nothing but tables of tests.
 """
 
 from __future__ import annotations

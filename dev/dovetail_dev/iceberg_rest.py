@@ -11,7 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pyspark
-from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
+from py4j.java_gateway import (  # type: ignore[import-untyped]
+    GatewayParameters,
+    JavaGateway,
+    launch_gateway,
+)
 
 from dovetail_dev.ivy import fetched, retrieve
 from dovetail_dev.kafka_broker import free_port

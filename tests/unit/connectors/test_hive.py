@@ -1,5 +1,5 @@
 """What is special about tables of Hive: files that are moved after the commit, partitions that a metastore
-has to be told of, and tables of others."""
+has to know, and tables of others."""
 
 from __future__ import annotations
 
@@ -89,6 +89,32 @@ def test_a_crash_anywhere_in_a_commit(tmp_path: Path, metastore: HiveMetastore) 
 
     points = crash_everywhere(tmp_path, prepare, action, check)
     assert points > 15
+
+
+def test_a_crash_anywhere_while_the_next_run_finishes_a_batch(
+    tmp_path: Path, metastore: HiveMetastore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places: dict[str, HivePlace] = {}
+
+    def prepare(home: str) -> Any:
+        places[home] = place = HivePlace(Path(home), metastore)
+        sink = open_place(place, **BY_DAY)
+        sink.prepare(SCHEMA)
+        with monkeypatch.context() as patch:
+            patch.setattr(HiveSink, "roll_forward", lambda *_: None)  # it died right after the commit
+            sink.commit(0, written(sink, batch(0)))
+        assert place.rows().num_rows == 0
+        return open_place(place, **BY_DAY)
+
+    def action(sink: Any) -> None:
+        sink.prepare(SCHEMA)
+
+    def check(home: str) -> None:
+        open_place(places[home], **BY_DAY).prepare(SCHEMA)
+        assert sorted_rows(places[home].rows()) == expected(0)
+        shutil.rmtree(home)
+
+    assert crash_everywhere(tmp_path, prepare, action, check) > 8
 
 
 @pytest.mark.parametrize("call", ["get_partitions_by_names", "add_partitions_req"])
@@ -261,7 +287,7 @@ def test_a_file_that_is_lost_and_a_document_that_is_damaged(
     sink.prepare(SCHEMA)
     said = written(sink, batch(0))
     with monkeypatch.context() as patch:
-        patch.setattr(HiveSink, "_roll_forward", lambda *_: None)
+        patch.setattr(HiveSink, "roll_forward", lambda *_: None)
         sink.commit(0, said)
     (staged,) = place.path.glob("_dovetail/staged/*/*.parquet")
     kept = staged.read_bytes()

@@ -93,7 +93,7 @@ class HiveKind:
         values = given.values
         path, parts = values["path"], tuple(values[PARTITIONED.name] or ())
         metastore = Metastore(values["uri"], f"Hive table {values['table'].lower()}")
-        return HiveSink(values["table"].lower(), path and plain(path), parts, metastore, writer)
+        return HiveSink(values["table"].lower(), path, parts, metastore, writer)
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ class HiveSink:
             for hidden in (_WRITERS, self.staged):
                 folder.make(hidden)
             with folder.alone(f"{self.noted}.lock"):
-                self._roll_forward(client, table, folder, self._read(folder))
+                self.roll_forward(client, table, folder, self._read(folder))
                 folder.clear(self.staged)  # files of batches that never counted
 
     def output(self, schema: pa.Schema) -> DataFiles:
@@ -194,16 +194,16 @@ class HiveSink:
             with folder.alone(f"{self.noted}.lock"):
                 before = self._read(folder)
                 # The document has room for one batch: the last one is moved before it is forgotten.
-                self._roll_forward(client, table, folder, before)
+                self.roll_forward(client, table, folder, before)
                 if batch <= before.batch:
                     return
                 now = Noted(batch, self._parts(client, table, folder, named(written)))
                 # On disk before they count: else a loss of power could leave a batch without its rows.
                 folder.sync(f"{self.staged}/{file}" for part in now.parts for file in part.files)
                 self._note(folder, now)
-                self._roll_forward(client, table, folder, now)
+                self.roll_forward(client, table, folder, now)
 
-    def _roll_forward(self, client: Any, table: Any, folder: TableFolder, noted: Noted) -> None:
+    def roll_forward(self, client: Any, table: Any, folder: TableFolder, noted: Noted) -> None:
         """Files first, then partitions: a partition that appears has all of its rows."""
         if not noted.parts:
             return
@@ -287,10 +287,16 @@ class HiveSink:
         return database, table
 
     def _table(self, client: Any) -> Any:
-        from hive_metastore.ttypes import NoSuchObjectException
+        from hive_metastore.ttypes import GetTableRequest, NoSuchObjectException
+        from thrift.Thrift import TApplicationException
 
         try:
-            return client.get_table(*self._names)
+            try:
+                return client.get_table_req(GetTableRequest(*self._names)).table
+            except TApplicationException as error:
+                if error.type != TApplicationException.UNKNOWN_METHOD:
+                    raise
+                return client.get_table(*self._names)  # Hive before 2.3 has only this, Hive 4 only the other
         except NoSuchObjectException:
             return None
 
@@ -307,8 +313,9 @@ class HiveSink:
         """Files that are there already would be rows of a new table."""
         from hive_metastore.ttypes import NoSuchObjectException
 
-        where = self.path
-        if where is None:
+        if self.path is not None:
+            where = plain(self.path)
+        else:
             database, table = self._names
             try:
                 where = plain(f"{client.get_database(database).locationUri}/{table}")
@@ -345,7 +352,7 @@ class HiveSink:
                 expected="a plain table, STORED AS PARQUET",
                 hint="write to another table: one that does not exist is made",
             )
-        if self.path is not None and self.path != plain(sd.location):
+        if self.path is not None and plain(self.path) != plain(sd.location):
             raise PlaceError(
                 f"{self.place} is elsewhere",
                 where=sd.location,
@@ -388,7 +395,7 @@ class HiveSink:
         except NoSuchObjectException:
             with suppress(AlreadyExistsException):
                 client.create_database(Database(name=database, parameters={}))
-        location = None if self.path is None else self.path if "://" in self.path else f"file:{self.path}"
+        location = None if self.path is None else _location(self.path)
         columns = {one.name.lower(): one for one in _columns(schema)}
         keys = [columns.pop(one) for one in _lower(self.partitioned)]
         made = Table(
@@ -412,6 +419,11 @@ class HiveSink:
             table.sd.cols = [*table.sd.cols, *new]
             # Each partition has its own columns, by which Hive reads it: a late row may still get there.
             client.alter_table_with_cascade(*self._names, table, True)
+
+
+def _location(path: str) -> str:
+    """Without a scheme, Hadoop would look for the folder in its own default place."""
+    return path if "://" in path else f"file:{plain(path)}"
 
 
 def _columns(schema: pa.Schema) -> list[Any]:
