@@ -18,6 +18,8 @@ from dovetail.errors import PlaceError, PlanError, Unreachable
 PATIENCE_S = 30
 """How long one call may take."""
 _PORT = 9083
+_SILENT = logging.NullHandler()
+"""Thrift logs a server that is away as an error, which Python prints. We say it ourselves."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +59,7 @@ class Metastore:
         from thrift.transport.TSocket import TSocket
         from thrift.transport.TTransport import TBufferedTransport, TTransportException
 
-        # Thrift logs a server that is away as an error of its own; we say it ourselves.
-        logging.getLogger("thrift").addHandler(logging.NullHandler())
+        logging.getLogger("thrift").addHandler(_SILENT)
         addresses = addresses_of(self.uri)
         for number, address in enumerate(addresses, 1):
             socket = TSocket(address.hostname, address.port or _PORT)

@@ -8,24 +8,28 @@ from __future__ import annotations
 
 import os
 import posixpath
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 from dovetail.errors import HomeError, PlaceError, StateError, Unreachable
 from dovetail.log.homes.filesystem import Store, open_store
 
+_LOCATION = re.compile(r"([A-Za-z][\w+.-]*):(//[^/]*)?((?:/.*)?)", re.DOTALL)
+
 
 def plain(location: str) -> str:
-    """A location of Hadoop as pyarrow opens it: a path on this machine, or a URI."""
-    parts = urlsplit(location)
-    if parts.scheme == "file":
-        return os.path.normpath(parts.path)
-    if parts.scheme in ("s3a", "s3n"):
-        return f"s3{location[len(parts.scheme) :]}".rstrip("/")
-    return location.rstrip("/") if parts.scheme else os.path.abspath(location)
+    """A location of Hadoop as pyarrow opens it: a path on this machine, or a URI. In locations nothing is
+    escaped: `#` and `?` belong to the path, as a parser of URLs would not see it."""
+    found = _LOCATION.fullmatch(location)
+    if found is None:
+        return os.path.abspath(location)
+    scheme, host, path = found.groups()
+    if scheme == "file":
+        return os.path.normpath(path)
+    return f"{'s3' if scheme in ('s3a', 's3n') else scheme}:{host or '//'}{path}".rstrip("/")
 
 
 @dataclass(frozen=True)

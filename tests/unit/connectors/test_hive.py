@@ -3,6 +3,7 @@ has to know, and tables of others."""
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 import shutil
@@ -12,10 +13,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from dovetail.connectors.hive_types import arrow_type, hive_type
 from dovetail.connectors.metastore import addresses_of
 from dovetail.connectors.sinks.hive import HiveKind, HiveSink
+from dovetail.connectors.table_folder import plain
 from dovetail.errors import CorruptFile, PlaceError, PlanError, StateError, Unreachable
 from dovetail_dev.hive_metastore import HiveMetastore
 from dying import crash_everywhere
@@ -117,6 +120,20 @@ def test_a_crash_anywhere_while_the_next_run_finishes_a_batch(
     assert crash_everywhere(tmp_path, prepare, action, check) > 8
 
 
+def test_files_are_such_as_old_hives_read(place: HivePlace) -> None:
+    """Times in 96 bits, Snappy, and no columns of partitions."""
+    at = pa.array([datetime.datetime(2024, 2, 29, 23, 59, 59, 999999)], pa.timestamp("us"))
+    rows = pa.table({"at": at.cast(pa.timestamp("us", "UTC")), "day": pa.array([0], pa.date32())})
+    sink = open_place(place, **BY_DAY)
+    sink.prepare(rows.schema)
+    sink.commit(0, written(sink, rows))
+    (file,) = place.path.glob("day=1970-01-01/*.parquet")
+    about = parquet.ParquetFile(file).metadata
+    (column,) = [about.row_group(0).column(at) for at in range(about.num_columns)]
+    assert (column.path_in_schema, column.physical_type, column.compression) == ("at", "INT96", "SNAPPY")
+    assert place.rows().to_pylist() == rows.to_pylist()
+
+
 @pytest.mark.parametrize("call", ["get_partitions_by_names", "add_partitions_req"])
 def test_a_metastore_that_goes_away_in_a_commit(
     place: HivePlace, call: str, monkeypatch: pytest.MonkeyPatch
@@ -194,7 +211,7 @@ def test_new_columns_reach_old_partitions(place: HivePlace) -> None:
 
 def test_the_metastore_finds_a_folder(place: HivePlace, metastore: HiveMetastore) -> None:
     del place.options["path"]
-    sink = open_place(place)
+    sink = open_place(place, table=place.options["table"].upper())
     sink.check(SCHEMA)
     sink.prepare(SCHEMA)
     sink.commit(0, written(sink, batch(0)))
@@ -305,6 +322,23 @@ def test_a_file_that_is_lost_and_a_document_that_is_damaged(
         for use in (lambda: sink.check(SCHEMA), sink.last, lambda: sink.commit(1, [])):
             with pytest.raises(CorruptFile):
                 use()
+
+
+@pytest.mark.parametrize(
+    ("location", "opened"),
+    [
+        ("file:/w/a b#c?d%20", "/w/a b#c?d%20"),
+        ("file:///w/t/", "/w/t"),
+        ("file://localhost/w/t", "/w/t"),
+        ("/w/../w/t", "/w/t"),
+        ("a:b", os.path.abspath("a:b")),
+        ("s3a://bucket/w/t/", "s3://bucket/w/t"),
+        ("s3n://bucket", "s3://bucket"),
+        ("hdfs://name:8020/w", "hdfs://name:8020/w"),
+    ],
+)
+def test_locations_as_they_are_opened(location: str, opened: str) -> None:
+    assert plain(location) == opened
 
 
 def test_types_there_and_back() -> None:
