@@ -10,7 +10,9 @@ import pytest
 from deltalake import DeltaTable
 from pyarrow import csv
 
+from dovetail.connectors.sinks.hive import HiveSink, Noted
 from dovetail.connectors.sinks.postgres import PostgresSink
+from dovetail.connectors.table_folder import TableFolder
 from dovetail.errors import DovetailError, PlaceError, Unreachable
 from dovetail.service.checkout import checkout_root
 from dovetail.service.figures import RunFigures
@@ -137,6 +139,41 @@ def test_a_server_that_is_away_and_a_join_that_writes_by_itself(
     assert len(seen) == 2, "it waited, and said for what"
     db: Database = database(l=LEFT, r=RIGHT, found=place.rows())
     assert differences(db, "FROM found", EXPECTED) == {}
+
+
+def test_a_metastore_that_dies_in_the_middle_of_a_commit(
+    application: Application, metastore: HiveMetastore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The batch counts, and its files are not moved yet. The run waits, and finishes it first."""
+    place = HivePlace(application.folder, metastore)
+    given = ", ".join(f'{name} = "{value}"' for name, value in place.options.items())
+    query = pairs(
+        "LEFT",
+        "max_step_rows = 500",
+        select="l.id AS l, r.id AS r, CAST(l.id % 3 AS INT) AS part",
+        storage=f"HIVE({given}) PARTITIONED BY (part)",
+    )
+    roll_forward, seen = HiveSink.roll_forward, []
+
+    def dies(sink: HiveSink, client: object, table: object, folder: TableFolder, noted: Noted) -> None:
+        if noted.parts and not seen:
+            seen.append("dead")
+            metastore.kill()
+        roll_forward(sink, client, table, folder, noted)
+
+    def look(now: RunFigures) -> None:
+        if "the metastore of Hive table" in now.waiting and seen == ["dead"]:
+            seen.append(now.waiting)
+            metastore.start()
+
+    for part in (0, 1):
+        feed(application, part)
+    with monkeypatch.context() as patch:
+        patch.setattr(HiveSink, "roll_forward", dies)
+        application.run(query, on_figures=look)
+    assert len(seen) == 2, "it waited, and said for what"
+    db = database(l=LEFT, r=RIGHT, found=place.rows())
+    assert differences(db, "SELECT l, r FROM found", EXPECTED) == {}
 
 
 def test_what_is_wrong_is_said_before_anything_starts(
