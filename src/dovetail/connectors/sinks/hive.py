@@ -296,7 +296,7 @@ class HiveSink:
             except TApplicationException as error:
                 if error.type != TApplicationException.UNKNOWN_METHOD:
                     raise
-                return client.get_table(*self._names)  # Hive before 2.3 has only this, Hive 4 only the other
+                return client.get_table(*self._names)  # for a metastore too old to know the other
         except NoSuchObjectException:
             return None
 
