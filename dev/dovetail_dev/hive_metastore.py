@@ -61,7 +61,7 @@ def _fetch(cache: Path, draft: Path) -> None:
 
 def _empty(jars: Path) -> Path:
     def make(cache: Path, draft: Path) -> None:
-        from hive_metastore.ttypes import ShowLocksRequest
+        from pymetastore.hive_metastore.ttypes import ShowLocksRequest
 
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir()

@@ -22,7 +22,7 @@ LIBRARIES = [
     "pyiceberg.catalog.sql",
     "pyiceberg.io.pyarrow",
     "adbc_driver_postgresql.dbapi",
-    "hive_metastore.ThriftHiveMetastore",
+    "pymetastore.hive_metastore.ThriftHiveMetastore",
     "thrift.transport.TSocket",
 ]
 

@@ -1,7 +1,7 @@
 """Hive's metastore: the catalog that says which tables and partitions there are, and where their files lie.
 
-The Thrift client is the one that pyiceberg keeps. A connection is made for a few calls and closed again: a
-batch needs it for milliseconds, and may come minutes after the last one.
+The client is what Thrift generates, as pymetastore packs it. A connection is made for a few calls and closed
+again: a batch needs it for milliseconds, and may come minutes after the last one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Metastore:
     @contextmanager
     def client(self) -> Iterator[Any]:
         """An open client. Its errors, and those of whatever is asked meanwhile, come out in our words."""
-        from hive_metastore.ThriftHiveMetastore import Client
+        from pymetastore.hive_metastore.ThriftHiveMetastore import Client
         from thrift.protocol.TBinaryProtocol import TBinaryProtocol
         from thrift.Thrift import TException
         from thrift.transport.TTransport import TTransportException

@@ -138,7 +138,7 @@ def test_files_are_such_as_old_hives_read(place: HivePlace) -> None:
 def test_a_metastore_that_goes_away_in_a_commit(
     place: HivePlace, call: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from hive_metastore.ThriftHiveMetastore import Client
+    from pymetastore.hive_metastore.ThriftHiveMetastore import Client
     from thrift.transport.TTransport import TTransportException
 
     sink = open_place(place, **BY_DAY)

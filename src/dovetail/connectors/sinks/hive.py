@@ -86,7 +86,7 @@ class HiveKind:
     def open(self, given: Revealed, writer: Writer) -> Sink:
         need(
             "hive",
-            "hive_metastore.ThriftHiveMetastore",
+            "pymetastore.hive_metastore.ThriftHiveMetastore",
             "thrift.transport.TSocket",
             by=f"STORAGE {self.name}",
         )
@@ -250,7 +250,7 @@ class HiveSink:
         return where[len(folder.url) + 1 :]
 
     def _add_partitions(self, client: Any, table: Any, parts: Sequence[Part]) -> None:
-        from hive_metastore.ttypes import AddPartitionsRequest, Partition
+        from pymetastore.hive_metastore.ttypes import AddPartitionsRequest, Partition
 
         if not parts:
             return
@@ -287,7 +287,7 @@ class HiveSink:
         return database, table
 
     def _table(self, client: Any) -> Any:
-        from hive_metastore.ttypes import GetTableRequest, NoSuchObjectException
+        from pymetastore.hive_metastore.ttypes import GetTableRequest, NoSuchObjectException
         from thrift.Thrift import TApplicationException
 
         try:
@@ -311,7 +311,7 @@ class HiveSink:
 
     def _require_room(self, client: Any) -> None:
         """Files that are there already would be rows of a new table."""
-        from hive_metastore.ttypes import NoSuchObjectException
+        from pymetastore.hive_metastore.ttypes import NoSuchObjectException
 
         if self.path is not None:
             where = plain(self.path)
@@ -387,7 +387,12 @@ class HiveSink:
         return fitted(schema, pa.schema(stored), self.place)
 
     def _created(self, client: Any, schema: pa.Schema) -> Any:
-        from hive_metastore.ttypes import AlreadyExistsException, Database, NoSuchObjectException, Table
+        from pymetastore.hive_metastore.ttypes import (
+            AlreadyExistsException,
+            Database,
+            NoSuchObjectException,
+            Table,
+        )
 
         database, name = self._names
         try:
@@ -427,13 +432,13 @@ def _location(path: str) -> str:
 
 
 def _columns(schema: pa.Schema) -> list[Any]:
-    from hive_metastore.ttypes import FieldSchema
+    from pymetastore.hive_metastore.ttypes import FieldSchema
 
     return [FieldSchema(field.name.lower(), hive_type(field.type), None) for field in schema]
 
 
 def _storage(columns: list[Any], location: str | None) -> Any:
-    from hive_metastore.ttypes import SerDeInfo, StorageDescriptor
+    from pymetastore.hive_metastore.ttypes import SerDeInfo, StorageDescriptor
 
     serde = SerDeInfo(serializationLib=_SERDE, parameters={"serialization.format": "1"})
     return StorageDescriptor(
