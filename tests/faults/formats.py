@@ -295,6 +295,7 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "spark/join_source.py": "an option that the driver hands to its own tasks, in no file",
     "spark/failures.py": "an error that crosses the JVM, in no file, and what the system says of memory",
     "engine/gates.py": "one word, for the time of one run; whatever is not `open` ends it",
+    "connectors/table_folder.py": "documents of STORAGE HIVE; tests/unit/connectors/test_hive.py damages one",
     "connectors/sinks/kafka.py": "what tasks tell the driver, in no file",
     "connectors/lakes/delta.py": "the log of a table that is others'; test_lake_intake.py damages it",
     "connectors/data_files.py": "what tasks tell the driver, in no file",

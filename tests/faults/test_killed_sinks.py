@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from dovetail_dev.hive_metastore import HiveMetastore, hive_metastore
 from dovetail_dev.postgres_server import Postgres, postgres_server
 from faults import writing_process
-from unit.connectors.places import DeltaPlace, DuckdbPlace, IcebergPlace, Place, PostgresPlace
+from unit.connectors.places import DeltaPlace, DuckdbPlace, HivePlace, IcebergPlace, Place, PostgresPlace
 
 BATCHES = 8
 POINTS = ("sink.begun:2", "sink.written:2", "sink.committed:2")
@@ -24,11 +25,19 @@ def postgres() -> Iterator[Postgres]:
         yield server
 
 
-@pytest.mark.parametrize("kind", ["POSTGRES", "DUCKDB", "DELTA", "ICEBERG"])
+@pytest.fixture(scope="module")
+def metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveMetastore]:
+    with hive_metastore(tmp_path_factory.mktemp("metastore")) as server:
+        yield server
+
+
+@pytest.mark.parametrize("kind", ["POSTGRES", "DUCKDB", "DELTA", "ICEBERG", "HIVE"])
 def test_killed_at_every_moment(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     place: Place
     if kind == "POSTGRES":
         place = PostgresPlace(request.getfixturevalue("postgres"))
+    elif kind == "HIVE":
+        place = HivePlace(tmp_path, request.getfixturevalue("metastore"))
     else:
         place = {"DUCKDB": DuckdbPlace, "DELTA": DeltaPlace, "ICEBERG": IcebergPlace}[kind](tmp_path)
     chance = random.Random(kind)

@@ -22,6 +22,8 @@ LIBRARIES = [
     "pyiceberg.catalog.sql",
     "pyiceberg.io.pyarrow",
     "adbc_driver_postgresql.dbapi",
+    "pymetastore.hive_metastore.ThriftHiveMetastore",
+    "thrift.transport.TSocket",
 ]
 
 

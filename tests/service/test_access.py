@@ -288,6 +288,11 @@ def test_inputs_are_within_reach(daemon: Daemon, origin: str, said: str | None) 
         ('PARQUET (path = "/data/ada/out")', "ada may not write /data/ada/out"),
         ('DUCKDB (path = "/data/x.duckdb", table = "t")', "ada may not write /data/x.duckdb"),
         ('KAFKA (topic = "t", brokers = "b:9092")', "ada may not write"),
+        (
+            'HIVE (table = "w.t", uri = "thrift://h:1", path = "/data/ada/t")',
+            "ada may not write Hive table w.t of thrift://h:1",
+        ),
+        ('HIVE (table = "w.t", uri = "thrift://h:1", path = "/data/x")', "ada may not write /data/x"),
         ('POSTGRES (connection = SECRET("PG"), table = "t")', 'ada may not read SECRET("PG")'),
         ("CONSOLE", None),
     ],

@@ -10,16 +10,19 @@ import pytest
 from deltalake import DeltaTable
 from pyarrow import csv
 
+from dovetail.connectors.sinks.hive import HiveSink, Noted
 from dovetail.connectors.sinks.postgres import PostgresSink
+from dovetail.connectors.table_folder import TableFolder
 from dovetail.errors import DovetailError, PlaceError, Unreachable
 from dovetail.service.checkout import checkout_root
 from dovetail.service.figures import RunFigures
+from dovetail_dev.hive_metastore import HiveMetastore, hive_metastore
 from dovetail_dev.postgres_server import PASSWORD, Postgres, postgres_server
 from spark.application import Application
 from spark.batch import ON, Database, add, database, differences, join_sql
 from spark.events import events, write_files
 from spark.pairs import pairs
-from unit.connectors.places import DeltaPlace, DuckdbPlace, IcebergPlace, PostgresPlace
+from unit.connectors.places import DeltaPlace, DuckdbPlace, HivePlace, IcebergPlace, PostgresPlace
 
 ROWS = 2000
 LEFT, RIGHT = events(ROWS, 200, 71), events(ROWS, 200, 72)
@@ -32,34 +35,43 @@ def server() -> Iterator[Postgres]:
         yield running
 
 
+@pytest.fixture(scope="module")
+def metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveMetastore]:
+    with hive_metastore(tmp_path_factory.mktemp("metastore")) as running:
+        yield running
+
+
 def feed(application: Application, part: int) -> None:
     for name, table in (("l", LEFT), ("r", RIGHT)):
         write_files(table.slice(part * ROWS // 2, ROWS // 2), application.folder / name, 1, first=part)
 
 
-def tables(select: str) -> str:
+def tables(select: str, metastore: HiveMetastore) -> str:
     """The tables of the page about databases and lakes, over one join, with more or fewer columns."""
     page = (checkout_root() / "docs/how-to/databases-and-lakes.md").read_text()
     shown = page.split("```sql\n")[1].split("```")[0].replace("SELECT *", f"SELECT {select}")
-    for place in ("results.db", "delta", "catalog.db", "lake", "csv"):
+    for place in ("results.db", "delta", "catalog.db", "lake", "hive", "csv"):
         shown = shown.replace(f'"{place}"', f'"{{here}}/{place}"').replace(
             f"///{place}", f"///{{here}}/{place}"
         )
+    assert "thrift://host:9083" in shown
+    shown = shown.replace("thrift://host:9083", metastore.uri)
     text = pairs("LEFT", select="l.id AS l, r.id AS r, CAST(l.id % 3 AS INT) AS part", storage="NOOP")
     return text[: text.index("CREATE TABLE")] + shown
 
 
 def test_one_join_into_every_place(
-    application: Application, server: Postgres, monkeypatch: pytest.MonkeyPatch
+    application: Application, server: Postgres, metastore: HiveMetastore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Half of the rows, then all of them under a query with one more column and one table elsewhere."""
     monkeypatch.setenv("THE_SERVER", server.uri)
     here = application.folder
-    postgres = PostgresPlace(server)
+    postgres, hive = PostgresPlace(server), HivePlace(here, metastore)
+    hive.options["table"] = "results.pairs"
     feed(application, 0)
-    application.run(tables("l, r, part"), "available-now")
+    application.run(tables("l, r, part", metastore), "available-now")
     feed(application, 1)
-    changed = tables("l, r, part, l + 1 AS next")
+    changed = tables("l, r, part, l + 1 AS next", metastore)
     moved = changed.replace(
         'CSV (path = "{here}/csv", merge_every = 100) PARTITIONED BY (part)', 'DELTA (path = "{here}/moved")'
     )
@@ -71,6 +83,7 @@ def test_one_join_into_every_place(
         "duckdb": DuckdbPlace(here).rows(),
         "delta": DeltaPlace(here).rows(),
         "iceberg": IcebergPlace(here).rows(),
+        "hive": hive.rows(),
     }
     db = database(l=LEFT, r=RIGHT, **found)
     for name in found:
@@ -79,6 +92,7 @@ def test_one_join_into_every_place(
         wrong = db.execute(f"SELECT count(*) FROM {name} WHERE part <> l % 3 OR next <> l + 1").fetchall()
         assert wrong == [(0,)]
         assert db.execute(f"SELECT count(next) FROM {name}").fetchall()[0][0] > 0, name
+    assert hive.partitions() == ["part=0", "part=1", "part=2"]
     whole = csv.ConvertOptions(column_types={"l": pa.int64(), "r": pa.int64()}, include_columns=["l", "r"])
     before = [csv.read_csv(file, convert_options=whole) for file in application.files("csv")]
     add(db, "before", pa.concat_tables(before))
@@ -125,6 +139,41 @@ def test_a_server_that_is_away_and_a_join_that_writes_by_itself(
     assert len(seen) == 2, "it waited, and said for what"
     db: Database = database(l=LEFT, r=RIGHT, found=place.rows())
     assert differences(db, "FROM found", EXPECTED) == {}
+
+
+def test_a_metastore_that_dies_in_the_middle_of_a_commit(
+    application: Application, metastore: HiveMetastore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The batch counts, and its files are not moved yet. The run waits, and finishes it first."""
+    place = HivePlace(application.folder, metastore)
+    given = ", ".join(f'{name} = "{value}"' for name, value in place.options.items())
+    query = pairs(
+        "LEFT",
+        "max_step_rows = 500",
+        select="l.id AS l, r.id AS r, CAST(l.id % 3 AS INT) AS part",
+        storage=f"HIVE({given}) PARTITIONED BY (part)",
+    )
+    roll_forward, seen = HiveSink.roll_forward, []
+
+    def dies(sink: HiveSink, client: object, table: object, folder: TableFolder, noted: Noted) -> None:
+        if noted.parts and not seen:
+            seen.append("dead")
+            metastore.kill()
+        roll_forward(sink, client, table, folder, noted)
+
+    def look(now: RunFigures) -> None:
+        if "the metastore of Hive table" in now.waiting and seen == ["dead"]:
+            seen.append(now.waiting)
+            metastore.start()
+
+    for part in (0, 1):
+        feed(application, part)
+    with monkeypatch.context() as patch:
+        patch.setattr(HiveSink, "roll_forward", dies)
+        application.run(query, on_figures=look)
+    assert len(seen) == 2, "it waited, and said for what"
+    db = database(l=LEFT, r=RIGHT, found=place.rows())
+    assert differences(db, "SELECT l, r FROM found", EXPECTED) == {}
 
 
 def test_what_is_wrong_is_said_before_anything_starts(

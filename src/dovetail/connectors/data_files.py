@@ -26,6 +26,8 @@ SHORT = 64
 _FOR_PARTS = "_dovetail_"
 """Before a column that only says in which folder its rows go."""
 
+_OURS = {"compression": "zstd", "coerce_timestamps": "us"}
+_HIVES = {"compression": "snappy", "use_deprecated_int96_timestamps": True}
 
 Stats = tuple[Any, Any, int]
 
@@ -45,19 +47,23 @@ class DataFile:
 @dataclass(frozen=True)
 class DataFiles:
     """Rows as Parquet files below a folder that pyarrow opens. `keeps_parts`: files also have the columns
-    that they are partitioned by, as Iceberg's do and Delta's do not."""
+    that they are partitioned by, as Iceberg's do and Delta's do not. `for_hive`: Hive before version 4 reads
+    times in 96 bits only, and may lack zstd."""
 
     folder: str
     schema: pa.Schema
     partitioned: tuple[str, ...] = ()
     keeps_parts: bool = False
+    for_hive: bool = False
 
     def write(self, rows: Iterable[pa.RecordBatch]) -> str | None:
         import pyarrow as pa
         from pyarrow import dataset, fs
 
         filesystem, folder = (
-            fs.FileSystem.from_uri(self.folder) if "://" in self.folder else (None, self.folder)
+            fs.FileSystem.from_uri(self.folder)
+            if "://" in self.folder or self.folder.startswith("file:")  # Hive writes file:/folder
+            else (None, self.folder)
         )
         written: list[DataFile] = []
 
@@ -80,7 +86,7 @@ class DataFiles:
             partitioning=dataset.partitioning(parts, flavor="hive") if names else None,
             basename_template=f"{uuid.uuid4()}-{{i}}.parquet",
             file_options=dataset.ParquetFileFormat().make_write_options(
-                compression="zstd", coerce_timestamps="us", store_schema=False
+                store_schema=False, **(_HIVES if self.for_hive else _OURS)
             ),
             existing_data_behavior="overwrite_or_ignore",  # names are new
             file_visitor=note,

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from dovetail.connectors.extras import need
 from dovetail.connectors.options import Option
 from dovetail.connectors.secret import Revealed
 from dovetail.errors import DovetailError, PlaceError, PlanError, Unreachable
@@ -45,6 +46,12 @@ CATALOG = (
 def require_namespace(options: Mapping[str, Any]) -> None:
     if not all(options["table"].split(".")) or "." not in options["table"]:
         raise PlanError(f"`{options['table']}` names no namespace", expected='table = "namespace.table"')
+
+
+def need_libraries(values: Mapping[str, Any], by: str) -> None:
+    need("iceberg", "pyiceberg.catalog", by=by)
+    if values["catalog"] == "hive":
+        need("hive", "thrift.transport.TSocket", by=f'{by} with catalog = "hive"')
 
 
 def catalog_settings(values: Mapping[str, Any]) -> dict[str, str]:

@@ -10,6 +10,7 @@ from dovetail.connectors.secret import reveal
 from dovetail.connectors.sink import Sink, SinkKind, Writer
 from dovetail.connectors.sinks.delta import DeltaKind
 from dovetail.connectors.sinks.duckdb import DuckdbKind
+from dovetail.connectors.sinks.hive import HiveKind
 from dovetail.connectors.sinks.iceberg import IcebergKind
 from dovetail.connectors.sinks.jdbc import JdbcKind
 from dovetail.connectors.sinks.kafka import KafkaKind
@@ -25,6 +26,7 @@ _KINDS: tuple[SinkKind, ...] = (
     DuckdbKind(),
     DeltaKind(),
     IcebergKind(),
+    HiveKind(),
     KafkaKind(),
 )
 SINKS: dict[str, SinkKind] = {kind.name: kind for kind in _KINDS}

@@ -52,8 +52,10 @@ class Gates:
                 self.fail(stage, RunError("the run has ended"))
 
     def fail(self, stage: str, error: DovetailError) -> None:
-        """Turn the stage away with this error, whether it waits or has passed already."""
-        self._write(stage, json.dumps(error.to_json()))
+        """Turn the stage away with this error, whether it waits or has passed already. If the gates have just
+        been removed, the run has ended, and nobody is there to be told."""
+        with suppress(FileNotFoundError):
+            self._write(stage, json.dumps(error.to_json()))
 
     def remove(self) -> None:
         shutil.rmtree(self._directory, ignore_errors=True)

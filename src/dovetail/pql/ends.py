@@ -105,13 +105,6 @@ def _scalar(cursor: Cursor) -> tuple[str, Span]:
     return (token.text if token.token_type is TokenType.STRING else token.text.lower()), span(token)
 
 
-_INSTEAD = {
-    "HIVE": 'for a Hive table by day: STORAGE PARQUET (path = "..") PARTITIONED BY (day), or '
-    'STORAGE ICEBERG (.., catalog = "hive", uri = "thrift://host:9083")',
-}
-"""What to write for storages that others have."""
-
-
 def parse_storage(cursor: Cursor) -> Storage:
     """What follows STORAGE in CREATE TABLE. Empty brackets may be left out."""
     kind, place = cursor.name(" | ".join(STORAGES))
@@ -121,7 +114,7 @@ def parse_storage(cursor: Cursor) -> Storage:
             place,
             f"unknown storage `{kind}`",
             expected=" | ".join(STORAGES),
-            hint=_INSTEAD.get(kind) or did_you_mean(kind, STORAGES, listed=True),
+            hint=did_you_mean(kind, STORAGES, listed=True),
         )
     named = [option for option in STORAGES[kind] if option is not PARTITIONED]
     given = arguments(cursor, kind, named) | _partitioned(cursor, kind)

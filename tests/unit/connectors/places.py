@@ -11,9 +11,13 @@ from typing import Any, Protocol
 
 import duckdb
 import pyarrow as pa
+from pyarrow import dataset
 
+from dovetail.connectors.hive_types import arrow_type
 from dovetail.connectors.kinds import open_sink
+from dovetail.connectors.metastore import Metastore
 from dovetail.connectors.sink import Sink, Writer
+from dovetail_dev.hive_metastore import HiveMetastore
 from dovetail_dev.postgres_server import Postgres
 
 
@@ -112,6 +116,67 @@ class IcebergPlace:
         there = {name: os.environ[variable] for name, variable in known.items() if variable in os.environ}
         catalog = load_catalog("dovetail", type="sql", uri=self.options["uri"], **there)
         return catalog.load_table("results.pairs").scan()
+
+
+@dataclass
+class HivePlace:
+    """Each in a database of its own, with its folder here. `rows` reads as Hive does: files of the partitions
+    that the metastore knows, but no names that begin with `_` or `.`."""
+
+    folder: Path
+    server: HiveMetastore
+    kind: str = "HIVE"
+
+    def __post_init__(self) -> None:
+        self.path = self.folder / "hive"
+        self.database = f"d_{uuid.uuid4().hex[:12]}"
+        self.options = {
+            "table": f"{self.database}.pairs",
+            "uri": self.server.uri,
+            "path": str(self.path),
+        }
+
+    def rows(self) -> pa.Table:
+        with self.client() as client:
+            table = client.get_table(*self.names)
+            keys = table.partitionKeys
+            found = client.get_partitions(*self.names, -1) if keys else []
+        read = [self._read(part.sd, keys, part.values) for part in found] if keys else [self._read(table.sd)]
+        return pa.concat_tables(read) if read else pa.table({})
+
+    def partitions(self) -> list[str]:
+        with self.client() as client:
+            names: list[str] = client.get_partition_names(*self.names, -1)
+            return sorted(names)
+
+    def files(self) -> list[str]:
+        return [
+            str(file.relative_to(self.path))
+            for file in self.path.rglob("*.parquet")
+            if "_dovetail" not in file.parts
+        ]
+
+    def client(self) -> Any:
+        return Metastore(self.options["uri"], "the tests' table").client()
+
+    @property
+    def names(self) -> list[str]:
+        return str(self.options["table"]).split(".")
+
+    @staticmethod
+    def _read(sd: Any, keys: Any = (), values: Any = ()) -> pa.Table:
+        schema = pa.schema([(column.name, arrow_type(column.type)) for column in sd.cols])
+        old_times = dataset.ParquetReadOptions(coerce_int96_timestamp_unit="us")
+        form = dataset.ParquetFileFormat(read_options=old_times)
+        folder = dataset.dataset(sd.location.removeprefix("file:"), schema=schema, format=form)
+        names = ["/".join(Path(file).parts) for file in folder.files]
+        assert not any("/_" in name or "/." in name for name in names), "the reader passes over these"
+        table = folder.to_table()
+        for key, value in zip(keys, values, strict=True):
+            said = None if value == "__HIVE_DEFAULT_PARTITION__" else value
+            column = pa.repeat(pa.scalar(said, pa.string()), table.num_rows).cast(arrow_type(key.type))
+            table = table.append_column(key.name, column)
+        return table
 
 
 def sorted_rows(rows: pa.Table) -> list[Mapping[str, Any]]:

@@ -15,6 +15,7 @@ from dovetail_dev.postgres_server import Postgres
 from unit.connectors.places import (
     DeltaPlace,
     DuckdbPlace,
+    HivePlace,
     IcebergPlace,
     Place,
     PostgresPlace,
@@ -22,7 +23,7 @@ from unit.connectors.places import (
     sorted_rows,
 )
 
-KINDS = ("POSTGRES", "DUCKDB", "DELTA", "ICEBERG")
+KINDS = ("POSTGRES", "DUCKDB", "DELTA", "ICEBERG", "HIVE")
 SCHEMA = pa.schema([("k", pa.int64()), ("day", pa.date32()), ("word", pa.string())])
 DAYS = (datetime.date(2024, 2, 29), datetime.date(1969, 12, 31), None)
 
@@ -31,6 +32,8 @@ DAYS = (datetime.date(2024, 2, 29), datetime.date(1969, 12, 31), None)
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     if request.param == "POSTGRES":
         return PostgresPlace(request.getfixturevalue("postgres"))
+    if request.param == "HIVE":
+        return HivePlace(tmp_path, request.getfixturevalue("metastore"))
     return {"DUCKDB": DuckdbPlace, "DELTA": DeltaPlace, "ICEBERG": IcebergPlace}[request.param](tmp_path)
 
 
@@ -164,18 +167,15 @@ def test_every_type(place: Place) -> None:
     assert place.rows().num_rows == 2
 
 
-@pytest.mark.parametrize("kind", ["DELTA", "ICEBERG"])
-def test_partitions(kind: str, tmp_path: Path) -> None:
-    place = {"DELTA": DeltaPlace, "ICEBERG": IcebergPlace}[kind](tmp_path)
+@pytest.mark.parametrize("place", ["DELTA", "ICEBERG", "HIVE"], indirect=True)
+def test_partitions(place: Place) -> None:
     parts = ("day", "word")
     sink = open_place(place, partitioned_by=parts)
     sink.check(SCHEMA)
     sink.prepare(SCHEMA)
     sink.commit(0, written(sink, batch(0, 12)))
     expected = [
-        {**row, "word": row["word"] or None}
-        if kind == "DELTA"
-        else row  # its protocol: an empty part is null
+        row if place.kind == "ICEBERG" else {**row, "word": row["word"] or None}  # to others it is null
         for row in batch(0, 12).to_pylist()
     ]
     assert sorted_rows(place.rows()) == sorted(expected, key=str)

@@ -56,18 +56,18 @@ def test_check_tells_what_the_application_is(app: typer.Typer, file: Path) -> No
 
 
 def test_check_prints_all_errors_and_fails(app: typer.Typer, file: Path) -> None:
-    file.write_text(file.read_text().replace("a.k AS k", "a.kk AS k").replace("NOOP", "HIVE"))
+    file.write_text(file.read_text().replace("a.k AS k", "a.kk AS k").replace("NOOP", "ORC"))
     result = CliRunner().invoke(app, ["check", str(file)])
     assert result.exit_code == 1
     assert "`a` has no column `kk`" in result.stderr
-    assert "unknown storage `HIVE`" in result.stderr
+    assert "unknown storage `ORC`" in result.stderr
     assert f"2 errors in {file}" in result.stderr
     as_json = CliRunner().invoke(app, ["check", str(file), "--json"])
     assert as_json.exit_code == 1
     errors = json.loads(as_json.stdout)["errors"]
     assert [error["condition"] for error in errors] == ["PQL_INVALID"] * 2
     lines = file.read_text().splitlines()
-    for error, text in zip(errors, ("a.kk", "HIVE"), strict=True):
+    for error, text in zip(errors, ("a.kk", "ORC"), strict=True):
         assert lines[error["line"] - 1][error["column"] - 1 :].startswith(text)
 
 

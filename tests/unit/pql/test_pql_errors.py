@@ -60,7 +60,7 @@ TEXTS = {
     "CREATE APPLICATION a; CREATE INPUT TABLE t (a) FROM FILES('x');": "needs a format",
     "CREATE APPLICATION a; CREATE INPUT TABLE t (a) FROM FILES('x', format = 'orc');": "unknown file format",
     "CREATE APPLICATION a; CREATE TABLE o AS SELECT x FROM t;": "ends too early",
-    "CREATE APPLICATION a; CREATE TABLE o AS SELECT x FROM t STORAGE HIVE;": "PARTITIONED BY (day)",
+    "CREATE APPLICATION a; CREATE TABLE o AS SELECT x FROM t STORAGE HIVE;": "HIVE needs its table",
     "CREATE APPLICATION a; CREATE TABLE o AS SELECT x FROM t STORAGE PARQUET;": "needs its path",
     "CREATE APPLICATION a; CREATE TABLE o AS SELECT x FROM t STORAGE NOOP(path = 'x');": "takes no argument",
     "CREATE APPLICATION a; CREATE TABLE o AS SELECT x FROM t STORAGE SCRIBE(category = x);": "not text",
@@ -237,7 +237,7 @@ CREATE VIEW broken AS SELECT FROM;
 CREATE VIEW over_broken AS SELECT nonsense FROM broken;
 CREATE VIEW j AS SELECT l.t, l.xx, r.yy FROM a l JOIN b r ON l.k = r.k;
 CREATE VIEW k AS SELECT l.t FROM a l JOIN b r ON l.k = r.k;""",
-        "CREATE TABLE o AS SELECT * FROM w STORAGE HIVE;",
+        "CREATE TABLE o AS SELECT * FROM w STORAGE ORC;",
     )
     report = check(text, name="x.pql")
     assert not report.ok
@@ -247,7 +247,7 @@ CREATE VIEW k AS SELECT l.t FROM a l JOIN b r ON l.k = r.k;""",
         "`a` has no column `xx`",
         "`b` has no column `yy`",
         "the join has no time window",
-        "unknown storage `HIVE`",
+        "unknown storage `ORC`",
     ]
     assert not any("over_broken" in str(error) or "`w`" in str(error) for error in report.errors)
     assert report.to_json()["ok"] is False

@@ -29,6 +29,7 @@ GIVEN = (
     'DUCKDB(path = "/tmp/x.db", table = "t", key = K)',
     'DELTA(path = "/tmp/x", merge_every = 100) PARTITIONED BY (day)',
     'iceberg(table = "s.t", uri = "sqlite:///x.db", catalog = "rest") partitioned by (day, k)',
+    'HIVE(table = "web.pairs", uri = "thrift://a:1,thrift://b", path = "/tmp/x") PARTITIONED BY (day)',
     'PARQUET(path = "/tmp/x") PARTITIONED BY (day)',
     'CSV(path = "/tmp/x", header = false)',
 )
@@ -48,6 +49,8 @@ WRONG = {
     'DELTA(path = "x", partitioned_by = day)': ("takes no argument", "partitioned_by"),
     'ICEBERG(table = "t", uri = "x")': ("names no namespace", "ICEBERG"),
     'ICEBERG(table = "s.t", uri = "x", catalog = "hiwe")': ("did you mean `hive`?", '"hiwe"'),
+    'HIVE(table = "pairs", uri = "thrift://a")': ("names no table of Hive", "HIVE"),
+    'HIVE(table = "web.pairs", uri = "http://a")': ("names no metastore", "HIVE"),
     'CSV(path = "x", header = "yes")': ("neither true nor false", '"yes"'),
     "NOOP PARTITIONED BY (day)": ("NOOP has no partitions", "PARTITIONED BY"),
 }

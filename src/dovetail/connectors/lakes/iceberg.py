@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from dovetail.connectors.extras import need
 from dovetail.connectors.iceberg_catalog import (
     CATALOG,
     MERGED,
     catalog_settings,
     iceberg_words,
     load,
+    need_libraries,
     require_namespace,
 )
 from dovetail.connectors.lake import EVERY_LAKE, About, Added, LakeFile
@@ -42,7 +42,7 @@ class IcebergLakeKind:
         return f"Iceberg table {options['table']}"
 
     def open(self, given: Revealed) -> IcebergLake:
-        need("iceberg", "pyiceberg.catalog", by="FROM ICEBERG")
+        need_libraries(given.values, by="FROM ICEBERG")
         return IcebergLake(given.values["table"], catalog_settings(given.values), given)
 
 

@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dovetail.connectors.data_files import DataFiles, fitted, named, nullable, require_partitions
-from dovetail.connectors.extras import need
 from dovetail.connectors.iceberg_catalog import (
     CATALOG,
     catalog_settings,
     iceberg_words,
     load,
+    need_libraries,
     require_namespace,
 )
 from dovetail.connectors.iceberg_merge import RETRIES, merge_files
@@ -55,8 +55,8 @@ class IcebergKind:
         return f"Iceberg table {options['table']}"
 
     def open(self, given: Revealed, writer: Writer) -> Sink:
-        need("iceberg", "pyiceberg.catalog", by=f"STORAGE {self.name}")
         values = given.values
+        need_libraries(values, by=f"STORAGE {self.name}")
         settings = catalog_settings(values)
         parts, merge_every = tuple(values[PARTITIONED.name] or ()), values[MERGE_EVERY.name]
         return IcebergSink(values["table"], parts, settings, writer, given, merge_every)
@@ -148,7 +148,11 @@ class IcebergSink:
         from pyiceberg.exceptions import TableAlreadyExistsError
 
         catalog = self._catalog()
-        catalog.create_namespace_if_not_exists(self.name.rpartition(".")[0])
+        namespace, warehouse = self.name.rpartition(".")[0], self.settings.get("warehouse")
+        # Hive's metastore has a warehouse of its own. Tables are where their database is.
+        hives = warehouse is not None and self.settings["type"] == "hive"
+        where = {"location": f"{warehouse}/{namespace}.db"} if hives else {}
+        catalog.create_namespace_if_not_exists(namespace, where)
         try:
             with catalog.create_table_transaction(self.name, schema) as change:
                 if self.partitioned:

@@ -139,9 +139,11 @@ def _storage(storage: Storage) -> Iterator[tuple[Place, str]]:
     given = storage.get("path")
     if storage.category is not None:
         yield category(storage.category), "write"
-    elif isinstance(given, str):
+        return
+    if isinstance(given, str):
         yield path(given), "write"
-    elif storage.kind not in ("CONSOLE", "NOOP"):
+    # A table of Hive is a name in a metastore, too, and that says where its files are.
+    if storage.kind == "HIVE" or (given is None and storage.kind not in ("CONSOLE", "NOOP")):
         shown = OutsideSink(storage.kind, storage.values).place
         options = with_defaults(STORAGES[storage.kind], storage.values)
         place = f"{options['brokers']}/{options['topic']}" if storage.kind == "KAFKA" else shown
