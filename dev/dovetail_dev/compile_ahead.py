@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dovetail.model.sliding import Window
+from dovetail.model.sliding import Design, Window
 from dovetail.sliding.designs import DESIGNS
 from dovetail.sliding.engine import SlidingJoin
 
@@ -21,7 +21,7 @@ def compile_ahead() -> None:
             _push(text, design)
 
 
-def _push(text: str, design: str) -> None:
+def _push(text: str, design: Design) -> None:
     columns = {"x": "float64"}, {"a": "float64"}
     made = SlidingJoin(text, left=columns[0], right=columns[1], window=Window(rows=4), design=design, cores=1)
     with made as join:

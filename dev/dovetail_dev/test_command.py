@@ -34,6 +34,9 @@ CORES = os.cpu_count() or 1
 SESSIONS = 1 + min(2, CORES)
 """Tests from end to end mostly wait: for a JVM to start, for a trigger, for a query to stop. Three processes,
 each with a session of its own, keep two cores at work. More would need more memory than a laptop has."""
+SHORT_LIVED = {"SPARK_SUBMIT_OPTS": "-XX:TieredStopAtLevel=1"}
+"""A JVM of a test is gone before its second compiler has paid for itself: without that compiler these tests
+need a sixth less of the cores."""
 THOROUGH = {"HYPOTHESIS_PROFILE": "thorough"}
 MORE_QUERIES = {"DOVETAIL_RANDOM_QUERIES": "500"}
 
@@ -73,22 +76,38 @@ TIERS = (
         "end to end: on Spark, in a browser, with a Kafka broker",
         ("tests/spark", "tests/browser", "tests/connectors"),
         processes=SESSIONS,
+        environment=SHORT_LIVED,
     ),
-    Tier("spark", "of these, what needs Spark", ("tests/spark",), processes=SESSIONS, usual=False),
-    Tier("browser", "the portal in a real Chromium", ("tests/browser",), processes=1, usual=False),
+    Tier(
+        "spark",
+        "of these, what needs Spark",
+        ("tests/spark",),
+        processes=SESSIONS,
+        environment=SHORT_LIVED,
+        usual=False,
+    ),
+    Tier(
+        "browser",
+        "the portal in a real Chromium",
+        ("tests/browser",),
+        processes=1,
+        environment=SHORT_LIVED,
+        usual=False,
+    ),
     Tier(
         "connectors",
         "with a Kafka broker that the tests start",
         ("tests/connectors",),
         processes=SESSIONS,
+        environment=SHORT_LIVED,
         usual=False,
     ),
     Tier(
         "full",
-        "on Spark, with every join type, pick and window",
-        ("tests/spark",),
+        "on Spark, with every join type, pick, window and kill",
+        ("tests/spark", "tests/connectors"),
         processes=SESSIONS,
-        environment=THOROUGH,
+        environment={**SHORT_LIVED, **THOROUGH},
         usual=False,
     ),
     Tier(

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from dovetail.log.category import Category
 from dovetail_dev.kafka_broker import Broker
+from laws.effort import THOROUGH
 from spark.batch import ON, database, differences, join_sql
 from spark.command_line import command, environment, run
 from spark.events import events, write_files
@@ -57,8 +58,9 @@ def test_a_run_that_is_killed_goes_on_elsewhere(broker: Broker, tmp_path: Path) 
     assert killed.returncode == -9, killed.stdout + killed.stderr
     for name, rows in (("l", left), ("r", right)):
         write_files(rows.slice(half), tmp_path / name, 3, first=3)
-    killed = start(tmp_path, "one", home, "--available-now", "sink.written:3")
-    assert killed.returncode == -9, killed.stdout + killed.stderr
+    if THOROUGH:
+        killed = start(tmp_path, "one", home, "--available-now", "sink.written:3")
+        assert killed.returncode == -9, killed.stdout + killed.stderr
     done = start(tmp_path, "two", home, "--drain")
     assert done.returncode == 0, done.stdout + done.stderr
     assert found(home, left, right) == {}

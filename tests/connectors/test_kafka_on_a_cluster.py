@@ -10,6 +10,7 @@ from connectors.topics import Topics
 from dovetail.engine.step_log import StepLog
 from dovetail.service.scaling import joins_of, scale_application
 from dovetail_dev.spark_cluster import SETTINGS, standalone_cluster, until
+from laws.effort import in_full
 from spark.command_line import run
 from spark.events import events
 from spark.running import running
@@ -17,6 +18,7 @@ from spark.running import running
 ROWS, PARTS = 3_000, 3
 
 
+@in_full
 def test_topics_on_two_workers_and_a_rescale(tmp_path: Path, topics: Topics) -> None:
     home = str(tmp_path / "home")
     names, out = (topics.make("l", 3), topics.make("r", 2)), topics.make("out", 2)

@@ -12,13 +12,12 @@ from dovetail.service.torture.outside import Servers
 from dovetail.service.torture.spark_case import run_outside
 from dovetail_dev.kafka_broker import Broker
 from dovetail_dev.servers import servers
-from laws.effort import THOROUGH
+from laws.effort import in_full
 
 SEED = 4
-LONG = "a run of some minutes for each; test_kafka_to_kafka is a shorter one"
 
 
-@pytest.mark.skipif(not THOROUGH, reason=LONG)
+@in_full
 def test_from_topics_to_a_topic(tmp_path: Path, mortal: Broker) -> None:
     case = Case(SEED, 17, tmp_path / "case")
     case.folder.mkdir()
@@ -26,7 +25,7 @@ def test_from_topics_to_a_topic(tmp_path: Path, mortal: Broker) -> None:
     assert case.kills >= 1, case.faults
 
 
-@pytest.mark.skipif(not THOROUGH, reason=LONG)
+@in_full
 @pytest.mark.parametrize("sink", ["delta", "iceberg", "postgres"])
 def test_from_topics_into_tables(tmp_path: Path, sink: str) -> None:
     case = Case(SEED, 17, tmp_path / "case")

@@ -10,9 +10,14 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
+import pytest
 from hypothesis import settings
 
 THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
+
+
+in_full = pytest.mark.skipif(not THOROUGH, reason="one of the tier `full`")
+"""For a test that takes minutes and has cheaper ones beside it that show most of what it shows."""
 
 
 def examples(usual: int, thorough: int) -> settings:

@@ -11,7 +11,7 @@ import pytest
 from commands import run_command
 from dovetail.service.checkout import find_checkout
 from dovetail_dev import test_command
-from dovetail_dev.test_command import NOTHING_RAN, TIERS, count, run_tiers
+from dovetail_dev.test_command import NOTHING_RAN, SHORT_LIVED, TIERS, count, run_tiers
 
 LINT, PURE, LAWS, FAULTS, WHOLE, SPARK, BROWSER, CONNECTORS, FULL, SEARCH, FUZZ = TIERS
 USUAL = [tier for tier in TIERS if tier.usual]
@@ -128,7 +128,7 @@ def test_long_tiers_run_when_they_are_named_and_look_further(
         run_tiers([tier], checkout, [], lambda command, root, environment: given.append(environment) or 1)
     thorough = {"HYPOTHESIS_PROFILE": "thorough"}
     more = {"DOVETAIL_RANDOM_QUERIES": "500", "FUZZ_MUTANTS": "100000"}
-    assert given == [{}, thorough, {**thorough, **more}]
+    assert given == [{}, {**SHORT_LIVED, **thorough}, {**thorough, **more}]
 
 
 def test_outside_a_checkout_there_are_no_commands_for_developers(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dovetail_dev.spark_cluster import SETTINGS, Standalone, standalone_cluster, until
+from laws.effort import in_full
 from spark.application import committed_files
 from spark.batch import ON, count, database, differences, join_sql
 from spark.command_line import assert_no_trace, run
@@ -38,6 +39,7 @@ def feed(folder: Path, part: int) -> None:
         write_files(table, folder / name, 1, first=part)
 
 
+@in_full
 def test_a_machine_hangs_another_is_lost_and_no_row_changes(tmp_path: Path, cluster: Standalone) -> None:
     (tmp_path / "app.pql").write_text(PQL.replace("{here}", str(tmp_path)))
     feed(tmp_path, 0)

@@ -16,7 +16,7 @@ from dovetail.log.category import Category
 from dovetail.log.limits import Limits
 from dovetail.service.committed_files import committed_files
 from dovetail.slicing import sides
-from laws.effort import THOROUGH
+from laws.effort import in_full
 from spark.application import Application
 from spark.batch import ON, database, differences, join_sql
 from spark.events import events, write_files
@@ -108,7 +108,7 @@ def test_a_folder_that_is_in_the_way_and_files_that_no_commit_names(application:
         other.run(PARQUET.replace("{here}/out", str(out)))
 
 
-@pytest.mark.skipif(not THOROUGH, reason="one of the tier `full`")
+@in_full
 def test_spark_goes_on_from_lists_of_merged_files(application: Application) -> None:
     """Two tables: Spark writes the files of one, and tasks of the join those of the other. Whole lists are
     made after every other batch, and the second run makes them from what the first one has merged."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from dovetail.service.torture.case import Case
 from dovetail.service.torture.modes import CHAIN
 from dovetail.service.torture.spark_case import run_spark
+from laws.effort import in_full
 
 SEED = 3
 
@@ -19,6 +20,7 @@ def test_an_application_that_is_killed_while_it_runs(tmp_path: Path) -> None:
     assert case.kills >= 2, case.faults
 
 
+@in_full
 def test_a_chain_that_is_killed_while_it_runs(tmp_path: Path) -> None:
     case = Case(SEED, 17, tmp_path / "case")
     case.folder.mkdir()

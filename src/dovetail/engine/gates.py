@@ -53,7 +53,7 @@ class Gates:
 
     def fail(self, stage: str, error: DovetailError) -> None:
         """Turn the stage away with this error, whether it waits or has passed already. If the gates have just
-        been removed, the run has ended, and nobody is there to be told."""
+        been removed, the run has ended, and nobody waits any longer."""
         with suppress(FileNotFoundError):
             self._write(stage, json.dumps(error.to_json()))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from dovetail.model.sliding import Design
 from dovetail.sliding.cell_join import CellJoin
 from dovetail.sliding.handshake import Handshake
 from dovetail.sliding.kang import Kang
@@ -11,7 +12,7 @@ from dovetail.sliding.low_latency_handshake import LowLatencyHandshake
 from dovetail.sliding.split_join import SplitJoin
 from dovetail.sliding.topology import Job, Topology
 
-DESIGNS: dict[str, Callable[[Job], Topology]] = {
+DESIGNS: dict[Design, Callable[[Job], Topology]] = {
     "kang": Kang,
     "cell": CellJoin,
     "handshake": Handshake,
