@@ -40,11 +40,12 @@ class Follower:
         self,
         on_figures: Callable[[RunFigures], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
+        read_memory: Callable[[], Memory] | None = None,
     ) -> None:
         self._on_figures = on_figures
         self._clock = clock
         self.began_s = clock()
-        self._memory = MemoryMeter()
+        self._read_memory = read_memory or MemoryMeter().read
         self._last_s = self.began_s
         self.previous: RunFigures | None = None
 
@@ -110,11 +111,18 @@ class Follower:
             out_rows=out_rows,
             out_rows_per_s=recent(out_history),
             out_rate_history=out_history,
-            memory=self._memory.read() if elapsed_s >= LOOK_AFTER_S else Memory(),
+            memory=self._memory_of(run, elapsed_s),
             output=", ".join(_outputs(run).values()),
             waiting=run.waiting
             or "; ".join(waiting_words(join) for join in known.values() if waiting_words(join)),
         )
+
+    def _memory_of(self, run: Run, elapsed_s: float) -> Memory:
+        """What it takes now; when it has stopped, what it took when that was looked at last: by then most of
+        it is given back, and who waits for the end would wait for the count."""
+        if run.phase == "stopped":
+            return self.previous.memory if self.previous else Memory()
+        return self._read_memory() if elapsed_s >= LOOK_AFTER_S else Memory()
 
 
 def _outputs(run: Run) -> dict[str, str]:
