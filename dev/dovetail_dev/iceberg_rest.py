@@ -72,4 +72,6 @@ def iceberg_rest(warehouse: Path) -> Iterator[str]:
     finally:
         gateway.shutdown()
         process.kill()
-        process.communicate()  # waits, and closes the pipes
+        # What it writes is read, and closed, by a thread of the gateway's: to read here as well is a race.
+        process.stdin.close()
+        process.wait()
