@@ -21,3 +21,8 @@ settings.load_profile("dovetail")
 def _no_settings_of_the_shell() -> None:
     for name in [name for name in os.environ if name.startswith("DOVETAIL_")]:
         del os.environ[name]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Sliding joins last: until then `compile_ahead` has compiled their kernels, once for all processes."""
+    items.sort(key=lambda item: "sliding" in item.path.parts)

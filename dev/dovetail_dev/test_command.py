@@ -37,6 +37,7 @@ each with a session of its own, keep two cores at work. More would need more mem
 SHORT_LIVED = {"SPARK_SUBMIT_OPTS": "-XX:TieredStopAtLevel=1"}
 """A JVM of a test is gone before its second compiler has paid for itself: without that compiler these tests
 need a sixth less of the cores."""
+COMPILE_AHEAD = sys.executable, str(Path(__file__).with_name("compile_ahead.py"))
 THOROUGH = {"HYPOTHESIS_PROFILE": "thorough"}
 MORE_QUERIES = {"DOVETAIL_RANDOM_QUERIES": "500"}
 
@@ -164,15 +165,11 @@ def run_lint(root: Path, runner: Runner) -> Outcome:
 
 @contextmanager
 def compiling_beside(tiers: Sequence[Tier]) -> Iterator[None]:
-    """While lint runs, which needs one core, another compiles kernels for the tests that follow."""
+    """While lint runs, which needs one core, the other compiles kernels for the tests that follow."""
     if not {"lint", "pure"} <= {tier.name for tier in tiers}:
         yield
         return
-    ahead = subprocess.Popen(
-        [sys.executable, "-m", "dovetail_dev.compile_ahead"],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,  # what is wrong with a kernel its tests say
-    )
+    ahead = subprocess.Popen(COMPILE_AHEAD)
     try:
         yield
     finally:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -146,3 +148,8 @@ def test_files_of_tests_are_in_memory_where_there_is_room(
     assert test_command.quick_folder() is None
     monkeypatch.setattr(test_command, "IN_MEMORY", tmp_path / "none")
     assert test_command.quick_folder() is None
+
+
+def test_kernels_can_be_compiled_ahead() -> None:
+    """Without the compiler here, for time's sake: whether the program runs at all."""
+    subprocess.run(test_command.COMPILE_AHEAD, check=True, env={**os.environ, "NUMBA_DISABLE_JIT": "1"})
