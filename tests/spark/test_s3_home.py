@@ -36,6 +36,7 @@ from dovetail.model.offset import JoinOffset
 from dovetail.pql.compile import compile_pql
 from dovetail_dev.s3_server import BUCKET, S3, s3_server
 from dovetail_dev.spark_cluster import SETTINGS, standalone_cluster
+from laws.effort import in_full
 from oracle import batch_join
 from spark.application import committed_files
 from spark.batch import ON, count, database, differences, join_sql
@@ -165,6 +166,7 @@ PQL = f"""
 """
 
 
+@in_full
 def test_an_application_on_a_cluster_with_everything_on_s3(s3: S3, tmp_path: Path) -> None:
     """Tasks run on whatever executor is free. In each step they find a group whose index is there."""
     filesystem, _ = fs.FileSystem.from_uri(s3.home("any"))

@@ -1,4 +1,4 @@
-"""One case of `dovetail torture` on Spark: a worker is killed, a process dies at a crash point, Spark itself
+"""Cases of `dovetail torture` on Spark: a worker is killed, a process dies at a crash point, Spark itself
 is killed; in the end every row is there once."""
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from laws.effort import in_full
 SEED = 3
 
 
+@in_full
 def test_an_application_that_is_killed_while_it_runs(tmp_path: Path) -> None:
     case = Case(SEED, 17, tmp_path / "case")
     case.folder.mkdir()
