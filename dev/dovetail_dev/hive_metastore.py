@@ -76,6 +76,12 @@ def _empty(jars: Path) -> Path:
     return fetched(f"hive-metastore-{VERSION}-tables", make)
 
 
+def installed() -> tuple[Path, Path]:
+    """Its jars, and an empty database."""
+    jars = _jars()
+    return jars, _empty(jars)
+
+
 class HiveMetastore:
     """A test may `start` and `kill` it often. Its port and its tables stay."""
 
@@ -86,9 +92,9 @@ class HiveMetastore:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        jars = _jars()
+        jars, empty = installed()
         if not self._tables.exists():
-            shutil.copytree(_empty(jars) / "tables", self._tables)
+            shutil.copytree(empty / "tables", self._tables)
         self.run(jars)
 
     def client(self) -> AbstractContextManager[Any]:

@@ -35,7 +35,7 @@ _IVY = f"""<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">
 """
 
 
-def _jars() -> Path:
+def rest_jars() -> Path:
     return fetched(f"iceberg-rest-{VERSION}", _fetch)
 
 
@@ -52,7 +52,7 @@ def iceberg_rest(warehouse: Path) -> Iterator[str]:
     brought, port = Path(pyspark.__file__).parent / "jars", free_port()
     gateway_port, process = launch_gateway(
         jarpath=str(next(brought.glob("py4j-*.jar"))),
-        classpath=":".join([f"{_jars()}/*", *map(str, brought.glob("hadoop-client-*.jar"))]),
+        classpath=":".join([f"{rest_jars()}/*", *map(str, brought.glob("hadoop-client-*.jar"))]),
         javaopts=["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"],
         die_on_exit=True,
         return_proc=True,

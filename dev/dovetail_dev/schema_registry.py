@@ -33,7 +33,7 @@ _SETTINGS = """<ivysettings>
 _SMALL = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
-def _unpacked() -> Path:
+def unpacked_registry() -> Path:
     return fetched(f"registry-{VERSION}", _fetch)
 
 
@@ -57,7 +57,7 @@ class RegistryServer:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        home = _unpacked()
+        home = unpacked_registry()
         runner = next(home.glob("*-runner.jar"))
         settings = [f"-Dquarkus.http.port={self._port}", "-Dquarkus.http.host=127.0.0.1"]
         with open(self._folder / "registry.log", "ab") as log:

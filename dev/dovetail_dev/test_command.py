@@ -30,6 +30,7 @@ IN_MEMORY, ROOM_BYTES = Path("/dev/shm"), 6 << 30
 """The log syncs every file that it writes, and tests write very many small ones: on a disk they wait for that
 most of the time. What a test shows does not depend on it, because no test cuts the power. So their files are
 in memory, where a machine has room for them."""
+DEV = Path(__file__).parent.parent
 CORES = os.cpu_count() or 1
 SESSIONS = 1 + min(2, CORES)
 """Tests from end to end mostly wait: for a JVM to start, for a trigger, for a query to stop. Three processes,
@@ -37,7 +38,8 @@ each with a session of its own, keep two cores at work. More would need more mem
 SHORT_LIVED = {"SPARK_SUBMIT_OPTS": "-XX:TieredStopAtLevel=1"}
 """A JVM of a test is gone before its second compiler has paid for itself: without that compiler these tests
 need a sixth less of the cores."""
-COMPILE_AHEAD = sys.executable, str(Path(__file__).with_name("compile_ahead.py"))
+AHEAD = tuple((sys.executable, "-m", f"dovetail_dev.{name}") for name in ("compile_ahead", "fetch_ahead"))
+"""What a clean machine lacks and tests would wait for: kernels, and the servers that they start."""
 THOROUGH = {"HYPOTHESIS_PROFILE": "thorough"}
 MORE_QUERIES = {"DOVETAIL_RANDOM_QUERIES": "500"}
 
@@ -164,17 +166,20 @@ def run_lint(root: Path, runner: Runner) -> Outcome:
 
 
 @contextmanager
-def compiling_beside(tiers: Sequence[Tier]) -> Iterator[None]:
-    """While lint runs, which needs one core, the other compiles kernels for the tests that follow."""
+def preparing_beside(tiers: Sequence[Tier]) -> Iterator[None]:
+    """While lint runs, which needs one core, the other gets ready what the tests that follow need."""
     if not {"lint", "pure"} <= {tier.name for tier in tiers}:
         yield
         return
-    ahead = subprocess.Popen(COMPILE_AHEAD)
+    path = os.pathsep.join(filter(None, (str(DEV), os.environ.get("PYTHONPATH"))))
+    ahead = [subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path}) for command in AHEAD]
     try:
         yield
     finally:
-        ahead.terminate()
-        ahead.wait()
+        for process in ahead:
+            process.terminate()
+        for process in ahead:
+            process.wait()
 
 
 def run_pytest(tier: Tier, root: Path, extra: Sequence[str], runner: Runner) -> Outcome:
@@ -292,5 +297,5 @@ def run_tests(
             )
     usual = [tier.name for tier in TIERS if tier.usual]
     asked = [known[name] for name in dict.fromkeys(tiers or usual)]
-    with compiling_beside(asked):
+    with preparing_beside(asked):
         raise typer.Exit(run_tiers(asked, checkout_root(), context.obj))

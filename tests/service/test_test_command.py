@@ -12,7 +12,7 @@ import pytest
 
 from commands import run_command
 from dovetail.service.checkout import find_checkout
-from dovetail_dev import test_command
+from dovetail_dev import fetch_ahead, test_command
 from dovetail_dev.test_command import NOTHING_RAN, SHORT_LIVED, TIERS, count, run_tiers
 
 LINT, PURE, LAWS, FAULTS, WHOLE, SPARK, BROWSER, CONNECTORS, FULL, SEARCH, FUZZ = TIERS
@@ -152,4 +152,17 @@ def test_files_of_tests_are_in_memory_where_there_is_room(
 
 def test_kernels_can_be_compiled_ahead() -> None:
     """Without the compiler here, for time's sake: whether the program runs at all."""
-    subprocess.run(test_command.COMPILE_AHEAD, check=True, env={**os.environ, "NUMBA_DISABLE_JIT": "1"})
+    (command,) = (one for one in test_command.AHEAD if "dovetail_dev.compile_ahead" in one)
+    path = os.pathsep.join(filter(None, (str(test_command.DEV), os.environ.get("PYTHONPATH"))))
+    subprocess.run(command, check=True, env={**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": path})
+
+
+def test_a_server_that_cannot_be_fetched_keeps_no_other_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    got = list[str]()
+
+    def unreachable() -> None:
+        raise AssertionError("it cannot be fetched")
+
+    monkeypatch.setattr(fetch_ahead, "SERVERS", (unreachable, lambda: got.append("the next")))
+    fetch_ahead.fetch_ahead()
+    assert got == ["the next"]
