@@ -155,7 +155,7 @@ FIGURE_16 = (
     Finding(
         "5 (earlier version)",
         "throughput grows at best with the root of the cores, which is closely followed",
-        "from 4 to 44 cores within a tenth of the root, both windows",
+        "from 4 to 44 cores within a tenth of the root, both windows (follows from the workload)",
         lambda v: all(
             0.9 <= line[44] / line[4] / (44 / 4) ** 0.5 <= 1.1
             for line in (v[RATE, "10 min"], v[RATE, "15 min"])

@@ -17,9 +17,9 @@ def lines(
     return _drawn(effort, name, axis, panels, bars=False, log=log, ticks=ticks)
 
 
-def bars(effort: Effort, name: str, panels: Mapping[str, Lines]) -> list[str]:
+def bars(effort: Effort, name: str, panels: Mapping[str, Lines], log: bool = False) -> list[str]:
     """A group of bars for each place, one bar a line."""
-    return _drawn(effort, name, "", panels, bars=True, log=False)
+    return _drawn(effort, name, "", panels, bars=True, log=log)
 
 
 def _drawn(
@@ -49,11 +49,14 @@ def _drawn(
         else:
             own.set_xticks(range(len(places)), places, fontsize=7)
         own.set(xlabel=axis, ylabel=label)
+        if bars:
+            own.tick_params(axis="x", rotation=20)
         if log:
             own.set_yscale("log")
         else:
             own.set_ylim(0, None)
-    axes[0][0].legend(fontsize=6)
+    if any(line for shown in panels.values() for line in shown):
+        axes[0][0].legend(fontsize=6)
     file = f"{name}.svg"
     save(figure, effort.out / file)
     return [file]

@@ -136,10 +136,9 @@ def visiting(effort: Effort) -> Made:
         }
         for cores in dict.fromkeys(one["cores"] for one in found)
     }
-    picture = lines(
-        effort, "splitjoin-2016-figure-13-measured", "", {"visiting latency, mean, ms": shown}, log=True
-    )
-    return Made({caption: Table(heads, rows)}, picture, values)
+    panels = {"visiting latency, mean, ms": shown}
+    pictures = bars(effort, "splitjoin-2016-figure-13-measured", panels, log=True)
+    return Made({caption: Table(heads, rows)}, pictures, values)
 
 
 def order_of(one: dict[str, Any]) -> str:
@@ -212,18 +211,17 @@ def adapted(effort: Effort) -> Made:
     """Precision that follows the load: a rate is asked for, and the groups of the window are as small as it
     allows."""
     import os
+    import time
 
     from bench.sliding_rates import Case, full_speed, made_holding
 
     cores = min(2, os.cpu_count() or 1)
-    window, seconds = (1 << 8, 0.1) if effort.quick else (1 << 14, effort.seconds)
+    window, seconds = (1 << 8, 0.002) if effort.quick else (1 << 14, effort.seconds)
     wanted = (None, 1_000) if effort.quick else (None, 20_000, 100_000, 300_000)
     case = Case(cores=cores, window=window, order="inner", group=64, batch=64)
     rows, values = [], {}
     for target in wanted:
         with made_holding(case, target) as join:
-            import time
-
             rate, group = 0.0, case.group
             stop = time.perf_counter() + 4 * seconds
             while time.perf_counter() < stop:
