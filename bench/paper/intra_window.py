@@ -71,7 +71,9 @@ def study(name: str, *figures: str, least: float = 0.0) -> Callable[[Effort], Ma
             }
             for caption, value in measures.items()
         }
-        tables = {caption: _grid(found.axis, by_point) for caption, by_point in values.items()}
+        sent = f"{scale:g} of the paper's" if scale != 1 else "the paper's"
+        of = f"at {sent} rates" if found.moving else f"with {sent} rows"
+        tables = {f"{caption}, {of}": _grid(found.axis, by_point) for caption, by_point in values.items()}
         if "figure_7" in figures:
             if not effort.quick:
                 tables["beside the paper's text, ms until half of the matches"] = _beside(values[HALF])
