@@ -275,6 +275,8 @@ class Report:
     settings: Settings
     figure_8: Accuracy | None = None
     figures_9_and_10: list[WindowSize] | None = None
+    row_bytes: float | None = None
+    """Of the index, where it is known: then memory is drawn in bytes."""
     figure_12: list[Estimated] | None = None
     lagging: list[Lagging] | None = None
     defaults: list[Cost] | None = None

@@ -20,7 +20,7 @@ def draw(report: Report, folder: Path) -> None:
     if report.figure_8:
         save(_accuracy(report.figure_8), folder / "facebook-2018-figure-8.svg")
     if report.figures_9_and_10:
-        save(_windows(report.figures_9_and_10), folder / "facebook-2018-figures-9-10.svg")
+        save(_windows(report.figures_9_and_10, report.row_bytes), folder / "facebook-2018-figures-9-10.svg")
     if report.figure_12:
         save(_estimates(report.figure_12), folder / "facebook-2018-figure-12.svg")
     if report.lagging:
@@ -43,15 +43,17 @@ def _accuracy(found: Accuracy) -> Figure:
     return figure
 
 
-def _windows(sizes: list[WindowSize]) -> Figure:
+def _windows(sizes: list[WindowSize], row_bytes: float | None) -> Figure:
     figure, (memory, success) = plt.subplots(1, 2, figsize=(9, 3))
     for one in sizes:
-        memory.plot(one.line["hour"], [rows / 1000 for rows in one.line["rows"]], label=f"ws-{one.hours:g}h")
+        shown = [rows / 1000 if row_bytes is None else rows * row_bytes / 2**20 for rows in one.line["rows"]]
+        memory.plot(one.line["hour"], shown, label=f"ws-{one.hours:g}h")
     for one in (sizes[0], sizes[-1]):
         success.plot(
             one.line["hour"], [100 * share for share in one.line["success"]], label=f"ws-{one.hours:g}h"
         )
-    memory.set(xlabel="hour", ylabel="right rows held, thousands")
+    label = "right rows held, thousands" if row_bytes is None else "index of the right rows held, MiB"
+    memory.set(xlabel="hour", ylabel=label)
     success.set(xlabel="hour", ylabel="left rows with a partner, %")
     memory.legend(fontsize=7)
     success.legend(fontsize=8)

@@ -19,6 +19,7 @@ from bench.sliding_work import BAND, DOMAIN, R, S, arrivals
 from dovetail.errors import RunError
 from dovetail.model.sliding import Window
 from dovetail.sliding.engine import SlidingJoin
+from dovetail.sliding.topology import BASIC_ROWS, BATCH_ROWS
 
 SHARES = (0.97, 0.9, 0.8, 0.72, 0.65, 0.58, 0.5, 0.42, 0.35, 0.25)
 MOST_UNREAD = 1 << 22
@@ -41,6 +42,9 @@ class Case:
     seconds: float = 2.0
     batch: int = 256
     together: bool = True  # rows that wait scan the window four at a time
+    deal_rows: int = 1  # of a stream, kept by one core of SplitJoin before the next one's turn
+    batch_rows: int = BATCH_ROWS  # of CellJoin: dealt out together
+    basic_rows: int = BASIC_ROWS  # and the least that a worker gets
 
 
 @dataclass
@@ -56,7 +60,7 @@ class Measured:
         return {**asdict(self.case), **{k: v for k, v in asdict(self).items() if k != "case"}}
 
 
-def made(case: Case, timed: bool = False) -> SlidingJoin:
+def made(case: Case, timed: bool = False, hold_rows_per_s: float | None = None) -> SlidingJoin:
     # A time window of as many units as both streams have rows in it holds as many rows a side.
     window = Window(time=2 * case.window) if case.by_time else Window(rows=case.window)
     return SlidingJoin(
@@ -70,6 +74,10 @@ def made(case: Case, timed: bool = False) -> SlidingJoin:
         order=case.order,  # type: ignore[arg-type]
         every=case.every,
         group=case.group,
+        hold_rows_per_s=hold_rows_per_s,
+        deal_rows=case.deal_rows,
+        batch_rows=case.batch_rows,
+        basic_rows=case.basic_rows,
         time="t" if case.by_time else None,
         timed=timed,
         together=case.together,
@@ -79,6 +87,13 @@ def made(case: Case, timed: bool = False) -> SlidingJoin:
 
 def filled(case: Case, timed: bool = False) -> SlidingJoin:
     join = made(case, timed)
+    fill(join, case)
+    return join
+
+
+def made_holding(case: Case, rows_per_s: float | None) -> SlidingJoin:
+    """Filled; its precision follows the load so that this rate is held."""
+    join = made(case, hold_rows_per_s=rows_per_s)
     fill(join, case)
     return join
 
@@ -184,9 +199,9 @@ def latency(case: Case, rows_per_s: float, rows: int) -> dict[str, float]:
     """Median microseconds of each stage when rows come one at a time at that rate, after a burst that filled
     the windows. Reads follow pushes at once.
 
-    *Visiting* is from the moment at which the later row of a pair is handed over until its core has found the
-    pair. A design in which rows wait for others to push them on must be asked for it at a steady rate
-    (`steady_latency`): after a burst its median only says where the burst ended."""
+    *Visiting* is from the moment at which the later row of a pair is handed over until the two are compared,
+    in the middle of a scan on average. A design in which rows wait for others to push them on must be asked
+    for it at a steady rate (`steady_latency`): after a burst its median only says where the burst ended."""
     with filled(case, timed=True) as join:
         return _stages(join, case, rows_per_s, rows, first_time=2 * case.window)
 

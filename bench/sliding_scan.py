@@ -68,6 +68,28 @@ def four_rows_per_s(rows: int, seconds: float) -> float:
     return 4 * times / four
 
 
+def halves_over_whole(rows: int, seconds: float) -> tuple[float, float]:
+    """Rows per second by the clock that scan a window of `rows` rows, four in a pass: one thread the whole,
+    and two threads at once a half each. What two cores that only scan would make of this machine."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    times = max(1, int(seconds * 4e9 / rows))
+    whole, halves = _work(rows), (_work(rows // 2), _work(rows // 2))
+
+    def scanned(work: tuple[Any, Any, Any]) -> None:
+        keys, low, width = work
+        _scan_four_often(keys, low, width, np.empty((4, 4096), np.int64), np.zeros(4, np.int64), times)
+
+    with ThreadPoolExecutor(2) as both:
+        list(both.map(scanned, halves))  # loads the kernel, and starts the threads
+        began = time.perf_counter()
+        scanned(whole)
+        alone = time.perf_counter() - began
+        began = time.perf_counter()
+        list(both.map(scanned, halves))
+        return 4 * times / alone, 4 * times / (time.perf_counter() - began)
+
+
 def _work(rows: int) -> tuple[Any, Any, Any]:
     rng = np.random.default_rng(1)
     keys = keys_room(2, rows, np.uint32)

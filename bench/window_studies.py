@@ -102,7 +102,7 @@ def studies(size: Size) -> Iterator[Study]:
     )  # fmt: skip
     yield moving(
         "duplicates", "figure-11", "duplicates of a key", "rows of a key",
-        {n: micro(6400, 6400, duplicates=n) for n in (1, 10, 50, 100)},
+        {n: micro(6400, 6400, duplicates=n) for n in (1, 10, 50, 100, 200)},
     )  # fmt: skip
     yield moving(
         "time_skew", "figure-12", "skew of arrival", "Zipf",

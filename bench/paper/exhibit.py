@@ -51,16 +51,21 @@ class Made:
     right: bool = True
     """Every run that was measured gave the right rows."""
 
+    scale: float = 1.0
+    """Which share of the paper's rates and rows was sent."""
+
 
 @dataclass(frozen=True)
 class Finding:
     """`says`: the paper's words, shortened. `relation`: what is asked of our values. `holds` may give None
-    where the run could not show it."""
+    where the run could not show it. `scale`: a sentence about a rate says nothing of a run that sent less
+    than this share of it."""
 
     section: str
     says: str
     relation: str
     holds: Callable[[Mapping[str, Any]], bool | None]
+    scale: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -93,7 +98,7 @@ class Exhibit:
         return ", ".join([first, *asides])
 
 
-_ASIDE = {"measured": "measured", "earlier": "earlier version", "spark": "over Spark"}
+_ASIDE = {"measured": "measured", "earlier": "earlier version", "spark": "over Spark", "change": "change"}
 """What a name says after its number."""
 
 
@@ -122,6 +127,8 @@ def judged(exhibit: Exhibit, made: Made) -> Table | None:
 def _verdict(finding: Finding, made: Made) -> bool | None:
     """A run that left out what the finding is about says nothing of it, nor does one without a value for it:
     None, where no match had a latency."""
+    if made.scale < finding.scale:
+        return None
     try:
         return finding.holds(made.values)
     except (KeyError, IndexError):

@@ -10,8 +10,10 @@ import numpy as np
 
 from bench.paper import speed
 from bench.paper.exhibit import Effort, Exhibit, Made, Paper
+from bench.paper.intra_window_choice import change, choice
 from bench.paper.intra_window_findings import (
     CORES_FOUND,
+    CPU_FOUND,
     DUPLICATES_FOUND,
     FIGURE_3_FOUND,
     GROUP_FOUND,
@@ -31,21 +33,24 @@ from bench.paper.intra_window_findings import (
     WINDOW_FOUND,
     WORKLOADS_FOUND,
 )
+from bench.paper.plots import bars, lines
 from bench.paper.simd import FIGURE_21_FOUND, figure_21
 from bench.tables import Table
 
 # What is run
 
 
-def study(name: str, *figures: str) -> Callable[[Effort], Made]:
-    """One of the studies of `bench window`, as tables with a line for each algorithm."""
+def study(name: str, *figures: str, least: float = 0.0) -> Callable[[Effort], Made]:
+    """One of the studies of `bench window`, as tables with a line for each algorithm. `least`: the share of
+    the paper's rates that is sent in any case, where that is little."""
 
     def make(effort: Effort) -> Made:
         from bench.window_report import PREFIX, draw
         from bench.window_studies import Size, run_study, studies
         from dovetail.intra_window.join import ALGORITHMS
 
-        size = Size(0.002 if effort.quick else effort.scale, effort.data, effort.seed, (effort.threads,))
+        scale = 0.002 if effort.quick else max(effort.scale, least)
+        size = Size(scale, effort.data, effort.seed, (effort.threads,))
         found = next(one for one in studies(size) if one.name == name)
         algorithms, repeat = (ALGORITHMS, 3)
         if effort.quick:
@@ -66,13 +71,26 @@ def study(name: str, *figures: str) -> Callable[[Effort], Made]:
             }
             for caption, value in measures.items()
         }
-        tables = {caption: _grid(found.axis, by_point) for caption, by_point in values.items()}
+        sent = f"{scale:g} of the paper's" if scale != 1 else "the paper's"
+        of = f"at {sent} rates" if found.moving else f"with {sent} rows"
+        tables = {f"{caption}, {of}": _grid(found.axis, by_point) for caption, by_point in values.items()}
         if "figure_7" in figures:
+            if not effort.quick:
+                tables["beside the paper's text, ms until half of the matches"] = _beside(values[HALF])
             tables |= _phases(runs)
             values["phases"] = {(run.point, run.algorithm): run.phases_ns_per_row for run in runs}
-        return Made(tables, pictures, values, all(run.right for run in runs))
+        return Made(tables, pictures, values, all(run.right for run in runs), size.scale)
 
     return make
+
+
+def _beside(half: Mapping[str, Mapping[str, float | None]]) -> Table:
+    rows = [
+        ("Stock, SHJ-JM (5.2)", "674", _cell(half["stock"]["shj_jm"])),
+        ("Stock, NPJ, the fastest lazy one there (5.2)", "1,014", _cell(half["stock"]["npj"])),
+        ("Rovio, MPass (5.2)", "11,699", f"{_cell(half['rovio']['mpass'])} (fewer rows)"),
+    ]
+    return Table(("", "paper", "here"), rows)
 
 
 def _grid(axis: str, by_point: Mapping[str, Mapping[str, float | None]]) -> Table:
@@ -103,33 +121,41 @@ def _phases(runs: Sequence[Any]) -> dict[str, Table]:
     }
 
 
-def written(effort: Effort) -> Made:
-    """Figure 13 twice: pairs counted, where rows of one key are multiplied, and every pair looked at."""
-    import time
+def both_ways(name: str, measured: Callable[[Effort], Made], least: float) -> Callable[[Effort], Made]:
+    """A study with two tables more, of the same rows at rest: pairs counted, where rows of one key are
+    multiplied, and every pair looked at. `least`: the largest share of the paper's rows for the latter."""
 
-    from bench.window_studies import Size, studies
-    from dovetail.intra_window.join import match, summed
+    def make(effort: Effort) -> Made:
+        from bench.paper.speed import looked_at
+        from bench.window_studies import Point, Size, Study, run_study, studies
 
-    counted = study("key_skew")(effort)
-    size = Size(
-        0.002 if effort.quick else min(effort.scale, 0.02), effort.data, effort.seed, (effort.threads,)
-    )
-    found = next(one for one in studies(size) if one.name == "key_skew")
-    points = found.points[:1] if effort.quick else found.points
-    rates: dict[str, dict[str, float]] = {}
-    right = counted.right
-    for point in points:
-        window = point.make()
-        expected, cells = window.matches, rates.setdefault(point.label, {})
-        for name in point.algorithms:
-            match(window.left[:64], window.right[:64], name, effort.threads)
-            began = time.perf_counter()
-            pairs, _ = summed(window.left, window.right, name, effort.threads)
-            cells[name] = window.rows / (time.perf_counter() - began) / 1e6
-            right &= pairs == expected
-    caption = f"{RATE}, every pair looked at ({size.rate(12_800) * 1000:,} rows a side)"
-    tables = {f"{RATE}, pairs counted": counted.tables[RATE], caption: _grid("Zipf", rates)}
-    return Made(tables, counted.pictures, {**counted.values, "written": rates}, right)
+        made = measured(effort)
+        size = Size(
+            0.002 if effort.quick else min(effort.scale, least), effort.data, effort.seed, (effort.threads,)
+        )
+        found = next(one for one in studies(size) if one.name == name)
+        points = found.points[:1] if effort.quick else found.points
+        rest = tuple(
+            Point(point.label, lambda make=point.make: make().at_rest(), point.algorithms) for point in points
+        )
+        counting = Study(name, found.figure, found.sentence, found.axis, False, rest)
+        algorithms = points[0].algorithms
+        runs = run_study(counting, (effort.threads,), algorithms, 1 if effort.quick else 3, lambda line: None)
+        counted: dict[str, dict[str, float]] = {}
+        for run in runs:
+            counted.setdefault(run.point, {})[run.algorithm] = run.rows_per_s / 1e6
+        looked, right = looked_at(rest, effort.threads)
+        of = f"{len(rest[0].make().left):,} rows a side at rest"
+        tables = {
+            **made.tables,
+            f"{RATE}, {of}, pairs counted": _grid(found.axis, counted),
+            f"{RATE}, {of}, every pair looked at": _grid(found.axis, looked),
+        }
+        values = {**made.values, "counted": counted, "written": looked}
+        right = right and made.right and all(run.right for run in runs)
+        return Made(tables, made.pictures, values, right, made.scale)
+
+    return make
 
 
 def table_3(effort: Effort) -> Made:
@@ -154,17 +180,22 @@ def figure_3(effort: Effort) -> Made:
     from bench.window_workloads import WORKLOADS
 
     rows, peaks = [], {}
+    spread: dict[str, dict[str, float]] = {}
     for name in ("stock", "rovio"):
-        window = WORKLOADS[name](1.0 if name == "stock" else 0.01, effort.data, effort.seed)
+        window = WORKLOADS[name](1.0, effort.data, effort.seed)
         for side, times in (("R", window.left_us), ("S", window.right_us)):
             counts = np.bincount(np.asarray(times) // 1000, minlength=1000)
             mean, peak = counts.mean(), int(counts.max())
             peaks.setdefault(name, []).append(peak / mean)
+            shares = counts[:1000].reshape(-1, 20).sum(axis=1) / counts.sum() * 100
+            spread[f"{name}, {side}"] = {f"{20 * n}": float(share) for n, share in enumerate(shares)}
             rows.append(
                 (f"{name}, {side}", f"{len(times):,}", f"{mean:,.1f}", f"{peak:,}", f"{peak / mean:,.1f}")
             )
     heads = ("", "rows", "rows per ms, mean", "rows of the busiest ms", "busiest over mean")
-    return Made({"": Table(heads, rows)}, values={"peaks": peaks})
+    shown = {"% of the rows, by 20 ms": spread}
+    pictures = lines(effort, "intra-window-2021-figure-3", "ms", shown, ticks=10)
+    return Made({"": Table(heads, rows)}, pictures, {"peaks": peaks})
 
 
 def group_size(effort: Effort) -> Made:
@@ -179,7 +210,10 @@ def group_size(effort: Effort) -> Made:
             Point(f"group of {g}", rest, ("shj_jb", "pmj_jb"), Knobs(group_size=g))
             for g in range(1, effort.threads + 1)
         ),
-        Point("group of 1, router", rest, ("shj_jb", "pmj_jb"), Knobs(router=True)),
+        *(
+            Point(f"group of {g}, router", rest, ("shj_jb", "pmj_jb"), Knobs(group_size=g, router=True))
+            for g in range(1, effort.threads + 1)
+        ),
         Point("join matrix", rest, ("shj_jm", "pmj_jm")),
     ]
     made = Study("group_size", "figure-16", "", "", False, tuple(points))
@@ -202,11 +236,40 @@ def group_size(effort: Effort) -> Made:
         for caption, value in measures.items()
     }
     tables = {caption: _grid("", by_point) for caption, by_point in values.items()}
-    return Made(tables, values=values, right=all(run.right for run in runs))
+    shown = {
+        caption: {name: {p: cells[name] for p, cells in by_point.items()} for name in ("shj", "pmj")}
+        for caption, by_point in values.items()
+    }
+    pictures = bars(effort, "intra-window-2021-figure-16", shown)
+    return Made(tables, pictures, values, all(run.right for run in runs))
 
 
 def memory(effort: Effort) -> Made:
-    """Figure 19b and the CPU use of Table 6, on Rovio."""
+    """Figure 19b: memory on Rovio over time."""
+    used, right = _rovio(effort)
+    rows = [(name, f"{one['peak'] / 2**20:,.1f}") for name, one in used.items()]
+    over_time = {name: {f"{at:.2f}": size / 2**20 for at, size in one["line"]} for name, one in used.items()}
+    shown = {"resident memory above the start, MiB": over_time}
+    pictures = lines(effort, "intra-window-2021-figure-19b", "s", shown, ticks=10)
+    return Made({"": Table(("", "memory at most, MiB"), rows)}, pictures, used, right, effort.scale)
+
+
+PAPER_CPU = {
+    "npj": 98.456, "prj": 24.606, "mway": 55.346, "mpass": 59.163,
+    "shj_jm": 99.045, "shj_jb": 80.431, "pmj_jm": 97.287, "pmj_jb": 90.752,
+}  # fmt: skip
+"""Of Table 6."""
+
+
+def cpu_use(effort: Effort) -> Made:
+    """The second line of Table 6: how much of the cores Rovio keeps busy."""
+    used, right = _rovio(effort)
+    rows = [(name, f"{PAPER_CPU[name]:.0f} %", f"{100 * one['cpu']:.0f} %") for name, one in used.items()]
+    heads = ("", "paper, 8 cores", f"here, {effort.threads} cores")
+    return Made({"CPU use": Table(heads, rows)}, values=used, right=right, scale=effort.scale)
+
+
+def _rovio(effort: Effort) -> tuple[dict[str, dict[str, Any]], bool]:
     import time
 
     from bench.window_studies import MemoryLine
@@ -216,7 +279,8 @@ def memory(effort: Effort) -> Made:
 
     window = WORKLOADS["rovio"](0.0005 if effort.quick else effort.scale / 5, effort.data, effort.seed)
     names = ("prj", "shj_jm") if effort.quick else ALGORITHMS
-    rows, values, right = [], {}, True
+    values: dict[str, dict[str, Any]] = {}
+    right = True
     for name in names:
         match(window.left[:64], window.right[:64], name, effort.threads)
         began, cpu = time.perf_counter(), time.process_time()
@@ -227,10 +291,8 @@ def memory(effort: Effort) -> Made:
         wall, used = time.perf_counter() - began, time.process_time() - cpu
         right &= seen.matches == window.matches
         share = used / (wall * effort.threads)
-        values[name] = {"peak": line.peak, "cpu": share}
-        rows.append((name, f"{line.peak / 2**20:,.1f}", f"{share:.0%}"))
-    heads = ("", "memory at most, MiB", f"CPU use of {effort.threads} cores")
-    return Made({"": Table(heads, rows)}, values=values, right=right)
+        values[name] = {"peak": line.peak, "cpu": share, "line": line.line}
+    return values, right
 
 
 def figure_20(effort: Effort) -> Made:
@@ -260,11 +322,14 @@ def figure_20(effort: Effort) -> Made:
         for name, cells in values.items()
     ]
     threads = [f"{n} thread{'s' if n > 1 else ''}" for n in range(1, effort.threads + 1)]
-    return Made({RATE: Table(("", *threads, "gain"), rows)}, values={"gains": gains}, right=right)
+    pictures = lines(effort, "intra-window-2021-figure-20", "threads", {RATE: values})
+    tables = {RATE: Table(("", *threads, "gain"), rows)}
+    return Made(tables, pictures, {"gains": gains}, right, effort.scale)
 
 
 COUNTERS = "needs hardware counters, which a shared machine does not give"
 OURS = "none: not of the paper"
+EQUAL_SIDES = "as many rows on both sides; the paper has ten times as many in S"
 TENTH = "a tenth of the paper's rates by default: `--scale 1` where memory permits"
 
 PAPER = Paper(
@@ -314,19 +379,25 @@ PAPER = Paper(
             "rows per key",
             "5.4",
             "measured",
-            study("duplicates"),
+            both_ways("duplicates", study("duplicates"), 0.1),
             DUPLICATES_FOUND,
-            TENTH,
+            f"{TENTH}; at rest pairs both counted and looked at",
         ),
         Exhibit(
-            "figure_12", "skew of arrival", "5.4", "measured", study("time_skew"), TIME_SKEW_FOUND, TENTH
+            "figure_12",
+            "skew of arrival",
+            "5.4",
+            "measured",
+            study("time_skew", least=1.0),
+            TIME_SKEW_FOUND,
+            "at the paper's rate",
         ),
         Exhibit(
             "figure_13",
             "skew of keys",
             "5.4",
             "measured",
-            written,
+            both_ways("key_skew", study("key_skew"), 0.02),
             KEY_SKEW_FOUND,
             "at rest, and pairs both counted and looked at",
         ),
@@ -338,7 +409,7 @@ PAPER = Paper(
             "measured",
             study("sorting_step"),
             SORTING_STEP_FOUND,
-            "as many rows on both sides; the paper has ten times as many in S",
+            EQUAL_SIDES,
         ),
         Exhibit(
             "figure_16",
@@ -347,29 +418,45 @@ PAPER = Paper(
             "measured",
             group_size,
             GROUP_FOUND,
-            "without the router that records where each row went, but for one column",
+            f"{EQUAL_SIDES}; with the router that records where each row went, and without",
         ),
         Exhibit(
-            "figure_17", "rows by number or by value", "5.5", "measured", study("physical"), PHYSICAL_FOUND
+            "figure_17",
+            "rows by number or by value",
+            "5.5",
+            "measured",
+            study("physical"),
+            PHYSICAL_FOUND,
+            EQUAL_SIDES,
         ),
-        Exhibit("figure_18", "radix bits of PRJ", "5.5", "measured", study("radix_bits"), RADIX_FOUND),
+        Exhibit(
+            "figure_18",
+            "radix bits of PRJ",
+            "5.5",
+            "measured",
+            study("radix_bits"),
+            RADIX_FOUND,
+            f"{EQUAL_SIDES}; the paper has 8 to 18 bits",
+        ),
         Exhibit("figure_19a", "where cycles go, top down", "5.6", "not shown", note=COUNTERS),
         Exhibit(
             "figure_19b",
-            "memory on Rovio, with the CPU use of Table 6",
+            "memory on Rovio",
             "5.6",
             "measured",
             memory,
             MEMORY_FOUND,
-            "resident memory above that before the join",
+            "resident memory above that before the join; a fiftieth of the rows",
         ),
         Exhibit("table_5", "counters per input row", "5.6", "not shown", note=COUNTERS),
         Exhibit(
             "table_6",
-            "memory bandwidth and CPU use",
+            "CPU use on Rovio",
             "5.6",
-            "not shown",
-            note=f"the CPU use is with figure 19b; the bandwidth {COUNTERS}",
+            "measured",
+            cpu_use,
+            CPU_FOUND,
+            f"a fiftieth of the rows; the memory bandwidth, its other line, {COUNTERS}",
         ),
         Exhibit(
             "figure_20",
@@ -389,6 +476,10 @@ PAPER = Paper(
             FIGURE_21_FOUND,
             "off means no AVX, and no vectorizing compiler",
         ),
+        Exhibit(
+            "text_7", "a choice that adapts, beside the tree", "7", "measured", choice, note="proposed there"
+        ),
+        Exhibit("text_7_change", "a stream that changes halfway", "7", "measured", change, note="likewise"),
         Exhibit("speed_rest", "rows at rest, matches counted", OURS, "measured", speed.at_rest),
         Exhibit(
             "speed_threads",

@@ -14,6 +14,10 @@ PARTITIONING = "ns per input row in partitioning"
 ALIKE = 0.9
 """Figures within a tenth of each other are called alike: the machine's own noise is as large."""
 
+ROVIO = 5.0
+"""Its matches grow with the square, so a fifth of the share is sent: no run reaches the paper's rows."""
+GENERATED = "put in where rows are generated: no finding without --data"
+
 Values = Mapping[str, Any]
 
 
@@ -39,12 +43,14 @@ WORKLOADS_FOUND = (
         "lazy algorithms always achieve better or at least comparable throughput",
         "on every workload the best lazy join is within a tenth of the best eager one, or above",
         lambda v: all(_best(v, RATE, p, LAZY) >= ALIKE * _best(v, RATE, p, EAGER) for p in v[RATE]),
+        scale=1.0,
     ),
     Finding(
         "5.2",
-        "on DEBS, at rest, throughput differs up to five times",
-        "the best lazy join has at least twice the rate of the worst eager one on DEBS",
-        lambda v: _best(v, RATE, "debs", LAZY) >= 2 * _least(v, RATE, "debs", EAGER),
+        "on DEBS, at rest, lazy algorithms have up to five times the throughput",
+        "the best lazy join has at least five times the rate of the worst eager one on DEBS",
+        lambda v: _best(v, RATE, "debs", LAZY) >= 5 * _least(v, RATE, "debs", EAGER),
+        scale=1.0,
     ),
     Finding(
         "5.2",
@@ -57,18 +63,21 @@ WORKLOADS_FOUND = (
         "eager algorithms have smaller latency on Stock and YSB",
         "the best eager latency is below the best lazy one on both",
         lambda v: all(_least(v, LATE, p, EAGER) < _least(v, LATE, p, LAZY) for p in ("stock", "ysb")),
+        scale=1.0,
     ),
     Finding(
         "5.2",
         "on DEBS lazy algorithms have similar or lower latency",
         "the best lazy latency is at most 1.1 times the best eager one",
         lambda v: _least(v, LATE, "debs", LAZY) <= 1.1 * _least(v, LATE, "debs", EAGER),
+        scale=1.0,
     ),
     Finding(
         "5.2",
         "sort-based algorithms have more throughput on Rovio and DEBS",
         "the best sorting join is above the best hashing one on both",
         lambda v: all(_best(v, RATE, p, SORT) > _best(v, RATE, p, HASH) for p in ("rovio", "debs")),
+        scale=ROVIO,
     ),
     Finding(
         "5.2",
@@ -81,6 +90,7 @@ WORKLOADS_FOUND = (
         "on Rovio MPass has half of the matches when the fastest eager join has 28 %",
         "MPass has half of them before every eager join",
         lambda v: v[HALF]["rovio"]["mpass"] < _least(v, HALF, "rovio", EAGER),
+        scale=ROVIO,
     ),
     Finding(
         "5.3.1",
@@ -102,6 +112,7 @@ WORKLOADS_FOUND = (
             )
             > len(v[RATE]) / 2
         ),
+        scale=1.0,
     ),
 )
 
@@ -111,24 +122,28 @@ RATE_FOUND = (
         "at 1,600 rows/ms all have similar throughput",
         "within a tenth of each other",
         lambda v: _alike(v[RATE]["1600"]),
+        scale=1.0,
     ),
     Finding(
         "5.4",
         "at 1,600 SHJ-JM has much lower latency",
         "a tenth of the best lazy one, or less",
         lambda v: v[LATE]["1600"]["shj_jm"] <= 0.1 * _least(v, LATE, "1600", LAZY),
+        scale=1.0,
     ),
     Finding(
         "5.4",
         "at 12,800 lazy algorithms have more throughput",
-        "PRJ above every eager join",
-        lambda v: v[RATE]["12800"]["prj"] > _best(v, RATE, "12800", EAGER),
+        "each lazy join above every eager one",
+        lambda v: _least(v, RATE, "12800", LAZY) > _best(v, RATE, "12800", EAGER),
+        scale=1.0,
     ),
     Finding(
         "5.4",
         "at 12,800 eager algorithms have lower latency and better progress",
         "the best eager join is below every lazy one in both",
         lambda v: all(_least(v, m, "12800", EAGER) < _least(v, m, "12800", LAZY) for m in (LATE, HALF)),
+        scale=1.0,
     ),
     Finding(
         "5.4",
@@ -138,6 +153,7 @@ RATE_FOUND = (
             _best(v, RATE, "25600", EAGER) < _best(v, RATE, "25600", LAZY)
             and all(_least(v, m, "25600", EAGER) > _least(v, m, "25600", LAZY) for m in (LATE, HALF))
         ),
+        scale=1.0,
     ),
 )
 
@@ -151,12 +167,14 @@ RELATIVE_FOUND = (
             and all(v[m][p]["shj_jm"] <= min(v[m][p].values()) + 1 for m in (LATE, HALF))
             for p in v[RATE]
         ),
+        scale=1.0,
     ),
     Finding(
         "5.4",
         "the latency of PMJ-JB and SHJ-JB grows when they cannot keep up",
         "at 25,600 at least twice that at 1,600, for both",
         lambda v: all(v[LATE]["25600"][n] >= 2 * v[LATE]["1600"][n] for n in ("pmj_jb", "shj_jb")),
+        scale=1.0,
     ),
 )
 
@@ -172,14 +190,19 @@ DUPLICATES_FOUND = (
     Finding(
         "5.4",
         "beyond ten rows per key sorting beats hashing in all three metrics, lazy and eager alike",
-        "at 50 and 100 rows per key, in all three",
-        lambda v: all(_sorting_wins(v, p, m) for p in ("50", "100") for m in (RATE, LATE, HALF)),
+        "at 50, 100 and 200 rows per key, in all three",
+        lambda v: all(_sorting_wins(v, p, m) for p in ("50", "100", "200") for m in (RATE, LATE, HALF)),
+        scale=1.0,
     ),
     Finding(
         "5.4",
         "beyond a hundred PMJ-JB outperforms all others",
-        "at 100 its throughput is the highest",
-        lambda v: v[RATE]["100"]["pmj_jb"] >= max(v[RATE]["100"].values()),
+        "at 200 it is the best in all three metrics",
+        lambda v: (
+            v[RATE]["200"]["pmj_jb"] >= max(v[RATE]["200"].values())
+            and all(v[m]["200"]["pmj_jb"] <= min(v[m]["200"].values()) for m in (LATE, HALF))
+        ),
+        scale=1.0,
     ),
 )
 
@@ -192,6 +215,7 @@ TIME_SKEW_FOUND = (
             v[RATE]["1.6"]["shj_jm"] >= 1.1 * v[RATE]["0.0"]["shj_jm"]
             and all(_alike({p: v[RATE][p][n] for p in v[RATE]}) for n in (*LAZY, *EAGER) if n != "shj_jm")
         ),
+        scale=1.0,
     ),
     Finding(
         "5.4",
@@ -200,6 +224,7 @@ TIME_SKEW_FOUND = (
         lambda v: all(
             _alike({"a": v[LATE]["0.0"][n] + 1, "b": v[LATE]["1.6"][n] + 1}) for n in (*LAZY, *EAGER)
         ),
+        scale=1.0,
     ),
 )
 
@@ -207,9 +232,9 @@ KEY_SKEW_FOUND = (
     Finding(
         "5.4",
         "only PRJ is less tolerant to skewed keys",
-        "every pair looked at: from 0 to 1.6 PRJ loses the largest share of its rate",
-        lambda v: (
-            min(v["written"]["1.6"], key=lambda n: v["written"]["1.6"][n] / v["written"]["0.0"][n]) == "prj"
+        "every pair looked at: from 0 to 1.6 PRJ loses more than a tenth of its rate, and nobody else does",
+        lambda v: all(
+            (v["written"]["1.6"][n] < ALIKE * v["written"]["0.0"][n]) == (n == "prj") for n in (*LAZY, *EAGER)
         ),
     ),
     Finding(
@@ -226,21 +251,29 @@ WINDOW_FOUND = (
         "throughput remains similar with longer windows",
         "within a tenth, for each algorithm",
         lambda v: all(_alike({p: v[RATE][p][n] for p in v[RATE]}) for n in (*LAZY, *EAGER)),
+        scale=1.0,
     ),
     Finding(
         "5.4",
         "latency grows with the window",
         "at 2,500 ms above that at 500 ms, for each algorithm",
         lambda v: all(v[LATE]["2500"][n] > v[LATE]["500"][n] for n in (*LAZY, *EAGER)),
+        scale=1.0,
     ),
 )
 
 SORTING_STEP_FOUND = (
     Finding(
         "5.5",
-        "a step of 20 % gives the best performance",
-        "the rate at 0.2 is the highest, for both",
-        lambda v: all(max(v[RATE], key=lambda p: v[RATE][p][name]) == "0.2" for name in ("pmj_jm", "pmj_jb")),
+        "a step of 20 % is the optimum of early results and overall throughput",
+        "early results are not taken at rest, so only half of this could be asked",
+        lambda v: None,
+    ),
+    Finding(
+        "5.5",
+        "a small step brings more overhead",
+        "the rate at 0.05 is below that at 0.2, for both",
+        lambda v: all(v[RATE]["0.05"][name] < v[RATE]["0.2"][name] for name in ("pmj_jm", "pmj_jb")),
     ),
 )
 
@@ -248,15 +281,17 @@ GROUP_FOUND = (
     Finding(
         "5.5",
         "a larger group means more work",
-        "groups of two are slower than groups of one, for both",
-        lambda v: all(v[RATE]["group of 2"][n] < v[RATE]["group of 1"][n] for n in ("shj", "pmj")),
+        "with the router, groups of two are slower than groups of one, for both",
+        lambda v: all(
+            v[RATE]["group of 2, router"][n] < v[RATE]["group of 1, router"][n] for n in ("shj", "pmj")
+        ),
     ),
     Finding(
         "5.5",
         "the join matrix is always better than the biclique",
-        "faster than both group sizes, for both",
+        "faster than both group sizes with the router, as the paper's biclique has it, for both",
         lambda v: all(
-            v[RATE]["join matrix"][n] > max(v[RATE][g][n] for g in ("group of 1", "group of 2"))
+            v[RATE]["join matrix"][n] > max(v[RATE][f"group of {g}, router"][n] for g in (1, 2))
             for n in ("shj", "pmj")
         ),
     ),
@@ -295,18 +330,26 @@ MEMORY_FOUND = (
         "eager algorithms take more memory than lazy ones",
         "each eager join takes more than the largest lazy one",
         lambda v: min(v[n]["peak"] for n in EAGER) > max(v[n]["peak"] for n in LAZY),
+        scale=ROVIO,
     ),
     Finding(
         "5.6",
         "NPJ takes more memory than PRJ",
         "its peak is higher",
         lambda v: v["npj"]["peak"] > v["prj"]["peak"],
+        scale=ROVIO,
     ),
+)
+
+CPU_FOUND = (
     Finding(
         "5.6",
         "eager algorithms use more of the CPU; of the lazy ones only NPJ is as busy",
-        "each eager join uses more than PRJ, MWay and MPass",
-        lambda v: min(v[n]["cpu"] for n in EAGER) > max(v[n]["cpu"] for n in ("prj", "mway", "mpass")),
+        "each eager join and NPJ use more than PRJ, MWay and MPass",
+        lambda v: (
+            min(v[n]["cpu"] for n in (*EAGER, "npj")) > max(v[n]["cpu"] for n in ("prj", "mway", "mpass"))
+        ),
+        scale=ROVIO,
     ),
 )
 
@@ -318,12 +361,14 @@ CORES_FOUND = (
         lambda v: all(
             abs(v["gains"][f"{n}, {w}"] - 1) < 0.1 for n in ("mpass", "shj_jm") for w in ("stock", "ysb")
         ),
+        scale=1.0,
     ),
     Finding(
         "5.6",
         "on Rovio and DEBS SHJ-JM scales slightly better than MPass",
         "its gain is larger on both",
         lambda v: all(v["gains"][f"shj_jm, {w}"] > v["gains"][f"mpass, {w}"] for w in ("rovio", "debs")),
+        scale=ROVIO,
     ),
 )
 
@@ -331,7 +376,8 @@ TABLE_3_FOUND = (
     Finding(
         "4.2.1",
         "Rovio and DEBS have many rows per key in both streams, YSB in S alone, Stock relatively few",
-        "rows per key: Rovio and DEBS above Stock on both sides, YSB 1 in R",
+        "rows per key: Rovio and DEBS above Stock on both sides, YSB 1 in R and above Stock in S "
+        f"({GENERATED})",
         lambda v: (
             all(
                 v["per_key"][name][side] > v["per_key"]["stock"][side]
@@ -339,6 +385,7 @@ TABLE_3_FOUND = (
                 for side in (0, 1)
             )
             and v["per_key"]["ysb"][0] == 1
+            and v["per_key"]["ysb"][1] > v["per_key"]["stock"][1]
         ),
     ),
 )
@@ -347,7 +394,7 @@ FIGURE_3_FOUND = (
     Finding(
         "4.2.1",
         "Stock comes in spikes, Rovio at a stable rate",
-        "the busiest millisecond over the mean: above 10 for Stock, below 3 for Rovio",
+        f"the busiest millisecond over the mean: above 10 for Stock, below 3 for Rovio ({GENERATED})",
         lambda v: min(v["peaks"]["stock"]) > 10 and max(v["peaks"]["rovio"]) < 3,
     ),
 )

@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 
 from bench.paper.exhibit import Effort, Finding, Made
+from bench.paper.plots import bars
 from bench.tables import Table
 
 PLAIN = {
@@ -52,21 +53,20 @@ print(json.dumps({"handshake": measured(Case("handshake", 1, window, seconds=sec
 
 def figure_21(effort: Effort) -> Made:
     """The intra-window paper's: sorting joins with and without AVX."""
-    if effort.quick:
-        return Made()  # without vectors everything is compiled once more, which takes a minute
-    rates = _both(_SORTING, str(effort.scale), str(effort.threads), "5")
-    return _made("million input rows/s", 1e6, rates)
+    scale, repeat = (0.002, "1") if effort.quick else (effort.scale, "5")
+    rates = _both(_SORTING, str(scale), str(effort.threads), repeat)
+    return _made(effort, "intra-window-2021-figure-21", "million input rows/s", 1e6, rates)
 
 
 def handshake_15(effort: Effort) -> Made:
     """The handshake paper's: the scan with and without SIMD, one core."""
-    if effort.quick:
-        return Made()
-    rates = _both(_SCANNING, str(effort.seconds), str(1 << 16))
-    return _made("thousand rows/s", 1e3, rates)
+    seconds, window = (0.02, 1 << 10) if effort.quick else (effort.seconds, 1 << 16)
+    rates = _both(_SCANNING, str(seconds), str(window))
+    return _made(effort, "handshake-2011-figure-15", "thousand rows/s", 1e3, rates)
 
 
 def _both(program: str, *arguments: str) -> dict[str, dict[str, float]]:
+    """Without vectors everything is compiled once more, which takes a minute."""
     with tempfile.TemporaryDirectory() as kernels:
         plain = _run(program, arguments, {**PLAIN, "NUMBA_CACHE_DIR": kernels})
     return {"without": plain, "with": _run(program, arguments, {})}
@@ -88,23 +88,24 @@ def _run(program: str, arguments: tuple[str, ...], environment: dict[str, str]) 
     return rates
 
 
-def _made(unit: str, per: float, rates: dict[str, dict[str, float]]) -> Made:
+def _made(effort: Effort, picture: str, unit: str, per: float, rates: dict[str, dict[str, float]]) -> Made:
     gains = {name: rates["with"][name] / rates["without"][name] for name in rates["with"]}
     rows = [
         (name, f"{rates['without'][name] / per:.1f}", f"{rates['with'][name] / per:.1f}", f"{gain:.2f}")
         for name, gain in gains.items()
     ]
     heads = ("", "without", "with vector instructions", "gain")
-    return Made({unit: Table(heads, rows)}, values={"gains": gains})
+    shown = {how: {name: rate / per for name, rate in by_name.items()} for how, by_name in rates.items()}
+    return Made({unit: Table(heads, rows)}, bars(effort, picture, {unit: shown}), {"gains": gains})
 
 
 FIGURE_21_FOUND = (
     Finding(
         "5.6",
         "SIMD gains 1.2 to 2.5 times, for PMJ only 1.2",
-        "MWay and MPass gain at least 1.2 times, and more than PMJ",
+        "all gain at least 1.2 times, and MWay and MPass more than PMJ",
         lambda v: (
-            min(v["gains"]["mway"], v["gains"]["mpass"]) >= 1.2
+            min(v["gains"].values()) >= 1.2
             and min(v["gains"]["mway"], v["gains"]["mpass"]) > max(v["gains"]["pmj_jm"], v["gains"]["pmj_jb"])
         ),
     ),
@@ -113,7 +114,7 @@ HANDSHAKE_15_FOUND = (
     Finding(
         "5.3",
         "with SIMD it sustains more than double the load",
-        "at least twice the rows per second",
-        lambda v: v["gains"]["handshake"] >= 2,
+        "more than twice the rows per second",
+        lambda v: v["gains"]["handshake"] > 2,
     ),
 )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from bench.paper.exhibit import Effort, Made
@@ -11,15 +12,24 @@ from bench.tables import Table
 QUICK_CORES = (4, 28)
 
 
-def figure(name: str) -> Callable[[Effort], Made]:
+@dataclass(frozen=True)
+class Beside:
+    """A number of the paper's text, and which of ours is meant: panel, line and place on the axis."""
+
+    what: str
+    paper: str
+    ours: tuple[str, str, float]
+
+
+def figure(name: str, beside: Sequence[Beside] = ()) -> Callable[[Effort], Made]:
     def make(effort: Effort) -> Made:
         from dovetail.simulate.figures import FIGURES
 
         maker, costs = FIGURES[name]
-        by_cores = name not in ("17", "19", "load")
-        if effort.quick and name == "19":
-            return Made()  # its points are all of one kind, and each takes seconds
-        found = maker(costs(), QUICK_CORES) if effort.quick and by_cores else maker(costs())  # type: ignore[call-arg]
+        less: dict[str, Any] = {}
+        if effort.quick:
+            less = {"sub_windows": (1 << 8,)} if name in ("17", "19") else {"cores": QUICK_CORES}
+        found = maker(costs(), **less)
         pictures = ()
         if effort.out is not None:
             from dovetail.service.cli.simulate_plots import draw
@@ -32,6 +42,13 @@ def figure(name: str) -> Callable[[Effort], Made]:
             for series in panel.series
             if series.source == "simulated"
         }
+        rows = [
+            (one.what, one.paper, _number(values[one.ours[0], one.ours[1]][one.ours[2]]))
+            for one in beside
+            if one.ours[2] in values[one.ours[0], one.ours[1]]
+        ]
+        if rows:
+            tables["beside the paper's text"] = Table(("", "paper", "here"), rows)
         return Made(tables, pictures, values)
 
     return make

@@ -10,11 +10,19 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import Any
+
+import numpy as np
 
 from bench.paper.exhibit import HELD, Effort, Made
 from bench.tables import Table
 
 MARKS = ("", "median", "from", "to", "should be", "")
+OVER_COPYING = {"npj": 49.0, "prj": 23.0, "mway": 45.0, "mpass": 67.0}
+"""CPU time of one thread that joins 12.8 million unique keys a side, over that of copying the keys, as it was
+when this was written."""
+SLOWER = 1.25
+"""Copying is measured in the same turn, and is as noisy as this."""
 
 
 @dataclass(frozen=True)
@@ -72,9 +80,9 @@ def scan(effort: Effort) -> Made:
 
 def cores(effort: Effort) -> Made:
     """SplitJoin's core beside the bare scan of as many rows, by CPU time of its thread; two cores over one,
-    by the clock."""
+    by the clock, beside two bare scans over one: the limit of the machine."""
     from bench.sliding_rates import Case, filled, full_speed
-    from bench.sliding_scan import four_rows_per_s
+    from bench.sliding_scan import four_rows_per_s, halves_over_whole
 
     windows = (1 << 10,) if effort.quick else (1 << 16, 1 << 18, 1 << 20)
     turns, seconds = (1, 0.02) if effort.quick else (5, effort.seconds / 2)
@@ -93,19 +101,26 @@ def cores(effort: Effort) -> Made:
         marks.append(Mark(f"a core over the bare scan, {name}", ratios, 0.85))
     window = windows[0] if effort.quick else 1 << 18
     one, two = Case(window=window, batch=1024), Case(window=window, cores=2, batch=1024)
-    ratios, speeds = [], []
+    ratios, limits, shares, speeds = [], [], [], []
     with filled(one) as alone, filled(two) as both:
         for turn in range(turns):
             rates = [
                 full_speed(join, case, seconds, time.perf_counter, turn)
                 for join, case in ((alone, one), (both, two))
             ]
+            rates += halves_over_whole(window, seconds)
             speeds.append(rates)
             ratios.append(rates[1] / rates[0])
+            limits.append(rates[3] / rates[2])
+            shares.append(ratios[-1] / limits[-1])
     name = f"2^{window.bit_length() - 1}"
-    marks.append(Mark(f"two cores over one, {name}", ratios, 1.8))
+    marks += [
+        Mark(f"two cores over one, {name}", ratios, 1.8),
+        Mark(f"two bare scans of half a window over one of all (the machine's limit), {name}", limits, 1.8),
+        Mark(f"two cores over one, of that limit, {name}", shares, 0.9),
+    ]
     by_clock = Table(
-        ("window", "one core", "two cores"),
+        ("window", "one core", "two cores", "one bare scan", "two bare scans, half a window each"),
         [(name, *(f"{median(side):,.0f}" for side in zip(*speeds, strict=True)))],
     )
     heads = ("window", "a core", "the bare scan")
@@ -189,9 +204,42 @@ def simulator(effort: Effort) -> Made:
     return Made({"": Table(("window", "cores", "measured rows/s", "simulated", "ratio"), rows)})
 
 
+def tasks(effort: Effort) -> Made:
+    """`bench theta`: the same work in one task and in two, a join step alone and a whole application."""
+    from bench import theta, theta_spark
+    from bench.theta_work import Load
+
+    loads = {
+        "by scan": ("scan", Load(400_000, 1_000, 1)),
+        "by band index": ("index", Load(400_000, 100_000, 1)),
+        "by band index, small steps": ("steps", Load(400_000, 1_000, 50)),
+    }
+    repeat = 3
+    if effort.quick:
+        loads, repeat = {"by scan": ("scan", Load(2_000, 500, 1))}, 1
+    found = {name: theta.measure(path, load, repeat, effort.seed) for name, (path, load) in loads.items()}
+    if not effort.quick:
+        found["on Spark, by scan"] = theta_spark.measure(300_000, repeat, effort.seed)
+    rows = [
+        (
+            name,
+            f"{one['rows']:,}",
+            f"{one.get('steps', '')}",
+            *(f"{one['rows_per_s'][count]:,.0f}" for count in ("1", "2")),
+            f"{one['ratio']:.2f}",
+            f"{one['cpu_ratio']:.2f}" if "cpu_ratio" in one else "",
+        )
+        for name, one in found.items()
+    ]
+    heads = ("", "new rows per side", "steps", "one task, rows/s", "two tasks", "ratio", "ratio by CPU time")
+    right = all(one["right"] for one in found.values())
+    return Made({"": Table(heads, rows)}, values={n: one["ratio"] for n, one in found.items()}, right=right)
+
+
 def threads(effort: Effort) -> Made:
     """Two threads over one, unique keys, matches counted: by the clock, and by the CPU time of all threads,
-    which is what the clock would show if both had a core to themselves."""
+    which is what the clock would show if both had a core to themselves. Of lazy joins also the CPU time of
+    one thread over that of copying their input, beside what it was: so it shows if they become slower."""
     from bench.window_studies import MEMORY
     from bench.window_workloads import Micro
     from dovetail.intra_window.join import ALGORITHMS, match
@@ -216,13 +264,30 @@ def threads(effort: Effort) -> Made:
         rows.append((algorithm, *speeds, f"{median(gains):.2f}", f"{median(by_cpu):.2f}"))
         lazy = "_j" not in algorithm
         marks.append(Mark(f"{algorithm}, two threads over one", gains, 1.0 if lazy else 1.3))
+        if lazy:
+            copies = [one[1] / _copying_s(window) for one in spent[1]]
+            limit = SLOWER * OVER_COPYING[algorithm]
+            name = f"{algorithm}, CPU time of one thread over that of copying its keys"
+            marks.append(Mark(name, copies, limit, most=True, digits=1))
     heads = ("", "million rows/s, one thread", "two threads", "gain", "gain by CPU time")
     caption = f"{rows_a_side:,} unique keys a side, memory used again"
     return _made(marks, {caption: Table(heads, rows)}, right)
 
 
+def _copying_s(window: Any) -> float:
+    """CPU time of copying both sides into memory that is there."""
+    into = [np.empty_like(side) for side in (window.left, window.right)]
+    for _ in range(2):
+        began = time.process_time()
+        for there, side in zip(into, (window.left, window.right), strict=True):
+            np.copyto(there, side)
+        took = time.process_time() - began
+    return max(took, 1e-9)
+
+
 def at_rest(effort: Effort) -> Made:
-    """The study `speed` of `bench window`: matches of rows at rest, counted, with one thread and with two."""
+    """The study `speed` of `bench window`: matches of rows at rest, counted, with one thread and with two;
+    and, for the smaller windows, every pair looked at."""
     from dataclasses import replace
 
     from bench.window_studies import Size, run_study, studies
@@ -240,6 +305,33 @@ def at_rest(effort: Effort) -> Made:
         for name in ALGORITHMS
     ]
     caption = "million input rows per second with one thread and with two, by rows a side x rows per key"
-    return Made(
-        {caption: Table(("", *labels), rows)}, values={"speed": speed}, right=all(run.right for run in runs)
-    )
+    looked, right = looked_at(study.points[:3], effort.threads)
+    pairs = f"the same with every pair looked at, {effort.threads} threads"
+    tables = {
+        caption: Table(("", *labels), rows),
+        pairs: Table(
+            ("", *looked),
+            [(name, *(f"{cells[name]:.1f}" for cells in looked.values())) for name in ALGORITHMS],
+        ),
+    }
+    values = {"speed": speed, "looked at": looked}
+    return Made(tables, values=values, right=right and all(run.right for run in runs))
+
+
+def looked_at(points: Sequence[Any], threads: int) -> tuple[dict[str, dict[str, float]], bool]:
+    """Million input rows per second of rows at rest when every pair is looked at, by point and algorithm; and
+    whether all pairs were found."""
+    from dovetail.intra_window.join import match, summed
+
+    rates: dict[str, dict[str, float]] = {}
+    right = True
+    for point in points:
+        window = point.make().at_rest()
+        expected, cells = window.matches, rates.setdefault(point.label, {})
+        for name in point.algorithms:
+            match(window.left[:64], window.right[:64], name, threads)
+            began = time.perf_counter()
+            pairs, _ = summed(window.left, window.right, name, threads)
+            cells[name] = window.rows / (time.perf_counter() - began) / 1e6
+            right &= pairs == expected
+    return rates, right

@@ -5,7 +5,7 @@ delivery. `dovetail.join` puts it into a PySpark job, by times or within `Tumbli
 windows; the `dovetail` command runs PQL applications; `dovetail.log.writer` appends rows to their inputs, and
 `dovetail.committed_files` says which files of a Parquet output count. `dovetail.Client` calls the service. In
 this process, without Spark: `dovetail.window_join` joins two windows, `dovetail.SlidingJoin` two streams over
-sliding windows by any predicate.
+sliding windows by any predicate, and `dovetail.lock_step_join` has them meet on an emulated chip.
 """
 
 from __future__ import annotations
@@ -24,11 +24,14 @@ if TYPE_CHECKING:
     from dovetail.plan.dataframes.windows import Tumbling as Tumbling
     from dovetail.service.client import Client as Client
     from dovetail.service.committed_files import committed_files as committed_files
+    from dovetail.sliding.circuit import lock_step_join as lock_step_join
     from dovetail.sliding.engine import SlidingJoin as SlidingJoin
+    from dovetail.sliding.lock_step import Chip as Chip
     from dovetail.spark.api import join as join
 
 __version__ = "0.1.0"
 __all__ = [
+    "Chip",
     "Client",
     "Hopping",
     "Session",
@@ -38,6 +41,7 @@ __all__ = [
     "__version__",
     "committed_files",
     "join",
+    "lock_step_join",
     "log",
     "window_join",
     "window_join_chunks",
@@ -46,6 +50,7 @@ __all__ = [
 
 
 _HOMES = {
+    "Chip": "dovetail.sliding.lock_step",
     "Client": "dovetail.service.client",
     "Hopping": "dovetail.plan.dataframes.windows",
     "Session": "dovetail.plan.dataframes.windows",
@@ -54,6 +59,7 @@ _HOMES = {
     "Window": "dovetail.model.sliding",
     "committed_files": "dovetail.service.committed_files",
     "join": "dovetail.spark.api",
+    "lock_step_join": "dovetail.sliding.circuit",
     "window_join": "dovetail.intra_window.api",
     "window_join_chunks": "dovetail.intra_window.api",
     "window_join_count": "dovetail.intra_window.api",

@@ -1,12 +1,14 @@
 """The lock-step circuit: the pairs of the oracle over count windows, and the throughput of formula A.5."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import dovetail
 import sliding_oracle as oracle
-from dovetail.errors import SettingError
+from dovetail.errors import InputError, SettingError
 from dovetail.model.sliding import Window
 from dovetail.sliding.driver import Driver
 from dovetail.sliding.encoding import Encoding
@@ -69,6 +71,53 @@ def test_pairs_are_those_of_the_oracle_however_narrow_the_network(chip, rows, cy
     came = emulate(chip, ENCODING, stream(sides, keys), cycles_between)
     assert sorted(map(tuple, came.pairs.tolist())) == expected(sides, keys, chip.rows_r, chip.rows_s)
     assert (came.admitted, came.discarded, came.dropped) == (len(rows), 0, 0)
+
+
+@examples(usual=20, thorough=1000)
+@given(chips(), streams)
+def test_columns_of_two_streams_go_through_it_as_messages_do(chip, rows):
+    sides, keys = [side for side, _ in rows], np.array([key for _, key in rows], np.int32)
+    rights = np.array([side == "r" for side in sides], bool)
+    came = dovetail.lock_step_join(
+        "abs(left.x - right.x) <= 1",
+        left={"x": keys[~rights]},
+        right=pa.record_batch({"x": keys[rights]}),
+        chip=chip,
+        rights=rights,
+    )
+    assert sorted(map(tuple, came.pairs.tolist())) == expected(sides, keys.tolist(), chip.rows_r, chip.rows_s)
+
+
+def test_rows_come_by_turns_if_nothing_else_is_said_and_nulls_meet_nobody():
+    left, right = {"x": [1, 2, None, 4]}, {"x": [1, None]}
+    came = dovetail.lock_step_join("left.x == right.x", left=left, right=right, chip=dovetail.Chip(1, 4, 4))
+    assert came.pairs.tolist() == [[0, 0]]
+    assert came.admitted == 6
+    sides = "lrlrll"
+    again = dovetail.lock_step_join(
+        "left.x == right.x",
+        left=left,
+        right=right,
+        chip=dovetail.Chip(1, 4, 4),
+        rights=[side == "r" for side in sides],
+    )
+    assert again.cycles == came.cycles
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"rights": [True]},
+        {"rights": [0, 1]},
+        {"rights": [True, True]},
+        {"left": [1, 2]},
+        {"left": {"x": [[1], "a"]}},
+    ],
+)
+def test_what_is_no_pair_of_streams_is_refused(broken):
+    given = {"left": {"x": [1]}, "right": {"x": [1]}, "chip": dovetail.Chip(1, 2, 2)} | broken
+    with pytest.raises(InputError):
+        dovetail.lock_step_join("left.x == right.x", **given)
 
 
 @examples(usual=20, thorough=1000)

@@ -12,7 +12,14 @@ from typing import Literal
 
 from dovetail.errors import SettingError
 from dovetail.simulate.costs import Costs
-from dovetail.simulate.paper_costs import CORES, PHYSICAL_CORES, SELECTIVITY, handshake_costs, paper_costs
+from dovetail.simulate.paper_costs import (
+    CORES,
+    PHYSICAL_CORES,
+    SELECTIVITY,
+    WIDE_SELECTIVITY,
+    handshake_costs,
+    paper_costs,
+)
 from dovetail.simulate.result import Latency
 from dovetail.simulate.run import capacity, modelled_rate, modelled_visiting_ns, simulate, sustained_rate
 from dovetail.simulate.setup import ArrivalPattern, Design, Ordering, Setup, WindowSize
@@ -83,8 +90,10 @@ def _rates(
     return tuple(found)
 
 
-def _by_cores(design: Design, window: WindowSize, physical: int = PHYSICAL_CORES) -> Callable[[float], Setup]:
-    return lambda at: Setup(design, int(at), window, SELECTIVITY, physical_cores=physical)
+def _by_cores(
+    design: Design, window: WindowSize, physical: int = PHYSICAL_CORES, selectivity: float = SELECTIVITY
+) -> Callable[[float], Setup]:
+    return lambda at: Setup(design, int(at), window, selectivity, physical_cores=physical)
 
 
 def figure_12(costs: Costs, cores: tuple[int, ...] = JOIN_CORES) -> Figure:
@@ -106,19 +115,19 @@ def figure_16(costs: Costs, cores: tuple[int, ...] = JOIN_CORES) -> Figure:
     return Figure("splitjoin-2016-figure-16", "SplitJoin, figure 16: count windows", (panel,))
 
 
-def figure_17(costs: Costs, cores: int = CORES) -> Figure:
+def figure_17(costs: Costs, cores: int = CORES, sub_windows: tuple[int, ...] = SUB_WINDOWS) -> Figure:
     """The share of pairs that match."""
 
     def setup(rows: int) -> Callable[[float], Setup]:
         return lambda at: Setup("split", cores, WindowSize(rows=cores * rows), selectivity=at)
 
     shares = tuple(10.0**-power for power in (6, 5, 4, 3, 2))
-    setups = {f"{cores} x {WindowSize(rows=rows)}": setup(rows) for rows in SUB_WINDOWS}
+    setups = {f"{cores} x {WindowSize(rows=rows)}": setup(rows) for rows in sub_windows}
     panel = Panel("selectivity", _RATE, _rates(shares, setups, costs), log_x=True, log_y=True)
     return Figure("splitjoin-2016-figure-17", f"SplitJoin, figure 17: selectivity, {cores} cores", (panel,))
 
 
-def figure_19(costs: Costs, cores: int = CORES) -> Figure:
+def figure_19(costs: Costs, cores: int = CORES, sub_windows: tuple[int, ...] = SUB_WINDOWS) -> Figure:
     """Comparisons between two stars, from one to a whole sub-window (relaxed inner ordering)."""
 
     def setup(rows: int) -> Callable[[float], Setup]:
@@ -126,7 +135,7 @@ def figure_19(costs: Costs, cores: int = CORES) -> Figure:
         return lambda at: Setup("split", cores, window, precision=Ordering("inner", int(at)))
 
     found: list[Series] = []
-    for rows in SUB_WINDOWS:
+    for rows in sub_windows:
         intervals = tuple(float(1 << power) for power in range(rows.bit_length()))
         found += _rates(intervals, {f"{cores} x {WindowSize(rows=rows)}": setup(rows)}, costs)
     panel = Panel("comparisons per star", _RATE, tuple(found), log_x=True, log_y=True)
@@ -173,8 +182,10 @@ def figure_13(costs: Costs, cores: tuple[int, ...] = JOIN_CORES) -> Figure:
     return Figure("splitjoin-2016-figure-13", "SplitJoin, figure 13: visiting latency", (panel,))
 
 
-def _stages(window: WindowSize, costs: Costs, cores: tuple[int, ...]) -> Panel:
-    setup = _by_cores("split", window)
+def _stages(
+    window: WindowSize, costs: Costs, cores: tuple[int, ...], selectivity: float = SELECTIVITY
+) -> Panel:
+    setup = _by_cores("split", window, selectivity=selectivity)
     points = [near_full(setup(count), costs) for count in cores]
     x = tuple(float(count) for count in cores)
 
@@ -199,8 +210,10 @@ def figure_15(costs: Costs, cores: tuple[int, ...] = JOIN_CORES) -> Figure:
 
 
 def figure_18(costs: Costs, cores: tuple[int, ...] = JOIN_CORES) -> Figure:
-    """The stages of SplitJoin, windows by count."""
-    panels = tuple(_stages(WindowSize(rows=1 << power), costs, cores) for power in (17, 19, 21))
+    """The stages of SplitJoin, windows by count, values from 1 to 10^5."""
+    panels = tuple(
+        _stages(WindowSize(rows=1 << power), costs, cores, WIDE_SELECTIVITY) for power in (17, 19, 21)
+    )
     return Figure("splitjoin-2016-figure-18", "SplitJoin, figure 18: latency by stage, count windows", panels)
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from bench.paper.catalog import PAPERS
 from bench.paper.exhibit import Effort, Exhibit, Finding, Made, Paper, block, judged
+from bench.paper.plots import bars, lines
 from bench.papers import PAGES, write
 from bench.tables import Table, with_tables
 
@@ -56,6 +58,28 @@ def test_a_verdict_follows_from_the_values(values: dict[str, int], verdict: str)
     table = judged(exhibit, Made(values=values))
     assert table is not None
     assert table.rows == [("1", "a is above b", "a > b", verdict)]
+
+
+def test_a_sentence_about_a_rate_says_nothing_of_a_run_that_sent_less() -> None:
+    about = Finding("1", "at 1,600 a is above b", "a > b", lambda values: values["a"] > values["b"], 1.0)
+    exhibit = Exhibit("figure_1", "a and b", "1", "computed", lambda effort: Made(), (about,))
+    verdicts = []
+    for scale in (0.1, 1.0):
+        table = judged(exhibit, Made(values={"a": 2, "b": 1}, scale=scale))
+        assert table is not None
+        verdicts.append(table.rows[0][-1])
+    assert verdicts == ["not seen", "held"]
+
+
+@pytest.mark.parametrize("kind", [bars, lines])
+def test_a_plot_is_drawn_only_where_pictures_are_asked_for(
+    tmp_path: Path, kind: Callable[..., list[str]]
+) -> None:
+    shown = {"rows/s": {"one": {"4": 1.0, "8": 2.0}, "two": {"8": 3.0}}}
+    assert kind(Effort(), "figure", **({} if kind is bars else {"axis": "cores"}), panels=shown) == []
+    made = kind(Effort(out=tmp_path), "figure", **({} if kind is bars else {"axis": "cores"}), panels=shown)
+    assert made == ["figure.svg"]
+    assert "rows/s" in (tmp_path / "figure.svg").read_text()
 
 
 def test_only_what_was_made_is_written(tmp_path: Path) -> None:
