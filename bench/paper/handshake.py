@@ -237,7 +237,7 @@ PAPER = Paper(
         Exhibit(
             "text_2_2_measured",
             "CellJoin's batch and basic window, on real cores",
-            "2.2",
+            "2.2, 3.6",
             "measured",
             cuts,
             note="the paper describes both and has no figure of them",
