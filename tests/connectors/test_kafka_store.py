@@ -10,6 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from confluent_kafka import Producer
@@ -23,6 +24,7 @@ from dovetail.log.homes.filesystem import open_store
 from dovetail.log.homes.kafka import connection, store
 from dovetail.log.homes.kafka.connection import Connection, Sent
 from dovetail.log.homes.kafka.names import Named, Part, encoded
+from dovetail.log.homes.kafka.store import KafkaStore
 from dovetail_dev.kafka_broker import Broker
 from unit.log.conftest import SCHEMA, fresh  # noqa: F401
 
@@ -88,6 +90,29 @@ def test_large_files_are_in_parts_and_leave_none(
     assert len(left) == 20
     assert set(left.values()) == {None}
     assert two.folders("") == []
+
+
+@pytest.mark.parametrize("record_bytes", [2_000, 100_000])
+def test_rows_larger_than_a_record(
+    home: str, prefix: str, other: str, topics: Topics, record_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A message of one large row is several records, and those of its neighbours stay one each."""
+    monkeypatch.setattr(store, "RECORD_BYTES", record_bytes)
+    monkeypatch.setattr(KafkaStore, "message_bytes", record_bytes)
+    large = [os.urandom(size).hex() for size in (60_000, 250_000, 300)]
+    rows = pa.RecordBatch.from_pydict({"id": [*range(5)], "name": ["a", *large, "b"]}, schema=SCHEMA)
+    category = Category.create(home, "clicks", SCHEMA, buckets=4, compression="none")
+    infos = category.write_segments([rows], lambda _: np.array([0, 1, 1, 1, 3]), lambda _: None)
+    category.append(infos)
+    sizes = [len(value or b"") for _, value in topics.read(f"{prefix}.log.clicks")]
+    assert max(sizes) <= record_bytes
+    assert len(sizes) > 5
+    (segment,) = Category.open(other, "clicks").commit(0).segments
+    assert Category.open(other, "clicks").open_segment(segment).batch.to_pylist() == rows.to_pylist()
+    path = f"log/clicks/{segment.own_path}"
+    whole = open_store(other).read(path)
+    assert len(whole) == sum(sizes) == segment.bytes
+    assert open_store(other).buffer(path, 90_000, 70_000).to_pybytes() == whole[90_000:160_000]
 
 
 def test_a_driver_that_slept_overwrites_nothing(

@@ -36,7 +36,7 @@ class Taking:
 
     def __init__(
         self,
-        home: Path,
+        home: Path | str,
         address: str,
         topic: str,
         *,
@@ -150,11 +150,16 @@ def test_a_compacted_topic_has_gaps(tmp_path: Path, broker: Broker, topics: Topi
     assert taking.ids() == [4, 50, 51]
 
 
-def test_a_record_of_five_megabytes(tmp_path: Path, topics: Topics) -> None:
+@pytest.mark.parametrize("on_kafka", [False, True], ids=["on disk", "on Kafka"])
+def test_a_record_of_five_megabytes(
+    tmp_path: Path, broker: Broker, topics: Topics, *, on_kafka: bool
+) -> None:
+    """Into a home on disk, and into one on Kafka."""
     topic = topics.make(max_message_bytes="20000000")
+    home = f"kafka://{broker.address}/{topic}" if on_kafka else tmp_path
     name = "x" * 5_000_000
     topics.write(topic, [{"id": 1, "name": "small"}, {"id": 2, "name": name}, {"id": 3, "name": "small"}])
-    taking = Taking(tmp_path, topics.address, topic)
+    taking = Taking(home, topics.address, topic)
     taking.run()
     assert [(row["id"], len(row["name"])) for row in taking.rows()] == [(1, 5), (2, 5_000_000), (3, 5)]
 
@@ -292,6 +297,24 @@ def test_a_limit_of_records_per_second(tmp_path: Path, topics: Topics) -> None:
             intake.look()
         assert intake.fetched == allowed
     intake.close()
+
+
+def test_what_brokers_have_and_the_log_has_not_is_reported(tmp_path: Path, topics: Topics) -> None:
+    """Consumer lag: as many rows as offsets tell, while the limit holds reading up, and none at the end."""
+    topic = topics.make(partitions=2)
+    topics.write(topic, numbered(0, 1000))
+    now_s = [0.0]
+    taking = Taking(tmp_path, topics.address, topic, records_per_s=300, clock=lambda: now_s[0])
+    slicer = taking.slicer(finite=False)
+    slicer.start()
+    try:
+        for moment_s, lag in ((0.0, 1000), (1.0, 700), (2.0, 400), (3.0, 100), (4.0, 0)):
+            now_s[0] = moment_s
+            until(lambda lag=lag: taking.report().rows == lag, f"a report of {lag} rows")
+            assert taking.report().state != "empty" or lag == 0
+    finally:
+        slicer.stop()
+    assert taking.ids() == list(range(1000))
 
 
 def test_records_that_go_while_a_topic_is_read(topics: Topics) -> None:

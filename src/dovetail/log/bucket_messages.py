@@ -21,7 +21,6 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from dovetail.errors import HomeError
 from dovetail.log.blocks import Int64s
 
 VERSION = b"3"
@@ -44,7 +43,8 @@ def messages(
     most_bytes: int,
 ) -> Iterator[pa.Buffer]:
     """The messages of a segment whose rows are grouped by bucket. `block_ends`: the rows where blocks end, if
-    the payload is in blocks; a message then ends with one."""
+    the payload is in blocks; a message then ends with one. A row, or a block, that is larger than
+    `most_bytes` is a message all the same."""
     at = 0
     for bucket, rows in enumerate(rows_per_bucket):
         if rows:
@@ -59,20 +59,15 @@ def messages(
 def _cut(
     rows: pa.RecordBatch, schema: pa.Schema, ends: Int64s | None, most_bytes: int
 ) -> Iterator[pa.Buffer]:
-    """Rows of one bucket, halved until each message is small enough."""
+    """Rows of one bucket, halved until each message is small enough, or can be halved no more."""
     message = _stream(rows, schema)
     if message.size <= most_bytes:
         yield message
         return
     places = np.arange(1, rows.num_rows + 1) if ends is None else ends
     if len(places) == 1:
-        raise HomeError(
-            f"a row has {message.size:,} bytes as a message"
-            if rows.num_rows == 1
-            else f"a block of {rows.num_rows} rows has {message.size:,} bytes as a message",
-            expected=f"at most {most_bytes:,} bytes on a home on Kafka",
-            hint="keep such a value elsewhere and put its address into the row, or use a home on disk or S3",
-        )
+        yield message  # the home splits it
+        return
     half = len(places) // 2
     at = int(places[half - 1])
     yield from _cut(rows.slice(0, at), schema, None if ends is None else ends[:half], most_bytes)

@@ -24,7 +24,7 @@ from dovetail.plan.joins.words import emit_words
 from dovetail.plan.physical import JoinStage, Plan, WindowStage, rejects_category, vanished_category
 from dovetail.service.advice import Advice, Bound, Distances, advise, distances
 from dovetail.service.setting_advice import SettingAdvice, advise_settings
-from dovetail.service.topics import with_topics
+from dovetail.service.topics import IntakeMeasure, intakes, with_topics
 from dovetail.service.words.status_words import age_words, waiting_words
 from dovetail.slicing.placement import TIME
 
@@ -99,7 +99,8 @@ class MeasuredVersion:
 @dataclass(frozen=True)
 class Measured:
     """A whole application at one moment. By input table: `rejected`, rows that could not be read, and
-    `vanished`, files that were gone before they were read. `running`: None where it is not known."""
+    `vanished`, files that were gone before they were read. `running`: None where it is not known. `intakes`:
+    what topics and tables outside have that is not in the log yet."""
 
     application: str
     measured_at_us: int
@@ -109,6 +110,7 @@ class Measured:
     running: bool | None = None
     aggregates: tuple[WindowMeasure, ...] = ()
     version: MeasuredVersion | None = None
+    intakes: tuple[IntakeMeasure, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -118,6 +120,7 @@ class Measured:
             "measured_at_us": self.measured_at_us,
             "joins": [join.to_json() for join in self.joins],
             "aggregates": [asdict(aggregate) for aggregate in self.aggregates],
+            "intakes": [asdict(intake) for intake in self.intakes],
             "rejected": self.rejected,
             "vanished": self.vanished,
         }
@@ -137,7 +140,16 @@ def measured_plan(home: str, plan: Plan, version: int) -> Measured:
     rejected, vanished = (_kept_aside(home, plan, named) for named in (rejects_category, vanished_category))
     aggregates = tuple(_aggregate(home, plan, stage, now_us) for stage in plan.windows)
     made = _version(home, plan.application, version)
-    return Measured(plan.application, now_us, joins, rejected, vanished, aggregates=aggregates, version=made)
+    return Measured(
+        plan.application,
+        now_us,
+        joins,
+        rejected,
+        vanished,
+        aggregates=aggregates,
+        version=made,
+        intakes=intakes(plan, home, now_us),
+    )
 
 
 def _version(home: str, application: str, number: int) -> MeasuredVersion:

@@ -125,6 +125,22 @@ def _vanished(found: Measured) -> Iterator[tuple[list[str], float]]:
         yield [table], files
 
 
+def _untaken(found: Measured) -> Iterator[tuple[list[str], float]]:
+    for intake in found.intakes:
+        if intake.unsliced_rows is not None:
+            yield [intake.table], intake.unsliced_rows
+
+
+def _unreachable(found: Measured) -> Iterator[tuple[list[str], float]]:
+    for intake in found.intakes:
+        yield [intake.table], intake.source.trouble is not None
+
+
+def _intake_states(found: Measured) -> Iterator[tuple[list[str], float]]:
+    for intake in found.intakes:
+        yield [intake.table, intake.source.state], 1
+
+
 def _algorithms(found: Measured) -> Iterator[tuple[list[str], float]]:
     for join in found.joins:
         for algorithm, steps in join.algorithms.items():
@@ -179,6 +195,27 @@ OTHERS: tuple[_Series, ...] = (
     _Series("input_rejected_rows", "Rows that could not be read.", True, ("table",), _rejects),
     _Series(
         "input_vanished_files", "Files that were gone before they were read.", True, ("table",), _vanished
+    ),
+    _Series(
+        "input_unsliced_rows",
+        "Rows of a topic or of a table outside that are not in the log yet: consumer lag.",
+        False,
+        ("table",),
+        _untaken,
+    ),
+    _Series(
+        "input_unreachable",
+        "1 while a topic or a table outside cannot be read, 0 while it can.",
+        False,
+        ("table",),
+        _unreachable,
+    ),
+    _Series(
+        "input_source",
+        "1 for what the thread that reads a topic or a table outside last said, as `stream_source`.",
+        False,
+        ("table", "state"),
+        _intake_states,
     ),
 )
 

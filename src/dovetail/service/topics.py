@@ -1,18 +1,56 @@
 """What waits in Kafka topics, in tables of lakes and before lookups counts as not sliced yet.
 
 A topic is taken into a category, and slicers read that. People ask how far a join's side is behind its
-topic, so all parts of the way are measured as one."""
+topic, so all parts of the way are measured as one. Not everything that reads a topic is a join: what each
+input table has outside of the log is listed for the application, too."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from dovetail.engine.measure import JoinMeasure, SourceMeasure, StreamMeasure, source_of
 from dovetail.errors import CategoryNotFound
 from dovetail.log.category import Category
 from dovetail.plan.build import read_categories, written_category
 from dovetail.plan.physical import KafkaSource, LakeSource, Plan, SlicerStage
+
+
+@dataclass(frozen=True)
+class IntakeMeasure:
+    """What waits outside of the log for one input table, or before one lookup, by the last report of the
+    thread that takes it in. `place`: for people."""
+
+    table: str
+    place: str
+    source: SourceMeasure
+
+    @property
+    def unsliced_rows(self) -> int | None:
+        return self.source.rows
+
+
+def intakes(plan: Plan, home: str, now_us: int) -> tuple[IntakeMeasure, ...]:
+    """Of all threads of an application that have reported, in the order of its plan."""
+    found = []
+    for stage in filter(_takes_in, plan.slicers):
+        category = str(written_category(stage))
+        source = _taken_in(home, category, now_us)
+        if source is not None:
+            table = category.removeprefix(f"{plan.application}.")
+            found.append(IntakeMeasure(table, _place(stage), source))
+    return tuple(found)
+
+
+def _place(stage: SlicerStage) -> str:
+    if stage.lookup is not None:
+        return f"looked up in {stage.lookup.source.place}"
+    places = [
+        f"topic {table.source.topic}" if isinstance(table.source, KafkaSource) else table.source.place
+        for table in stage.inputs
+        if isinstance(table.source, KafkaSource | LakeSource)
+    ]
+    return ", ".join(places)
 
 
 def with_topics(found: JoinMeasure, plan: Plan, home: str, now_us: int) -> JoinMeasure:

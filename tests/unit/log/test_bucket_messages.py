@@ -10,11 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dovetail.errors import CorruptFile, HomeError
+from dovetail.errors import CorruptFile
 from dovetail.log import bucket_messages, history
 from dovetail.log.category import Category
 from dovetail.log.homes.local import LocalStore
 from home_files import content
+from unit.log.conftest import SCHEMA as CLICKS
 from unit.log.test_log_corruption import (  # noqa: F401
     filled,
     packed,
@@ -64,12 +65,18 @@ def test_a_bucket_without_rows_has_no_message(category: Category) -> None:
     assert category.open_segment(infos[0]).starts.tolist() == [0, 0, 0, 2, 2]
 
 
-def test_a_row_that_fits_into_no_message_is_refused(category: Category) -> None:
-    rows = pa.RecordBatch.from_pydict({"id": [1], "name": [os.urandom(25_000).hex()]}, schema=category.schema)
-    with pytest.raises(HomeError, match="a row has") as caught:
-        category.write_segments([rows], lambda _: np.array([0]), lambda _: None)
-    assert "20,000 bytes" in (caught.value.expected or "")
-    assert category.next_commit() == 0
+def test_a_row_larger_than_a_message_is_one_by_itself(homes: Any) -> None:
+    category = Category.create(homes("home"), "clicks", CLICKS, buckets=4, compression="none")
+    large = os.urandom(25_000).hex()
+    rows = pa.RecordBatch.from_pydict({"id": [1, 2, 3], "name": ["a", large, "b"]}, schema=category.schema)
+    (info,) = category.write_segments([rows], lambda _: np.array([0, 0, 3]), lambda _: None)
+    found = messages(content(category, info.own_path))
+    assert [(bucket, count) for bucket, count, _ in found] == [(0, 1), (0, 1), (3, 1)]
+    assert [size > LIMIT for _, _, size in found] == [False, True, False]
+    category.append([info])
+    history.forget()
+    (placed,) = category.commit(0).segments
+    assert category.open_segment(placed).batch.to_pylist() == rows.to_pylist()
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,7 @@ def _list(home: str, as_json: bool) -> None:
     from dovetail.service.applications import is_running
     from dovetail.service.cli.log_output import print_json
     from dovetail.service.metrics import Measured, measured
+    from dovetail.service.words.status_words import intake_words
 
     names = list_applications(home)
     found: dict[str, Measured | DovetailError] = {}
@@ -105,6 +106,9 @@ def _list(home: str, as_json: bool) -> None:
         for join in one.joins:
             if one.running and join.waiting:
                 console.print(Text(f"  join {join.measure.name}: {join.waiting}", style="yellow"))
+        for intake in one.intakes:
+            if one.running and intake.source.trouble is not None:
+                console.print(Text(f"  {intake_words(intake)}", style="yellow"), soft_wrap=True)
 
 
 def _ages(found: Measured) -> list[str]:
@@ -129,6 +133,8 @@ def _brief(name: str, found: Measured | DovetailError) -> dict[str, Any]:
 def _print(found: Measured) -> None:
     from rich.console import Console
     from rich.text import Text
+
+    from dovetail.service.words.status_words import intake_words
 
     console = Console(highlight=False)
     running = _STATES[found.running], _STYLES[found.running]
@@ -157,6 +163,11 @@ def _print(found: Measured) -> None:
         console.print(Text.assemble(("aggregate ", "bright_black"), aggregate.name))
         for line in aggregate_facts(aggregate):
             console.print(Text(line), soft_wrap=True)
+    if found.intakes:
+        console.print()
+    for intake in found.intakes:
+        style = "yellow" if found.running and intake.source.trouble is not None else ""
+        console.print(Text(intake_words(intake), style=style), soft_wrap=True)
     for table, rows in found.rejected.items():
         console.print(f"rejected rows of {table}: {rows:,}")
     for table, files in found.vanished.items():

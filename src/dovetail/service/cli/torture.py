@@ -43,8 +43,8 @@ def torture(
         bool,
         typer.Option(
             "--connectors",
-            help="Run only cases on Spark that read Kafka and write to Kafka, Delta, Iceberg or PostgreSQL, "
-            "and kill the broker and the database as well. Needs a checkout, which starts both.",
+            help="Run only cases on Spark that read Kafka and write to Kafka, Delta, Iceberg, DuckDB or "
+            "PostgreSQL, and kill the broker and the database as well. Needs a checkout, which starts both.",
         ),
     ] = False,
     case: Annotated[

@@ -18,7 +18,7 @@ from dovetail.service.torture.spark_application import SparkApplication, micros
 from dovetail.service.torture.spark_query import Ends
 from dovetail.service.torture.workload import Workload
 
-SINKS = ("kafka", "delta", "iceberg", "postgres")
+SINKS = ("kafka", "delta", "iceberg", "duckdb", "postgres")
 OUTSIDE_TURNS = ("interval", "theta", BY_VALUE)
 _CONNECTION = "DOVETAIL_TORTURE_DATABASE"
 _COLUMNS = "eventtime TIMESTAMP, k STRING, id BIGINT"
@@ -91,6 +91,11 @@ class OutsideApplication(SparkApplication):
 
                 catalog = load_catalog("dovetail", type="sql", uri=f"sqlite:///{self.folder}/catalog.db")
                 return list(catalog.load_table("torture.pairs").scan().to_arrow().to_pylist())
+            case "duckdb":
+                import duckdb
+
+                with duckdb.connect(f"{self.folder}/pairs.db", read_only=True) as file:
+                    return list(file.execute("FROM pairs").to_arrow_table().to_pylist())
         from adbc_driver_postgresql import dbapi
 
         with dbapi.connect(self.environment[_CONNECTION]) as db, db.cursor() as cursor:
@@ -110,6 +115,8 @@ class OutsideApplication(SparkApplication):
             case "iceberg":
                 where = f'uri = "sqlite:///{self.folder}/catalog.db", warehouse = "{self.folder}/lake"'
                 return f'ICEBERG(table = "torture.pairs", {where}, merge_every = 3)'
+            case "duckdb":
+                return f'DUCKDB(path = "{self.folder}/pairs.db", table = "pairs")'
         return f'POSTGRES(connection = SECRET("{_CONNECTION}"), table = "{self._place}")'
 
 

@@ -43,6 +43,8 @@ FAULTS = {
 """The faults, and how often each is drawn, out of a hundred."""
 SERVER_FAULTS = 20
 """How often each server of an application between places outside is killed, beside these."""
+OUTSIDE_ALWAYS = ("worker", "JVM", "driver", "broker", "database")
+"""What every such case kills at least once, as far as it has it."""
 AWAY_S = 2.0
 _FATAL, _ALL = ("driver", "JVM", "all"), "driver, JVM and workers"
 _NO_WAY_TO_END = ("Traceback", "internal error", "Exception in thread", "Py4J")
@@ -55,16 +57,24 @@ def run_outside(
     order: the sink, how many faults and which, then as there."""
     rng = random.Random(case.name)
     sink = sink or rng.choice(servers.sinks)
-    weights = {**FAULTS, "broker": SERVER_FAULTS}
-    if sink == "postgres":
-        weights["database"] = SERVER_FAULTS
-    drawn = rng.choices(list(weights), list(weights.values()), k=rng.randint(7, 11))
+    drawn = outside_faults(rng, sink)
     faults = drawn if kinds is None else kinds
     parts = 2 * len(faults) + 2
     workload = Workload.on_spark(case.name, turn, ROWS_A_PART * parts)
     application = OutsideApplication(case.folder, workload, sink, servers)
     case.runs_on, case.join, case.what = "Spark", turn, f"{workload.mode}, from Kafka into {sink}"
     _tortured(case, rng, application, faults, parts, lambda: wrong_in(application, workload))
+
+
+def outside_faults(rng: random.Random, sink: str) -> list[str]:
+    """Each of OUTSIDE_ALWAYS, others as often as FAULTS says, all in an order that is drawn."""
+    weights = {**FAULTS, "broker": SERVER_FAULTS}
+    if sink == "postgres":
+        weights["database"] = SERVER_FAULTS
+    always = [kind for kind in OUTSIDE_ALWAYS if kind in weights]
+    faults = always + rng.choices(list(weights), list(weights.values()), k=rng.randint(3, 6))
+    rng.shuffle(faults)
+    return faults
 
 
 def run_spark(case: Case, turn: str, kinds: Sequence[str] | None = None) -> None:

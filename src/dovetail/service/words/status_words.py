@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from dovetail.engine.asked_tasks import Origin
     from dovetail.engine.measure import SourceMeasure
     from dovetail.service.metrics import MeasuredJoin
+    from dovetail.service.topics import IntakeMeasure
 
 QUIET_US = 10_000_000
 """A stream without a new commit for this long is what its join waits for."""
@@ -63,6 +64,22 @@ def source_words(source: SourceMeasure) -> str:
         return f"source waits for its own sources {since}"
     unsliced = unsliced_words(source) if source.state == "behind" else "—"
     return f"slicer {source.state} {since}" + ("" if unsliced == "—" else f", {unsliced} waiting")
+
+
+def intake_words(intake: IntakeMeasure) -> str:
+    """What waits outside of the log for an input table."""
+    source = intake.source
+    words = f"input {intake.table} ({intake.place}): "
+    if source.trouble is not None:
+        words += f"{source.trouble}, since {units.instant(source.since_us)} UTC"
+    elif source.state == "empty":
+        words += f"read to its end since {units.instant(source.since_us)} UTC"
+    elif source.state in ("stopped", "silent", "starting"):
+        words += f"{source.state} since {units.instant(source.since_us)} UTC"
+    else:
+        words += "being read"
+    unsliced = unsliced_words(source)
+    return words if unsliced == "—" or source.state == "empty" else f"{words}, {unsliced} not sliced yet"
 
 
 def waiting_words(join: MeasuredJoin) -> str:

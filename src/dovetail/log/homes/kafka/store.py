@@ -15,6 +15,11 @@ Deleting. Records of names and parts get a successor without a value, and the br
 from the beginning of their topic on, up to the first that has a record, and with them messages that no file
 names. Young messages stay: they may belong
 to a segment that is being written, whose record comes last.
+
+A large row. Brokers take records up to a size, and a row may be larger. A message that does not fit is cut
+into records of exactly `RECORD_BYTES`, and a shorter one at its end. So a reader lays each record of this
+size and the next one end to end. A whole message of this very size does no harm: what follows is then laid
+behind it, and several messages in one piece are read as well.
 """
 
 from __future__ import annotations
@@ -49,6 +54,8 @@ SMALL_BYTES = 16 << 10
 """Content up to this is in the record of its name, which every process reads."""
 PART_BYTES = 960 << 10
 """Of larger content. By default brokers take up to a megabyte."""
+RECORD_BYTES = MESSAGE_BYTES // 2
+"""Of messages of segments, at most: the broker counts what is around them, too."""
 ON_WAY_BYTES = 16 << 20
 """Of a segment, sent and not yet arrived. The client has a copy of it."""
 WRITING_S = 900.0
@@ -77,7 +84,7 @@ class _Begun(NamedTuple):
 class KafkaStore:
     local = False
     locks = True
-    message_bytes: int | None = MESSAGE_BYTES // 2
+    message_bytes: int | None = RECORD_BYTES
 
     def __init__(self, home: str) -> None:
         self.root = shown(home)
@@ -250,7 +257,7 @@ class KafkaStore:
         file = Named(key or path, id_, content.size)
         if content.size <= SMALL_BYTES:
             return _Begun(path, file._replace(content=b"".join(content.pieces)), [], [])
-        topic, pieces = self._content_topic, _cut(content.pieces)
+        topic, pieces = self._content_topic, _cut(content.pieces, PART_BYTES)
         file = file._replace(topic=topic, parts=tuple(Part(-1, piece.size) for piece in pieces))
         keys = _part_keys(file)
         sent = [self._connection.send(topic, key, piece) for key, piece in zip(keys, pieces, strict=True)]
@@ -310,7 +317,7 @@ class KafkaStore:
             return None
         pieces = [pa.py_buffer(value) for value in values]
         if file.topic != self._content_topic and stop - start == sum(map(len, values)):
-            return pieces
+            return _whole_messages(pieces)
         return [_joined(pieces).slice(start - skipped, stop - start)]
 
     def _free(self, category: str) -> None:
@@ -334,8 +341,8 @@ class KafkaStore:
 
 
 class _Messages:
-    """What a segment is written through: each piece is a message, sent at once. So brokers have the first one
-    while the next is made, and all are made in the same memory."""
+    """What a segment is written through: each piece is a message, sent at once, as several records if it is
+    large. So brokers have the first one while the next is made, and all are made in the same memory."""
 
     def __init__(self, connection: Connection, topic: str, of: str) -> None:
         self.sizes: list[int] = []
@@ -344,12 +351,17 @@ class _Messages:
         self._arrived = self._on_way_bytes = 0
 
     def write(self, data: Any) -> None:
-        piece = data if isinstance(data, pa.Buffer) else pa.py_buffer(bytes(data))
+        message = data if isinstance(data, pa.Buffer) else pa.py_buffer(bytes(data))
+        key = bucket_of(message)
+        for piece in _cut([message], RECORD_BYTES):
+            self._send(key, piece)
+
+    def _send(self, key: str, piece: pa.Buffer) -> None:
         while self._on_way_bytes > ON_WAY_BYTES:
             self._connection.arrive([self.sent[self._arrived]])
             self._on_way_bytes -= self.sizes[self._arrived]
             self._arrived += 1
-        self.sent.append(self._connection.send(self._topic, bucket_of(piece), piece, self._of, anyhow=True))
+        self.sent.append(self._connection.send(self._topic, key, piece, self._of, anyhow=True))
         self.sizes.append(piece.size)
         self._on_way_bytes += piece.size
 
@@ -379,10 +391,23 @@ def _joined(pieces: Sequence[pa.Buffer]) -> pa.Buffer:
     return whole
 
 
-def _cut(pieces: Sequence[pa.Buffer]) -> list[pa.Buffer]:
+def _whole_messages(records: Sequence[pa.Buffer]) -> list[pa.Buffer]:
+    """Records that belong together as one piece. Most messages are one record, and stay as they are."""
+    found: list[list[pa.Buffer]] = []
+    goes_on = False
+    for record in records:
+        if goes_on:
+            found[-1].append(record)
+        else:
+            found.append([record])
+        goes_on = record.size == RECORD_BYTES
+    return [_joined(one) for one in found]
+
+
+def _cut(pieces: Sequence[pa.Buffer], most_bytes: int) -> list[pa.Buffer]:
     """The same bytes in parts that fit into messages."""
     whole = pieces[0] if len(pieces) == 1 else pa.py_buffer(b"".join(pieces))
-    return [whole.slice(at, min(PART_BYTES, whole.size - at)) for at in range(0, whole.size, PART_BYTES)]
+    return [whole.slice(at, min(most_bytes, whole.size - at)) for at in range(0, whole.size, most_bytes)]
 
 
 def _part_keys(file: Named) -> list[str]:

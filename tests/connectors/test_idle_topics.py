@@ -1,0 +1,182 @@
+"""When a stream from Kafka is idle: the intake, the slicer behind it and the planner of a join, against a
+real broker and by a clock that is set by hand. Law: a topic is idle if brokers have said that it has no
+more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from connectors.test_topic_intake import Taking
+from connectors.topics import Topics
+from dovetail.engine.idle import READ_EVERY_US, SourceWatch
+from dovetail.engine.planner import HostClock, JoinPlanner
+from dovetail.kafka import topic as asked_topic
+from dovetail.kafka import topic_intake
+from dovetail.log.category import Category
+from dovetail.log.source_progress import read_reports
+from dovetail.model.interval import IntervalSpec
+from dovetail.model.offset import NEVER, JoinOffset
+from dovetail.model.validity import Validity
+from dovetail.slicing import resident
+from dovetail.slicing.category_intake import CategoryIntake
+from dovetail.slicing.covered_files import Slicer
+from dovetail.slicing.direct import direct_slice
+from dovetail.slicing.resident import ResidentSlicer
+from dovetail_dev.kafka_broker import Broker
+from dovetail_dev.spark_cluster import until
+from unit.engine.stepping import Driven
+
+RECORDS = pa.schema([("k", pa.string()), ("at", pa.timestamp("us", "UTC")), ("id", pa.int64())])
+COLUMNS = {"_key_0": "k", "_time": "at", "id": "id"}
+TIMEOUT_US = 2_000_000
+AHEAD_US = 60_000_000
+"""Where the left stream is."""
+
+
+class Joined:
+    """A join whose right stream is a topic, and whose left one is written by hand."""
+
+    def __init__(self, folder: Path, address: str, topic: str) -> None:
+        self.us = 0
+        self._join = Driven.make(folder, IntervalSpec(1, 1, "left"))
+        self._taking = Taking(folder / "home", address, topic, schema=RECORDS)
+        self._right = Category.open(self._join.config.home, "right")
+        made = direct_slice(RECORDS, self._right, COLUMNS, ("_key_0",), "_time", Validity())
+        assert made is not None
+        watch = SourceWatch(self._taking.category, lambda: self.us)
+        slicer = Slicer("app", "right", "app.t")
+        self._threads = (
+            self._taking.slicer(finite=False),
+            ResidentSlicer(
+                self._right,
+                slicer,
+                lambda: CategoryIntake(
+                    self._right, slicer, made, quiet=lambda: watch.standing().state == "empty"
+                ),
+                finite=False,
+            ),
+        )
+        settings = replace(self._join.config.settings, idle_timeout_us=TIMEOUT_US)
+        clock = HostClock(lambda: 0, lambda: self.us)
+        self._planner = JoinPlanner(replace(self._join.config, settings=settings), clock)
+        self._at = JoinOffset()
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        for thread in self._threads:
+            thread.start()
+        try:
+            yield
+        finally:
+            for thread in self._threads:
+                thread.stop()
+        assert [thread.error for thread in self._threads] == [None, None]
+
+    def left(self, time_us: int) -> None:
+        self._join.append("left", ("a", time_us))
+
+    def times(self, seconds: int) -> tuple[int, int]:
+        """Stream times after so many seconds, in each of which both writers have reported, and the planner
+        has looked."""
+        for _ in range(seconds * 1_000_000 // READ_EVERY_US):
+            self.us += READ_EVERY_US
+            for category in (self._taking.category, self._right):
+                self._reported(category)
+            self._at = self._planner.plan(self._at)
+        return self._at.times
+
+    def until_taken(self, rows: int) -> None:
+        """So many rows of the topic are in the join's category."""
+        until(lambda: self._next_row() == rows, f"{rows} rows of the topic")
+
+    def until_trouble(self, words: str) -> None:
+        until(lambda: words in (self._taking.report().trouble or ""), words)
+
+    def until_well(self) -> None:
+        until(lambda: self._taking.report().state == "empty", "brokers that answer")
+
+    def _next_row(self) -> int:
+        stop = self._right.next_commit()
+        return self._right.commit(stop - 1).next_row if stop else 0
+
+    def _reported(self, category: Category) -> None:
+        before = looks(category)
+        until(lambda: looks(category) > before, "a report")
+
+
+def looks(category: Category) -> int:
+    return max((report.looks for report in read_reports(category)), default=0)
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Writers report, and ask brokers, many times a second."""
+    monkeypatch.setattr(resident, "REPORT_S", 0.02)
+    monkeypatch.setattr(topic_intake, "ASK_EVERY_S", 0.02)
+    monkeypatch.setattr(asked_topic, "ANSWER_S", 1.0)
+
+
+@pytest.fixture
+def joined(tmp_path: Path, quick: None) -> Callable[[str, str], Joined]:
+    return lambda address, topic: Joined(tmp_path, address, topic)
+
+
+def rows(*seconds: int) -> list[dict[str, object]]:
+    return [{"k": "a", "at": f"1970-01-01T00:00:{second:02}Z", "id": second} for second in seconds]
+
+
+def test_a_broker_that_is_away_is_no_idle_topic(mortal: Broker, joined: Callable[[str, str], Joined]) -> None:
+    topics = Topics(mortal.address, "idle")
+    topic = topics.make(partitions=2)
+    topics.write(topic, rows(5))
+    join = joined(mortal.address, topic)
+    join.left(AHEAD_US)
+    with join.running():
+        join.until_taken(1)
+        assert join.times(1) == (AHEAD_US, 5_000_000)
+        mortal.kill()
+        join.until_trouble("waiting for brokers")
+        assert join.times(4) == (AHEAD_US, 5_000_000), "twice the timeout"
+        mortal.start()
+        topics.write(topic, rows(30))
+        join.until_taken(2)
+        assert join.times(1) == (AHEAD_US, 30_000_000), "what the broker had is in time"
+        join.until_well()
+        assert join.times(8) == (AHEAD_US, AHEAD_US), "a broker that is there, and has no more"
+
+
+def test_a_topic_that_nobody_writes_to_is_idle_after_the_timeout(
+    topics: Topics, joined: Callable[[str, str], Joined]
+) -> None:
+    topic = topics.make(partitions=3)
+    join = joined(topics.address, topic)
+    join.left(AHEAD_US)
+    with join.running():
+        join.until_well()
+        assert join.times(1) == (AHEAD_US, NEVER), "no partition has had a record, and it is early"
+        assert join.times(8) == (AHEAD_US, AHEAD_US)
+        topics.write(topic, rows(59), partition=1)
+        join.left(AHEAD_US + 30_000_000)
+        join.until_taken(1)
+        assert join.times(8) == (AHEAD_US + 30_000_000,) * 2, "it was awake, and is idle again"
+
+
+def test_a_partition_without_records_holds_up_nothing(
+    topics: Topics, joined: Callable[[str, str], Joined]
+) -> None:
+    topic = topics.make(partitions=5)
+    topics.write(topic, rows(10), partition=3)
+    join = joined(topics.address, topic)
+    join.left(AHEAD_US)
+    with join.running():
+        join.until_taken(1)
+        assert join.times(1) == (AHEAD_US, 10_000_000), "the time of the records that there are"
+        topics.write(topic, rows(40), partition=3)
+        join.until_taken(2)
+        assert join.times(1) == (AHEAD_US, 40_000_000)
