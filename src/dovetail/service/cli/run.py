@@ -69,8 +69,8 @@ def run(
         int | None,
         typer.Option(
             min=1,
-            help="The version that this query was made from. If the application has another one by now, "
-            "nothing is done.",
+            help="The version that this query is based on. If the application is at another one, nothing is "
+            "done.",
         ),
     ] = None,
     begins: Begins = None,
