@@ -19,7 +19,7 @@ of the live index. A test can therefore crash between any two of them. Other poi
     sink.written         its segments exist, but no commit names them; or its Parquet files, but no list does
                          or its rows are in a place outside, where nobody reads them (`spark/outside.py`)
     sink.committed       after the commit, before anyone knows
-    merge.noted          large files are written and noted, but no list names them (`spark/file_merging.py`)
+    merge.noted          large files are written and noted, but no list names them (`slicing/file_merging.py`)
     merge.named          a list names them
 
 Spark has many workers that reach the same points. `DOVETAIL_CRASH_FILE=path` kills one of them: the first

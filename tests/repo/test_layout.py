@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -55,6 +56,34 @@ def test_importing_the_package_imports_nothing_heavy() -> None:
     code = "import sys, dovetail; print({'pyspark', 'numba', 'pyarrow', 'numpy'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
+
+
+BY_NAME = {
+    "failures": "reads Spark's errors, Java's too, as the texts that reach us",
+    "nursery": "imports PySpark by name, in the process that others fork from",
+    "nursery_client": "stands for a process of Spark, which waits for it: it imports next to nothing",
+}
+
+
+def test_what_is_in_spark_needs_spark() -> None:
+    """It imports PySpark, or a sibling that does. What needs none of it has its room elsewhere."""
+    modules = {path.stem: imported(path) for path in SOURCES if path.parent == ROOT / "src/dovetail/spark"}
+    needs = {name for name, found in modules.items() if found & {"pyspark", "py4j"}}
+    while more := {name for name, found in modules.items() if found & needs} - needs:
+        needs |= more
+    assert set(modules) - needs - {"__init__"} == set(BY_NAME)
+
+
+def imported(path: Path) -> set[str]:
+    """Packages outside, and siblings by their names."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names.update(one.name for one in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.update(f"{node.module}.{one.name}" for one in node.names)
+    own = f"dovetail.{path.parent.name}."
+    return {name.removeprefix(own).partition(".")[0] for name in names}
 
 
 def test_numba_is_at_home_in_folders_called_kernels() -> None:

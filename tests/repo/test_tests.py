@@ -14,7 +14,6 @@ PUBLIC = {"_replace": "of a named tuple", "_asdict": "of a named tuple", "_exit"
 """Names that begin with an underscore only so that they clash with no field, or by tradition."""
 OWN = ("self", "cls", "super")
 WAITING = {
-    "spark/standalone.py": "Spark's own servers: they tell what they do only in their logs",
     "service/test_keeper.py": "real processes: they say what they do only in files",
     "service/test_pools.py": "real processes, likewise",
     "service/test_backup.py": "a run that is asked through a file, and looks for it as a real one does",
@@ -83,6 +82,10 @@ def test_nobody_sleeps() -> None:
 )
 def test_what_counts_as_reaching(code: str, names: list[str]) -> None:
     assert [name for _, name in reached(ast.parse(code))] == names
+
+
+def test_whoever_may_wait_is_there_and_waits() -> None:
+    assert [name for name in WAITING if not list(slept(ast.parse((TESTS / name).read_text())))] == []
 
 
 def test_what_counts_as_sleeping() -> None:

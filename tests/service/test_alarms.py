@@ -61,7 +61,7 @@ ILL = {
     "bad_rows": replace(WELL, recent=recent(bad=(0, 500), rows=ROWS)),
     "memory": joined(totals={"index_bytes": 900}),
     "hot_key": joined(left={**STREAM, "frequent": [{"key": ["bot"], "share": 0.7}]}),
-    "replay_long": joined(replay={"share": 0.3}),
+    "rebuild_long": joined(replay={"share": 0.3}),
     "log_short": replace(WELL, lost="category clicks no longer has all that clicks.c has not read"),
     "daemon_silent": Look(SERVICE, "running", SILENT, "the home cannot be reached"),
     "scaler_at_limit": replace(WELL, scaler="it is at its limit by the cores"),

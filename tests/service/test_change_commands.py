@@ -138,7 +138,7 @@ def test_an_older_release_says_that_a_newer_one_has_changed_the_application(
 
 def test_there_is_nothing_to_roll_back_to(home: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command("rollback", "app", "--home", home) == 1
-    assert "has had one query only" in capsys.readouterr().err
+    assert "has had only one query" in capsys.readouterr().err
     assert run_command("rollback", "app", "7", "--home", home) == 1
     assert "has no version 7" in capsys.readouterr().err
 

@@ -95,7 +95,7 @@ CASES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         {f"{P}stream_key_ratio{{{LEFT}}}": then("0.7", "0.1"), f"{P}join_tasks{{{J}}}": "2x300"},
         {**JOIN, "side": "left"},
     ),
-    "replay_long": ({f"{P}join_replaying{{{J}}}": then("1", "0")}, JOIN),
+    "rebuild_long": ({f"{P}join_replaying{{{J}}}": then("1", "0")}, JOIN),
     "log_short": ({f"{P}log_lost{{{A}}}": then("1", "0")}, APPLICATION),
     "daemon_silent": ({"dovetail_service_looked_seconds": "_x120 7200+60x180"}, {}),
     "scaler_at_limit": ({f"{P}scaler_stuck{{{A}}}": then("1", "0")}, APPLICATION),

@@ -18,7 +18,6 @@ from dovetail.changes.leftovers import readers_elsewhere
 from dovetail.changes.verdict import Change
 from dovetail.errors import DovetailError
 from dovetail.model.join_kind import IntervalJoin, JoinKind, ThetaJoin
-from dovetail.model.kind_change import reads_left
 from dovetail.plan.application_file import read_application
 from dovetail.plan.build import written_category
 from dovetail.plan.interval_literal import words
@@ -67,7 +66,7 @@ def _older_by(old: JoinKind, new: JoinKind) -> Mapping[str, int]:
         now.before_us > was.before_us
     ):  # an open left row may be as old as `after`, and its partner older still
         found["right"] = was.after_us + now.before_us
-    if reads_left(new) and now.after_us > was.after_us:
+    if new.reads_left and now.after_us > was.after_us:
         found["left"] = now.after_us
     return found
 

@@ -16,7 +16,7 @@ VERDICTS: dict[Verdict, str] = {
 SHORT: dict[Verdict, str] = {
     **VERDICTS,
     "next step": "next step",
-    "replayed": "window replayed",
+    "replayed": "window read back",
     "afresh": "begins afresh",
 }
 SAME = "no change in meaning"

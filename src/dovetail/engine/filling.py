@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from dovetail.log.category import Category
 from dovetail.model.join_config import JoinConfig
-from dovetail.model.join_kind import WindowedJoin
 from dovetail.model.offset import JoinOffset
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ def filled_to(config: JoinConfig, end: JoinOffset, categories: tuple[Category, C
         done = (end.left, end.right) == filled[:2]
         left, right = filled[2:] if done else map(min, filled[2:], (end.left_time, end.right_time))
         end = end.moved(left_time=left, right_time=right)
-    if isinstance(config.join_kind, WindowedJoin) and not config.whole:
+    if config.join_kind.windows is not None and not config.whole:
         rows = [category.first_row(stop) for category, stop in zip(categories, filled[:2], strict=True)]
         end = end.moved(paired=rows)
     return end

@@ -6,7 +6,7 @@ from dovetail.errors import LogTruncated
 from dovetail.log.category import Category
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.join_kind import JoinKind, LastRows, Since
-from dovetail.model.kind_change import read_back, reads_left
+from dovetail.model.kind_change import read_back
 from dovetail.model.offset import JoinOffset
 
 
@@ -28,7 +28,7 @@ def with_changed_floors(
     begun = end.begun or [0, 0]
     lows = [end.left_floor, end.right_floor]
     for side, category in enumerate((left, right)):
-        reads = side == 1 or reads_left(config.join_kind)
+        reads = side == 1 or config.join_kind.reads_left
         if reads and not end.ended and _more(needed, before, side):
             lows[side] = max(begun[side], _reach(config, category, lows[side]))
     return end.moved(

@@ -1,5 +1,5 @@
-"""Temporary folders of one process. Those of processes that were killed go when the next one makes its
-own."""
+"""Temporary folders: of one process, which go after it was killed when the next one makes its own; and of
+this user on this host."""
 
 from __future__ import annotations
 
@@ -18,6 +18,19 @@ def process_folder(prefix: str) -> Path:
         if found is not None and not Path(f"/proc/{found[1]}").exists() and _is_ours(path):
             shutil.rmtree(path, ignore_errors=True)
     return Path(tempfile.mkdtemp(prefix=f"{prefix}{os.getpid()}-"))
+
+
+def hosts_folder() -> Path:
+    """Where this user keeps what may be made again, on this host; a folder for this process alone where that
+    is somebody else's."""
+    folder = Path(tempfile.gettempdir()) / f"dovetail-{os.getuid()}"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        if folder.stat().st_uid == os.getuid():  # nothing of anybody else's is run
+            return folder
+    except OSError:
+        pass
+    return Path(tempfile.mkdtemp(prefix="dovetail-"))
 
 
 def _is_ours(path: Path) -> bool:

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from dovetail.joins.rows.key_rows import KeyRow, KeyRows
 from dovetail.joins.streams import Times
 from dovetail.model.interval import IntervalSpec
-from dovetail.model.join_kind import JoinKind, WindowedJoin
+from dovetail.model.join_kind import JoinKind
 from dovetail.model.step_record import StepRecord
 from dovetail.model.window_join import WindowJoin
 
@@ -80,8 +80,8 @@ class Known(NamedTuple):
 
     @property
     def window_join(self) -> WindowJoin:
-        assert isinstance(self.join_kind, WindowedJoin)
-        return self.join_kind.window
+        assert self.join_kind.windows is not None
+        return self.join_kind.windows
 
     @property
     def begins_late(self) -> bool:

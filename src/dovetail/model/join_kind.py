@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from dovetail.errors import PlanError
 from dovetail.model.interval import IntervalSpec, JoinType, Match, Pick
 from dovetail.model.offset import ENDED, NEVER, JoinOffset
-from dovetail.model.share import Side
+from dovetail.model.share import SIDES, Side
 from dovetail.model.theta import Expression, Theta, dealt_sides, expression_from_json, expression_to_json
 from dovetail.model.window_join import WindowJoin
 
@@ -44,6 +44,13 @@ class Apart(NamedTuple):
 
     before_us: int
     after_us: int
+
+
+class Fixed(NamedTuple):
+    """A part of a join's configuration without which its state means nothing, and why that is so."""
+
+    part: tuple[object, ...] = ()
+    because: str = ""
 
 
 class _Kind:
@@ -83,10 +90,35 @@ class _Kind:
         """How far the times of two partners may be apart; None: any distance."""
         return None
 
+    @property
+    def windows(self) -> WindowJoin | None:
+        """The windows that two partners share; None: each left row has a window of its own."""
+        return None
+
+    @property
+    def conditions(self) -> tuple[Expression, ...]:
+        """What the join itself decides about a pair, besides keys and times."""
+        return ()
+
+    @property
+    def reads_left(self) -> bool:
+        """The state's left rows come from the log: nothing depends on what they have met, and so that is not
+        kept."""
+        return False
+
+    @property
+    def fixed(self) -> Fixed:
+        """What a change of the join cannot change if its state is to be kept."""
+        return Fixed()
+
 
 @dataclass(frozen=True)
 class IntervalJoin(_Kind):
     spec: IntervalSpec
+
+    @property
+    def noun(self) -> str:
+        return "a join with bounds of event time"
 
     @property
     def how(self) -> JoinType:
@@ -125,6 +157,20 @@ class WindowedJoin(_Kind):
             raise PlanError(
                 'a partner is picked when the window is over: match = "one" cannot be eager', expected="lazy"
             )
+
+    @property
+    def noun(self) -> str:
+        return f"a join in {self.window.shape} windows"
+
+    @property
+    def windows(self) -> WindowJoin | None:
+        return self.window
+
+    @property
+    def fixed(self) -> Fixed:
+        window = self.window
+        part = window.shape, window.length_us, window.every_us, window.longest_us
+        return Fixed(part, "windows of another shape or size hold other rows together")
 
     @property
     def spec(self) -> IntervalSpec:
@@ -182,6 +228,22 @@ class ThetaJoin(_Kind):
     @property
     def state_spec(self) -> IntervalSpec:
         return self.spec
+
+    @property
+    def noun(self) -> str:
+        return "a join without an equality"
+
+    @property
+    def conditions(self) -> tuple[Expression, ...]:
+        return self.theta.conditions
+
+    @property
+    def reads_left(self) -> bool:
+        return self.dealt == SIDES
+
+    @property
+    def fixed(self) -> Fixed:
+        return Fixed((self.by_rows,), "a window of event time and one that counts rows hold different rows")
 
     @property
     def dealt(self) -> tuple[Side, ...] | None:

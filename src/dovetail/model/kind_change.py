@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from dovetail.errors import PlanError
 from dovetail.model.interval import IntervalSpec
-from dovetail.model.join_kind import IntervalJoin, JoinKind, LastRows, Since, ThetaJoin, WindowedJoin
+from dovetail.model.join_kind import JoinKind, LastRows, Since
 from dovetail.model.offset import ENDED, NEVER, JoinOffset
-from dovetail.model.share import SIDES
 
 _LOWEST = -(2**62)
 Range = tuple[int, int]
@@ -20,25 +19,10 @@ Range = tuple[int, int]
 
 def check_change(old: JoinKind, new: JoinKind) -> None:
     """Raises PlanError for a change that no step can make."""
-    match old, new:
-        case IntervalJoin(), IntervalJoin():
-            return
-        case WindowedJoin(), WindowedJoin():
-            _check_windows(old, new)
-        case ThetaJoin(), ThetaJoin():
-            if (old.theta.rows is None) != (new.theta.rows is None):
-                raise _refused("a window of event time and one that counts rows hold different rows")
-        case _:
-            raise _refused(f"{_named(old)} and {_named(new)} keep different state")
-
-
-def _check_windows(old: WindowedJoin, new: WindowedJoin) -> None:
-    ours, theirs = (
-        (kind.window.shape, kind.window.length_us, kind.window.every_us, kind.window.longest_us)
-        for kind in (old, new)
-    )
-    if ours != theirs:
-        raise _refused("windows of another shape or size hold other rows together")
+    if type(old) is not type(new):
+        raise _refused(f"{old.noun} and {new.noun} keep different state")
+    if old.fixed != new.fixed:
+        raise _refused(old.fixed.because)
 
 
 def _refused(why: str) -> PlanError:
@@ -49,23 +33,11 @@ def _refused(why: str) -> PlanError:
     )
 
 
-def _named(kind: JoinKind) -> str:
-    match kind:
-        case IntervalJoin():
-            return "a join with bounds of event time"
-        case WindowedJoin():
-            return f"a join in {kind.window.shape} windows"
-        case ThetaJoin():
-            return "a join without an equality"
-
-
 def turns_lazy(old: JoinKind, new: JoinKind) -> bool:
     """Pairs of windows that are open have come out already, and must not again when these are over."""
-    return (
-        isinstance(old, WindowedJoin)
-        and isinstance(new, WindowedJoin)
-        and (old.window.emit, new.window.emit) == ("eager", "lazy")
-    )
+    if old.windows is None or new.windows is None:
+        return False
+    return (old.windows.emit, new.windows.emit) == ("eager", "lazy")
 
 
 def added(old: IntervalSpec, new: IntervalSpec) -> list[Range]:
@@ -81,21 +53,15 @@ def meets_again(old: IntervalSpec, new: IntervalSpec) -> bool:
     return bool(added(old, new)) or old.defers_pick
 
 
-def reads_left(kind: JoinKind) -> bool:
-    """The state's left rows come from the log: nothing depends on what they have met, and so that is not
-    kept."""
-    return isinstance(kind, ThetaJoin) and kind.dealt == SIDES
-
-
 def read_back(old: JoinKind, new: JoinKind, at: JoinOffset) -> Since | LastRows:
     """What the step of the change, or the state after it, may need from the log."""
     needed = new.needed(at)
-    if at.ended or isinstance(needed, LastRows) or isinstance(new, WindowedJoin):
+    if at.ended or isinstance(needed, LastRows) or new.windows is not None:
         return needed
-    forgot = reads_left(old) and not reads_left(new)
+    forgot = old.reads_left and not new.reads_left
     if not (meets_again(old.spec, new.spec) or forgot):
         return needed
-    after_us = max(old.spec.after_us, new.spec.after_us) if reads_left(new) else old.spec.after_us
+    after_us = max(old.spec.after_us, new.spec.after_us) if new.reads_left else old.spec.after_us
     before_us = max(old.spec.before_us, new.spec.before_us) if forgot else new.spec.before_us
     open_since = max(_LOWEST, at.right_time) - after_us
     return Since(needed.left_us, min(needed.right_us, open_since - before_us))
@@ -110,12 +76,12 @@ def exact_since(old: JoinKind, new: JoinKind, at: JoinOffset, reach_us: int | No
     rows that come after the change: what was held has had some of its answers from the old query.
     """
     left_time, right_time = at.times
-    if isinstance(new, WindowedJoin):
+    if new.windows is not None:
         needed = new.needed(at)
         return Since(*needed) if not at.ended else Since(NEVER, NEVER)
     if NEVER in (left_time, right_time) and not at.ended:
         return Since(left_time, right_time)  # nothing was closed or evicted, or nothing can have met
-    if at.ended or (isinstance(new, ThetaJoin) and new.theta.rows is not None):
+    if at.ended or new.by_rows:
         return Since(left_time, right_time)
     spec, was = new.spec, old.spec
     left_us, right_us = left_time, right_time
@@ -132,11 +98,8 @@ def exact_since(old: JoinKind, new: JoinKind, at: JoinOffset, reach_us: int | No
 def _only_grows(old: JoinKind, new: JoinKind) -> bool:
     """Each pair of the old query is one of the new query, and both wait for the same things."""
     was, spec = old.spec, new.spec
-    if isinstance(old, ThetaJoin) and isinstance(new, ThetaJoin):
-        if (old.theta.bands, old.theta.rest) != (new.theta.bands, new.theta.rest):
-            return False
-        if reads_left(old) != reads_left(new):
-            return False
+    if (old.conditions, old.reads_left) != (new.conditions, new.reads_left):
+        return False
     same = (was.match, was.pick, was.picked_by, was.left_cap, was.right_cap) == (
         spec.match,
         spec.pick,

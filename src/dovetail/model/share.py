@@ -49,6 +49,9 @@ class Share:
     @property
     def low(self) -> int:
         """Neighbouring buckets, so that a segment gives them as one slice."""
+        # `high` of a task is `low` of the next one, by the same expression, so each bucket is in one share,
+        # whatever the remainder. With a step rounded once, `task * (buckets // tasks)`, the last buckets
+        # would be nobody's.
         return self.task * self.buckets // self.tasks
 
     @property
@@ -57,6 +60,9 @@ class Share:
 
     def is_home(self, key: HotKey) -> bool:
         """The key would be this task's if it were not hot."""
+        # As slicers put rows into buckets: the whole hash, modulo. One task says yes. Were it another rule
+        # than theirs, the task that has the key's bucket would keep the rows that are dealt to the others as
+        # well, and pairs would come out twice.
         return self.low <= key.hash % self.buckets < self.high
 
     def holds(self, side: Side, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -66,10 +72,16 @@ class Share:
 
     def counts(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which rows this task counts: each is counted by one, however many have it."""
+        # By number, because that is in the log: a step that runs again, or a rebuild in another process,
+        # deals the same rows to the same tasks. Anything that depended on order of arrival or on load would
+        # deal a row twice, or to nobody, after a crash. Another number of tasks deals otherwise, and then
+        # state is rebuilt.
         mine: NDArray[np.bool_] = rows % self.tasks == self.task
         return mine
 
     @property
     def every_row(self) -> Share:
         """The same task, looking at all rows of both sides."""
+        # An empty tuple, not None: rows are still taken by number and not by bucket, but no side is dealt
+        # out.
         return replace(self, dealt=())

@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from dovetail.connectors.kinds import SINKS
-from dovetail.model.join_kind import WindowedJoin
 from dovetail.plan.aggregates import time_window_words
 from dovetail.plan.delays import JoinDelays, delays
 from dovetail.plan.dialect import pql_sql
@@ -15,16 +14,12 @@ from dovetail.plan.joins.bands import bands_in
 from dovetail.plan.joins.condition import JoinView, read_join
 from dovetail.plan.joins.expressions import is_compiled, is_evaluated
 from dovetail.plan.joins.filters import filters
+from dovetail.plan.joins.kind_words import KindWords, kind_words
 from dovetail.plan.joins.words import (
     HOW_WORDS,
     access_words,
-    algorithm_words,
-    emit_words,
     found_band_words,
     match_words,
-    rows_words,
-    window_words,
-    windows_words,
 )
 from dovetail.plan.lookups import lookup_lines
 from dovetail.plan.physical import (
@@ -184,36 +179,27 @@ def _join(program: Program, view: CreateView, stage: JoinStage) -> PlannedJoin:
     on, counted = join.condition, join.options.rows is not None
     pairs = zip(on.left_keys, on.right_keys, strict=True)
     left, right = tables(join.query)
+    said, within = kind_words(stage.join_kind), stage.join_kind.windows is not None
     return PlannedJoin(
         name=view.name,
         left=relation_as_written(left),
         right=relation_as_written(right),
         type=HOW_WORDS[join.how],
         keys=tuple(f"{as_written(a)} = {as_written(b)}" for a, b in pairs),
-        window=_window(join, stage),
+        window=f"within one window: {said.window}" if within else said.window,
         before_us=on.before_us,
         after_us=on.after_us,
         match=match_words(stage.spec, None if on.picked_by is None else pql_sql(on.picked_by)),
         counted=counted,
-        finds=_finds(program, join) if on.is_theta else _window_lines(stage),
-        within=isinstance(stage.join_kind, WindowedJoin),
+        finds=_finds(program, join) if on.is_theta else _emitted(said),
+        within=within,
         left_alias=table_as_written(left),
         right_alias=table_as_written(right),
     )
 
 
-def _window(join: JoinView, stage: JoinStage) -> str:
-    if isinstance(stage.join_kind, WindowedJoin):
-        return f"within one window: {windows_words(stage.join_kind.window)}"
-    rows, on = join.options.rows, join.condition
-    return rows_words(rows) if rows else window_words(on.before_us, on.after_us)
-
-
-def _window_lines(stage: JoinStage) -> tuple[str, ...]:
-    if not isinstance(stage.join_kind, WindowedJoin):
-        return ()
-    window = stage.join_kind.window
-    return emit_words(stage.join_kind), f"joins {algorithm_words(window)}"
+def _emitted(said: KindWords) -> tuple[str, ...]:
+    return () if said.emits is None else (said.emits, f"joins {said.joins}")
 
 
 def _finds(program: Program, join: JoinView) -> tuple[str, ...]:

@@ -275,7 +275,7 @@ class Shadow:
         now = read_current(self._home, self._app).version
         if now != self._version:
             raise StateError(
-                f"application {self._app} is at version {now} by now",
+                f"application {self._app} is now at version {now}",
                 where=self._home,
                 expected=f"version {self._version}, which the shadow follows",
                 hint=f"`dovetail shadow {self._app} --drop`, and start another",

@@ -14,13 +14,13 @@ from dovetail.engine.window_measure import WindowMeasure, measure_windows
 from dovetail.errors import DovetailError
 from dovetail.joins.windowed.advance import JOINED_BY
 from dovetail.log.category import Category, list_categories
-from dovetail.model.join_kind import JoinKind, WindowedJoin
+from dovetail.model.join_kind import JoinKind
 from dovetail.model.sketch import EventTimeSketch
 from dovetail.model.window_join import WindowJoin
 from dovetail.plan.application_file import read_current
 from dovetail.plan.build import written_category
 from dovetail.plan.configure import join_config, window_config
-from dovetail.plan.joins.words import emit_words
+from dovetail.plan.joins.kind_words import kind_words
 from dovetail.plan.physical import JoinStage, Plan, WindowStage, rejects_category, vanished_category
 from dovetail.service.advice import Advice, Bound, Distances, advise, distances
 from dovetail.service.setting_advice import SettingAdvice, advise_settings
@@ -45,7 +45,7 @@ class MeasuredJoin:
     @property
     def window(self) -> WindowJoin | None:
         """Of a join within windows."""
-        return self.join_kind.window if isinstance(self.join_kind, WindowedJoin) else None
+        return self.join_kind.windows
 
     @property
     def age(self) -> str:
@@ -60,7 +60,7 @@ class MeasuredJoin:
     @property
     def emit_because(self) -> str | None:
         """When a window join emits its pairs, and why."""
-        return emit_words(self.join_kind) if isinstance(self.join_kind, WindowedJoin) else None
+        return kind_words(self.join_kind).emits
 
     @property
     def algorithms(self) -> dict[str, int]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import dovetail
-from dovetail.spark.shipped_code import digest
+from dovetail.engine.shipped_code import digest
 
 SERVICE_ORIGIN = "the service"
 """Brings the queries of the applications that it keeps."""

@@ -21,11 +21,11 @@ from dovetail.log.category import Category
 from dovetail.model.offset import JoinOffset
 from dovetail.plan.physical import CategoryOutput, FileSink, NoopSink, Output, ScribeSink, filed_under
 from dovetail.plan.stage_promises import after_join, promised_columns
+from dovetail.slicing.file_list import WHOLE_EVERY, FileList
 from dovetail.slicing.parquet_output import WrittenFile
 from dovetail.slicing.sides import append_written
 from dovetail.spark.batch_files import last_done, last_planned, offsets_at
 from dovetail.spark.checkpoints import Checkpoint
-from dovetail.spark.file_list import WHOLE_EVERY, FileList
 from dovetail.spark.file_sink import output_folder
 from dovetail.spark.head_start_notes import JoinNote
 from dovetail.spark.seeding import note_done, note_planned

@@ -21,7 +21,6 @@ from dovetail.joins.theta.condition import check_types
 from dovetail.joins.worth import check_order
 from dovetail.log.category import Category
 from dovetail.model.join_config import JoinConfig
-from dovetail.model.join_kind import ThetaJoin
 from dovetail.model.validity import Validity
 from dovetail.plan.configure import join_config, window_config
 from dovetail.plan.physical import (
@@ -38,6 +37,7 @@ from dovetail.plan.physical import (
     filed_under,
 )
 from dovetail.plan.projection import plain_projection
+from dovetail.plan.rejects_query import rejects_query
 from dovetail.plan.shared import reserve
 from dovetail.spark.aggregation import Aggregation, source_schema
 from dovetail.spark.arrow_types import arrow_schema, spark_schema
@@ -50,7 +50,6 @@ from dovetail.spark.lookup_residence import LookupResidence, looked_up_by
 from dovetail.spark.outside import require_reach, sink_of
 from dovetail.spark.own_source import own_source
 from dovetail.spark.python_functions import register
-from dovetail.spark.rejects import rejects_query
 from dovetail.spark.residence import Residence, may_reside, read_by, residence
 from dovetail.spark.session import TIME_ZONE, driver_address
 from dovetail.spark.slicer import common_type, make_category, require_time, sliced
@@ -345,15 +344,14 @@ class Builder:
 
     def _require_types(self, stage: JoinStage) -> None:
         """What the join evaluates itself must have a meaning for the types of its columns."""
-        theta = stage.join_kind.theta if isinstance(stage.join_kind, ThetaJoin) else None
-        if theta is None and stage.spec.picked_by is None:
+        conditions, picked_by = stage.join_kind.conditions, stage.spec.picked_by
+        if not conditions and picked_by is None:
             return
         left, right = (Category.open(self.home, name).schema for name in (stage.left, stage.right))
         try:
-            if theta is not None:
-                check_types(theta.conditions, left, right)
-            if stage.spec.picked_by is not None:
-                check_order(stage.spec.picked_by, left, right)
+            check_types(conditions, left, right)
+            if picked_by is not None:
+                check_order(picked_by, left, right)
         except PlanError as error:
             error.where = f"join {stage.name}"
             raise

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
+from dovetail.engine import carried
 from dovetail.errors import CorruptFile
 from dovetail.log.homes.filesystem import Store, open_store
-from dovetail.spark import carried
 from dovetail.spark.s3 import spark_uri
 
 _SETTING = "spark.sql.streaming.checkpointFileManagerClass"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 
-from dovetail.spark.shipped_code import leave_zip
+from dovetail.engine.shipped_code import leave_zip
 
 
 def main() -> None:

@@ -1,9 +1,9 @@
 """Files that tasks have written themselves join the output of Spark's file sink.
 
 Law: `_spark_metadata` names the files of each micro-batch once. It is Spark's own log, written through its
-own class, or as that writes it where Spark is not there yet (`file_list.py`). So readers see no difference,
-and a path to which Spark's file sink has written stays as it is. Spark does the same in the same order: it
-skips a batch that the log has, and names files after they are written.
+own class, or as that writes it where Spark is not there yet (`slicing/file_list.py`). So readers see no
+difference, and a path to which Spark's file sink has written stays as it is. Spark does the same in the same
+order: it skips a batch that the log has, and names files after they are written.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from pyspark.sql import SparkSession
 
 from dovetail.crash_points import crash_point
 from dovetail.errors import StateError
+from dovetail.slicing.file_list import BLOCK_BYTES, LOG
 from dovetail.slicing.input_files import is_local, local_path
 from dovetail.slicing.parquet_output import WrittenFile
-from dovetail.spark.file_list import BLOCK_BYTES, LOG
 from dovetail.spark.s3 import spark_uri
 
 

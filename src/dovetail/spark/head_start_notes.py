@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING
 import xxhash
 
 import dovetail
+from dovetail.engine.process_folder import hosts_folder
 from dovetail.errors import CorruptFile
-from dovetail.spark.shipped_code import hosts_folder
 
 if TYPE_CHECKING:
     from dovetail.model.join_config import JoinConfig

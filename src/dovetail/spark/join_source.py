@@ -4,7 +4,7 @@ Spark calls `latestOffset` on the driver (`spark/planned_reader.py`): that is th
 in a task for each bucket group: that is the join step.
 
 On a cluster a task finds out which bucket group it joins when it runs: one whose index is on its host
-(`claiming.py`).
+(`engine/claiming.py`).
 
 Where a task can write its rows to their place itself (`slicing/step_outputs.py`), the source's rows are
 short texts that say what was written, and the driver lets that exist.
@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
+from dovetail.engine.claiming import Claiming, ClaimServer, claimed, greet
 from dovetail.engine.gates import is_open, look_at
 from dovetail.engine.planner import JoinPlanner
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import JoinOffset
-from dovetail.spark.claiming import Claiming, ClaimServer, claimed, greet
 from dovetail.spark.failures import packs_errors
 from dovetail.spark.planned_reader import PlannedReader
 

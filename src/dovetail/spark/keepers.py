@@ -5,6 +5,7 @@ from __future__ import annotations
 from dovetail.changes.takeover import Takeover
 from dovetail.log.category import Category, list_categories
 from dovetail.plan.physical import CategoryOutput, FilesSource, Plan, SlicerStage, rejects_category
+from dovetail.plan.rejects_query import rejects_query
 from dovetail.slicing.covered_files import Slicer
 from dovetail.slicing.owed_rejects import note_owed, owed_rejects
 from dovetail.slicing.standing import FilesDone
@@ -12,7 +13,6 @@ from dovetail.slicing.text_form import kept_by_threads
 from dovetail.slicing.thread_record import left_by_thread
 from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.new_readings import standing_before
-from dovetail.spark.rejects import rejects_query
 from dovetail.spark.standings import read_by_query
 
 

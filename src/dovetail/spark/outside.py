@@ -20,11 +20,11 @@ from dovetail.changes.versions import read_version, version_numbers
 from dovetail.connectors.kinds import SINKS, open_sink
 from dovetail.connectors.sink import Sink, TaskOutput, Writer
 from dovetail.crash_points import crash_point
+from dovetail.engine.masters import is_cluster
 from dovetail.errors import PlanError
 from dovetail.plan.physical import OutsideSink
 from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.failures import packs_errors
-from dovetail.spark.masters import is_cluster
 
 if TYPE_CHECKING:
     from dovetail.spark.append import Append

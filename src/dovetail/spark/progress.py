@@ -23,6 +23,7 @@ from dovetail.plan.physical import (
     SlicerStage,
     rejects_category,
 )
+from dovetail.plan.rejects_query import rejects_query
 from dovetail.slicing.covered_files import Slicer
 from dovetail.slicing.owed_rejects import forget_owed, owed_rejects
 from dovetail.slicing.sides import settle_aside
@@ -33,7 +34,6 @@ from dovetail.spark.batch_files import last_done, last_planned
 from dovetail.spark.building import BuiltStage
 from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.file_sink import fill_gaps, last_named, output_folder
-from dovetail.spark.rejects import rejects_query
 from dovetail.spark.seeding import category_offset, repeat_done, seed, write_done
 from dovetail.spark.standings import appended, read_by_query, said_at_first
 

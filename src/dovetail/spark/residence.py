@@ -20,6 +20,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from dovetail.engine.idle import SourceWatch
+from dovetail.engine.masters import is_cluster
 from dovetail.engine.planner import HOST_CLOCK
 from dovetail.errors import SettingError
 from dovetail.log.category import Category
@@ -45,7 +46,6 @@ from dovetail.slicing.parquet_form import ParquetForm
 from dovetail.slicing.resident import ResidentSlicer
 from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.file_frames import PACE, FilesRead, files_read
-from dovetail.spark.masters import is_cluster
 from dovetail.spark.short_way import is_ansi, is_utc, short_way
 from dovetail.spark.standings import commits_before, files_before
 from dovetail.spark.text_reading import FORMATS, TextReading, text_reading

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from weakref import WeakSet
@@ -22,14 +22,15 @@ from pyspark.sql.streaming.query import StreamingQuery
 from dovetail.engine.gates import Gates
 from dovetail.engine.live_index import index_root, sweep
 from dovetail.errors import Unreachable
-from dovetail.plan.physical import Plan
+from dovetail.plan.physical import FileSink, Output, Plan
+from dovetail.slicing.file_merging import FileMerging, MergingThread
+from dovetail.slicing.input_files import is_local, local_path
 from dovetail.slicing.resident import ResidentSlicer
 from dovetail.spark.attempts import Attempts
 from dovetail.spark.building import Builder, BuiltStage
 from dovetail.spark.checkpoints import write_quickly
 from dovetail.spark.clean_stop import copy_snapshots
 from dovetail.spark.failures import failure_of
-from dovetail.spark.file_merging import merging
 from dovetail.spark.head_start import HeadStart
 from dovetail.spark.progress import go_on, require_new, take_up
 from dovetail.spark.session import TIME_ZONE
@@ -292,3 +293,19 @@ def _processes_starting() -> int:
 
 def _initialising(query: StreamingQuery) -> bool:
     return query.isActive and str(query.status["message"]).startswith("Initializing")
+
+
+def merging(outputs: Iterable[Output]) -> MergingThread:
+    """For those of a run's outputs that want it."""
+    return MergingThread(
+        [
+            FileMerging(
+                os.path.abspath(local_path(one.path)),
+                one.format,
+                header=dict(one.options).get("header") == "true",
+                every=one.merge_every,
+            )
+            for one in outputs
+            if isinstance(one, FileSink) and one.merge_every is not None and is_local(one.path)
+        ]
+    )

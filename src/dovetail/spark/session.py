@@ -20,12 +20,12 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from dovetail.engine.hold import held_locks
+from dovetail.engine.masters import is_cluster, local_cores, retrying
 from dovetail.engine.process_folder import process_folder
+from dovetail.engine.shipped_code import packed
 from dovetail.errors import RunError
 from dovetail.spark.class_archive import java_options
 from dovetail.spark.hang_up import quiet_accumulators
-from dovetail.spark.masters import is_cluster, local_cores, retrying
-from dovetail.spark.shipped_code import packed
 from dovetail.spark.worker_python import DRIVER_PYTHON, WORKERS_ENVIRONMENT, choose_python
 
 TIME_ZONE = "spark.sql.session.timeZone"

@@ -28,6 +28,7 @@ from dovetail.plan.physical import (
     ScribeSink,
     rejects_category,
 )
+from dovetail.plan.rejects_query import rejects_query
 from dovetail.slicing.placement import HASH, TIME, Placement
 from dovetail.spark.aggregation import Aggregation
 from dovetail.spark.append import Append, append_batch, appender
@@ -37,7 +38,6 @@ from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.failures import INTERRUPTED, TaskError, failure_of, interrupted
 from dovetail.spark.hang_up import hung_up
 from dovetail.spark.outside import WriteOutside, committing, sink_of
-from dovetail.spark.rejects import rejects_query
 from dovetail.spark.s3 import spark_uri
 from dovetail.spark.slicer import make_category
 from dovetail.spark.step_writing import (

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 import xxhash
 
-from dovetail.spark.masters import is_cluster
+from dovetail.engine.masters import is_cluster
+from dovetail.engine.process_folder import hosts_folder
 from dovetail.spark.nursery import SOURCE, VARIABLE, await_nursery, open_nursery, with_source
-from dovetail.spark.shipped_code import hosts_folder
 
 if TYPE_CHECKING:  # the nursery is to import it, not the process that is about to open one
     from pyspark import SparkContext

@@ -19,10 +19,10 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
 
+from dovetail.engine.masters import is_cluster
+from dovetail.engine.shipped_code import packed
 from dovetail.errors import RunError
 from dovetail.spark.failures import failure_of
-from dovetail.spark.masters import is_cluster
-from dovetail.spark.shipped_code import packed
 from dovetail.spark.worker_python import is_lent, lend_python
 
 NEEDED = ("numba", "numpy", "pyarrow", "xxhash")

@@ -19,8 +19,8 @@ in groups, and a group counts as no newer than the group below it, because one w
 A sparse stream would lose hours: four rows are four hours if one comes every hour. There the log's clock can
 confirm a row as well, if it says that the stream is live. A row counts at once if it is not ahead of the
 clock of its commit, and if the time that it gives leaves room for the slowest recent row: rows that lag the
-clock by no more than `max_delay`, or than a recent row did, stay on time. A replay of old rows does not pass
-this test, as its rows lag by days, and the slowest more than the newest by all that is read in between.
+clock by no more than `max_delay`, or than a recent row did, stay on time. Old rows that are read again do not
+pass this test: they lag by days, and the slowest more than the newest by all that is read in between.
 """
 
 from __future__ import annotations

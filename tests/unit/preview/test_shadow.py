@@ -168,7 +168,7 @@ def test_it_ends_when_the_application_has_changed(tmp_path: Path) -> None:
     app = started(str(tmp_path / "home"))
     one = shadow(app)
     open_store(app.home).replace(application_path("app"), encode(app.plan, 2))
-    with pytest.raises(StateError, match="version 2 by now"):
+    with pytest.raises(StateError, match="now at version 2"):
         one.follow()
 
 

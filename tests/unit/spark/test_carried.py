@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from dovetail.engine import carried
 from dovetail.log.homes.filesystem import Store, open_store
-from dovetail.spark import carried
 from dovetail.spark.batch_files import last_done, last_planned
 from dovetail.spark.checkpoints import Checkpoint
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from dovetail.engine.live_index import index_root
+from dovetail.engine.masters import is_cluster, retrying
 from dovetail.service.cli.run import index_dir_for
-from dovetail.spark.masters import is_cluster, retrying
 from dovetail.spark.session import cluster_settings
 
 PATH = "spark.executorEnv.PYTHONPATH"

@@ -46,7 +46,7 @@ from dovetail.joins.theta.step import (
     met_in,
 )
 from dovetail.model.join_kind import JoinKind, ThetaJoin
-from dovetail.model.kind_change import Range, meets_again, read_back, reads_left
+from dovetail.model.kind_change import Range, meets_again, read_back
 from dovetail.model.share import SIDES, Side
 from dovetail.model.theta import CountWindow
 
@@ -62,7 +62,7 @@ class Kinds(NamedTuple):
     def of(cls, old: JoinKind, new: JoinKind) -> Kinds:
         assert isinstance(old, ThetaJoin)
         assert isinstance(new, ThetaJoin)
-        return cls(old, new, (reads_left(old), reads_left(new)))
+        return cls(old, new, (old.reads_left, new.reads_left))
 
     @property
     def deals_otherwise(self) -> bool:

@@ -30,7 +30,6 @@ from dovetail.joins.theta.step import Means, Turn, step
 from dovetail.kernels.ring import tag_of
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_kind import ThetaJoin
-from dovetail.model.kind_change import reads_left
 from dovetail.model.share import Share, Side
 from dovetail.model.step_record import StepRecord
 from dovetail.model.theta import Theta
@@ -103,7 +102,7 @@ def _changed(
 ) -> Emitted:
     """The step of a change. Only what it reads of the log depends on what the kinds let out."""
     was, now = (replace(kind, spec=with_everything_out(kind.spec)) for kind in (old, new))
-    kinds = Kinds(was, now, (reads_left(old), reads_left(new)))
+    kinds = Kinds(was, now, (old.reads_left, new.reads_left))
     if last.ended:
         return changed_empty(state, kinds, task)
     return changed(state, kinds, before, task, lambda: means[old], NEVER)

@@ -75,6 +75,8 @@ class Claims:
         for look in range(LOOKS if wait else 1):
             if look:
                 self._pause(LOOK_S)
+            # Before the claim is made, not after: if this process sleeps while it makes it, the store's clock
+            # runs from some moment in between, and ours must not start later than that.
             since_s = self._clock()
             if (number := self._claimed(folder)) is not None:
                 break
@@ -85,6 +87,8 @@ class Claims:
         try:
             yield True
         finally:
+            # First, because giving back deletes files: a holder that is too old would be refused by its own
+            # `check`. What is written and deleted there harms nobody who has taken the lock since.
             self._mine.since_s = None
             self._give_back(folder, number)
 
@@ -96,6 +100,9 @@ class Claims:
         mine = newest + 1
         if not self._store.create(f"{folder}/{mine:020d}", uuid.uuid4().hex.encode()):
             return None
+        # `create` gives the number to one process, but not the lock: between the first look and the creation
+        # others may have gone past this number and deleted it, and then it is free again. They leave the
+        # newest claim, so this second look sees it. Without the look two processes would tidy at once.
         if max(self._claims(folder)) > mine:
             self._store.delete(f"{folder}/{mine:020d}")
             return None
@@ -114,6 +121,10 @@ class Claims:
         return {number: entries for number, entries in found.items() if "" in entries}
 
     def _give_back(self, folder: str, number: int) -> None:
+        # Over first, then the older ones: a process that dies in between leaves too many files and no lock
+        # that is held for ever. The newest stays, and with it the number from which the next one counts: if
+        # it went, numbers would begin at 0 again, and a sleeper with an old number could take itself for the
+        # newest.
         self._store.replace(f"{folder}/{number:020d}{_OVER}", b"")
         for older, entries in self._claims(folder).items():
             if older < number:

@@ -68,6 +68,9 @@ class Lease:
     def take(self) -> None:
         """Hold the lease, or raise: at once if its holder renews it, else when it is dead."""
         self._wait_until_free()
+        # Write, wait, look, in this order. Two who find the lease free at once both write, and the store
+        # keeps the later document. Whoever looks after both have written sees it, so at most one finds its
+        # own name. To look first and write then would let both through.
         self._write()
         self.pause(self.terms.settle_s)
         if self.holder() != (self.owner, self._renewals):
@@ -85,6 +88,9 @@ class Lease:
 
     def release(self) -> None:
         """Give the lease back, if it is still ours."""
+        # The thread ends before the document is looked at and deleted. It could otherwise renew in between,
+        # and write the document again after it was deleted: the next run would then wait for a holder that is
+        # gone.
         self._guard.close()
         self._over.set()
         if self._thread is not None:
@@ -99,6 +105,8 @@ class Lease:
             now = self.holder()
             if now is None:
                 return
+            # Any change means that somebody lives, also a change of owner. The time that counts is ours,
+            # since the first look: the holder's clock, and the store's, may be wrong by hours.
             if now != first:
                 raise self._refused("its lease is renewed")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dovetail.errors import PlanError
-from dovetail.model.join_kind import JoinKind, WindowedJoin
+from dovetail.model.join_kind import JoinKind
 from dovetail.plan.physical import JoinColumn
 
 BOUNDS = {"window_start": "start", "window_end": "end"}
@@ -45,7 +45,7 @@ def result_columns(
         if column not in own:
             add(column, "left", column)
             names.append(column)
-    bounds = BOUNDS if isinstance(join_kind, WindowedJoin) else {}
+    bounds = {} if join_kind.windows is None else BOUNDS
     _refuse_bounds(names, bounds)
     taken = {name.lower() for name in (*names, *left, *bounds)}
     for column in right if spec.emits_pairs else ():

@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from sqlglot import exp
 
 from dovetail.model.estimate_spec import EstimateSpec
-from dovetail.model.join_kind import IntervalJoin, JoinKind, ThetaJoin, WindowedJoin
-from dovetail.model.theta import Term, Theta
+from dovetail.model.join_kind import JoinKind
 from dovetail.plan.aggregates import time_window_words
 from dovetail.plan.consumers import consumers
 from dovetail.plan.delays import JoinDelays, delays
 from dovetail.plan.dialect import pql_sql
 from dovetail.plan.functions import TIME_WINDOWS
 from dovetail.plan.interval_literal import words
-from dovetail.plan.joins.bands import sum_words
-from dovetail.plan.joins.words import (
-    HOW_WORDS,
-    algorithm_words,
-    band_words,
-    emit_words,
-    match_words,
-    rows_words,
-    window_words,
-    windows_words,
-)
+from dovetail.plan.joins.kind_words import kind_words
+from dovetail.plan.joins.words import HOW_WORDS
 from dovetail.plan.lookups import lookup_lines
 from dovetail.plan.physical import (
     CategoryOutput,
@@ -215,38 +204,10 @@ def _window_lines(stage: WindowStage) -> tuple[str, ...]:
 
 
 def _kind_lines(kind: JoinKind) -> tuple[str, ...]:
-    match kind:
-        case IntervalJoin(spec):
-            window = window_words(spec.before_us, spec.after_us)
-            return f"window   {window}", f"match    {match_words(spec)}"
-        case WindowedJoin(window=windows, match=match):
-            return (
-                f"window   {windows_words(windows)}",
-                f"emits    {emit_words(kind)}",
-                f"joins    {algorithm_words(windows)}",
-                *([f"match    {match_words(kind.spec)}"] if match == "one" else []),
-            )
-        case ThetaJoin(spec, theta):
-            window = rows_words(theta.rows) if theta.rows else window_words(spec.before_us, spec.after_us)
-            return *_theta_lines(theta), f"window   {window}", f"match    {match_words(spec)}"
-
-
-def _theta_lines(theta: Theta) -> list[str]:
-    bands = [
-        band_words(_sum("l", band.left), _sum("r", band.right), band.low, band.high) for band in theta.bands
-    ]
-    indexes = "band index" if bands else ""
-    if theta.rows is None:
-        indexes = f"{indexes}, index on event time" if bands else "index on event time"
-    lines = [f"band     {band}" for band in bands]
-    if theta.rest:
-        lines.append(f"others   {len(theta.rest)}, checked on the candidates")
-    lines.append(f"finds    by {indexes or 'scan'}")
-    return lines + ([f"order    by {theta.order}"] if theta.order != "none" else [])
-
-
-def _sum(side: str, terms: Sequence[Term]) -> str:
-    return sum_words([(term.sign, exp.column(term.column, table=side)) for term in terms])
+    said = kind_words(kind)
+    lines = {"window": said.window, "emits": said.emits, "joins": said.joins, "match": said.match}
+    given = [(word, line) for word, line in lines.items() if line is not None]
+    return tuple(f"{word:<9}{line}" for word, line in (*said.finds, *given))
 
 
 def estimate_words(spec: EstimateSpec) -> str:

@@ -168,7 +168,7 @@ RUNBOOKS: tuple[Runbook, ...] = (
         ),
     ),
     Runbook(
-        "replay_long",
+        "rebuild_long",
         "ticket",
         10,
         "A join has been rebuilding its window for ten minutes.",

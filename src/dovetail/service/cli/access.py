@@ -14,7 +14,7 @@ user = typer.Typer(
     help="Add, list and remove users of the service.", no_args_is_help=True, add_completion=False
 )
 access = typer.Typer(
-    help="Grant roles, and say what queries may reach.", no_args_is_help=True, add_completion=False
+    help="Grant roles, and set what queries may reach.", no_args_is_help=True, add_completion=False
 )
 UserName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the user.")]
 Who = Annotated[str, typer.Argument(metavar="WHO", help="A user, or @group.")]
@@ -35,9 +35,14 @@ def add_user(
     *,
     admin: Annotated[bool, typer.Option("--admin", help="Grant the role admin for everything.")] = False,
     group: Annotated[list[str] | None, typer.Option(help="A group; repeat it for several.")] = None,
-    oidc: Annotated[bool, typer.Option("--oidc", help="Logs in by the identity provider.")] = False,
+    oidc: Annotated[
+        bool, typer.Option("--oidc", help="The user logs in through the identity provider.")
+    ] = False,
     no_password: Annotated[
-        bool, typer.Option("--no-password", help="Does not log in; owns applications or has tokens.")
+        bool,
+        typer.Option(
+            "--no-password", help="For programs: cannot log in, but may own applications and tokens."
+        ),
     ] = False,
     password_stdin: Stdin = False,
     home: Home = None,
@@ -84,14 +89,12 @@ def change_user(
     name: UserName,
     *,
     group: Annotated[
-        list[str] | None, typer.Option(help="The groups, instead of those before; repeat it for several.")
+        list[str] | None, typer.Option(help="Replace the groups with these; repeat it for several.")
     ] = None,
-    active: Annotated[
-        bool | None, typer.Option("--active/--out", help="Let the user in again, or keep them out.")
-    ] = None,
+    active: Annotated[bool | None, typer.Option("--active/--out", help="Unblock or block the user.")] = None,
     home: Home = None,
 ) -> None:
-    """Change the groups of a user, or keep a user out."""
+    """Change the groups of a user, or block a user."""
     from dovetail.service.access.people import change
     from dovetail.service.access.people import change_user as changed
     from dovetail.service.cli.me import audit_mine
@@ -105,7 +108,7 @@ def change_user(
 
 @user.command("remove")
 def remove_user(name: UserName, home: Home = None) -> None:
-    """Remove a user, with what was granted to them. Their applications stay."""
+    """Remove a user and their grants. Their applications stay."""
     from dovetail.service.access.people import change
     from dovetail.service.access.people import remove_user as removed
     from dovetail.service.cli.me import audit_mine
@@ -174,7 +177,7 @@ def set_reach(
     write: Annotated[list[str] | None, typer.Option(help="A place that they may read and write.")] = None,
     home: Home = None,
 ) -> None:
-    """Say what queries of a user or a group may reach, instead of what was said before."""
+    """Set what queries of a user or a group may reach. Replaces the previous setting."""
     from dovetail.service.access.people import change
     from dovetail.service.access.people import set_reach as reaching
     from dovetail.service.cli.me import audit_mine
@@ -187,21 +190,25 @@ def set_reach(
 @access.command("oidc")
 def set_provider(
     issuer: Annotated[str, typer.Argument(metavar="[ISSUER]", help="Address of the provider.")] = "",
-    client: Annotated[str, typer.Argument(metavar="[CLIENT]", help="Our client id there.")] = "",
+    client: Annotated[
+        str, typer.Argument(metavar="[CLIENT]", help="Client id of this service at the provider.")
+    ] = "",
     *,
     secret: Annotated[str, typer.Option(help="Name of the secret; see SECRET in PQL.")] = "",
-    claim: Annotated[str, typer.Option(help="The claim that is the user's name.")] = "preferred_username",
-    groups: Annotated[str, typer.Option(help="The claim that lists groups.")] = "groups",
+    claim: Annotated[str, typer.Option(help="Claim with the user name.")] = "preferred_username",
+    groups: Annotated[str, typer.Option(help="Claim with the list of groups.")] = "groups",
     drop: Annotated[bool, typer.Option("--drop", help="No longer.")] = False,
     home: Home = None,
 ) -> None:
-    """Let people log in by an identity provider (OpenID Connect)."""
+    """Let people log in through an identity provider (OpenID Connect)."""
     from dovetail.errors import SettingError
     from dovetail.service.access.oidc import Provider, write_provider
     from dovetail.service.cli.me import audit_mine
 
     if not drop and not (issuer and client):
-        raise SettingError("a provider has an address and a client id", expected="ISSUER CLIENT, or --drop")
+        raise SettingError(
+            "an identity provider needs an address and a client id", expected="ISSUER CLIENT, or --drop"
+        )
     place = home_at(home)
     write_provider(place, None if drop else Provider(issuer, client, secret, claim, groups))
     audit_mine(place, "identity provider dropped" if drop else f"identity provider {issuer}")

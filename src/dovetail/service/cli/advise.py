@@ -30,7 +30,7 @@ def advise(
         typer.Option(help="With --apply: the PQL file of the application. It is changed in place."),
     ] = None,
     only: Annotated[
-        int | None, typer.Option(min=1, help="With --apply: follow this piece of advice alone.", metavar="N")
+        int | None, typer.Option(min=1, help="With --apply: take only this piece of advice.", metavar="N")
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="With --apply: do not ask.")] = False,
     available_now: Annotated[
@@ -131,7 +131,7 @@ def _query(home: str, application: str, file: Path | None) -> tuple[str, str]:
     text = read_version(home, application, number).text
     if text is None:
         raise StateError(
-            f"version {number} of {application} is no PQL text",
+            f"version {number} of {application} was not written in PQL",
             where=home,
             expected="an application that was started with `dovetail run`",
             hint="call dovetail.join with the bounds that are advised",

@@ -9,7 +9,7 @@ import typer
 from dovetail.service.cli.arguments import AsJson, Home, home_at
 
 app = typer.Typer(
-    help="List alarms, say whom they reach, and mute them.", no_args_is_help=True, add_completion=False
+    help="List alarms, set where they are sent, and mute them.", no_args_is_help=True, add_completion=False
 )
 
 
@@ -42,7 +42,7 @@ def list_alarms(home: Home = None, as_json: AsJson = False) -> None:
 @app.command("to")
 def add_target(
     channel: Annotated[str, typer.Argument(help="webhook, slack, alertmanager or email.")],
-    address: Annotated[str, typer.Argument(help="A URL; of e-mail smtp://HOST:PORT?from=A&to=B.")],
+    address: Annotated[str, typer.Argument(help="A URL. For e-mail: smtp://HOST:PORT?from=A&to=B.")],
     *,
     drop: Annotated[bool, typer.Option("--drop", help="No longer.")] = False,
     home: Home = None,
@@ -59,12 +59,12 @@ def add_target(
 @app.command("mute")
 def mute_alarm(
     application: Annotated[str, typer.Argument(metavar="APP", help="An application, or * for all.")],
-    name: Annotated[str, typer.Argument(metavar="[ALARM]", help="An alarm; all if left out.")] = "*",
+    name: Annotated[str, typer.Argument(metavar="[ALARM]", help="The alarm. Default: all.")] = "*",
     *,
-    hours: Annotated[float, typer.Option(min=0, help="For how long; 0 lets it ring again.")] = 8,
+    hours: Annotated[float, typer.Option(min=0, help="How many hours; 0 unmutes.")] = 8,
     home: Home = None,
 ) -> None:
-    """Let alarms hold without ringing, for some hours."""
+    """Mute alarms for some hours."""
     from dovetail.service.alarms.settings import mute
 
     mute(home_at(home), application, name, hours)
@@ -76,12 +76,12 @@ def change_alarm(
     name: Annotated[str, typer.Argument(metavar="ALARM", help="The alarm.")],
     *,
     after: Annotated[
-        str | None, typer.Option(help="Ring when it has held for so long: '30 minutes'.")
+        str | None, typer.Option(help="How long the condition must hold before alerting: '30 minutes'.")
     ] = None,
     severity: Annotated[str | None, typer.Option(help="page or ticket.")] = None,
     home: Home = None,
 ) -> None:
-    """Change when an alarm rings. Without options it rings as the table says again."""
+    """Change when an alarm rings. Without options, reset it to the default."""
     from typing import cast, get_args
 
     from dovetail.errors import SettingError

@@ -87,7 +87,7 @@ def rollback(
     application: Application,
     number: Annotated[
         int | None,
-        typer.Argument(metavar="[N]", min=1, help="The version to go back to; the one before by default."),
+        typer.Argument(metavar="[N]", min=1, help="The version to go back to. Default: the previous one."),
     ] = None,
     *,
     available_now: Annotated[
@@ -109,15 +109,15 @@ def rollback(
     wanted = number or read_version(place, application, current.version).parent
     if wanted is None:
         raise StateError(
-            f"application {application} has had one query only",
+            f"application {application} has had only one query",
             where=place,
-            expected="a version before the present one",
+            expected="a version before the current one",
             hint=f"`dovetail versions {application}` lists them",
         )
     version = read_version(place, application, wanted)
     if version.text is None:
         raise StateError(
-            f"version {wanted} of {application} is no PQL text",
+            f"version {wanted} of {application} was not written in PQL",
             where=place,
             expected="a version that was started with `dovetail run`",
             hint="call dovetail.join with the arguments of that version, or run its PQL file",

@@ -149,7 +149,7 @@ def _match_rate(join: JoinFigures, widths: _Widths) -> Text:
 
 
 def _replay(replay: RebuildFigures, widths: _Widths) -> Text:
-    """Replaces the match rate, which does not change during a replay. The bar takes the room that the words
+    """Replaces the match rate, which does not change during a rebuild. The bar takes the room that the words
     leave."""
     words = rebuild_words(replay.share, replay.rows_per_s, replay.left_s)
     room = widths.bar + _RATE_COLUMNS - len(words) - 2

@@ -29,7 +29,9 @@ def age_us(text: str) -> int | None:
     except NotAnInterval as error:
         raise InputError(f"--age: {error}", expected="a length of time such as '7 days', or none") from None
     if found <= 0:
-        raise InputError(f"--age {text} is no age", expected="more than nothing, or none for no limit")
+        raise InputError(
+            f"--age {text} is not an age", expected="a length of time above zero, or none for no limit"
+        )
     return found
 
 
@@ -39,7 +41,7 @@ def size_bytes(text: str) -> int | None:
         return None
     match = _SIZE.fullmatch(text)
     if match is None or match[2].upper() not in _UNITS:
-        raise InputError(f"--size {text} is no size", expected="a size such as 10GB or 512MiB, or none")
+        raise InputError(f"--size {text} is not a size", expected="a size such as 10GB or 512MiB, or none")
     return int(float(match[1]) * _UNITS[match[2].upper()])
 
 

@@ -18,7 +18,7 @@ def preview(
     since: Annotated[
         str | None,
         typer.Option(
-            help="How far back to look, in event time: '2 hours'. As far as the log reaches by default."
+            help="How far back to look, in event time: '2 hours'. Default: as far as the log reaches."
         ),
     ] = None,
     samples: Annotated[int, typer.Option(min=0, help="Show this many rows of each difference.")] = 3,
@@ -59,5 +59,7 @@ def length_us(text: str | None) -> int | None:
     except NotAnInterval as error:
         raise SettingError(f"{error}", expected="a length of time such as '2 hours'") from None
     if length is not None and length <= 0:
-        raise SettingError(f"--since: {text} is no time", expected="a length of time such as '2 hours'")
+        raise SettingError(
+            f"--since: {text} is not a length of time", expected="a length of time such as '2 hours'"
+        )
     return length

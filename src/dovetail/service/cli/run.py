@@ -69,8 +69,8 @@ def run(
         int | None,
         typer.Option(
             min=1,
-            help="The version that this query was made from. If the application has another one by now, "
-            "nothing is done.",
+            help="The version that this query is based on. If the application is at another one, nothing is "
+            "done.",
         ),
     ] = None,
     begins: Begins = None,
@@ -283,9 +283,9 @@ def run_application(
 
 def _head_start(home: str, master: str, settings: dict[str, str], index_dir: str | None) -> HeadStart | None:
     """None on a cluster: rows are joined where its executors are."""
+    from dovetail.engine.masters import is_cluster
     from dovetail.spark.head_start import HeadStart
     from dovetail.spark.head_start_notes import Circumstances
-    from dovetail.spark.masters import is_cluster
 
     if is_cluster(master):
         return None
@@ -306,7 +306,7 @@ def require_connectors(plan: Plan) -> None:
 def index_dir_for(given: str | None, master: str) -> str | None:
     """Where every task keeps its index; None: each host decides. This machine's environment variable is
     meant for this machine, so it does not apply to a cluster."""
-    from dovetail.spark.masters import is_cluster
+    from dovetail.engine.masters import is_cluster
 
     chosen = INDEX_DIR.read(given) if given or not is_cluster(master) else ""
     return str(Path(chosen).absolute()) if chosen else None
@@ -315,7 +315,7 @@ def index_dir_for(given: str | None, master: str) -> str | None:
 def _spark_log(home: str, application: str) -> Path:
     """Where Spark's own messages go: beside the application's state if that is on this machine, else among
     this user's temporary files."""
-    from dovetail.spark.shipped_code import hosts_folder
+    from dovetail.engine.process_folder import hosts_folder
 
     if "://" not in home:
         return Path(home) / "apps" / application / "spark.log"

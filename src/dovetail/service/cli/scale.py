@@ -22,7 +22,7 @@ def scale(
         str | None,
         typer.Option(
             metavar="N|auto",
-            help="Number of tasks, 1 to 64, or auto. Without it, show the present number.",
+            help="Number of tasks, 1 to 64, or auto. Omit to show the current number.",
         ),
     ] = None,
     join: Annotated[str | None, typer.Option("--join", help="Change only this join.")] = None,

@@ -24,16 +24,16 @@ def serve(
     ] = LOOPBACK,
     name: Annotated[
         list[str] | None,
-        typer.Option(help="A name that people reach it by, with TLS; repeat it for several."),
+        typer.Option(help="A host name of the service, with TLS; repeat it for several."),
     ] = None,
-    tls_cert: Annotated[Path | None, typer.Option(help="The certificate, a PEM file.")] = None,
-    tls_key: Annotated[Path | None, typer.Option(help="Its key, a PEM file.")] = None,
+    tls_cert: Annotated[Path | None, typer.Option(help="TLS certificate, a PEM file.")] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="Key of the certificate, a PEM file.")] = None,
     proxy: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="The address of the proxy in front of it: https://example.org"),
+        typer.Option(metavar="URL", help="Address of the proxy in front of the service: https://example.org"),
     ] = None,
     link: Annotated[
-        bool, typer.Option("--link", help="Print a new link to log in to the service that runs, and end.")
+        bool, typer.Option("--link", help="Print a new login link for the running service, and exit.")
     ] = False,
 ) -> None:
     """Keep the applications of a home running, with a portal in the browser and an API. Applications go on
@@ -60,20 +60,20 @@ token = typer.Typer(
 
 @token.command("new")
 def new_token(
-    name: Annotated[str, typer.Argument(help="Who will use it; it stands in the events.")],
+    name: Annotated[str, typer.Argument(help="Who will use it; shown in the event log.")],
     *,
     role: Annotated[str, typer.Option(help="viewer, author, deployer or admin.")] = "viewer",
-    days: Annotated[float, typer.Option(min=0.001, help="Days until it ends.")] = 90,
+    days: Annotated[float, typer.Option(min=0.001, help="Days until it expires.")] = 90,
     application: Annotated[
         list[str] | None,
-        typer.Option(help="Only for this application, or a pattern such as ads_*; repeat it for several."),
+        typer.Option(help="Limit it to an application, or a pattern such as ads_*; repeat it for several."),
     ] = None,
     user: Annotated[
-        str | None, typer.Option(help="Whose it is: it opens no more than this user may.")
+        str | None, typer.Option(help="Owner. The token is limited to this user's permissions.")
     ] = None,
     home: Home = None,
 ) -> None:
-    """Make a token and print it. It is shown this once, and kept nowhere."""
+    """Make a token and print it. It is shown only once and not stored."""
     from typing import cast
 
     from dovetail.service.access.people import known_user, read_access
@@ -112,7 +112,7 @@ def list_tokens(home: Home = None, as_json: AsJson = False) -> None:
 def drop_token(
     number: Annotated[str, typer.Argument(metavar="ID", help="The token's id.")], home: Home = None
 ) -> None:
-    """Drop a token: it opens nothing from now on."""
+    """Revoke a token."""
     from dovetail.service.access.tokens import drop_token
     from dovetail.service.cli.me import audit_mine
 

@@ -22,10 +22,10 @@ app = typer.Typer(
 def apply(
     place: Annotated[Path, typer.Argument(metavar="DIR", help="A folder of .pql files, or one file.")],
     *,
-    look: Annotated[bool, typer.Option("--look", help="Show what would change, and touch nothing.")] = False,
+    look: Annotated[bool, typer.Option("--look", help="Show what would change, and change nothing.")] = False,
     home: Home = None,
 ) -> None:
-    """Let the service run the queries of a folder: all of them, or none if one cannot be. Applications that
+    """Let the service run the queries of a folder: all of them, or none if one is refused. Applications that
     the folder does not have are listed and left as they are."""
     from dovetail.service.keeping.apply import apply as apply_all
     from dovetail.service.keeping.apply import look as looked
@@ -56,7 +56,7 @@ def start(application: Application, home: Home = None) -> None:
 
 @app.command()
 def stop(application: Application, home: Home = None) -> None:
-    """Stop an application. It keeps what it has seen."""
+    """Stop an application. Its state is kept."""
     from dovetail.service.keeping import verbs
 
     verbs.stop(home_at(home), application, by=me())
@@ -78,7 +78,7 @@ def rollback(
     ] = None,
     home: Home = None,
 ) -> None:
-    """Let the service run the query of an earlier version; the one before by default."""
+    """Let the service run the query of an earlier version. Default: the previous one."""
     from dovetail.service.keeping import verbs
 
     verbs.rollback(home_at(home), application, number, by=me())
@@ -88,12 +88,11 @@ def rollback(
 def place(
     application: Application,
     where: Annotated[
-        Literal["pool", "own"], typer.Argument(help="`pool`: with others in one process. `own`: alone.")
+        Literal["pool", "own"],
+        typer.Argument(help="`pool`: share a process with others. `own`: a process of its own."),
     ],
     *,
-    master: Annotated[
-        str, typer.Option(help="Spark master of a process of its own. By default the service's.")
-    ] = "",
+    master: Annotated[str, typer.Option(help="Spark master, with `own`. Default: the service's.")] = "",
     home: Home = None,
 ) -> None:
     """Move an application into a pool, or into a process of its own. It goes on where it was."""
@@ -108,7 +107,7 @@ def scale(
     tasks: Annotated[str, typer.Argument(help="Number of tasks of each join, or `auto`.")],
     home: Home = None,
 ) -> None:
-    """Let the joins of an application run in more or fewer tasks."""
+    """Change the number of tasks of the joins of an application."""
     from dovetail.service.keeping import verbs
 
     verbs.scale(home_at(home), application, tasks, by=me())
@@ -119,13 +118,16 @@ def scaler(
     application: Application,
     mode: Annotated[
         Literal["act", "advise", "off"] | None,
-        typer.Argument(help="`act`: change tasks. `advise`: only say so. `off`: neither. Without: show."),
+        typer.Argument(
+            help="`act`: change tasks. `advise`: only report. `off`: neither. Omit to show the current mode."
+        ),
     ] = None,
     *,
     replay: Annotated[
-        bool, typer.Option("--replay", help="Decide again about the figures of the last day.")
+        bool,
+        typer.Option("--replay", help="Show what it would have decided with the figures of the last day."),
     ] = False,
-    most: Annotated[int, typer.Option(min=1, max=64, help="Most tasks in a replay.")] = 64,
+    most: Annotated[int, typer.Option(min=1, max=64, help="With --replay: at most N tasks.")] = 64,
     home: Home = None,
 ) -> None:
     """Let the service choose the number of tasks, and show what it has decided and why."""
@@ -151,14 +153,14 @@ def scaler(
 
 @app.command()
 def quota(
-    owner: Annotated[str | None, typer.Argument(metavar="[OWNER]", help="Whose. Without: show all.")] = None,
+    owner: Annotated[str | None, typer.Argument(metavar="[OWNER]", help="Owner. Default: all.")] = None,
     *,
     memory: Annotated[str | None, typer.Option(help="Join state, such as 2GB, or `none`.")] = None,
     rate: Annotated[str | None, typer.Option(help="Rows per second, or `none`.")] = None,
     tasks: Annotated[str | None, typer.Option(help="Tasks of all joins, or `none`.")] = None,
     home: Home = None,
 ) -> None:
-    """Limit what the applications of an owner may take together. Those beyond it are held."""
+    """Limit what the applications of an owner may use together. Those beyond the limit wait."""
     from dataclasses import replace
 
     from dovetail.service.cli.log_limits import size_bytes
@@ -211,7 +213,7 @@ def delete(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     home: Home = None,
 ) -> None:
-    """Stop an application and, after a day, remove what is its own. What goes is named first."""
+    """Stop an application and remove its files after a day. Lists them first."""
     from dovetail.service.keeping import verbs
     from dovetail.service.keeping.removal import belongings
 
@@ -233,7 +235,9 @@ def restore(application: Application, home: Home = None) -> None:
 
 @app.command()
 def events(
-    application: Annotated[str | None, typer.Argument(metavar="[APP]", help="Of one application.")] = None,
+    application: Annotated[
+        str | None, typer.Argument(metavar="[APP]", help="Only of this application.")
+    ] = None,
     *,
     limit: Annotated[int, typer.Option("-n", "--limit", min=1, help="Show the newest N.")] = 20,
     home: Home = None,
@@ -276,5 +280,5 @@ def _number(option: str, text: str) -> int | None:
     if text.strip().lower() == "none":
         return None
     if not text.isdigit():
-        raise InputError(f"{option} {text} is no number", expected="a whole number, or none")
+        raise InputError(f"{option} {text} is not a number", expected="a whole number, or none")
     return int(text)

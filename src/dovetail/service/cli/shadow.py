@@ -25,9 +25,7 @@ LOOK_S = 1.0
 DROPPED_S = 30.0
 """How long a process that follows may take to see that its shadow was dropped."""
 
-AvailableNow = Annotated[
-    bool, typer.Option("--available-now", help="Process what is there by now, then stop.")
-]
+AvailableNow = Annotated[bool, typer.Option("--available-now", help="Process what is there now, then stop.")]
 Master = Annotated[str | None, typer.Option(help="Where Spark runs.")]
 
 
@@ -83,7 +81,7 @@ def shadow(
     proposed = _proposed(place, found.text, f"shadow of {application}")
     if proposed.current.version != found.version:
         raise StateError(
-            f"application {application} is at version {proposed.current.version} by now",
+            f"application {application} is now at version {proposed.current.version}",
             where=place,
             expected=f"version {found.version}, which the shadow has followed",
             hint=f"`dovetail shadow {application} --drop`, and start another",
@@ -159,7 +157,7 @@ def _begun(home: str, text: str, proposed: Proposal) -> ShadowFile:
             f"application {application} has a shadow already, of another query or version",
             where=home,
             expected="one shadow at a time",
-            hint=f"`dovetail shadow {application}` shows it, with --drop it goes",
+            hint=f"`dovetail shadow {application}` shows it, --drop removes it",
         )
     return found
 
@@ -233,6 +231,6 @@ def _drop(home: str, application: str) -> None:
         raise StateError(
             f"a process still follows {application}",
             where=error.where,
-            expected="that it ends when its shadow is dropped",
+            expected="a process that ends when its shadow is dropped",
             hint="stop it, and drop the shadow again",
         ) from error

@@ -74,7 +74,7 @@ def torture(
 
     if connectors and (only is not None or spark is not None):
         raise SettingError(
-            "--connectors says already which cases to run", where="--connectors", expected="it alone"
+            "--connectors already says which cases to run", where="--connectors", expected="it alone"
         )
     folder = home.absolute() if home else default_folder()
     if seconds is None and kills is None and spark is None and case is None:
@@ -135,7 +135,7 @@ def _servers() -> AbstractContextManager[Servers]:
 
     if find_checkout() is None:
         raise SettingError(
-            "the broker and the database of these cases come with a checkout",
+            "these cases need the broker and the database of a checkout",
             where="--connectors",
             expected="a checkout of Dovetail",
         )

@@ -3,6 +3,7 @@ it."""
 
 from __future__ import annotations
 
+from dovetail.engine.masters import is_cluster, local_cores
 from dovetail.errors import DovetailError
 from dovetail.service.keeping.events import Event, record
 from dovetail.service.keeping.presence import master_of
@@ -12,7 +13,6 @@ from dovetail.service.keeping.wanted import Wanted
 from dovetail.service.scaler.decide import DOWN_AFTER_S
 from dovetail.service.scaler.decisions import Decided
 from dovetail.service.scaler.loop import History, Scaler
-from dovetail.spark.masters import is_cluster, local_cores
 
 SEEN_S = DOWN_AFTER_S + 120.0
 UNKNOWN_CORES = 64

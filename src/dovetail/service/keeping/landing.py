@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dovetail.changes.leftovers import own_categories
+from dovetail.engine.masters import is_cluster
 from dovetail.errors import DovetailError, InputError, PlanError, StateError
 from dovetail.log.category import Category, list_categories
 from dovetail.plan.application_file import list_applications, read_application
@@ -31,7 +32,6 @@ from dovetail.service.keeping.presence import master_of
 from dovetail.service.keeping.quotas import EVERYBODY, QuotaError, Usage, allowed, exceeded
 from dovetail.service.keeping.usage import usages
 from dovetail.service.keeping.wanted import find_wanted
-from dovetail.spark.masters import is_cluster
 
 MOST_TEXT = 1 << 20
 """No query that a person wrote is longer."""

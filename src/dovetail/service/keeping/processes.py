@@ -186,7 +186,7 @@ def _signal(process: Process, number: int) -> None:
 def log_path(home: str, application: str) -> Path:
     """What a process prints: beside the home's documents if they are on this machine."""
     if "://" in home:
-        from dovetail.spark.shipped_code import hosts_folder
+        from dovetail.engine.process_folder import hosts_folder
 
         return hosts_folder() / f"service-{application}.log"
     return Path(home) / "service" / "logs" / f"{application}.log"

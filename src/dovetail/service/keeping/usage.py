@@ -9,12 +9,12 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
+from dovetail.engine.masters import is_cluster
 from dovetail.log.homes.filesystem import open_store
 from dovetail.service.keeping.presence import master_of
 from dovetail.service.keeping.quotas import Usage
 from dovetail.service.keeping.wanted import Wanted, list_wanted
 from dovetail.service.metrics_reporter import JSON_FILE
-from dovetail.spark.masters import is_cluster
 
 
 def usages(

@@ -7,8 +7,8 @@
     tasks wanted  = rows/s wanted / rows/s of one task, as measured
 
 Laws. Up only if every figure of the last minutes wants more, by more than what a row costs is known to vary;
-down only to the maximum of an hour. Never while the join replays or just after a change. If a step up gained
-less than a tenth of what was expected, more tasks do not help: none are added until something else has
+down only to the maximum of an hour. Never while the join is rebuilt or just after a change. If a step up
+gained less than a tenth of what was expected, more tasks do not help: none are added until something else has
 changed. A day has a budget of changes: a step down is paid together with the steps back up, and after half of
 it steps up are larger, so a daily wave does not use it up.
 

@@ -208,7 +208,7 @@ def _hash(secret: str) -> str:
 
 def ledger_path(home: str) -> Path:
     if "://" in home:
-        from dovetail.spark.shipped_code import hosts_folder
+        from dovetail.engine.process_folder import hosts_folder
 
         return hosts_folder() / f"service-{hashlib.sha256(home.encode()).hexdigest()[:12]}.sqlite"
     return Path(home) / "service" / "ledger.sqlite"

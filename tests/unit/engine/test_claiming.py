@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from dovetail.engine.claiming import Claiming, ClaimServer, claimed, greet
 from dovetail.engine.claims import Claims
 from dovetail.errors import RunError
-from dovetail.spark.claiming import Claiming, ClaimServer, claimed, greet
 
 
 @pytest.fixture

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 import dovetail
-from dovetail.spark import shipped_code
-from dovetail.spark.shipped_code import digest, packed, unpacked
+from dovetail.engine import shipped_code
+from dovetail.engine.shipped_code import digest, packed, unpacked
 
 PACKAGE = Path(dovetail.__file__).parent
-LEAVE = "import dovetail, dovetail.spark.shipped_code as s; s.leave_zip(); print(dovetail.__file__)"
+LEAVE = "import dovetail, dovetail.engine.shipped_code as s; s.leave_zip(); print(dovetail.__file__)"
 
 
 @pytest.fixture

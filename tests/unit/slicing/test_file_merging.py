@@ -15,10 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from dovetail.service.committed_files import committed_files
+from dovetail.slicing import file_merging
+from dovetail.slicing.file_list import LOG, FileList
+from dovetail.slicing.file_merging import GRACE_S, NOTES, FileMerging, merge_parquet
 from dovetail.slicing.parquet_output import WrittenFile
-from dovetail.spark import file_merging
-from dovetail.spark.file_list import LOG, FileList
-from dovetail.spark.file_merging import GRACE_S, NOTES, FileMerging, merge_parquet
 
 DAYS = ("2026-01-01", "2026-01-02")
 

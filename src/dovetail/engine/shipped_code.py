@@ -15,13 +15,13 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import zipfile
 from pathlib import Path
 
 import xxhash
 
 import dovetail
+from dovetail.engine.process_folder import hosts_folder
 
 _PREFIX = "dovetail-"
 
@@ -72,19 +72,6 @@ def unpacked(archive: Path, wanted: str, place: Path) -> Path:
             compile_kernels(draft)
             draft.rename(folder)
     return folder
-
-
-def hosts_folder() -> Path:
-    """Where this user keeps what may be made again, on this host; a folder for this process alone where that
-    is somebody else's."""
-    folder = Path(tempfile.gettempdir()) / f"dovetail-{os.getuid()}"
-    try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-        if folder.stat().st_uid == os.getuid():  # nothing of anybody else's is run
-            return folder
-    except OSError:
-        pass
-    return Path(tempfile.mkdtemp(prefix=_PREFIX))
 
 
 def compile_kernels(folder: Path) -> None:

@@ -22,8 +22,8 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+from dovetail.engine.process_folder import hosts_folder
 from dovetail.log.homes.filesystem import Output, Store, open_store, shown
-from dovetail.spark.shipped_code import hosts_folder
 
 _MARK = "checkpoints.json"
 """In the home and in the folder: which folder counts."""

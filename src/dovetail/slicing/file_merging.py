@@ -26,7 +26,7 @@ import shutil
 import threading
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
@@ -34,10 +34,8 @@ from urllib.parse import unquote, urlparse
 
 from dovetail.crash_points import crash_point
 from dovetail.errors import StateError
-from dovetail.plan.physical import FileSink, Output
-from dovetail.slicing.input_files import is_local, local_path
+from dovetail.slicing.file_list import FileList, file_line
 from dovetail.slicing.parquet_output import WrittenFile
-from dovetail.spark.file_list import FileList, file_line
 
 _LOG = logging.getLogger("dovetail")
 LARGE_BYTES = 128 << 20
@@ -252,19 +250,3 @@ class MergingThread:
                 except Exception as error:
                     _LOG.warning("files are no longer merged: %s", error)
                     self._merging.remove(one)
-
-
-def merging(outputs: Iterable[Output]) -> MergingThread:
-    """For those of a run's outputs that want it."""
-    return MergingThread(
-        [
-            FileMerging(
-                os.path.abspath(local_path(one.path)),
-                one.format,
-                header=dict(one.options).get("header") == "true",
-                every=one.merge_every,
-            )
-            for one in outputs
-            if isinstance(one, FileSink) and one.merge_every is not None and is_local(one.path)
-        ]
-    )

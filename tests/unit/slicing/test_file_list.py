@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from dovetail.errors import StateError
+from dovetail.slicing.file_list import LOG, FileList
 from dovetail.slicing.parquet_output import WrittenFile
-from dovetail.spark.file_list import LOG, FileList
 
 FILES = [WrittenFile(f"/out/part {number}.parquet", 100 + number, 1_700_000_000_000) for number in range(25)]
 LINE = (
