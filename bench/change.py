@@ -2,6 +2,7 @@
 
     pauses   for how long a change in place puts nothing out, beside the time of a step
     diff     how long `dovetail diff` takes for an application of many lines, against one second
+    check    how long `dovetail check` takes for it, right or full of mistakes, against three seconds
     window   how long it takes to widen a window of many rows, beside a restart
 
 A small application runs in stream mode, and files come all the time. Its query is changed again and again: a
@@ -23,11 +24,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from bench import change_diff, change_window
+from bench import change_check, change_diff, change_window
 from bench.command import Command, finish, tell
 
 WINDOW_US = 60_000_000
-PARTS = ("pauses", "diff", "window")
+PARTS = ("pauses", "diff", "check", "window")
 CHANGES = ("a column more", "a wider window with its pairs", "a column less", "a narrower window")
 
 
@@ -60,6 +61,10 @@ class Ratio:
     def ratio(self) -> float:
         return self.took_s / self.beside_s
 
+    @property
+    def verdict(self) -> str:
+        return "holds" if self.ratio <= 1 else "does not hold"
+
 
 def command() -> Command:
     made = Command("change", __doc__)
@@ -68,7 +73,7 @@ def command() -> Command:
     made.number("--rows", 2_000, "rows of a file; there is one on each side every half second")
     made.number("--between", 15, "seconds between two changes")
     made.number("--cores", 2, "master local[N]")
-    made.number("--lines", 200, "lines of the application that is compared")
+    made.number("--lines", 200, "lines of the application that is compared and checked")
     made.number("--window-rows", 20_000_000, "right rows in the window that becomes wider")
     return made
 
@@ -88,10 +93,13 @@ def main(argv: list[str]) -> int:
     if "diff" in parts:
         tell(f"diff of an application of {args.lines} lines")
         found.append(diff_ratio(args.lines, args.repeat))
+    if "check" in parts:
+        tell(f"check of an application of {args.lines} lines")
+        found.append(check_ratio(args.lines, args.repeat))
     if "window" in parts:
         tell(f"a window of {args.window_rows:,} rows becomes wider")
         found.append(window_ratio(args.window_rows, args.repeat))
-    document["ratios"] = [{**asdict(one), "ratio": one.ratio} for one in found]
+    document["ratios"] = [{**asdict(one), "ratio": one.ratio, "verdict": one.verdict} for one in found]
     finish(args.json, document, lambda: _show(found))
     return 0
 
@@ -103,6 +111,15 @@ def diff_ratio(lines: int, repeat: int) -> Ratio:
             lines, took_s = change_diff.measure(Path(folder), lines)
         times.append(took_s)
     return Ratio(f"diff of {lines} lines", median(times), "one second", 1.0)
+
+
+def check_ratio(lines: int, repeat: int) -> Ratio:
+    times = list[float]()
+    for _ in range(repeat):
+        with tempfile.TemporaryDirectory(prefix="dovetail-bench-") as folder:
+            lines, took_s = change_check.measure(Path(folder), lines)
+        times.append(took_s)
+    return Ratio(f"check of {lines} lines", median(times), "three seconds", 3.0)
 
 
 def window_ratio(rows: int, repeat: int) -> Ratio:
@@ -211,5 +228,6 @@ def step_time(steps: Sequence[Planned], last_steps: Sequence[int]) -> float:
 def _show(found: Sequence[Ratio]) -> None:
     for one in found:
         print(
-            f"{one.what:<42} {one.took_s:7.2f} s   {one.beside} {one.beside_s:7.2f} s   ratio {one.ratio:.2f}"
+            f"{one.what:<42} {one.took_s:7.2f} s   {one.beside} {one.beside_s:7.2f} s   "
+            f"ratio {one.ratio:.2f}   {one.verdict}"
         )

@@ -16,6 +16,7 @@ from dovetail.engine.copying import settle
 from dovetail.local.graph import Graph
 from dovetail.plan.aggregates import WINDOW_CLOSED
 from dovetail.plan.physical import WindowStage
+from dovetail.plan.qualified import without_qualify
 from dovetail.pql.compile import compile_pql
 
 
@@ -28,7 +29,7 @@ def aggregated(stage: WindowStage, rows: pa.Table) -> pa.Table:
         closed = f", _window_closed AS {WINDOW_CLOSED}" if "_window_closed" in rows.schema.names else ""
         columns = "".join(f', "{column.name}"' for column in stage.columns)
         db.execute(f'CREATE VIEW "{stage.source_name}" AS SELECT {bounds}{closed}{columns} FROM _rows')
-        (sql,) = sqlglot.transpile(stage.select, read="spark", write="duckdb")
+        (sql,) = sqlglot.transpile(without_qualify(stage.select), read="spark", write="duckdb")
         made = db.sql(sql).to_arrow_table()
     fields = [field.with_type(_as_spark(field.type)) for field in made.schema]
     return made.cast(pa.schema(fields)).combine_chunks()

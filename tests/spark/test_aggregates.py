@@ -16,7 +16,7 @@ from dovetail.service.figures import RunFigures
 from dovetail.service.metrics import measured
 from laws.effort import THOROUGH
 from spark.application import Application
-from spark.batch import database, differences
+from spark.batch import add, count, database, differences
 from spark.command_line import command, environment
 from spark.events import SECOND_US, START_US, events, write_files
 
@@ -81,6 +81,10 @@ SHAPES = """
     CREATE TABLE sessions AS SELECT session_window.start AS since, session_window.end AS until,
         k % 50 AS kind, COUNT(*) AS n, array_sort(collect_list(id)) AS ids
         FROM l GROUP BY session_window(eventtime, '30 seconds'), 3 STORAGE SCRIBE(category = "sessions");
+    CREATE TABLE growing AS SELECT window.start AS since, k % 3 AS kind, COUNT(*) AS n,
+        COUNT(DISTINCT v) AS amounts, window_closed AS final
+        FROM l GROUP BY window(eventtime, '30 minutes'), k % 3 HAVING COUNT(*) > 1
+        WITH (early = INTERVAL '5 minutes') STORAGE SCRIBE(category = "growing");
 """
 EXPECTED = {
     "tumbling": """SELECT time_bucket(INTERVAL 10 MINUTE, eventtime, TIMESTAMP '1970-01-01 00:03') AS since,
@@ -99,6 +103,9 @@ EXPECTED = {
         SELECT min(eventtime), max(eventtime) + INTERVAL 30 SECOND, kind, count(*), list_sort(list(id))
         FROM c GROUP BY kind, s""",
 }
+GROWING = """SELECT time_bucket(INTERVAL 30 MINUTE, eventtime, TIMESTAMP '1970-01-01') AS since,
+    k %% 3 AS kind, count(*), count(DISTINCT v) FROM l WHERE eventtime IS NOT NULL AND %s GROUP BY since, kind
+    HAVING count(*) > 1"""
 
 
 def test_after_a_drain_every_shape_equals_duckdb(application: Application) -> None:
@@ -120,6 +127,15 @@ def test_after_a_drain_every_shape_equals_duckdb(application: Application) -> No
         columns = [column for column in rows_of(application, name).column_names if column != "_hash"]
         assert differences(db, f"SELECT {', '.join(columns)} FROM {name}", expected) == {}, name
     assert [name for name in list_categories(application.home) if name.endswith(".late")] == []
+
+    # Early results are of the files up to one of the first five, and the final ones of all.
+    add(db, "growing", rows_of(application, "growing"))
+    shown = "SELECT since, kind, n, amounts FROM growing WHERE"
+    assert differences(db, f"{shown} final", GROWING % "true") == {}
+    assert count(db, f"{shown} NOT final") > 0
+    arrived = "CASE WHEN id >= 10000 THEN id - 10000 ELSE id + 3000 END"
+    upto = " UNION ALL ".join(f"({GROWING % f'{arrived} < {1000 * files}'})" for files in range(1, 6))
+    assert count(db, f"({shown} NOT final) EXCEPT ({upto})") == 0
 
 
 def micros(rows: pa.Table) -> list[int | None]:

@@ -39,7 +39,7 @@ CATALOG = (
         default="dovetail",
     ),
     Option("warehouse", "text", "Where the catalog puts new tables."),
-    Option("token", "text", "What a REST catalog asks for.", secret=True),
+    Option("token", "secret", "What a REST catalog asks for.", secret=True),
 )
 
 

@@ -8,6 +8,7 @@ DOVETAIL_SECRETS, which is /run/secrets if nobody says otherwise.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,11 @@ from dovetail.errors import SettingError
 
 FOLDER, DEFAULT_FOLDER = "DOVETAIL_SECRETS", "/run/secrets"
 HIDDEN = "***"
+_PASSWORD = re.compile(
+    r"://[^/?#@\s]*:[^/?#@\s]+@"  # postgresql://user:password@host
+    r"|(?<![a-z])(ssl)?(password|passwd|pwd)\s*=\s*[^\s&]",  # ?password=.. and host=.. password=..
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,11 @@ class Secret:
                 expected=f"an environment variable {self.name}, or this file",
                 hint=None if isinstance(error, FileNotFoundError) else f"the file: {type(error).__name__}",
             ) from None
+
+
+def has_password(address: str) -> bool:
+    """Whether an address, as drivers take them, has a password in it."""
+    return _PASSWORD.search(address) is not None
 
 
 def is_name(text: str) -> bool:

@@ -80,7 +80,7 @@ class PqlSpark(Spark):
             return made
 
     class Generator(SparkGenerator):
-        """Queries are written as they are: Spark has QUALIFY itself."""
+        """Queries are written as they are, also QUALIFY: `qualified.py` spells it out for Spark."""
 
         TRANSFORMS: ClassVar = {
             kind: write for kind, write in SparkGenerator.TRANSFORMS.items() if kind is not exp.Select

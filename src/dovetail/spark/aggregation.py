@@ -15,6 +15,7 @@ from pyspark.sql.types import BooleanType, StructField, StructType, TimestampTyp
 from dovetail.plan.aggregates import WINDOW_CLOSED
 from dovetail.plan.dialect import quoted
 from dovetail.plan.physical import WindowStage
+from dovetail.plan.qualified import without_qualify
 
 START, END, CLOSED = "_window_start", "_window_end", "_window_closed"
 
@@ -32,7 +33,7 @@ class Aggregation:
         if self.stage.settings.early_us is not None:
             payload.insert(0, f"{CLOSED} AS {WINDOW_CLOSED}")
         rows.selectExpr(bounds, *payload).createOrReplaceTempView(quoted(self.stage.source_name))
-        return session.sql(self.stage.select)
+        return session.sql(without_qualify(self.stage.select))
 
     def of_nothing(self, spark: SparkSession) -> DataFrame:
         """No rows, in the columns of the result: Spark's analyzer has seen the query."""

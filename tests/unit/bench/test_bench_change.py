@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from bench import change_diff
+from bench import change_check, change_diff
 from bench.change import CHANGES, Pause, Planned, pause_ratios, pauses_of, step_time, text_of
 
+from dovetail.pql.check import check
 from dovetail.pql.compile import compile_pql
 
 SECOND = 1_000_000
@@ -32,6 +33,14 @@ def test_the_application_that_is_compared_has_as_many_lines(lines: int) -> None:
     text = change_diff.text_of(lines)
     assert lines <= text.count("\n") < lines + 30
     assert compile_pql(text) != compile_pql(change_diff.changed(text))
+
+
+def test_the_application_that_is_checked_has_mistakes_of_both_kinds() -> None:
+    text = change_diff.text_of(50)
+    assert check(text).ok
+    found = "\n".join(map(str, check(change_check.mistaken(text)).errors))
+    assert "COALESCEE" in found
+    assert "date_add" in found
 
 
 def test_each_change_of_a_round_is_one_and_the_last_goes_back() -> None:

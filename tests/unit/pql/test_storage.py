@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from dovetail.connectors import secret
-from dovetail.connectors.extras import need
+from dovetail.connectors.extras import installing, need
 from dovetail.connectors.kinds import STORAGES, open_sink
-from dovetail.connectors.secret import Secret, reveal
+from dovetail.connectors.secret import Secret, has_password, reveal
 from dovetail.connectors.sink import Writer
 from dovetail.errors import ExtraMissing, SettingError
 from dovetail.plan.physical import OutsideSink, Plan
@@ -42,6 +44,22 @@ WRONG = {
     'POSTGRES(connection = "x", table = "t", newest = t)': ("there is no key", "POSTGRES"),
     'POSTGRES(connection = SECRET(x), table = "t")': ('SECRET("name")', "SECRET(x)"),
     'POSTGRES(connection = SECRET("../x"), table = "t")': ("does not name a secret", 'SECRET("../x")'),
+    'POSTGRES(connection = "postgresql://me:hush@h/x", table = "t")': (
+        'connection = SECRET("...")',
+        '"postgresql://me:hush@h/x"',
+    ),
+    'JDBC(url = "jdbc:postgresql://h/x?user=me&password=a", table = "t")': (
+        "url has a password in it",
+        '"jdbc:postgresql://h/x?user=me&password=a"',
+    ),
+    'JDBC(password = "hush", url = "jdbc:postgresql://h/x", table = "t")': (
+        "password is a secret and must not stand in the text",
+        '"hush"',
+    ),
+    'ICEBERG(token = "hush", table = "a.b", uri = "http://h:81", catalog = "rest")': (
+        "token is a secret and must not stand in the text",
+        '"hush"',
+    ),
     'POSTGRES(connection = "x", table = SECRET("t"))': ("table cannot be a secret", 'SECRET("t")'),
     'DUCKDB(path = "s3://bucket/x", table = "t")': ("this machine only", "DUCKDB"),
     'DELTA(path = "x", merge_every = 0)': ("merge_every is out of range", "0"),
@@ -102,11 +120,42 @@ def test_a_secret_is_found_and_hidden(tmp_path: Path, monkeypatch: pytest.Monkey
     assert "hush" not in f"{given} {sink} {compile_pql(TEXT % GIVEN[0]).to_json()}"
 
 
-def test_a_library_that_is_missing_says_what_to_run() -> None:
+def test_a_library_that_is_missing_says_what_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command is run: the library is there in truth, so that it has nothing to do and asks no index."""
+    monkeypatch.setitem(sys.modules, "deltalake", None)
     with pytest.raises(ExtraMissing) as said:
-        need("delta", "no_such_library", by="STORAGE DELTA")
-    assert "STORAGE DELTA needs a library that is not installed: no_such_library" in str(said.value)
-    assert 'pip install "dovetail-joins[delta]"' in str(said.value)
+        need("delta", "deltalake", by="STORAGE DELTA")
+    assert "STORAGE DELTA needs a library that is not installed: deltalake" in str(said.value)
+    command = str(said.value.hint).removeprefix("run: ")
+    assert "\n" not in command
+    ran = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False, timeout=300)
+    assert ran.returncode == 0, ran.stderr
+    assert "already satisfied: deltalake" in ran.stdout
+
+
+def test_every_extra_of_a_connector_has_its_libraries() -> None:
+    for extra in ("delta", "iceberg", "hive", "postgres", "kafka", "duckdb"):
+        assert "dovetail-joins[" not in installing(extra)
+    assert installing("none").endswith("'dovetail-joins[none]'")
+
+
+@pytest.mark.parametrize(
+    ("address", "has"),
+    [
+        ("postgresql://me:hush@db:5432/shop", True),
+        ("postgresql+psycopg2://me:hush@db/shop", True),
+        ("host=db user=me password=hush", True),
+        ("postgresql://db/shop?user=me&sslpassword=a", True),
+        ("postgresql://me@db:5432/shop?sslmode=require", False),
+        ("postgresql://db/shop?passfile=/run/secrets/pg", False),
+        ("host=db dbname=passwords user=me", False),
+        ("sqlite:///catalog.db", False),
+        ("http://host:8181/a@b", False),
+        ("thrift://host:9083", False),
+    ],
+)
+def test_a_password_in_an_address_is_noticed(address: str, has: bool) -> None:
+    assert has_password(address) == has
 
 
 def test_the_reference_has_every_option() -> None:

@@ -36,7 +36,7 @@ class JdbcKind:
         ),
         TABLE,
         Option("user", "text", "Who writes."),
-        Option("password", "text", "The user's password.", secret=True),
+        Option("password", "secret", "The user's password.", secret=True),
         KEY,
         NEWEST,
         EVERY,
