@@ -131,7 +131,7 @@ def _query(home: str, application: str, file: Path | None) -> tuple[str, str]:
     text = read_version(home, application, number).text
     if text is None:
         raise StateError(
-            f"version {number} of {application} is no PQL text",
+            f"version {number} of {application} has no PQL text",
             where=home,
             expected="an application that was started with `dovetail run`",
             hint="call dovetail.join with the bounds that are advised",

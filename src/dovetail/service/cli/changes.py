@@ -117,7 +117,7 @@ def rollback(
     version = read_version(place, application, wanted)
     if version.text is None:
         raise StateError(
-            f"version {wanted} of {application} is no PQL text",
+            f"version {wanted} of {application} has no PQL text",
             where=place,
             expected="a version that was started with `dovetail run`",
             hint="call dovetail.join with the arguments of that version, or run its PQL file",
