@@ -46,8 +46,8 @@ Begins = Annotated[
     typer.Option(
         "--from",
         metavar="INPUT=WHERE",
-        help="Where an input begins whose source changes: earliest, latest, a commit number, or a time. "
-        "Repeat it for several.",
+        help="Where to start reading an input whose source changed: earliest, latest, a commit number, or a "
+        "time. Repeat it for several.",
     ),
 ]
 Reslice = Annotated[
