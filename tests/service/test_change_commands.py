@@ -97,6 +97,42 @@ def test_a_damaged_version_is_named_and_the_others_are_listed(
     assert "versions/1.json" in said.err
 
 
+def test_a_version_that_was_killed_before_it_counted_is_told_from_those_that_ran(
+    home: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also when others have come after it: it is the parent of none."""
+    path = Path(home) / "apps/app/application.json"
+    before = path.read_bytes()
+    assert change(home, NARROWER) == 2
+    path.write_bytes(before)  # killed before it was named
+    assert run_command("versions", "app", "--home", home) == 0
+    assert capsys.readouterr().out.splitlines()[1].endswith("(never took over)")
+    assert change(home, QUERY.replace("LEFT JOIN", "JOIN")) == 3
+    assert change(home, NARROWER.replace("LEFT JOIN", "JOIN")) == 4
+    assert run_command("versions", "app", "--home", home) == 0
+    ends = [line.rpartition("(")[2] for line in capsys.readouterr().out.splitlines()]
+    assert ends[1:] == ["never took over)", "v after step 41)", "v after step 41)"]
+    assert run_command("versions", "app", "2", "--home", home) == 0
+    assert "(never took over)" in capsys.readouterr().out.splitlines()[0]
+    assert run_command("versions", "app", "3", "--home", home) == 0
+    assert "never took over" not in capsys.readouterr().out
+    assert run_command("versions", "app", "--home", home, "--json") == 0
+    assert [one["counted"] for one in json.loads(capsys.readouterr().out)] == [True, False, True, True]
+
+
+def test_what_counted_before_a_damaged_version_is_not_known(
+    home: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    change(home, NARROWER)
+    change(home, QUERY)
+    change(home, NARROWER)
+    (Path(home) / version_path("app", 3)).write_text("{")
+    assert run_command("versions", "app", "--home", home) == 0
+    assert "never took over" not in capsys.readouterr().out
+    assert run_command("versions", "app", "--home", home, "--json") == 0
+    assert [one["counted"] for one in json.loads(capsys.readouterr().out)] == [True, None, True]
+
+
 def contents(home: str) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in Path(home).rglob("*") if path.is_file()}
 

@@ -19,6 +19,7 @@ from dovetail.changes.afresh import begun_afresh, with_new_places
 from dovetail.changes.between import Beginning, NewSource
 from dovetail.changes.compare import closest
 from dovetail.changes.costs import InHome
+from dovetail.changes.made_from import Origin, require_known
 from dovetail.changes.positions import Position, begin_at, begin_taken_in, key_of
 from dovetail.changes.promises import older_than_promised
 from dovetail.changes.rules.sources import is_taken_in, same_inputs, swapped
@@ -40,7 +41,7 @@ from dovetail.slicing.readings import left_before
 class Takeover:
     """A start of a query. `before`: what the application runs by now, None if nothing binds it. `plan`:
     what it would run by, with what it takes over from the plan before. `positions`: by input, where a new
-    source begins."""
+    source begins. `origin`: the file that the query comes from."""
 
     home: str
     plan: Plan
@@ -48,6 +49,7 @@ class Takeover:
     before: Current | None
     changes: tuple[Change, ...]
     positions: Mapping[str, Position] = field(default_factory=dict)
+    origin: Origin | None = None
 
     @property
     def verdict(self) -> Verdict | None:
@@ -65,12 +67,13 @@ def consider(
     program: Program | None = None,
     *,
     parent: int | None = None,
+    origin: Origin | None = None,
     positions: Mapping[str, Position] | None = None,
     reslice: bool = False,
 ) -> Takeover:
     """What a start with one of several plans for the same query would mean. `parent`: the version that the
-    query was made from; if the application has changed since, that is an error. `positions`: see
-    `Takeover`. `reslice`: see `Between`."""
+    query was made from; if the application has changed since, that is an error. Without it, its file tells:
+    see `made_from`. `positions`, `origin`: see `Takeover`. `reslice`: see `Between`."""
     first, text = plans[0], program.source.text if program is not None else None
     before = bound(home, first.application)
     if parent is not None and parent != (found := before.version if before else 0):
@@ -84,12 +87,14 @@ def consider(
         )
     if before is None:
         _require_asked(positions or {}, set())
-        return Takeover(home, first, text, None, ())
+        return Takeover(home, first, text, None, (), origin=origin)
     old_text = program_of(home, first.application, before.version)
     given = positions or {}
     plan, changes = changes_to(home, before, plans, old_text, program, given, reslice=reslice)
+    if parent is None and origin is not None and changes:
+        require_known(home, first.application, before.version, origin, author(), changes)
     afresh = begun_afresh(changes)
-    return Takeover(home, carried(before.plan, plan, afresh), text, before, tuple(changes), given)
+    return Takeover(home, carried(before.plan, plan, afresh), text, before, tuple(changes), given, origin)
 
 
 def changes_to(
@@ -216,6 +221,7 @@ def _version(takeover: Takeover, number: int, parent: int | None, took_over: Map
         made_at_us=time.time_ns() // 1000,
         changes=takeover.changes,
         took_over=took_over,
+        origin=takeover.origin.name if takeover.origin is not None else None,
     )
 
 

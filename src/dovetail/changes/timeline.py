@@ -6,10 +6,11 @@ before it was planned."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from dovetail.changes.versions import Version, read_version
+from dovetail.changes.versions import Version, lineage, read_version
 from dovetail.engine.step_log import StepLog
 from dovetail.errors import DovetailError
 from dovetail.model.join_config import state_path
@@ -58,6 +59,17 @@ def timeline(home: str, application: str, join: str) -> Timeline:
     if number == 1:  # there is none before the first, so it need not be read
         reigns.append(Reign(1, 0, 0))
     return Timeline(tuple(reigns))
+
+
+def counted(home: str, application: str, numbers: Sequence[int]) -> dict[int, bool | None]:
+    """Which of these versions have ever taken over. None: the file of a version after it cannot be read, and
+    whether it led there is not known."""
+    ran, unreadable = set[int](), read_current(home, application).version
+    for version in lineage(home, application, unreadable):
+        ran.add(version.number)
+        unreadable = version.parent or 0
+    ran |= {unreadable, 1}  # there is none before the first
+    return {number: True if number in ran else False if number > unreadable else None for number in numbers}
 
 
 def recorded_steps(plan: Plan, home: str) -> dict[str, int]:

@@ -9,7 +9,8 @@ written and never named is one whose change did not come to pass; its number is 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,9 +21,9 @@ from dovetail.log.homes.filesystem import open_store
 from dovetail.model import json_values as said
 from dovetail.plan.physical import Plan
 
-KIND, VERSION = "dovetail.version", 2
-READ = (1, VERSION)
-"""Until version 2 nothing was said of what a change costs."""
+KIND, VERSION = "dovetail.version", 3
+READ = (1, 2, VERSION)
+"""Until version 2 nothing was said of what a change costs, until version 3 not where a query came from."""
 _NAME = re.compile(r"(\d{1,9})\.json")
 _REMEDY = "restore it from a copy of the home; the application runs on without it"
 
@@ -30,7 +31,8 @@ _REMEDY = "restore it from a copy of the home; the application runs on without i
 @dataclass(frozen=True)
 class Version:
     """`text` is None for a join of DataFrames, and for what was started before versions were kept.
-    `took_over`: by join, the last step of the version before. `changes`: against the parent."""
+    `took_over`: by join, the last step of the version before. `changes`: against the parent. `origin`: the
+    file that the query was run from; see `Origin`."""
 
     application: str
     number: int
@@ -42,6 +44,7 @@ class Version:
     changes: tuple[Change, ...] = ()
     took_over: Mapping[str, int] = field(default_factory=dict)
     note: str | None = None
+    origin: str | None = None
 
     @property
     def path(self) -> str:
@@ -59,6 +62,7 @@ class Version:
             "changes": [change.to_json() for change in self.changes],
             "took_over": dict(self.took_over),
             "note": self.note,
+            "origin": self.origin,
         }
         return document.encode(KIND, VERSION, body)
 
@@ -98,6 +102,17 @@ def version_numbers(home: str, application: str) -> list[int]:
     return sorted(int(found[1]) for name in names if (found := _NAME.fullmatch(name)))
 
 
+def lineage(home: str, application: str, number: int) -> Iterator[Version]:
+    """A version, its parent, and so on, as far as their files can be read. From the version that counts on,
+    these are the versions that have taken over: one that was written and never named is nobody's parent."""
+    following: int | None = number
+    with suppress(DovetailError):
+        while following is not None:
+            version = read_version(home, application, following)
+            yield version
+            following = version.parent
+
+
 def write_version(home: str, version: Version) -> bool:
     """False: another has taken the number."""
     store = open_store(home)
@@ -118,11 +133,13 @@ def _checked(body: Mapping[str, Any]) -> Version:
         "took_over",
         "note",
     )
-    said.fields(body, names)
+    said.fields(body, (*names, "origin") if "origin" in body else names)
+    origin = body.get("origin")
+    number = said.whole(body["number"], 1)
     return Version(
         application=said.text(body["application"]),
-        number=said.whole(body["number"], 1),
-        parent=None if body["parent"] is None else said.whole(body["parent"], 1),
+        number=number,
+        parent=None if body["parent"] is None else said.whole(body["parent"], 1, number - 1),
         plan=Plan.from_json(body["plan"]),
         text=None if body["text"] is None else said.text(body["text"]),
         author=said.text(body["author"]),
@@ -132,6 +149,7 @@ def _checked(body: Mapping[str, Any]) -> Version:
             said.text(join): said.whole(step) for join, step in said.fields(body["took_over"]).items()
         },
         note=None if body["note"] is None else said.text(body["note"]),
+        origin=None if origin is None else said.text(origin),
     )
 
 

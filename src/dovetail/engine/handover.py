@@ -5,7 +5,7 @@
 
 The request is a small file beside the lock. The run that holds the application looks for it a few times a
 second, or every few seconds in a remote home. It takes an offer if that was made on its own terms: the same
-code, the same file, the same settings. Otherwise it stops cleanly, and whoever has asked waits for the lock.
+code, the same settings. Otherwise it stops cleanly, and whoever has asked waits for the lock.
 A request that nobody has answered for long counts no more: its writer may have died."""
 
 from __future__ import annotations

@@ -21,11 +21,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dovetail.changes.leftovers import remove_leftovers
+from dovetail.changes.made_from import origin_at
 from dovetail.changes.takeover import Takeover, consider, require, take_over
 from dovetail.engine.handover import WAITED_S, Answer, Offer, Request, Requests, answer, answer_to, ask
 from dovetail.errors import DovetailError
 from dovetail.service.figures import RunSummary
 from dovetail.service.metrics_reporter import Reporter
+from dovetail.service.terms import file_of, same_terms
 from dovetail.spark.hang_up import loss_named
 from dovetail.spark.runner import Prepared, Run, prepare
 from dovetail.spark.settling import let_out, settle
@@ -137,11 +139,13 @@ class Host:
         """Whether to stop: for a query that was offered, or for whoever waits. One that is refused stops
         nothing."""
         offer = request.offer
-        if offer is None or self.mode != "stream" or offer.terms != self.terms or offer.terms["file"] is None:
+        if offer is None or self.mode != "stream" or not same_terms(offer.terms, self.terms):
             return True
+        file = file_of(offer.terms)
         try:
             program, plans = self.compile((offer.text, offer.name))
-            takeover = consider(self.home, plans, program, parent=offer.parent)
+            origin = None if file is None else origin_at(file)
+            takeover = consider(self.home, plans, program, parent=offer.parent, origin=origin)
             require(takeover)
             if self.fits(takeover.plan):
                 made = prepare(self.spark, takeover.plan, self.home, self.mode, self.index_dir)

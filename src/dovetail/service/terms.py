@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,22 @@ SERVICE_ORIGIN = "the service"
 
 
 def terms_of(origin: str | None, **given: Any) -> dict[str, Any]:
-    """`origin`: what brings the query when the run is started again, a file for example. It is one of the
-    terms, because a run that is started again must not bring an old query back."""
+    """`origin`: what brings the query when the run is started again, a file for example."""
     return {"code": _code(), "python": sys.executable, "file": origin, **given}
+
+
+def same_terms(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Files may differ: a run of the old file that is started again does not bring an old query back, because
+    it stops with an error (`changes/made_from.py`). The service brings a query back without asking, so
+    its runs take none but its own."""
+    kept = [{**terms, "file": terms.get("file") == SERVICE_ORIGIN} for terms in (one, other)]
+    return kept[0] == kept[1]
+
+
+def file_of(terms: Mapping[str, Any]) -> str | None:
+    """The file that a query was offered from."""
+    file = terms.get("file")
+    return None if file == SERVICE_ORIGIN else file
 
 
 def run_terms(

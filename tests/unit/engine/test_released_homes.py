@@ -7,6 +7,7 @@ as it is.
     17665ec   commits of format 3: promises
     b2a515b   commits of format 4: what a slicer has covered; snapshots in pieces
     54b71e5   versions and generations; offsets of format 5 name their query
+    ec85ac3   plans of format 6
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ from homes.make_home import KINDS
 from service.test_why_command import plan
 from unit.engine.stepping import Driven
 
-HOMES = {path.name.partition(".")[0]: path for path in (Path(__file__).parents[2] / "homes").glob("*.gz")}
+HOMES = {
+    path.name.partition(".")[0]: path for path in (Path(__file__).parents[2] / "homes").glob("[0-9a-f]*.gz")
+}
 
 
 def unpacked(build: str, folder: Path) -> Path:

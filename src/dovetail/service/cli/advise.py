@@ -117,6 +117,7 @@ def _follow(
         master=MASTER.read(master),
         mode="available-now" if available_now else "stream",
         parent=proposed.current.version,
+        origin=file,
     )
 
 

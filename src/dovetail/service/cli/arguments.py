@@ -46,7 +46,7 @@ Begins = Annotated[
     typer.Option(
         "--from",
         metavar="INPUT=WHERE",
-        help="Where to start reading an input whose source changes: earliest, latest, a commit number, or a "
+        help="Where to start reading an input whose source changed: earliest, latest, a commit number, or a "
         "time. Repeat it for several.",
     ),
 ]

@@ -58,6 +58,7 @@ def versions(
     as_json: AsJson = False,
 ) -> None:
     """List the versions of an application: who changed it when, and what became of its state."""
+    from dovetail.changes.timeline import counted
     from dovetail.changes.versions import read_version, version_numbers
     from dovetail.errors import DovetailError
     from dovetail.plan.application_file import read_current
@@ -65,20 +66,24 @@ def versions(
     place = home_at(home)
     current = read_current(place, application)
     if number is not None:
-        _show(read_version(place, application, number), number == current.version, as_json)
+        one = read_version(place, application, number)
+        _show(one, number == current.version, counted(place, application, [number])[number], as_json)
         return
     found: list[Version] = []
     damaged: list[DovetailError] = []
-    for each in version_numbers(place, application):
+    numbers = version_numbers(place, application)
+    ran = counted(place, application, numbers)
+    for each in numbers:
         try:
             found.append(read_version(place, application, each))
         except DovetailError as error:
             damaged.append(error)
     if as_json:
-        typer.echo(json.dumps([_as_data(one, one.number == current.version) for one in found], indent=2))
+        said = [_as_data(one, one.number == current.version, ran[one.number]) for one in found]
+        typer.echo(json.dumps(said, indent=2))
     else:
         for one in found:
-            typer.echo(_line(one, current.version))
+            typer.echo(_line(one, one.number == current.version, ran[one.number]))
     for trouble in damaged:
         typer.echo(f"warning: {trouble}", err=True)
 
@@ -131,37 +136,39 @@ def rollback(
     )
 
 
-def _line(version: Version, current: int) -> str:
+def _line(version: Version, current: bool, ran: bool | None) -> str:
     from dovetail.changes.words import verdict_words
     from dovetail.service.units import instant
 
     what = "first query" if version.parent is None else verdict_words(version.changes)
-    mark = "*" if version.number == current else " "
+    mark = "*" if current else " "
     took = ", ".join(f"{join} after step {step}" for join, step in version.took_over.items())
-    if version.number > current:
+    if ran is False:
         took = "never took over"
     line = f"{mark} {version.number:>3}  {instant(version.made_at_us)}  {version.author}  {what}"
     return f"{line} ({took})" if took else line
 
 
-def _show(version: Version, current: bool, as_json: bool) -> None:
+def _show(version: Version, current: bool, ran: bool | None, as_json: bool) -> None:
     from dovetail.changes.words import change_lines
 
     if as_json:
-        typer.echo(json.dumps(_as_data(version, current), indent=2))
+        typer.echo(json.dumps(_as_data(version, current, ran), indent=2))
         return
-    typer.echo(_line(version, version.number if current else version.number + 1).rstrip())
+    typer.echo(_line(version, current, ran).rstrip())
     for line in change_lines(version.changes, places=False):
         typer.echo(f"  {line}")
     typer.echo(f"\n{version.text.strip() if version.text else '(no PQL text)'}")
 
 
-def _as_data(version: Version, current: bool) -> dict[str, object]:
+def _as_data(version: Version, current: bool, ran: bool | None) -> dict[str, object]:
     return {
         "number": version.number,
         "current": current,
+        "counted": ran,
         "parent": version.parent,
         "author": version.author,
+        "origin": version.origin,
         "made_at_us": version.made_at_us,
         "took_over": dict(version.took_over),
         "changes": [change.to_json() for change in version.changes],

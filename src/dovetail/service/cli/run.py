@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -20,7 +20,7 @@ from dovetail.service.cli.pql_file import PqlFile, read_pql
 from dovetail.service.cli.stop_signals import stopped_by_signals
 from dovetail.service.figures import RunFigures, RunSummary
 from dovetail.service.settings import DRIVER_MEMORY, INDEX_DIR, MASTER
-from dovetail.service.terms import run_terms, terms_of
+from dovetail.service.terms import file_of, run_terms, terms_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 Mode = Literal["stream", "available-now", "drain"]
 Query = Path | tuple[str, str]
 """A PQL file, or a text and its name in errors."""
+STDIN = Path("-")
 Announce = Callable[[int, "Sequence[Change]"], None]
 
 
@@ -112,12 +113,18 @@ def run_and_watch(
     begins: Sequence[str] = (),
     reslice: bool = False,
     as_json: bool = False,
+    origin: Path | None = None,
 ) -> None:
     """Run an application in the foreground, with a live view and a summary at the end. If a run of it that
-    was started in the same way can go on with the query, it does, and this command is done."""
+    was started in the same way can go on with the query, it does, and this command is done. `origin`: the
+    file that a text comes from."""
+    file = _origin(query if origin is None else origin)
     in_place = mode == "stream" and not begins and not reslice  # an offer is a query, and no more than that
     if in_place and _changed_in_place(
-        query, home, parent, run_terms(mode, master, settings or {}, index_dir, metrics_port)
+        query,
+        home,
+        parent,
+        terms_of(file, **run_terms(mode, master, settings or {}, index_dir, metrics_port)),
     ):
         return
     from dovetail.service.cli.live_view import LiveView
@@ -138,6 +145,7 @@ def run_and_watch(
             begins=begins,
             reslice=reslice,
             announce=_announced,
+            origin=file,
         )
     if as_json:
         print(json.dumps(summary.to_json()))
@@ -147,11 +155,11 @@ def run_and_watch(
         print_summary(summary)
 
 
-def _changed_in_place(query: Query, home: str, parent: int | None, terms: dict[str, object]) -> bool:
+def _changed_in_place(query: Query, home: str, parent: int | None, terms: dict[str, Any]) -> bool:
     """Whether a run that is there has taken the query over."""
-    file = _file(query)
-    if file is None or not any_held(home):
+    if query == STDIN or not any_held(home):  # what was read from there cannot be read again
         return False
+    from dovetail.changes.made_from import origin_at
     from dovetail.changes.takeover import consider, require
     from dovetail.changes.versions import read_version
     from dovetail.engine.handover import Offer
@@ -162,28 +170,28 @@ def _changed_in_place(query: Query, home: str, parent: int | None, terms: dict[s
     name = program.application
     if not is_running(home, name):
         return False
-    takeover = consider(home, plans, program, parent=parent)
+    file = file_of(terms)
+    origin = None if file is None else origin_at(file)
+    takeover = consider(home, plans, program, parent=parent, origin=origin)
     require(takeover)
-    if not takeover.changes:
+    if not takeover.changes or takeover.before is None:
         return False
-    offer = Offer(program.source.text, str(query), parent, terms_of(str(file.resolve()), **terms))
+    # It was looked at beside this version. If another takes over before it is the turn of this one, the run
+    # says so.
+    offer = Offer(program.source.text, program.source.name, takeover.before.version, terms)
     found = offered(home, name, offer, lambda: is_running(home, name) is True)
     if found is None:
         return False
     if found.error is not None:
         raise found.error
     _announced(found.version, read_version(home, name, found.version).changes)
-    typer.echo(f"the run of {name} that was there goes on with it", err=True)
+    typer.echo(f"the running {name} has switched to the new query", err=True)
     return True
 
 
 def _origin(query: Query) -> str | None:
-    file = _file(query)
-    return None if file is None else str(file.resolve())
-
-
-def _file(query: Query) -> Path | None:
-    return query if isinstance(query, Path) and str(query) != "-" else None
+    """The query's file."""
+    return str(query.resolve()) if isinstance(query, Path) and query != STDIN else None
 
 
 def _announced(version: int, changes: Sequence[Change]) -> None:
@@ -223,6 +231,7 @@ def run_application(
 
     if spark is None:
         choose_python(master, settings)  # first of all: its imports go on while we do ours
+    from dovetail.changes.made_from import origin_at
     from dovetail.changes.positions import positions_in
     from dovetail.changes.takeover import consider, require
     from dovetail.engine.handover import WAITED_S, answered
@@ -237,8 +246,15 @@ def run_application(
     began = time.monotonic()
     program, plans = compile_query(query, home)
     positions = positions_in(begins)
-    change = partial(consider, home, plans, program, parent=parent, positions=positions, reslice=reslice)
-    wait_s = WAITED_S if asked_for_change(home, program.application, change) else 0.0
+    terms = terms_of(origin or _origin(query), **run_terms(mode, master, settings, index_dir, metrics_port))
+    file = file_of(terms)
+    came = None if file is None else origin_at(file)
+    consider_it = partial(consider, home, plans, program, origin=came, positions=positions, reslice=reslice)
+    change = partial(consider_it, parent=parent)
+    asked = asked_for_change(home, program.application, change)
+    wait_s = 0.0
+    if asked is not None:  # somebody else may be faster while this waits
+        wait_s, change = WAITED_S, partial(consider_it, parent=asked)
     early = _head_start(home, master, settings, index_dir) if mode == "stream" else None
     with running(home, program.application, wait_s=wait_s) as held, early or nullcontext() as head_start:
         # Before Spark: an error about the home, or about the change, is reported at once.
@@ -248,10 +264,10 @@ def run_application(
         plan = takeover.plan
         require_connectors(plan)
         log = _spark_log(home, plan.application)
-        given = {**settings, **s3_settings(home, plan, settings)}
+        session_settings = {**settings, **s3_settings(home, plan, settings)}
         if head_start is not None and spark is None:
             head_start.begin(takeover, log)
-        session = spark or open_session(plan.application, master, DRIVER_MEMORY.read(), given, log)
+        session = spark or open_session(plan.application, master, DRIVER_MEMORY.read(), session_settings, log)
         from dovetail.service.hosting import Host  # what Spark need not wait for
         from dovetail.spark.hang_up import jvm_ended
 
@@ -265,10 +281,8 @@ def run_application(
             follower,
             announce,
             compile=lambda query: compile_query(query, home),
-            fits=lambda other: s3_settings(home, other, settings).items() <= given.items(),
-            terms=terms_of(
-                origin or _origin(query), **run_terms(mode, master, settings, index_dir, metrics_port)
-            ),
+            fits=lambda other: s3_settings(home, other, settings).items() <= session_settings.items(),
+            terms=terms,
             log=log,
             took=took,
             metrics_port=metrics_port,
@@ -322,26 +336,27 @@ def _spark_log(home: str, application: str) -> Path:
     return hosts_folder() / f"spark-{application}.log"
 
 
-def asked_for_change(home: str, application: str, change: Callable[[], Takeover]) -> bool:
-    """Ask a run of the application to end, if there is one and this query can go on in its place."""
+def asked_for_change(home: str, application: str, change: Callable[[], Takeover]) -> int | None:
+    """Ask a run of the application to end, if there is one and this query can go on in its place. Gives the
+    version that it would go on from."""
     from dovetail.changes.takeover import require
     from dovetail.engine.handover import ask
     from dovetail.service.applications import is_running
 
     if is_running(home, application) is False:
-        return False
+        return None
     takeover = change()
     require(takeover)
-    if not takeover.changes:
-        return False
+    if not takeover.changes or takeover.before is None:
+        return None
     ask(home, application)
-    return True
+    return takeover.before.version
 
 
 def _name(query: Query) -> str:
     if isinstance(query, tuple):
         return query[1]
-    return "standard input" if str(query) == "-" else query.stem
+    return "standard input" if query == STDIN else query.stem
 
 
 def compile_query(query: Query, home: str) -> tuple[Program, list[Plan]]:

@@ -7,6 +7,7 @@ import json
 import tempfile
 import threading
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -49,7 +50,8 @@ def deploy(
     if shadow:
         _follow(place, text, proposed, available_now)
         return
-    _run(place, text, str(file), proposed, available_now, master)
+    # Which version the query was made from, `run` finds by its file.
+    _run(place, text, str(file), None, available_now, master, origin=file)
 
 
 def shadow(
@@ -87,7 +89,7 @@ def shadow(
             hint=f"`dovetail shadow {application} --drop`, and start another",
         )
     _drop(place, application)
-    _run(place, found.text, f"shadow of {application}", proposed, available_now, master)
+    _run(place, found.text, f"shadow of {application}", found.version, available_now, master)
 
 
 def _proposed(home: str, text: str, name: str) -> Proposal:
@@ -101,7 +103,13 @@ def _proposed(home: str, text: str, name: str) -> Proposal:
 
 
 def _run(
-    home: str, text: str, name: str, proposed: Proposal, available_now: bool, master: str | None
+    home: str,
+    text: str,
+    name: str,
+    parent: int | None,
+    available_now: bool,
+    master: str | None,
+    origin: Path | None = None,
 ) -> None:
     from dovetail.service.cli.run import run_and_watch
     from dovetail.service.settings import MASTER
@@ -111,7 +119,8 @@ def _run(
         home=home,
         master=MASTER.read(master),
         mode="available-now" if available_now else "stream",
-        parent=proposed.current.version,
+        parent=parent,
+        origin=origin,
     )
 
 

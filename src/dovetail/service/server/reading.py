@@ -30,19 +30,22 @@ def plain_row(row: dict[str, Any]) -> dict[str, Any]:
 
 def versions(home: str, application: str) -> list[dict[str, Any]]:
     """The newest first. A version that cannot be read is there with its error."""
+    from dovetail.changes.timeline import counted
     from dovetail.changes.versions import read_version, version_numbers
     from dovetail.changes.words import change_lines, verdict_words
     from dovetail.plan.application_file import read_current
 
     current = read_current(home, application).version
     found: list[dict[str, Any]] = []
-    for number in reversed(version_numbers(home, application)):
+    numbers = version_numbers(home, application)
+    ran = counted(home, application, numbers)
+    for number in reversed(numbers):
         try:
             version = read_version(home, application, number)
         except DovetailError as error:
             found.append({"number": number, "current": number == current, "words": str(error)})
             continue
-        first = version.parent is None
+        words = "first query" if version.parent is None else verdict_words(version.changes)
         found.append(
             {
                 "number": number,
@@ -50,7 +53,7 @@ def versions(home: str, application: str) -> list[dict[str, Any]]:
                 "parent": version.parent,
                 "author": version.author,
                 "made_at_us": version.made_at_us,
-                "words": "first query" if first else verdict_words(version.changes),
+                "words": f"{words} (never took over)" if ran[number] is False else words,
                 "changes": list(change_lines(version.changes, places=False)),
                 "took_over": dict(version.took_over),
                 "text": version.text,
