@@ -34,7 +34,7 @@ def test_status_shows_a_rebuild_and_nothing_if_there_is_none(tmp_path: Path) -> 
     driven.append("right", ("a", 1))
     driven.step()
     found = measure(driven.config, 0)
-    quiet = MeasuredJoin(found, driven.config.spec, None, ())
+    quiet = MeasuredJoin(found, driven.config.join_kind, None, ())
     assert not any("rebuilding" in line for line in facts(quiet))
     assert quiet.to_json()["replay"] is None
     busy = replace(quiet, measure=replace(found, replay=Rebuilding(63, 100, 0.63, 21.0, 1.8)))
