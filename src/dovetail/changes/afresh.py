@@ -32,8 +32,9 @@ from dovetail.changes.flat import flat
 from dovetail.changes.names import with_categories
 from dovetail.changes.positions import instant
 from dovetail.changes.rules.sources import same_inputs, swapped
-from dovetail.changes.verdict import Change, Cost
+from dovetail.changes.verdict import Change, total
 from dovetail.model.join_kind import IntervalJoin, JoinKind, ThetaJoin, WindowedJoin
+from dovetail.model.share import SIDES
 from dovetail.plan.physical import CategoryOutput, JoinStage, Plan, SlicerStage, Stage
 from dovetail.plan.shared import joins_of
 
@@ -47,6 +48,7 @@ _FLIGHT: dict[HandOver, str] = {
     "left rows that come after it meet right rows from before it",
 }
 _ALONE = "rows that have no partner by then come out alone in the change"
+RESLICE = "start it with --reslice, which leaves no gap: the join begins afresh, filled from its inputs"
 _SIDES = ("side_columns", "side_filters")
 
 
@@ -62,6 +64,16 @@ def begin_afresh(between: Between) -> None:
 def begun_afresh(changes: Iterable[Change]) -> set[str]:
     """The joins that do so."""
     return {change.part.removeprefix("join ") for change in changes if change.rule == RULE}
+
+
+def gaps(changes: Iterable[Change]) -> list[Change]:
+    """Those that leave rows in flight as the old query made them."""
+    return [change for change in changes if change.rule in _SIDES and change.flight and not change.instead]
+
+
+def joins_with(part: str, joins: Set[str]) -> bool:
+    """Whether a side is one of these joins."""
+    return any(part == f"{side} side of {join}" for side in SIDES for join in joins)
 
 
 def with_new_places(old: Plan, new: Plan, joins: Set[str]) -> Plan:
@@ -120,7 +132,6 @@ def _begin(between: Between, known: JoinStage, join: JoinStage) -> None:
     how = hand_over(between.old, between.new, known, join)
     read = tables[1:] if how == "closed" else tables
     since = [since_us for table in read if (since_us := between.costs.since_us(table.source)) is not None]
-    costs = [between.costs.source(table.source, None) for table in read]
     flight = _FLIGHT[how]
     if how == "pairs" and (known.spec.keeps_left or known.spec.keeps_right):
         flight = f"{flight}; {_ALONE}"
@@ -132,7 +143,7 @@ def _begin(between: Between, known: JoinStage, join: JoinStage) -> None:
         "afresh",
         f"{join.name} begins afresh, filled from its inputs",
         flight=flight,
-        cost=_sum([cost for cost in costs if cost is not None]),
+        cost=total(between.costs.source(table.source, None, join.name) for table in read),
         place=between.place_of(view_of(join)),
     )
 
@@ -192,10 +203,6 @@ def _lets_pairs_out(kind: JoinKind) -> bool:
     if isinstance(kind, WindowedJoin):
         return kind.how == "inner" and kind.match == "all" and not kind.window.is_session
     return kind.spec.emits_pairs and kind.spec.match == "all"
-
-
-def _sum(costs: list[Cost]) -> Cost | None:
-    return sum(costs[1:], costs[0]) if costs else None
 
 
 def _hindered(change: Change, obstacle: str) -> Change:

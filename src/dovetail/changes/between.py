@@ -165,7 +165,7 @@ def view_of(stage: Stage) -> str:
 
 def named(sql: str) -> str:
     """Columns of a side, as the query calls them."""
-    return re.sub(r"(?<![A-Za-z0-9_])_r_", "", sql)
+    return re.sub(r"(?<![A-Za-z0-9_])_[lr]_", "", sql)
 
 
 def _shown(program: Program, node: exp.Expr) -> str | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from dovetail.changes.afresh import begin_afresh
+from dovetail.changes.afresh import RESLICE, begin_afresh, begun_afresh, gaps, joins_with
 from dovetail.changes.between import Begins, Between, part_of, view_of
 from dovetail.changes.costs import Costs, Unknown
 from dovetail.changes.names import with_old_categories, with_old_names
@@ -12,7 +13,7 @@ from dovetail.changes.rules import RULES
 from dovetail.changes.rules.application import application
 from dovetail.changes.rules.functions import functions
 from dovetail.changes.rules.tables import tables
-from dovetail.changes.verdict import ORDER, Change, strictest
+from dovetail.changes.verdict import ORDER, Change, Verdict, strictest
 from dovetail.plan.application_file import difference, stable
 from dovetail.plan.physical import Plan, Stage
 from dovetail.plan.statements import Program
@@ -58,8 +59,35 @@ def closest(
     """Of several plans for one query, the one that changes least: a release that plans otherwise, or a view
     that could be shared now, is no reason to give up state."""
     named = [with_old_names(old, with_old_categories(old, plan)) for plan in plans]
-    compared = [(plan, compare(old, plan, old_text, new_text, begins, costs, reslice)) for plan in named]
-    return min(compared, key=lambda one: (ORDER.index(strictest(one[1]) or ORDER[0]), len(one[1])))
+    plan, changes = _least(old, named, old_text, new_text, begins, costs, reslice)
+    if gaps(changes) and not reslice:
+        changes = _offered(changes, _least(old, named, old_text, new_text, begins, None, True)[1])
+    return plan, changes
+
+
+def _least(
+    old: Plan,
+    plans: Sequence[Plan],
+    old_text: Program | None,
+    new_text: Program | None,
+    begins: Begins,
+    costs: Costs | None,
+    reslice: bool,
+) -> tuple[Plan, list[Change]]:
+    compared = [(plan, compare(old, plan, old_text, new_text, begins, costs, reslice)) for plan in plans]
+    return min(compared, key=lambda one: (ORDER.index(_decides(one[1])), len(one[1])))
+
+
+def _decides(changes: Sequence[Change]) -> Verdict:
+    """Joins that are removed are so in every plan for a query."""
+    return strictest(change for change in changes if change.verdict != "let go") or ORDER[0]
+
+
+def _offered(changes: list[Change], resliced: list[Change]) -> list[Change]:
+    """The changes, with the word that closes their gaps, where that would be taken."""
+    afresh = begun_afresh(resliced) if strictest(resliced) != "refused" else set()
+    closed = [change for change in gaps(changes) if joins_with(change.part, afresh)]
+    return [replace(change, instead=RESLICE) if change in closed else change for change in changes]
 
 
 def _compare_stages(between: Between, old: Stage, new: Stage) -> None:

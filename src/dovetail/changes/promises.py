@@ -41,18 +41,19 @@ def older_than_promised(home: str, old: Plan, new: Plan) -> list[Change]:
             continue
         readers = [*_readers(new, output, columns), *_elsewhere(home, new.application, output, columns)]
         if readers:
-            found.append(_said(stage, max(by_us.values()), columns, readers))
+            found.append(_said(stage, by_us, columns, readers))
     return found
 
 
-def _said(stage: JoinStage, by_us: int, columns: Columns, readers: Sequence[str]) -> Change:
+def _said(stage: JoinStage, by_us: Mapping[str, int], columns: Columns, readers: Sequence[str]) -> Change:
+    called = sorted(columns - {SIDE_TIME}) or [f"the time of the {side} stream" for side in sorted(by_us)]
     return Change(
         "promises",
         part_of(stage),
         "kept",
-        f"rows may be older than promised, by up to {words(by_us)}",
+        f"rows may be older than promised, by up to {words(max(by_us.values()))}",
         flight=f"those that come too late for their window are counted as late by "
-        f"{', '.join(dict.fromkeys(readers))}, for whom {', '.join(sorted(columns))} is the event time",
+        f"{', '.join(dict.fromkeys(readers))}, for whom {', '.join(called)} is the event time",
         instead="give the changed view a new name, and let its readers read that: they start with the wider "
         "window",
     )

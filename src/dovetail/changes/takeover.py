@@ -77,7 +77,7 @@ def consider(
         raise StateError(
             f"application {first.application} is at version {found}, not at version {parent}",
             where=open_store(home).root,
-            expected="that nobody has changed it since",
+            expected="no newer version",
             hint=f"see what changed with `dovetail versions {first.application}`, put that into your "
             "query, and "
             f"start it with --parent {found}",
@@ -130,7 +130,7 @@ def changes_to(
 def _require_asked(positions: Mapping[str, Position], asked: set[str]) -> None:
     for table in positions.keys() - asked:
         raise SettingError(
-            f"input {table} does not come from another source than before",
+            f"input {table}: its source has not changed",
             where=f"--from {table}=",
             expected="an input whose source changes: others go on where they are",
         )

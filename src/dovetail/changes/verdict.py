@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
-Verdict = Literal["next step", "kept", "replayed", "afresh", "refused"]
+Verdict = Literal["next step", "kept", "replayed", "afresh", "let go", "refused"]
 """From harmless to strict. `next step`: nothing that was seen is affected. `kept`: the state stays as it
 is, and rows in flight are explained. `replayed`: the state is read from the log again, in the step of the
 change. `afresh`: the join lets go what it holds, and begins again with what its inputs still have.
-`refused`: there is no way from the old state to the new query."""
+`let go`: a join is removed, and rows that it holds do not come out. `refused`: there is no way from the old
+state to the new query."""
 
 ORDER = get_args(Verdict)
 
@@ -27,7 +28,15 @@ class Cost:
         """What is not known of one is not known of both."""
         rows = None if self.rows is None or other.rows is None else self.rows + other.rows
         size = None if self.bytes is None or other.bytes is None else self.bytes + other.bytes
-        return Cost(rows, size)
+        seconds = None if self.seconds is None or other.seconds is None else self.seconds + other.seconds
+        return Cost(rows, size, seconds)
+
+
+def total(costs: Iterable[Cost | None]) -> Cost | None:
+    """Of several; None if there are none, or nothing is known of one of them."""
+    found = list(costs)
+    known = [cost for cost in found if cost is not None]
+    return sum(known[1:], known[0]) if known and len(known) == len(found) else None
 
 
 @dataclass(frozen=True)

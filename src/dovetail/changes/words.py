@@ -11,6 +11,7 @@ VERDICTS: dict[Verdict, str] = {
     "kept": "state kept",
     "replayed": "state kept, and read from the log again where the new query needs more of it",
     "afresh": "a join begins afresh, filled from its inputs",
+    "let go": "a join is removed, and rows that it holds do not come out; other state kept",
     "refused": "refused",
 }
 SHORT: dict[Verdict, str] = {
@@ -18,6 +19,7 @@ SHORT: dict[Verdict, str] = {
     "next step": "next step",
     "replayed": "window replayed",
     "afresh": "begins afresh",
+    "let go": "its rows in flight do not come out",
 }
 SAME = "no change in meaning"
 

@@ -44,14 +44,15 @@ def test_an_attribute_is_projected_anywhere_in_the_list(before: str) -> None:
     found = changes(wider)
     assert {change.verdict for change in found} == {"kept"}
     assert [change.what for change in found if change.part == "right side of joined_streams"] == [
-        "new column dim_three: dim_three"
+        "new column dim_three: r.dim_three"
     ]
 
 
 def test_a_constant_of_the_left_slicer_is_changed() -> None:
     (found,) = changes(FIGURE_3.replace("'v1' AS release", "'v2' AS release"))
     assert (found.part, found.verdict) == ("left side of joined_streams", "kept")
-    assert found.flight == "they have the old value"
+    assert found.flight == "they have the old value, for one window (6 minutes)"
+    assert "--reslice" in str(found.instead)
 
 
 def test_another_equality_begins_afresh_or_is_a_view_of_a_new_name() -> None:
@@ -61,4 +62,7 @@ def test_another_equality_begins_afresh_or_is_a_view_of_a_new_name() -> None:
     beside = FIGURE_3.replace("joined_streams", "joined_by_dim").replace(
         "(l.key = r.key)", "(l.dim_one = r.key)"
     )
-    assert {change.verdict for change in changes(beside)} == {"kept"}
+    came, gone, *others = changes(beside)
+    assert (came.what, came.verdict) == ("new join joined_by_dim", "kept")
+    assert (gone.what, gone.verdict) == ("join joined_streams is removed", "let go")
+    assert {change.verdict for change in others} <= {"kept"}

@@ -149,3 +149,30 @@ def test_columns_keep_the_names_that_they_have_in_the_log(tmp_path: Path) -> Non
     assert "AS `x`" in full.plan.slicers[0].select
     before = considered(home, QUERY).plan
     assert carried(before, before) == before
+
+
+def test_a_folder_that_another_application_has_written_is_refused(tmp_path: Path) -> None:
+    """Spark's list there has numbers that ours would be taken for."""
+    home = str(tmp_path / "home")
+    files = QUERY.replace("STORAGE NOOP", f'STORAGE PARQUET (path = "{tmp_path}/first")')
+    other, one_more = (
+        files.replace("first", "other"),
+        files.replace(
+            "CREATE TABLE o",
+            f'CREATE TABLE p AS SELECT x FROM v STORAGE JSON (path = "{tmp_path}/other"); CREATE TABLE o',
+        ),
+    )
+    started(home, files)
+    for name in ("first", "other"):
+        (tmp_path / name / "_spark_metadata").mkdir(parents=True)
+        (tmp_path / name / "_spark_metadata" / "0").write_text("v1")
+    for text in (other, one_more):
+        with pytest.raises(StateError, match="were written by another application") as refused:
+            take_over(considered(home, text))
+        assert "rows would vanish" in str(refused.value.expected)
+        assert "give the table another path" in str(refused.value.hint)
+    assert take_over(considered(home, files.replace("first", "second"))) == 2
+    assert take_over(considered(home, files)) == 3, "it comes back to a folder of its own"
+    assert take_over(considered(home, QUERY)) == 4
+    (tmp_path / "other" / "_spark_metadata" / "0").unlink()
+    assert take_over(considered(home, other)) == 5, "nobody has written there"

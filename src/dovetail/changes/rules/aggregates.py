@@ -1,11 +1,13 @@
 """Aggregates: a window is aggregated when it closes, from its rows in the log, so there is no state to
-keep."""
+keep. Rows that came before the change have the columns that they were written with: a column that only the
+new query reads is null in them, and so it is whole from the next window on."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from dovetail.changes.between import Between, part_of, view_of
+from dovetail.changes.between import Between, named, part_of, view_of
+from dovetail.plan.aggregates import WINDOW_CLOSED
 from dovetail.plan.interval_literal import words
 from dovetail.plan.physical import Stage, WindowStage
 
@@ -26,17 +28,8 @@ def aggregates(between: Between, old: Stage, new: Stage) -> Stage:
             "they have caught up",
             place=place,
         )
-    elif (old.select, old.window_name) != (new.select, new.window_name):
-        between.say(
-            "aggregates",
-            part,
-            "kept",
-            "what is aggregated",
-            flight="windows that are open are aggregated by the new query; of rows that are there "
-            "already, columns "
-            "that it has only now are null",
-            place=place,
-        )
+    elif _computed(old) != _computed(new):
+        between.say("aggregates", part, "kept", "what is aggregated", flight=_open(old, new), place=place)
     was, now = old.settings.early_us, new.settings.early_us
     if was != now:
         between.say(
@@ -67,6 +60,24 @@ def aggregates(between: Between, old: Stage, new: Stage) -> Stage:
         columns=new.columns,
         source_name=new.source_name,
         window_name=new.window_name,
+    )
+
+
+def _computed(stage: WindowStage) -> tuple[str, str]:
+    """The query of a stage. With early results it also tells windows that are closed from others."""
+    return stage.select.replace(f", `{WINDOW_CLOSED}`", ""), stage.window_name
+
+
+def _open(old: WindowStage, new: WindowStage) -> str:
+    """What becomes of windows that are open."""
+    before = {column.name.lower() for column in old.columns}
+    come = [named(column.name) for column in new.columns if column.name.lower() not in before]
+    if not come:
+        return "windows that are open are aggregated by the new query, from all of their rows"
+    return (
+        f"{', '.join(come)} {'is' if len(come) == 1 else 'are'} null in rows that came before the change: "
+        "what is computed from it in windows that are open then counts only rows after it, and windows that "
+        "begin after the change are whole"
     )
 
 

@@ -16,8 +16,9 @@ def application(between: Between) -> None:
             "refused",
             f"application {new.application} is not {old.application}",
             flight="state belongs to its application",
-            instead=f"keep CREATE APPLICATION {old.application}, or run the new one beside it: it starts "
-            "afresh",
+            instead=f"keep CREATE APPLICATION {old.application}; or run the new one beside it: it starts "
+            f"afresh, and `dovetail service clone {old.application} {new.application}` makes it from one "
+            "that a service keeps",
             place=between.place_of_application(),
         )
     if old.time_zone != new.time_zone:

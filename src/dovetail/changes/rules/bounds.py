@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dovetail.changes.between import Between, part_of, view_of
+from dovetail.changes.positions import instant
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_kind import IntervalJoin, ThetaJoin
 from dovetail.plan.interval_literal import words
@@ -39,7 +40,7 @@ def bounds(between: Between, old: Stage, new: Stage) -> Stage:
                         part_of(new),
                         "replayed" if after > before else "kept",
                         f"{side}_rows: {before}, now {after}",
-                        flight=WIDER if after > before else NARROWER,
+                        flight=_wider(between, new) if after > before else NARROWER,
                         cost=between.costs.window(new) if after > before else None,
                         place=between.place_of_option(view_of(new), f"{side}_rows"),
                     )
@@ -58,8 +59,19 @@ def _compared(between: Between, stage: JoinStage, was: IntervalSpec, now: Interv
             part_of(stage),
             "replayed" if wider else "kept",
             f"window {'wider' if wider else 'narrower'}: {bound} was {words(before)}, is now {words(after)}",
-            flight=WIDER if wider else NARROWER,
+            flight=_wider(between, stage) if wider else NARROWER,
             cost=between.costs.window(stage) if wider else None,
             place=between.place_of_join(view_of(stage)),
         )
     return replace(was, before_us=now.before_us, after_us=now.after_us)
+
+
+def _wider(between: Between, stage: JoinStage) -> str:
+    exact_us = between.costs.exact_us(stage)
+    if exact_us is None:
+        return WIDER
+    until = instant(-(-exact_us // 1_000_000) * 1_000_000)  # a whole second that it surely holds from
+    return (
+        f"{WIDER}; the log no longer has all right rows that it takes: exact for left rows from {until} on, "
+        "earlier ones may lack partners in the part that is new"
+    )

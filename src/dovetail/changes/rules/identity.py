@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from dovetail.changes.between import Between, part_of, view_of
 from dovetail.changes.flat import flat
+from dovetail.changes.own_terms import was_and_now
 from dovetail.model.join_kind import IntervalJoin, ThetaJoin, WindowedJoin
-from dovetail.plan.dialect import readable
 from dovetail.plan.interval_literal import words
 from dovetail.plan.physical import CategoryOutput, JoinStage, SlicerStage, Stage, WindowStage
 
@@ -36,7 +36,7 @@ def identity(between: Between, old: Stage, new: Stage) -> Stage:
         for column in dict.fromkeys([*was.keys, *now.keys, was.time]):
             one, other = before.columns.get(column), after.columns.get(column)
             if one != other:
-                _refuse(between, new, _name(column), one, other)
+                _refuse(between, new, _name(column), *was_and_now(between, new, one, other))
         if was.buckets != now.buckets:
             _refuse(between, new, "the number of buckets", str(was.buckets), str(now.buckets))
     return _kinds(between, replace(old, output=replace(was, keys=now.keys, buckets=now.buckets)), new)
@@ -75,13 +75,12 @@ def _kinds(between: Between, old: SlicerStage | JoinStage, new: SlicerStage | Jo
     return old
 
 
-def _refuse(between: Between, stage: Stage, what: str, was: str | None, now: str | None) -> None:
-    shown = [readable(text) if text is not None else "none" for text in (was, now)]
+def _refuse(between: Between, stage: Stage, what: str, was: str, now: str) -> None:
     between.say(
         "identity",
         part_of(stage),
         "refused",
-        f"{what}: {shown[0]}, now {shown[1]}",
+        f"{what}: {was}, now {now}",
         flight="what the join has seen is stored by the old one",
         instead=BESIDE,
         place=between.place_of_join(view_of(stage)),

@@ -10,6 +10,14 @@ from dovetail.model.join_kind import IntervalJoin, ThetaJoin, WindowedJoin
 from dovetail.model.theta_text import condition_text
 from dovetail.plan.physical import JoinStage, Stage
 
+_TIGHTER = {
+    "left": "open left rows beyond the cap close in the step of the change, the oldest first",
+    "right": "right rows beyond the cap go in the step of the change, the oldest first",
+}
+_LOOSER = {
+    "left": "left rows that had to close stay closed",
+    "right": "right rows that had to go are read from the log again, and meet left rows that come later",
+}
 _SAME = ("match", "pick", "picked_by", "left_cap", "right_cap")
 
 
@@ -106,19 +114,20 @@ def match_flight(was: IntervalSpec, now: IntervalSpec) -> str:
 
 
 def _caps(between: Between, stage: JoinStage, was: IntervalSpec, now: IntervalSpec) -> None:
-    for name in ("left_cap", "right_cap"):
+    for side in ("left", "right"):
+        name = f"{side}_cap"
         before, after = getattr(was, name), getattr(now, name)
         if before == after:
             continue
         tighter = after is not None and (before is None or after < before)
+        read = side == "right" and not tighter
         between.say(
             "join_type",
             part_of(stage),
-            "kept",
+            "replayed" if read else "kept",
             f"{name}: {before or 'none'}, now {after or 'none'}",
-            flight="rows beyond the cap go in the step of the change, the oldest first"
-            if tighter
-            else "rows that were let go do not come back",
+            flight=_TIGHTER[side] if tighter else _LOOSER[side],
+            cost=between.costs.window(stage) if read else None,
             place=between.place_of_option(view_of(stage), name),
         )
 

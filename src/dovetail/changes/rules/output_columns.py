@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dovetail.changes.between import Between, named, part_of, view_of
+from dovetail.changes.between import Between, part_of, view_of
 from dovetail.changes.flat import Flat, flat
-from dovetail.plan.dialect import readable
+from dovetail.changes.own_terms import differing_filters, was_and_now
 from dovetail.plan.physical import CategoryOutput, ConsoleSink, JoinStage, NoopSink, SlicerStage, Stage
 
 
@@ -38,7 +38,7 @@ def _columns(between: Between, old: Stage, new: Stage, before: Flat, after: Flat
     renamed = {one: other for one in gone for other in come if before.columns[one] == after.columns[other]}
     for column in dict.fromkeys([*before.columns, *after.columns]):
         was, now = before.columns.get(column), after.columns.get(column)
-        place = between.place_of_column(column, view)
+        place, shown = between.place_of_column(column, view), was_and_now(between, new, was, now)
         if column in renamed:
             new_place = between.place_of_column(renamed[column], view)
             between.say(
@@ -55,16 +55,15 @@ def _columns(between: Between, old: Stage, new: Stage, before: Flat, after: Flat
                 "output_columns",
                 part,
                 "kept",
-                f"new column {column}: {_sql(now)}",
+                f"new column {column}: {shown[1]}",
                 flight=_earlier(new),
                 place=place,
             )
         elif now is None:
             between.say("output_columns", part, "kept", f"column {column} is no longer written", place=place)
         else:
-            between.say(
-                "output_columns", part, "kept", f"column {column}: {_sql(was)}, now {_sql(now)}", place=place
-            )
+            what = f"column {column}: {shown[0]}, now {shown[1]}"
+            between.say("output_columns", part, "kept", what, place=place)
     shared = [column for column in before.columns if column in after.columns]
     if not gone and not come and shared != [column for column in after.columns if column in before.columns]:
         between.say("output_columns", part, "kept", "the order of the columns", place=between.place_of(view))
@@ -78,10 +77,9 @@ def _earlier(stage: Stage) -> str | None:
 
 
 def _filters(between: Between, stage: Stage, before: Flat, after: Flat) -> None:
-    gone = [one for one in before.conditions if one not in after.conditions]
-    come = [one for one in after.conditions if one not in before.conditions]
+    gone, come = differing_filters(between, stage, before.conditions, after.conditions)
     if gone or come:
-        said = [*(f"no longer {_sql(one)}" for one in gone), *(f"now also {_sql(one)}" for one in come)]
+        said = [*(f"no longer {one}" for one in gone), *(f"now also {one}" for one in come)]
         between.say(
             "output_columns",
             part_of(stage),
@@ -89,7 +87,3 @@ def _filters(between: Between, stage: Stage, before: Flat, after: Flat) -> None:
             f"filter: {'; '.join(said)}",
             place=between.place_of_filter(view_of(stage)),
         )
-
-
-def _sql(text: str | None) -> str:
-    return "none" if text is None else named(readable(text))

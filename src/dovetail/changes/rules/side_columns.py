@@ -1,7 +1,9 @@
 """What a side carries: columns and expressions that are computed before the join, and its filter.
 
 Categories evolve by name, so a column can come or go anywhere in the list. Rows that are in the log already
-have the value that they were written with."""
+have the value that they were written with. They are in use for one window, and then all is as the new query
+says: each verdict names the commit with which that begins. `--reslice` closes the gap (`changes/afresh.py`).
+"""
 
 from __future__ import annotations
 
@@ -9,9 +11,13 @@ from dataclasses import replace
 
 from dovetail.changes.between import Between, named, part_of, view_of
 from dovetail.changes.flat import Flat, flat
+from dovetail.changes.own_terms import differing_filters, was_and_now
 from dovetail.changes.rules.identity import BESIDE
-from dovetail.plan.dialect import readable
-from dovetail.plan.physical import CategoryOutput, JoinStage, SlicerStage, Stage
+from dovetail.changes.since_commit import from_commit
+from dovetail.model.join_kind import JoinKind, ThetaJoin, WindowedJoin
+from dovetail.plan.interval_literal import words
+from dovetail.plan.physical import CategoryOutput, JoinStage, SlicerStage, Stage, WindowStage
+from dovetail.plan.shared import joins_of
 
 
 def side_columns(between: Between, old: Stage, new: Stage) -> Stage:
@@ -29,7 +35,7 @@ def side_columns(between: Between, old: Stage, new: Stage) -> Stage:
                 part_of(new),
                 "kept",
                 "the query of the side",
-                flight="they keep the values they were written with",
+                flight=_gap(between, new, "they keep the values they were written with"),
                 place=between.place_of(view_of(new)),
             )
     else:
@@ -41,7 +47,7 @@ def side_columns(between: Between, old: Stage, new: Stage) -> Stage:
     return kept
 
 
-def _columns(between: Between, stage: Stage, before: Flat, after: Flat) -> None:
+def _columns(between: Between, stage: SlicerStage | JoinStage, before: Flat, after: Flat) -> None:
     view = view_of(stage)
     for column in dict.fromkeys([*before.columns, *after.columns]):
         if column.startswith("_key_") or column == "_time":
@@ -50,12 +56,13 @@ def _columns(between: Between, stage: Stage, before: Flat, after: Flat) -> None:
         if was == now:
             continue
         name, place = named(column), between.place_of_column(named(column), view)
+        shown = was_and_now(between, stage, was, now)
         if column.startswith("_on_") and was is not None:
             between.say(
                 "side_columns",
                 part_of(stage),
                 "refused",
-                f"what the condition of the join compares: {_sql(was)}, now {_sql(now)}",
+                f"what the condition of the join compares: {shown[0]}, now {shown[1]}",
                 flight="they carry the old one",
                 instead=BESIDE,
                 place=between.place_of_join(view),
@@ -66,8 +73,8 @@ def _columns(between: Between, stage: Stage, before: Flat, after: Flat) -> None:
                 "side_columns",
                 part_of(stage),
                 "kept",
-                f"new column {name}: {_sql(now)}",
-                flight="they have null",
+                f"new column {name}: {shown[1]}",
+                flight=_gap(between, stage, "they have null"),
                 place=place,
             )
         elif now is None:
@@ -79,35 +86,55 @@ def _columns(between: Between, stage: Stage, before: Flat, after: Flat) -> None:
                 "side_columns",
                 part_of(stage),
                 "kept",
-                f"column {name}: {_sql(was)}, now {_sql(now)}",
-                flight="they have the old value",
+                f"column {name}: {shown[0]}, now {shown[1]}",
+                flight=_gap(between, stage, "they have the old value"),
                 place=place,
             )
 
 
 def _filters(between: Between, stage: SlicerStage | JoinStage, before: Flat, after: Flat) -> None:
-    gone = [one for one in before.conditions if one not in after.conditions]
-    come = [one for one in after.conditions if one not in before.conditions]
+    gone, come = differing_filters(between, stage, before.conditions, after.conditions)
     if not gone and not come:
         return
-    what = "; ".join(
-        [*(f"no longer {_sql(one)}" for one in gone), *(f"now also {_sql(one)}" for one in come)]
-    )
+    what = "; ".join([*(f"no longer {one}" for one in gone), *(f"now also {one}" for one in come)])
     if not gone:
-        flight = "those that would not pass any more may still match, for one window"
+        flight = "those that would not pass any more may still match"
     elif not come:
-        flight = "rows that were left out before the change are missing for one window"
+        flight = "rows that were left out before the change are missing"
     else:
-        flight = "they passed the old filter, and those that it left out are missing for one window"
+        flight = "they passed the old filter, and those that it left out are missing"
     between.say(
         "side_filters",
         part_of(stage),
         "kept",
         f"filter: {what}",
-        flight=flight,
+        flight=_gap(between, stage, flight),
         place=between.place_of_filter(view_of(stage), *(view.name for view in stage.views)),
     )
 
 
-def _sql(text: str | None) -> str:
-    return "none" if text is None else readable(text)
+def _gap(between: Between, stage: SlicerStage | JoinStage, flight: str) -> str:
+    """What is so of rows in flight, for how long, and with which commit that begins to end."""
+    category = getattr(stage.output, "category", "")
+    commit, window = between.costs.next_commit(category), _window(between, category)
+    said = f"{flight}, for one window{f' ({window})' if window else ''}"
+    return said if commit is None else f"{said}; {from_commit(category, commit)}"
+
+
+def _window(between: Between, category: str) -> str | None:
+    """How long a row of this category may be in use; None: that is no time."""
+    lengths = [_length_us(join.join_kind) for join in joins_of(between.new, category)]
+    lengths += [
+        stage.window.length_us
+        for stage in between.new.stages
+        if isinstance(stage, WindowStage) and stage.rows == category
+    ]
+    return None if not lengths or None in lengths else words(max(one for one in lengths if one is not None))
+
+
+def _length_us(kind: JoinKind) -> int | None:
+    if isinstance(kind, WindowedJoin):
+        return None if kind.window.is_session else kind.window.length_us
+    if isinstance(kind, ThetaJoin) and kind.theta.rows is not None:
+        return None
+    return max(0, kind.spec.before_us + kind.spec.after_us)

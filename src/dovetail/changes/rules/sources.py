@@ -21,6 +21,7 @@ from dovetail.plan.physical import (
     Source,
     Stage,
 )
+from dovetail.plan.shared import joins_of
 
 _WIDER = {
     "TINYINT": ("SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE"),
@@ -124,7 +125,9 @@ def _swapped(
         left_out = "what the old source has and was not read by then is left out; "
         flight = f"they stay; {'' if _same_topic(before, after) else left_out}the new one begins with "
         flight += begins.words
-        cost = between.costs.source(now.source, begins.standing) if intake is None else None
+        joins = joins_of(between.new, getattr(stage.output, "category", ""))
+        by = joins[0].name if joins else None
+        cost = between.costs.source(now.source, begins.standing, by) if intake is None else None
         between.say("sources", part, "kept", what, flight=flight, cost=cost, place=place)
         return
     between.say(

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dovetail.changes.between import Between, part_of, view_of
+from dovetail.changes.own_folders import HINT
 from dovetail.changes.verdict import Verdict
 from dovetail.plan.physical import (
     CategoryOutput,
+    FileSink,
     JoinStage,
     ScribeSink,
     Stage,
@@ -24,6 +26,8 @@ def storage(between: Between, old: Stage, new: Stage) -> Stage:
         return replace(old, output=_log(between, new, was, now))
     if isinstance(new, JoinStage) and CategoryOutput in (type(was), type(now)):
         return replace(old, output=now)  # how tables share a join: `tables` says which came and went
+    if was != now and refused_folder(between, new, part_of(new)):
+        return replace(old, output=now)
     if was != now and was.place == now.place:
         _say(between, new, "next step", f"how rows are written to {now.place}")
     elif was != now:
@@ -37,13 +41,31 @@ def storage(between: Between, old: Stage, new: Stage) -> Stage:
     return replace(old, output=now)
 
 
+def refused_folder(between: Between, stage: Stage, part: str) -> bool:
+    """Whether a table would write where others have written. Its rows would be taken for theirs, or left out
+    because Spark's list in the folder has their numbers already."""
+    sink = stage.output
+    if not isinstance(sink, FileSink) or not between.costs.is_foreign(sink):
+        return False
+    between.say(
+        "storage",
+        part,
+        "refused",
+        f"{sink.place} were written by another application, or from another home",
+        flight="rows would vanish: the list of files in the folder counts the batches of whoever wrote there",
+        instead=HINT,
+        place=between.place_of(view_of(stage)),
+    )
+    return True
+
+
 def _log(between: Between, stage: Stage, was: ScribeSink, now: ScribeSink) -> ScribeSink:
     if was.buckets != now.buckets or was.shard != now.shard:
         _say(
             between,
             stage,
             "refused",
-            f"category {now.category} is sharded otherwise",
+            f"sharding of category {now.category} changes",
             flight="its rows are stored by bucket",
             instead="write to a category of another name",
         )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dovetail.changes.between import Between, part_of, view_of
-from dovetail.changes.verdict import Cost
+from dovetail.changes.rules.storage import refused_folder
+from dovetail.changes.verdict import Cost, Verdict, total
 from dovetail.plan.physical import CategoryOutput, ConsoleSink, JoinStage, NoopSink, Plan, SlicerStage, Stage
 
 Tables = dict[str, Stage]
@@ -20,12 +21,15 @@ def tables(between: Between) -> None:
         flight = "it begins with what the inputs' log, or their folder, still has"
         _say(between, join, part_of(join), f"new join {join.name}", flight, cost=_filling(between, join))
     for join in gone:
-        flight = "what it holds is discarded: open rows do not come out"
-        instead = "to let them out first, run it once more with --drain"
-        _say(between, join, part_of(join), f"join {join.name} is removed", flight, instead)
+        flight = "what it holds is discarded: left rows that are open, and right rows that wait for partners"
+        instead = "to let them out first, run the old query once more with --drain"
+        what = f"join {join.name} is removed"
+        _say(between, join, part_of(join), what, flight, instead, verdict="let go")
     stay = {stage.name for stage in old.stages if _leaves(stage)} & {s.name for s in new.stages if _leaves(s)}
     come, gone = _come_and_gone(_tables(old, stay), _tables(new, stay))
     for stage in come:
+        if refused_folder(between, stage, _table(stage)):
+            continue
         what = f"new {_table(stage)}, to {stage.output.place}"
         _say(between, stage, _table(stage), what, "it gets what comes out from the change on")
     for stage in gone:
@@ -45,9 +49,7 @@ def _filling(between: Between, join: Stage) -> Cost | None:
     sides = {join.left, join.right} if isinstance(join, JoinStage) else set()
     feeding = [s for s in between.new.slicers if getattr(s.output, "category", None) in sides]
     tables = [table for stage in feeding for table in stage.inputs]
-    costs = [between.costs.source(table.source, None) for table in tables]
-    known = [cost for cost in costs if cost is not None]
-    return sum(known[1:], known[0]) if known and len(known) == len(costs) else None
+    return total(between.costs.source(table.source, None, join.name) for table in tables)
 
 
 def _say(
@@ -58,9 +60,10 @@ def _say(
     flight: str,
     instead: str | None = None,
     cost: Cost | None = None,
+    verdict: Verdict = "kept",
 ) -> None:
     place = between.place_of(_short(stage))
-    between.say("tables", part, "kept", what, flight=flight, cost=cost, instead=instead, place=place)
+    between.say("tables", part, verdict, what, flight=flight, cost=cost, instead=instead, place=place)
 
 
 def _tables(plan: Plan, stay: set[str]) -> Tables:

@@ -1,0 +1,80 @@
+"""An aggregate over a column that its rows did not have: whole from the next window on, as the rule says."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+
+from differential.local_duckdb import aggregated
+from dovetail.changes.takeover import Takeover, consider, take_over
+from dovetail.engine.copying import settle
+from dovetail.local.graph import Graph, Journal
+from dovetail.log.category import Category
+from dovetail.log.homes.filesystem import open_store
+from dovetail.plan.physical import Plan
+from dovetail.pql.compile import plans_of, trace_program
+from dovetail.pql.parser import parse
+from dovetail.slicing.write_rows import bucket_of, time_of
+
+QUERY = """
+    CREATE APPLICATION app;
+    CREATE INPUT TABLE a (t TIMESTAMP, k BIGINT, cost BIGINT) FROM SCRIBE("a");
+    CREATE TABLE sums AS SELECT window(t, '5 minutes').start AS start, SUM(k) AS n FROM a
+        GROUP BY window(t, '5 minutes') STORAGE NOOP;
+"""
+SCHEMA = pa.schema([("t", pa.timestamp("us", "UTC")), ("k", pa.int64()), ("cost", pa.int64())])
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def considered(home: str, text: str) -> Takeover:
+    program = parse(text)
+    return consider(home, plans_of(trace_program(program)), program)
+
+
+def changed(home: str, text: str) -> tuple[str, list[tuple[int, int]]]:
+    """What the rule says; and the sums by their window, after a change in the middle of the second one. Each
+    minute has a row, with k = 1 and cost = 10."""
+    journals = dict[str, Journal]()
+
+    def feed(minutes: range) -> None:
+        category = Category.create(home, "a", SCHEMA, buckets=1)
+        rows = [{"t": START + timedelta(minutes=minute), "k": 1, "cost": 10} for minute in minutes]
+        batch = pa.RecordBatch.from_pylist(rows, SCHEMA)
+        category.append(category.write_segments([batch], bucket_of(None, 1), time_of("t")))
+
+    def run(plan: Plan, *, final: bool = False) -> Graph:
+        graph = Graph(plan, home, home, journals=journals, aggregation=aggregated)
+        while [runner for runner in graph.runners.values() if runner.step(final=final)]:
+            pass
+        settle()
+        return graph
+
+    first = considered(home, QUERY)
+    take_over(first)
+    open_store(home).make_folder("apps/app/checkpoints/sums")  # as a run would
+    feed(range(7))
+    run(first.plan)
+    change = considered(home, text)
+    take_over(change)
+    feed(range(7, 15))
+    table = run(change.plan, final=True).tables()["sums"]
+    sums = sorted((row["start"], row["n"]) for row in table.to_pylist())
+    (said,) = (str(one.flight) for one in change.changes if one.rule == "aggregates")
+    return said, [(round((start - sums[0][0]).total_seconds() / 60), n) for start, n in sums]
+
+
+def test_of_a_column_that_rows_have_had_all_along(tmp_path: Path) -> None:
+    said, sums = changed(str(tmp_path), QUERY.replace("SUM(k)", "SUM(k + 1)"))
+    assert said == "windows that are open are aggregated by the new query, from all of their rows"
+    assert sums == [(0, 10), (5, 10), (10, 10)]
+
+
+def test_of_a_new_column(tmp_path: Path) -> None:
+    said, sums = changed(str(tmp_path), QUERY.replace("SUM(k)", "SUM(cost)"))
+    assert said.startswith("cost is null in rows that came before the change")
+    assert said.endswith("windows that begin after the change are whole")
+    by_window = dict(sums)
+    assert by_window[5] == 30, "of the three rows that came after the change"
+    assert by_window[10] == 50
