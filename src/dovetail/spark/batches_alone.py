@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from dovetail.changes.own_folders import output_folder
 from dovetail.crash_points import crash_point
 from dovetail.engine.join_step import run_step
 from dovetail.engine.live_index import groups_at, index_root, join_directory
@@ -26,7 +27,6 @@ from dovetail.slicing.sides import append_written
 from dovetail.spark.batch_files import last_done, last_planned, offsets_at
 from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.file_list import WHOLE_EVERY, FileList
-from dovetail.spark.file_sink import output_folder
 from dovetail.spark.head_start_notes import JoinNote
 from dovetail.spark.seeding import note_done, note_planned
 

@@ -17,7 +17,6 @@ from pyspark.sql import SparkSession
 
 from dovetail.crash_points import crash_point
 from dovetail.errors import StateError
-from dovetail.slicing.input_files import is_local, local_path
 from dovetail.slicing.parquet_output import WrittenFile
 from dovetail.spark.file_list import BLOCK_BYTES, LOG
 from dovetail.spark.s3 import spark_uri
@@ -77,11 +76,6 @@ def _begin_whole(spark: SparkSession, path: str, until: int) -> int:
         with closing(files.create(file, True)) as output:
             output.write(b"v1")
     return whole
-
-
-def output_folder(path: str) -> str:
-    """The same place, whatever the working directory of those who write there."""
-    return os.path.abspath(local_path(path)) if is_local(path) else path
 
 
 def _sink_log(spark: SparkSession, folder: str) -> Any:

@@ -8,10 +8,12 @@ what it has written elsewhere."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from pyspark.sql import SparkSession
 
+from dovetail.changes.own_folders import HINT, output_folder, own_folders
 from dovetail.engine.planner import JoinPlanner
 from dovetail.errors import PlanError, StateError
 from dovetail.log.category import Category, list_categories
@@ -32,7 +34,7 @@ from dovetail.slicing.thread_record import forget_thread, left_by_thread
 from dovetail.spark.batch_files import last_done, last_planned
 from dovetail.spark.building import BuiltStage
 from dovetail.spark.checkpoints import Checkpoint
-from dovetail.spark.file_sink import fill_gaps, last_named, output_folder
+from dovetail.spark.file_sink import fill_gaps, last_named
 from dovetail.spark.rejects import rejects_query
 from dovetail.spark.seeding import category_offset, repeat_done, seed, write_done
 from dovetail.spark.standings import appended, read_by_query, said_at_first
@@ -59,12 +61,25 @@ def require_new(spark: SparkSession, built: BuiltStage, home: str, application: 
         return
     folder = output_folder(built.output.path)
     if last_planned(Checkpoint(home, application, built.record)) < 0 and last_named(spark, folder) >= 0:
-        raise StateError(
-            f"{built.output.place} were written by another application, or from another home",
-            where=folder,
-            expected="a folder of its own for each table",
-            hint="give the table another path, or remove the folder",
-        )
+        raise _foreign(built.output, folder)
+
+
+def require_own(spark: SparkSession, stages: Sequence[BuiltStage], home: str, application: str) -> None:
+    """Refuse a change that would go on writing where somebody else has written. Such a folder on this machine
+    is refused by the rules (`changes/rules/storage.py`); others only Spark can look into."""
+    for sink in (built.output for built in stages if isinstance(built.output, FileSink)):
+        folder = output_folder(sink.path)
+        if folder not in own_folders(home, application) and last_named(spark, folder) >= 0:
+            raise _foreign(sink, folder)
+
+
+def _foreign(sink: FileSink, folder: str) -> StateError:
+    return StateError(
+        f"{sink.place} were written by another application, or from another home",
+        where=folder,
+        expected="a folder of its own for each table",
+        hint=HINT,
+    )
 
 
 def take_up(spark: SparkSession, built: BuiltStage, home: str, application: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
@@ -15,6 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from dovetail.changes.afresh import begun_afresh
 from dovetail.changes.closing import Closing, forget_closing, read_closing, write_closing
+from dovetail.changes.since_commit import at_rest
 from dovetail.changes.takeover import Takeover
 from dovetail.changes.versions import read_version
 from dovetail.errors import Unreachable
@@ -28,6 +30,7 @@ from dovetail.spark.clean_stop import copy_snapshots
 from dovetail.spark.filling import filled, last_offset
 from dovetail.spark.keepers import note_debts
 from dovetail.spark.new_readings import note_readings
+from dovetail.spark.progress import require_own
 from dovetail.spark.starting import Mode, require_output, start_patiently
 
 
@@ -44,14 +47,17 @@ def settle(
     if takeover.cuts:
         afresh = begun_afresh(takeover.changes)
         new = takeover.plan
-        for stage in built or _builder(spark, new, home, index_dir).build():
+        stages = built or _builder(spark, new, home, index_dir).build()
+        for stage in stages:
             require_output(stage, home, new.application)
+        require_own(spark, stages, home, new.application)
         _come_to_rest(spark, old, new, home, index_dir, afresh)
         note_readings(takeover)
         note_debts(takeover)
         if afresh:
             takeover = filled(spark, takeover, index_dir)
             write_closing(home, Closing(version, old, tuple(sorted(afresh))))
+    takeover = replace(takeover, changes=at_rest(home, takeover.changes))
     steps = {join.name: at.step for join in old.joins if (at := last_offset(home, old, join)) is not None}
     return takeover, steps
 

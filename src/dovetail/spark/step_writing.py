@@ -15,6 +15,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StringType, StructField, StructType
 
+from dovetail.changes.own_folders import output_folder
 from dovetail.log.category import Category
 from dovetail.plan.evaluate import evaluation_of, with_column
 from dovetail.plan.physical import CategoryOutput, JoinStage, ScribeSink
@@ -29,7 +30,7 @@ from dovetail.spark.arrow_types import arrow_schema
 from dovetail.spark.batch_promises import promises_of
 from dovetail.spark.building import BuiltStage, open_join
 from dovetail.spark.checkpoints import Checkpoint
-from dovetail.spark.file_sink import name_files, output_folder
+from dovetail.spark.file_sink import name_files
 from dovetail.spark.join_source import WRITTEN, Writing
 from dovetail.spark.short_way import is_ansi, is_utc
 
