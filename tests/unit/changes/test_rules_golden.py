@@ -43,7 +43,7 @@ ELSEWHERE = {"afresh", "promises", "spelling"}
 SAYS = {"side_columns": {"side_columns", "side_filters"}, "identity": {"identity", "sharing"}}
 
 
-class Told(Unknown):
+class AsSaid(Unknown):
     """What a home would say, as the case says it."""
 
     def __init__(self, edits: str) -> None:
@@ -101,8 +101,8 @@ def changes(rule: str, edits: str) -> list[Change]:
     begins = positions_in(re.findall(r"^-- from (.*)$", edits, flags=re.M))
     said = {table: Beginning(str(position)) for table, position in begins.items()}
     reslice = "\n-- reslice\n" in edits
-    told = Told(edits)
-    now, found = closest(plan, plans, old, new, lambda stage, source: said.get(source.name), told, reslice)
+    home = AsSaid(edits)
+    now, found = closest(plan, plans, old, new, lambda stage, source: said.get(source.name), home, reslice)
     return [*found, *older_than_promised(str(GOLDEN), plan, now)]
 
 
