@@ -19,10 +19,10 @@ def hopping(relation: str, time: str, seconds: int) -> str:
 def sessions(relation: str, time: str, key: str, gap: int) -> str:
     """Each row with the number of its session of the key."""
     new = f"coalesce({time} >= lag({time}) OVER turn + INTERVAL {gap} SECOND, true)::INT"
-    told = f"SELECT *, {new} AS begins FROM {relation} WHERE {time} IS NOT NULL"
-    told += f" WINDOW turn AS (PARTITION BY {key} ORDER BY {time})"
+    marked = f"SELECT *, {new} AS begins FROM {relation} WHERE {time} IS NOT NULL"
+    marked += f" WINDOW turn AS (PARTITION BY {key} ORDER BY {time})"
     turn = f"(PARTITION BY {key} ORDER BY {time} RANGE UNBOUNDED PRECEDING)"
-    return f"(SELECT *, sum(begins) OVER {turn} AS since FROM ({told}))"
+    return f"(SELECT *, sum(begins) OVER {turn} AS since FROM ({marked}))"
 
 
 def join_text(items: str, left: str, kind: str, right: str, condition: str) -> str:

@@ -239,10 +239,10 @@ class Maker:
             pick, order = self._pick(columns["t"])
             options = f' WITH (match = "one", pick = {pick})'
             sql = picks_text(items, relation, kind, other, sql_on, order)
-        told = f"ON {pql_on}"
+        condition = f"ON {pql_on}"
         if within and not cast and columns["k"] == "k" and self._form(0.7):
-            told = f"USING ({', '.join(keys)})"
-        joined = f"{relation} AS l {kind} JOIN {asked} AS r {told}{within}{options}"
+            condition = f"USING ({', '.join(keys)})"
+        joined = f"{relation} AS l {kind} JOIN {asked} AS r {condition}{within}{options}"
         self._view(name, f"{first}SELECT {items} FROM {joined}", sql)
         return name, made
 
