@@ -2,19 +2,30 @@
 
 The text of both is nearly the same, because PQL is SQL. What differs is said where it is written. `plain`
 queries compute only what needs no Spark: `dovetail.local` runs them, and DuckDB aggregates for it
-(`local_duckdb.py`). The others compute more.
+(`local_duckdb.py`). The others compute more, and Spark runs them (`tests/spark/test_random_queries.py`).
 """
 
 from __future__ import annotations
 
+import json
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyarrow.csv import write_csv
+
+import dovetail.log
+from differential.duckdb_text import bucket, hopping, join_text, picks_text, sessions
 
 ROWS = 120
 START_US = 1_700_000_000_000_000
 STREAMS = ("a", "b", "c")
+PARQUET = ("parquet",) * len(STREAMS)
 TYPES = {"t": "TIMESTAMP", "k": "BIGINT", "s": "STRING", "x": "INT", "d": "DOUBLE", "id": "BIGINT"}
 FUNCTIONS = """
 CREATE FUNCTION tripled(x INT) RETURNS INT LANGUAGE PYTHON AS $$ return None if x is None else 3 * x $$;
@@ -24,7 +35,6 @@ return pc.utf8_upper(s)
 $$;
 CREATE FUNCTION halved(d DOUBLE) RETURNS DOUBLE LANGUAGE PYTHON PARAMETER STYLE PANDAS AS $$ return d / 2 $$;
 """
-EPOCH = "TIMESTAMPTZ '1970-01-01 00:00:00+00'"
 PICKING = ("INNER", "LEFT", "RIGHT", "FULL")
 KINDS = ("INNER", "LEFT", "RIGHT", "FULL", "LEFT SEMI", "LEFT ANTI")
 
@@ -64,10 +74,12 @@ class Query:
 
 
 class Maker:
-    def __init__(self, seed: int, *, plain: bool) -> None:
+    def __init__(self, seed: int, *, plain: bool, forms: bool) -> None:
         self.rng = random.Random(seed)
         self.more = random.Random(f"more of {seed}")  # so that what `rng` draws stays what it was
-        self.plain = plain
+        self.drawn = random.Random(f"forms of {seed}")
+        self.plain, self.forms = plain, forms
+        self.shown: list[str] = []  # the columns of the last join
         self.query = Query(seed)
         self.views = 0
 
@@ -78,6 +90,9 @@ class Maker:
             left = self._joined(left)
         self._table(left)
         return self.query
+
+    def _form(self, chance: float) -> bool:
+        return self.drawn.random() < chance and self.forms
 
     def _name(self) -> str:
         self.views += 1
@@ -98,7 +113,9 @@ class Maker:
         if self.plain or drawn < 0.7:
             return source, columns
         name = self._name()
-        items = ["t", "k", "id", f"{self._number()} AS x", f"{self._text()} AS s", "d"]
+        number = self._number()
+        number = self._seen() if self._form(0.3) else number
+        items = ["t", "k", "id", f"{number} AS x", f"{self._text()} AS s", "d"]
         self._view(name, f"SELECT {', '.join(items)} FROM {source} WHERE {self._condition()}")
         return name, columns
 
@@ -119,7 +136,7 @@ class Maker:
     def _closed(self, source: str) -> str:
         """A view of closed windows, or of some rows of them."""
         name, seconds = self._name(), self.rng.choice((15, 40))
-        bucket = f"time_bucket(INTERVAL {seconds} SECOND, t, {EPOCH})"
+        start = bucket(seconds, "t")
         window = f"window(t, '{seconds} seconds')"
         shape = self.rng.choice(("groups", "groups", "distinct", "ranked"))
         if shape == "groups":
@@ -128,30 +145,30 @@ class Maker:
             self._view(
                 name,
                 f"SELECT window.end AS t, {items} FROM {source} GROUP BY {window}, k, s{having}",
-                f"SELECT {bucket} + INTERVAL {seconds} SECOND AS t, {items} FROM {source} "
-                f"GROUP BY {bucket}, k, s{having}",
+                f"SELECT {start} + INTERVAL {seconds} SECOND AS t, {items} FROM {source} "
+                f"GROUP BY {start}, k, s{having}",
             )
         elif shape == "distinct":
             items = "k, s, x, NULLIF(d, d) AS d, k AS id"
             self._view(
                 name,
                 f"SELECT DISTINCT {window}.start AS t, {items} FROM {source}",
-                f"SELECT DISTINCT {bucket} AS t, {items} FROM {source}",
+                f"SELECT DISTINCT {start} AS t, {items} FROM {source}",
             )
         elif self.more.random() < 0.4:
             order = "ORDER BY id DESC"
             self._view(
                 name,
                 f"SELECT DISTINCT ON ({window}, k) t, k, s, x, d, id FROM {source} {order}",
-                f"SELECT DISTINCT ON ({bucket}, k) t, k, s, x, d, id FROM {source} "
-                f"ORDER BY {bucket}, k, id DESC",
+                f"SELECT DISTINCT ON ({start}, k) t, k, s, x, d, id FROM {source} "
+                f"ORDER BY {start}, k, id DESC",
             )
         else:
             ranked = "ROW_NUMBER() OVER (PARTITION BY {}, k ORDER BY id DESC) <= 2"
             self._view(
                 name,
                 f"SELECT t, k, s, x, d, id FROM {source} QUALIFY {ranked.format(window)}",
-                f"SELECT t, k, s, x, d, id FROM {source} QUALIFY {ranked.format(bucket)}",
+                f"SELECT t, k, s, x, d, id FROM {source} QUALIFY {ranked.format(start)}",
             )
         return name
 
@@ -159,6 +176,10 @@ class Maker:
         return self.rng.choice(
             ["x", "x + 3", "abs(x)", "x * 2 - 1", "coalesce(x, 5)", "CASE WHEN x > 4 THEN x ELSE 0 END"]
         )
+
+    def _seen(self) -> str:
+        """A number that depends on the time zone."""
+        return self.drawn.choice(("CAST(hour(t) AS INT)", "CAST(minute(t) AS INT)", "CAST(day(t) AS INT)"))
 
     def _text(self) -> str:
         return self.rng.choice(["s", "upper(s)", "coalesce(s, 'none')", "s || '!'", "substring(s, 1, 2)"])
@@ -178,40 +199,59 @@ class Maker:
     def _joined(self, left: tuple[str, dict[str, str]]) -> tuple[str, dict[str, str]]:
         """A view that joins a relation with a stream."""
         name, (relation, columns), (other, _) = self._name(), left, self._stream()
-        read = other
+        read, first = other, ""
         if self.rng.random() < 0.3:
             other = f"(SELECT id, d, x, s, k, t FROM {other})"
+        asked = other
+        able = not self.plain or (read in STREAMS and relation in STREAMS)  # Arrow casts no column of a call
+        if self._form(0.3) and able:
+            other = f"(SELECT t, k, s, x, d, id FROM {read} WHERE {self._condition_here()})"
+            asked, first = f"{name}_those", f"WITH {name}_those AS {other} "
         kind = self.rng.choice(KINDS)
         keyed = self.rng.random() < 0.8
         on, within = [], ""
         keys = self.rng.choice((["k"], ["s"], ["k", "s"])) if keyed else []
-        on += [f"l.{columns[key]} = r.{key}" for key in keys]
+        on += [self._equal(columns[key], key, able) for key in keys]
+        cast = any("CAST" in equal for equal in on)
         compares = not keyed or self.rng.random() < 0.3
         sql_window = ""
         if keyed and self.rng.random() < 0.25:
             seconds = self.rng.choice((20, 45))
-            within, compares = f" WITHIN TUMBLING '{seconds} seconds' OF l.{columns['t']}, r.t", False
-            sql_window = " = ".join(
-                f"time_bucket(INTERVAL {seconds} SECOND, {time}, {EPOCH})"
-                for time in (f"l.{columns['t']}", "r.t")
-            )
+            shape, compares = f"TUMBLING '{seconds} seconds'", False
+            if kind == "INNER" and seconds == 20 and self._form(0.6):
+                shape = f"HOPPING '{seconds} seconds' EVERY '{seconds // 2} seconds'"
+            within = f" WITHIN {shape} OF l.{columns['t']}, r.t"
+            sql_window = " = ".join(bucket(seconds, time) for time in (f"l.{columns['t']}", "r.t"))
         window = self._window(columns["t"])
         # Afterwards, and of keys that are no whole numbers, only Spark compares.
-        if compares and not (self.plain and keyed and (kind == "INNER" or keys != ["k"])):
+        if compares and not (self.plain and keyed and (kind == "INNER" or keys != ["k"] or cast)):
             on.append(self._compared(columns))
         items, made = self._items(kind, columns)
         conditions = " AND ".join(on)
         pql_on = conditions if within else f"{conditions} AND {window}"
         sql_on = f"{conditions} AND {sql_window or window}"
-        sql = _duckdb_join(items, relation, kind, other, sql_on)
+        sql = join_text(items, relation, kind, other, sql_on)
+        if "HOPPING" in within:
+            both = (hopping(relation, columns["t"], seconds), hopping(other, "t", seconds))
+            sql = join_text(items, both[0], kind, both[1], f"{conditions} AND l.since = r.since")
         options = ""
-        if kind in PICKING and read in STREAMS and self.more.random() < 0.3:
+        if kind in PICKING and read in STREAMS and self.more.random() < 0.3 and "HOPPING" not in within:
             pick, order = self._pick(columns["t"])
             options = f' WITH (match = "one", pick = {pick})'
-            sql = _duckdb_picks(items, relation, kind, other, sql_on, order)
-        joined = f"{relation} AS l {kind} JOIN {other} AS r ON {pql_on}{within}{options}"
-        self._view(name, f"SELECT {items} FROM {joined}", sql)
+            sql = picks_text(items, relation, kind, other, sql_on, order)
+        condition = f"ON {pql_on}"
+        if within and not cast and columns["k"] == "k" and self._form(0.7):
+            condition = f"USING ({', '.join(keys)})"
+        joined = f"{relation} AS l {kind} JOIN {asked} AS r {condition}{within}{options}"
+        self._view(name, f"{first}SELECT {items} FROM {joined}", sql)
         return name, made
+
+    def _equal(self, left: str, key: str, able: bool) -> str:
+        """Two columns are equal, also by a CAST."""
+        if key == "k" and self._form(0.25) and able:
+            casts = [f"CAST(l.{left} AS STRING) = CAST(r.k AS STRING)", f"l.{left} = CAST(r.x AS BIGINT)"]
+            return self.drawn.choice(casts)
+        return f"l.{left} = r.{key}"
 
     def _pick(self, time: str) -> tuple[str, str]:
         """Which partner a left row gets: for PQL, and the order whose first it is. No two are equal there."""
@@ -243,8 +283,10 @@ class Maker:
         """What a join returns, and where a later one finds its columns: on a side that has no nulls."""
         lefts = [f"l.{column} AS {kept}_{self.views}" for kept, column in columns.items()]
         made = {kept: f"{kept}_{self.views}" for kept in columns}
+        self.shown = list(made.values())
         if kind in ("LEFT SEMI", "LEFT ANTI"):
             return ", ".join(lefts), made
+        self.shown += [f"r{name}_{self.views}" for name in TYPES]
         rights = [f"r.{name} AS r{name}_{self.views}" for name in ("t", "id", "x", "s", "k", "d")]
         if kind == "RIGHT":
             made = {name: f"r{name}_{self.views}" for name in TYPES}
@@ -257,6 +299,8 @@ class Maker:
             pql, sql = self.rng.choice((self._aggregate, self._top))(relation, columns)
         else:
             items = [f"{column} AS {kept}" for kept, column in columns.items() if kept != "t"]
+            if self.forms:
+                items = self.shown
             where = "" if self.plain else f" WHERE {columns['x']} IS NULL OR {columns['x']} > -3"
             pql = sql = f"SELECT {', '.join(items)} FROM {relation}{where}"
         self.query.pql.append(f'CREATE TABLE {table} AS {pql} STORAGE SCRIBE(category = "{table}");')
@@ -267,10 +311,23 @@ class Maker:
         wanted = f"{key} AS k, COUNT(*) AS n, SUM({number}) AS x, MIN({columns['s']}) AS s, "
         wanted += f"COUNT(DISTINCT {columns['id']}) AS ids"
         having = self.rng.choice(("", " HAVING COUNT(*) > 1"))
-        bucket = f"time_bucket(INTERVAL 60 SECOND, {time}, {EPOCH})"
+        shape = (
+            self.drawn.choice(("tumbling", "tumbling", "hopping", "session")) if self.forms else "tumbling"
+        )
+        if shape == "session" and self.plain:
+            shape = "tumbling"  # only Spark hashes the keys of sessions
+        window, rows, since = {
+            "tumbling": (f"window({time}, '1 minute')", relation, bucket(60, time)),
+            "hopping": (f"window({time}, '1 minute', '30 seconds')", hopping(relation, time, 60), "since"),
+            "session": (f"session_window({time}, '7 seconds')", sessions(relation, time, key, 7), "since"),
+        }[shape]
+        asked, early = wanted, ""
+        if self._form(0.3):
+            asked, early = f"{wanted}, window_closed AS final", " WITH (early = INTERVAL '20 seconds')"
+            wanted += ", true AS final"
         return (
-            f"SELECT {wanted} FROM {relation} GROUP BY window({time}, '1 minute'), {key}{having}",
-            f"SELECT {wanted} FROM {relation} WHERE {time} IS NOT NULL GROUP BY {bucket}, {key}{having}",
+            f"SELECT {asked} FROM {relation} GROUP BY {window}, {key}{having}{early}",
+            f"SELECT {wanted} FROM {rows} WHERE {time} IS NOT NULL GROUP BY {since}, {key}{having}",
         )
 
     def _top(self, relation: str, columns: dict[str, str]) -> tuple[str, str]:
@@ -280,53 +337,70 @@ class Maker:
         order = ", ".join(f"{column} NULLS FIRST" for column in shown)
         rank = f"ROW_NUMBER() OVER (PARTITION BY {{}} ORDER BY {order}) <= 3"
         selected, time = f"SELECT {', '.join(shown)} FROM {relation}", columns["t"]
-        bucket = f"time_bucket(INTERVAL 60 SECOND, {time}, {EPOCH})"
         window = f"window({time}, '1 minute')"
         return (
             f"{selected} QUALIFY {rank.format(window)}",
-            f"{selected} WHERE {time} IS NOT NULL QUALIFY {rank.format(bucket)}",
+            f"{selected} WHERE {time} IS NOT NULL QUALIFY {rank.format(bucket(60, time))}",
         )
 
 
-def _duckdb_join(items: str, left: str, kind: str, right: str, condition: str) -> str:
-    """Semi and anti joins as EXISTS: of a SEMI JOIN without an equality DuckDB 2.0 makes the least integer of
-    nulls on the left."""
-    if kind in ("LEFT SEMI", "LEFT ANTI"):
-        exists = "EXISTS" if kind == "LEFT SEMI" else "NOT EXISTS"
-        return (
-            f"SELECT {items} FROM {left} AS l WHERE {exists} (SELECT 1 FROM {right} AS r WHERE {condition})"
-        )
-    return f"SELECT {items} FROM {left} AS l {kind} JOIN {right} AS r ON {condition}"
+def random_query(seed: int, *, plain: bool, forms: bool = True) -> Query:
+    """`forms`: also what came to the generator later. What is drawn before them stays the same."""
+    return Maker(seed, plain=plain, forms=forms).made()
 
 
-def _duckdb_picks(items: str, left: str, kind: str, right: str, condition: str, order: str) -> str:
-    """A join in which each left row has its first partner by an order."""
-    joins = {
-        "INNER": ("JOIN", "JOIN"),
-        "LEFT": ("LEFT JOIN", "LEFT JOIN"),
-        "RIGHT": ("JOIN", "RIGHT JOIN"),
-        "FULL": ("FULL JOIN", "FULL JOIN"),
-    }
-    first, then = joins[kind]
-    return (
-        f"WITH l AS MATERIALIZED (SELECT *, row_number() OVER () AS at FROM {left}), "
-        f"r AS MATERIALIZED (SELECT *, row_number() OVER () AS at FROM {right} AS r), "
-        f"picked AS (SELECT l.at AS of_l, r.at AS of_r FROM l JOIN r ON {condition} "
-        f"QUALIFY row_number() OVER (PARTITION BY l.at ORDER BY {order}) = 1) "
-        f"SELECT {items} FROM l {first} picked ON of_l = l.at {then} r ON r.at = of_r"
-    )
+def write_streams(
+    folder: Path, sources: Sequence[str] = PARQUET, home: str = "", files: int = 1
+) -> dict[str, pa.Table]:
+    """The rows of all streams, written where `declared` reads them. Gives the tables."""
+    tables = {name: stream(number) for number, name in enumerate(STREAMS)}
+    for (name, table), source in zip(tables.items(), sources, strict=True):
+        (folder / name).mkdir()
+        each = -(-table.num_rows // files)
+        for number in range(files):
+            rows = table.slice(number * each, each)
+            write_rows(rows, folder / name / f"{number:03}", source.split()[0], name, home)
+    return tables
 
 
-def random_query(seed: int, *, plain: bool) -> Query:
-    return Maker(seed, plain=plain).made()
+def write_rows(rows: pa.Table, file: Path, kind: str, category: str, home: str) -> None:
+    if kind == "parquet":
+        pq.write_table(rows, file.with_suffix(".parquet"))
+    elif kind == "json":
+        lines = [json.dumps(row, default=datetime.isoformat) for row in rows.to_pylist()]
+        file.with_suffix(".json").write_text("\n".join(lines))
+    elif kind == "csv":
+        texts = [pc.strftime(rows["t"], "%Y-%m-%dT%H:%M:%SZ"), *rows.columns[1:]]
+        write_csv(pa.table(texts, names=rows.column_names), file.with_suffix(".csv"))
+    else:
+        with dovetail.log.writer(category, home=home) as log:
+            log.append(rows)
 
 
-def application(queries: list[Query], folder: str) -> str:
+def final(table: pa.Table) -> pa.Table:
+    """Without early results."""
+    return table.filter(table["final"]) if "final" in table.column_names else table
+
+
+def declared(name: str, source: str, folder: str) -> str:
+    """The input table of a stream. `source`: a format of files, or `log`; with `as it is`, its columns are
+    those of the source."""
+    kind, _, own = source.partition(" ")
+    columns = "" if own else f" ({', '.join(f'{column} {type_}' for column, type_ in TYPES.items())})"
+    header = ', header = "true"' if kind == "csv" else ""
+    origin = f'LOG("{name}")' if kind == "log" else f'FILES("{folder}/{name}", format = "{kind}"{header})'
+    return f"CREATE INPUT TABLE {name}{columns} FROM {origin};"
+
+
+def application(
+    queries: list[Query],
+    folder: str,
+    sources: Sequence[str] = PARQUET,
+    zone: str = "UTC",
+) -> str:
     """The PQL of an application with some queries."""
-    declared = ", ".join(f"{name} {type_}" for name, type_ in TYPES.items())
-    inputs = [
-        f'CREATE INPUT TABLE {name} ({declared}) FROM FILES("{folder}/{name}", format = "parquet");'
-        for name in STREAMS
-    ]
+    inputs = [declared(name, source, folder) for name, source in zip(STREAMS, sources, strict=True)]
     statements = [statement for query in queries for statement in query.pql]
-    return "\n".join(["CREATE APPLICATION random;", FUNCTIONS, *inputs, *statements])
+    return "\n".join(
+        ["CREATE APPLICATION random;", f"SET TIME ZONE '{zone}';", FUNCTIONS, *inputs, *statements]
+    )

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pyarrow as pa
 import pytest
 
 from dovetail.changes.compare import compare
+from dovetail.kafka.declared import as_declared
+from dovetail.log.ingest.text import convert
 from dovetail.plan.evaluate import compile_select
+from dovetail.plan.physical import KafkaSource
+from dovetail.plan.statements import CreateInput
 from dovetail.pql.check import check
 from dovetail.pql.compile import compile_pql
 from dovetail.pql.parser import parse
@@ -27,6 +33,23 @@ def test_the_zone_is_a_part_of_the_plan() -> None:
     assert parse(render(parse(text))) == parse(text)
     plan = compile_pql(text)
     assert type(plan).from_json(plan.to_json()) == plan
+
+
+def test_what_several_applications_read_is_in_utc_whatever_the_zone_of_one() -> None:
+    """Records of a topic and rows of the log; tests/spark/test_language.py shows that JSON files follow the
+    zone."""
+    text = """CREATE APPLICATION app; SET TIME ZONE 'Europe/Berlin';
+    CREATE INPUT TABLE a (t TIMESTAMP) FROM KAFKA("a", brokers = "b:1", format = "json",
+        start = TIMESTAMP '{}');"""
+    for written, meant in (("12:00:00", "12:00:00"), ("12:00:00+02:00", "10:00:00")):
+        (table,) = parse(text.format(f"2026-07-31 {written}"))
+        assert isinstance(table, CreateInput)
+        assert isinstance(table.origin, KafkaSource)
+        assert dict(table.origin.options)["start"] == f"2026-07-31T{meant}+00:00"
+    texts = pa.chunked_array([["2026-07-31T12:00:00", "2026-07-31T12:00:00+02:00"]])
+    moments = [datetime(2026, 7, 31, hour, tzinfo=UTC) for hour in (12, 10)]
+    assert as_declared(texts, MOMENT, "iso").to_pylist() == moments
+    assert convert(texts.combine_chunks(), MOMENT).to_pylist() == moments
 
 
 @pytest.mark.parametrize(
