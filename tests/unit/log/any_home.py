@@ -6,7 +6,7 @@ What does not apply elsewhere:
 - tests that put a file of their own making in place of a segment, by its path on disk: what they check is the
   format, which does not depend on the home
 - two writers at once under one producer's name. On disk a lock lets them take turns; elsewhere the one that
-  came second is told that it was overtaken (`test_a_driver_that_slept_overwrites_nothing`)
+  came second gets an error (`test_a_driver_that_slept_overwrites_nothing`)
 - that files are mapped into memory, that listing is avoided, and that names made on the way are gone: these
   are virtues of files on disk
 """
