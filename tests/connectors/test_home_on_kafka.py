@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import subprocess
 import uuid
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
 
+from commands import run_command
 from dovetail.log.category import Category
+from dovetail.service.checkout import checkout_root
+from dovetail.service.cli.run import run_application
 from dovetail_dev.kafka_broker import Broker
 from laws.effort import THOROUGH
+from spark.application import Application, category_rows
 from spark.batch import ON, database, differences, join_sql
 from spark.command_line import command, environment, run
 from spark.events import events, write_files
@@ -45,6 +52,43 @@ def start(folder: Path, host: str, home: str, mode: str, crash: str = "") -> sub
         check=False,
         timeout=300,
     )
+
+
+def test_the_page_about_it_runs(
+    application: Application,
+    broker: Broker,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Its commands one after the other; `run` with the Spark session that is there."""
+    page = (checkout_root() / "docs/how-to/home-on-kafka.md").read_text()
+    home = f"kafka://{broker.address}/page-{uuid.uuid4().hex[:8]}"
+    commands = page.replace("kafka://broker1:9092,broker2:9092/dovetail", home).split("```bash\n")[2]
+    monkeypatch.chdir(application.folder)
+    Path("app.pql").write_text(page.split("```sql\n")[1].split("```")[0])
+    minutes = [datetime(2026, 1, 31, 12, minute, tzinfo=UTC) for minute in (0, 0, 1, 1, 1, 2)]
+    pq.write_table(pa.table({"eventtime": minutes, "user": [*"aabbba"]}), "clicks.parquet")
+    said = {}
+    for line in commands.split("```")[0].splitlines():
+        _, *arguments = line.split()
+        if arguments[0] == "run":
+            assert arguments == ["run", "app.pql", "--drain", "--home", home]
+            run_application(
+                Path("app.pql"),
+                home=home,
+                master="local[2]",
+                mode="drain",
+                settings={},
+                spark=application.spark,
+            )
+        else:
+            assert run_command(*arguments) == 0
+            said[arguments[0]] = capsys.readouterr().out
+    assert "aggregate by_minute" in said["status"]
+    assert "results 3" in said["status"]
+    rows = category_rows(home, "by_minute").sort_by("since").select(["user", "clicks"]).to_pylist()
+    assert rows == [{"user": user, "clicks": clicks} for user, clicks in (("a", 2), ("b", 3), ("a", 1))]
+    assert "2026-01-31" in said["show"]
 
 
 def test_a_run_that_is_killed_goes_on_elsewhere(broker: Broker, tmp_path: Path) -> None:

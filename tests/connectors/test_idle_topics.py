@@ -82,7 +82,7 @@ class Joined:
         self._join.append("left", ("a", time_us))
 
     def times(self, seconds: int) -> tuple[int, int]:
-        """Stream times after so many seconds, in each of which both writers have reported, and the planner
+        """Stream times after some seconds, in each of which both writers have reported, and the planner
         has looked."""
         for _ in range(seconds * 1_000_000 // READ_EVERY_US):
             self.us += READ_EVERY_US
@@ -92,7 +92,7 @@ class Joined:
         return self._at.times
 
     def until_taken(self, rows: int) -> None:
-        """So many rows of the topic are in the join's category."""
+        """That number of rows of the topic is in the join's category."""
         until(lambda: self._next_row() == rows, f"{rows} rows of the topic")
 
     def until_trouble(self, words: str) -> None:

@@ -85,6 +85,32 @@ def test_the_example_of_the_page(application: Application, topics: Topics) -> No
     assert written == {row["user"].encode(): row for row in found}
 
 
+def test_topics_in_a_chain_and_in_three_joins(application: Application, topics: Topics) -> None:
+    """One topic is read once, and is an input of the chain's first join, of its second, and of another."""
+    left, right = events(600, 100, seed=5), events(600, 100, seed=6)
+    names = topics.make("l", 2), topics.make("r", 3)
+    for topic, rows in zip(names, (left, right), strict=True):
+        write(topics, topic, rows)
+    application.run(
+        pql(TABLES + PAIRS, topics, *names)
+        + """
+        CREATE VIEW near AS SELECT l.id AS a, r.id AS b, l.k AS k, l.eventtime AS eventtime FROM l JOIN r
+            ON l.k = r.k AND r.eventtime BETWEEN l.eventtime AND l.eventtime + INTERVAL '3 minutes'
+            WITH (max_delay = INTERVAL '1 day');
+        CREATE TABLE chained AS SELECT n.a AS a, n.b AS b, r.id AS c FROM near n JOIN r ON n.k = r.k
+            AND r.eventtime BETWEEN n.eventtime - INTERVAL '1 minute' AND n.eventtime
+            WITH (max_delay = INTERVAL '1 day') STORAGE SCRIBE(category = "chained");
+        """
+    )
+    db = database(l=left, r=right, pairs=application.files("pairs"), chained=application.category("chained"))
+    assert differences(db, "FROM pairs", join_sql("full", "l.id, r.id, r.v", ON)) == {}
+    wanted = """SELECT l.id, r.id, x.id FROM l
+        JOIN r ON l.k = r.k AND r.eventtime BETWEEN l.eventtime AND l.eventtime + INTERVAL '3 minutes'
+        JOIN r x ON l.k = x.k AND x.eventtime BETWEEN l.eventtime - INTERVAL '1 minute' AND l.eventtime"""
+    assert count(db, wanted) > 10
+    assert differences(db, "SELECT a, b, c FROM chained", wanted) == {}
+
+
 def test_live_through_a_broker_that_dies(application: Application, topics: Topics, mortal: Broker) -> None:
     """The left stream is ahead while the right one's broker is away for longer than `idle_timeout`: no left
     row comes out alone for it, and no right row is late. The other broker goes on."""

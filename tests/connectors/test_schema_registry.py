@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import urllib.request
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -15,8 +16,10 @@ from connectors.test_kafka_sink import opened, written
 from connectors.test_topic_intake import Taking
 from connectors.topics import Topics
 from dovetail.errors import PlaceError, Unreachable
+from dovetail.service.checkout import checkout_root
 from dovetail_dev.schema_registry import RegistryServer
 from dovetail_dev.spark_cluster import until
+from spark.application import Application
 
 SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string()), ("at", pa.timestamp("us", "UTC"))])
 WIDER = SCHEMA.append(pa.field("more", pa.float64()))
@@ -61,6 +64,49 @@ def test_a_table_through_a_topic_while_its_schema_changes(
     wide = Taking(tmp_path / "2", topics.address, topic, schema=WIDER, form=form, registry=server.url)
     wide.run()
     assert [row["more"] for row in wide.rows()] == [None] * 10 + [n / 2 for n in range(10, 20)]
+
+
+def test_the_query_of_the_page_and_one_into_protobuf(
+    application: Application, topics: Topics, server: RegistryServer
+) -> None:
+    """A whole application: from Avro, as the page reads it, through a join with itself into Protobuf."""
+    page = (checkout_root() / "docs/how-to/kafka.md").read_text(encoding="utf-8")
+    (views,) = re.findall(r"```sql\n([^`]*format = \"avro\",[^`]*)```", page)
+    made, out = topics.make("views", 2), topics.make("out")
+    time = pa.timestamp("us", "UTC")
+    schema = pa.schema([("eventtime", time), ("user", pa.string()), ("page", pa.string())])
+    seen = [
+        {"eventtime": datetime.fromtimestamp(60 * n, UTC), "user": f"u{n % 3}", "page": f"p{n}"}
+        for n in range(30)
+    ]
+    sink = opened(topics.address, made, format="avro", schema_registry=server.url)
+    sink.prepare(schema)
+    sink.commit(0, written(sink, pa.Table.from_pylist(seen, schema)))
+    views = views.replace('"views"', f'"{made}"').replace("localhost:9092", topics.address)
+    application.run(
+        f"""CREATE APPLICATION from_avro; {views.replace("http://localhost:8081", server.url)}
+        CREATE VIEW later AS SELECT eventtime, user, page FROM views;
+        CREATE TABLE pairs AS SELECT v.eventtime AS at, v.page AS page, l.page AS next
+            FROM views AS v JOIN later AS l ON v.user = l.user
+            AND l.eventtime BETWEEN v.eventtime + INTERVAL '1 minute' AND v.eventtime + INTERVAL '3 minutes'
+            STORAGE KAFKA(topic = "{out}", brokers = "{topics.address}", key = page, format = "protobuf",
+                schema_registry = "{server.url}");"""
+    )
+    columns = pa.schema([("at", time), ("page", pa.string()), ("next", pa.string())])
+    reader = Taking(
+        application.folder / "read",
+        topics.address,
+        out,
+        schema=columns,
+        form="protobuf",
+        fields={"key": "page"},
+        registry=server.url,
+    )
+    reader.run()
+    expected = [
+        {"at": one["eventtime"], "page": one["page"], "next": f"p{n + 3}"} for n, one in enumerate(seen[:-3])
+    ]
+    assert sorted(reader.rows(), key=lambda row: row["at"]) == expected
 
 
 def test_a_schema_that_the_registry_refuses(topics: Topics, server: RegistryServer) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from deltalake import write_deltalake
 
+from dovetail.errors import StateError
 from dovetail.service.checkout import checkout_root
 from spark.application import Application
 from spark.batch import ON, database, differences, join_sql
@@ -26,9 +28,9 @@ def query(here: Path) -> str:
         STORAGE SCRIBE (category = "pairs");"""
 
 
-def feed(here: Path, part: int) -> None:
+def feed(here: Path, part: int, into: str = "clicks") -> None:
     left, right = (table.slice(part * ROWS // PARTS, ROWS // PARTS) for table in (LEFT, RIGHT))
-    write_deltalake(str(here / "clicks"), left, mode="append")
+    write_deltalake(str(here / into), left, mode="append")
     views(here).append(right)
 
 
@@ -43,12 +45,17 @@ def views(here: Path) -> Any:
 
 
 def test_tables_of_lakes_are_streams(application: Application) -> None:
+    """In the end one of them is swapped for another table, which goes on where the first was left."""
     here = application.folder
     feed(here, 0)
     application.run(query(here), "available-now")
     feed(here, 1)
     application.run(query(here), "available-now")
-    feed(here, 2)
-    application.run(query(here))
+    feed(here, 2, into="others")
+    swapped = query(here).replace(f'"{here}/clicks"', f'"{here}/others"')
+    with pytest.raises(StateError) as refused:
+        application.run(swapped)
+    assert "start = " in str(refused.value.hint)
+    application.run(swapped.replace('/others"', '/others", start = "earliest"'))
     db = database(l=LEFT, r=RIGHT, found=application.category("pairs"))
     assert differences(db, "SELECT l, r FROM found", join_sql("left", "l.id, r.id", ON)) == {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pyarrow as pa
 import pytest
@@ -46,10 +47,16 @@ def feed(application: Application, part: int) -> None:
         write_files(table.slice(part * ROWS // 2, ROWS // 2), application.folder / name, 1, first=part)
 
 
-def tables(select: str, metastore: HiveMetastore) -> str:
+def tables(select: str, metastore: HiveMetastore, server: Postgres) -> str:
     """The tables of the page about databases and lakes, over one join, with more or fewer columns."""
     page = (checkout_root() / "docs/how-to/databases-and-lakes.md").read_text()
-    shown = page.split("```sql\n")[1].split("```")[0].replace("SELECT *", f"SELECT {select}")
+    blocks = [block.split("```")[0] for block in page.split("```sql\n")[1:]]
+    (by_address,) = (block for block in blocks if "STORAGE JDBC" in block)
+    shown = (blocks[0] + by_address).replace("SELECT *", f"SELECT {select}")
+    there = urlsplit(server.uri)
+    assert "host:5432/results" in shown
+    shown = shown.replace("host:5432/results", f"{there.hostname}:{there.port}{there.path}")
+    shown = shown.replace('"dovetail"', f'"{there.username}"')
     for place in ("results.db", "delta", "catalog.db", "lake", "hive", "csv"):
         shown = shown.replace(f'"{place}"', f'"{{here}}/{place}"').replace(
             f"///{place}", f"///{{here}}/{place}"
@@ -65,13 +72,14 @@ def test_one_join_into_every_place(
 ) -> None:
     """Half of the rows, then all of them under a query with one more column and one table elsewhere."""
     monkeypatch.setenv("THE_SERVER", server.uri)
+    monkeypatch.setenv("THE_PASSWORD", PASSWORD)
     here = application.folder
     postgres, hive = PostgresPlace(server), HivePlace(here, metastore)
     hive.options["table"] = "results.pairs"
     feed(application, 0)
-    application.run(tables("l, r, part", metastore), "available-now")
+    application.run(tables("l, r, part", metastore, server), "available-now")
     feed(application, 1)
-    changed = tables("l, r, part, l + 1 AS next", metastore)
+    changed = tables("l, r, part, l + 1 AS next", metastore, server)
     moved = changed.replace(
         'CSV (path = "{here}/csv", merge_every = 100) PARTITIONED BY (part)', 'DELTA (path = "{here}/moved")'
     )
@@ -80,6 +88,7 @@ def test_one_join_into_every_place(
     found = {
         "postgres": postgres.ask("SELECT * FROM pairs"),
         "latest": postgres.ask("SELECT * FROM latest"),
+        "by_address": postgres.ask("SELECT * FROM by_address"),
         "duckdb": DuckdbPlace(here).rows(),
         "delta": DeltaPlace(here).rows(),
         "iceberg": IcebergPlace(here).rows(),

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import datetime
 import decimal
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from dovetail.errors import PlaceError, PlanError, StateError
+from dovetail.errors import PlaceError, PlanError, StateError, Unreachable
 from dovetail_dev.postgres_server import Postgres
+from dovetail_dev.spark_cluster import until
 from unit.connectors.places import (
     DeltaPlace,
     DuckdbPlace,
@@ -102,6 +105,32 @@ def test_two_writers_of_one_table(place: Place) -> None:
         two.commit(number, both[1])
     assert (one.last(), two.last()) == (2, 2)
     expected = pa.concat_tables([batch(number) for number in range(6)])
+    assert sorted_rows(place.rows()) == sorted_rows(expected)
+
+
+def test_two_writers_at_once(place: Place) -> None:
+    """Two applications that run: whoever finds the place taken for a moment tries again, as a run does."""
+    sinks = [open_place(place, "one", "app"), open_place(place, "two", "other")]
+    for sink in sinks:
+        sink.prepare(SCHEMA)
+
+    def taken(sink: Any, number: int, records: list[str]) -> bool:
+        try:
+            sink.commit(number, records)
+        except Unreachable:
+            return False
+        return True
+
+    def write(writer: int) -> None:
+        for number in range(4):
+            records = written(sinks[writer], batch(2 * number + writer))
+            commit = partial(taken, sinks[writer], number, records)
+            until(commit, "the batch is written")
+
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(write, range(2)))
+    assert [sink.last() for sink in sinks] == [3, 3]
+    expected = pa.concat_tables([batch(number) for number in range(8)])
     assert sorted_rows(place.rows()) == sorted_rows(expected)
 
 

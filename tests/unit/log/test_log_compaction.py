@@ -22,7 +22,7 @@ SMALL = FileShape(span=4, fan=3, recent=2, bundles_at_once=2, small_pack_bytes=1
 
 
 @pytest.fixture(autouse=True)
-def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compaction, "SHAPE", SMALL)
 
 

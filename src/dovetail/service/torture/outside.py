@@ -95,8 +95,7 @@ class OutsideApplication(SparkApplication):
                 import duckdb
 
                 with duckdb.connect(f"{self.folder}/pairs.db", read_only=True) as file:
-                    pairs: Any = file.execute("FROM pairs").to_arrow_table()
-                    return list(pairs.to_pylist())
+                    return list(file.sql("FROM pairs").to_arrow_table().to_pylist())
         from adbc_driver_postgresql import dbapi
 
         with dbapi.connect(self.environment[_CONNECTION]) as db, db.cursor() as cursor:
