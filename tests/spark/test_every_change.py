@@ -71,7 +71,7 @@ TWO = changed(
     ("+ INTERVAL '2 minutes' WITH", "+ INTERVAL '6 minutes' WHERE l.id % 7 <> 0 WITH"),
     ("JOIN r ON l.id", "LEFT JOIN r ON l.id"),
     ("emit = 'eager'", "emit = 'lazy'"),
-    ("return x", "return x + 0"),
+    ("return x", "return x + 1000000"),
 )
 # the type of a join, stream time, tuning; an expression behind it; a narrower window that only lets pairs out
 THREE = changed(
@@ -165,7 +165,7 @@ class Written:
 
 def killed_in(application: Application, text: str, point: str, begins: list[str]) -> None:
     """A run of the command that dies at this point of the change."""
-    path = application.folder / "killed.pql"
+    path = application.folder / "app.pql"
     path.write_text(text.replace("{here}", str(application.folder)))
     done = subprocess.run(
         command(
@@ -217,7 +217,8 @@ def test_versions_in_a_row(application: Application, point: str) -> None:
         assert rows
         check_values(version, rows, sides)
         for table, join in (("near_rows", "near"), ("window_rows", "windowed")):
-            found = Counter(row[:2] for row in written.category(table))
+            shift = 1_000_000 if table == "window_rows" and version in (2, 3, 4) else 0  # by its function
+            found = Counter((row[0] - shift, row[1]) for row in written.category(table))
             wanted = Counter(row[:2] for row in expected[join].rows(version, stages[join]))
             assert found == wanted, (version, table, found - wanted, wanted - found)
         for start, count, value in written.category("sums"):

@@ -3,8 +3,8 @@
     version 1 ──► ada.pql becomes version 2 ──► bob.pql, made from version 1 as well: would undo what Ada did
 
 Nobody writes down which version a query was made from, so this goes by its file. A file was made from the
-version that it was last run as. One that was never run may be made from anything. It is taken for older than
-the present version if that is somebody else's, or took over after the file was saved.
+last version that it has brought. One that has brought none may be made from anything. It is taken for older
+than the present version if that is somebody else's, or took over after the file was saved.
 
 Law: nothing stops one person who edits one file and runs it again, nor anybody whose query is as the present
 version has it wherever others have changed it."""
@@ -23,7 +23,7 @@ from dovetail.changes.versions import Version, lineage
 from dovetail.errors import StateError
 
 _LOOKED_AT = 50
-"""Versions that are read to find the one that a file was last run as. On an object store each takes time."""
+"""Versions that are read to find the last that a file has brought. On an object store each takes time."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def require_known(
     )
     file = Path(origin.name.partition(":")[2]).name
     raise StateError(
-        f"{file} would change what others have changed since it was last run or saved:{said}",
+        f"{file} would change what others have changed since it was run or saved:{said}",
         where=home,
         expected=f"a query made from version {current} of {application}",
         hint=f"`dovetail versions {application} {current}` shows its query. If yours has all that you want "
