@@ -6,6 +6,8 @@ import io
 import os
 import shlex
 import signal
+import subprocess
+import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -66,6 +68,31 @@ def test_the_report_begins_with_joined_rows() -> None:
         "s0         click   jazz trio near me  r41",
         "s1         click   jazz trio near me  r41",
     ]
+
+
+FIRST_LOOK = """
+import sys
+from pathlib import Path
+from dovetail.service.cli import demo, live_view
+
+class View:
+    def __enter__(self):
+        return self
+    def __exit__(self, *_):
+        pass
+    def update(self, figures):
+        print(figures.phase, figures.waiting, {"pyspark", "py4j"} & set(sys.modules), sep="; ")
+        raise SystemExit
+
+live_view.LiveView = View
+demo.play(Path("nowhere"), seconds=1, rate=1, seed=1, master="local[1]")
+"""
+
+
+def test_the_view_is_there_before_spark_and_says_what_it_waits_for() -> None:
+    """What takes seconds, importing PySpark and starting Java, comes after the first figures."""
+    done = subprocess.run([sys.executable, "-c", FIRST_LOOK], capture_output=True, text=True, check=True)
+    assert done.stdout == "phase 1 of 2: starting; waiting for Spark to start; set()\n"
 
 
 def test_the_two_phases_have_names_and_say_what_they_wait_for() -> None:
