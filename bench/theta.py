@@ -25,6 +25,7 @@ from bench import theta_work as work
 from bench.command import Command, finish
 from bench.recovery_tasks import side_by_side
 from dovetail.log.category import Category
+from dovetail.model.join_kind import ThetaJoin
 
 MASK = (1 << 64) - 1
 
@@ -87,7 +88,7 @@ def measure(path: str, load: work.Load, repeat: int, seed: int) -> dict[str, Any
                 index = Path(folder) / "index"
                 config = work.config(home, index, load.window, path)
                 offsets = load.offsets(tasks)
-                fills = replace(config, theta=work.filling(load.window))
+                fills = replace(config, join_kind=ThetaJoin(config.spec, work.filling(load.window)))
                 side_by_side(work.fill, fills, tasks, *offsets[:2])
                 outcomes = side_by_side(work.run_task, config, tasks, offsets[1:])
                 seconds.append(max(outcome.wall_s for outcome in outcomes))

@@ -13,7 +13,7 @@ Lines = Mapping[str, Mapping[str, float]]
 def lines(
     effort: Effort, name: str, axis: str, panels: Mapping[str, Lines], log: bool = False, ticks: int = 0
 ) -> list[str]:
-    """`panels`: by the label of the y axis. `ticks`: places are numbers, and only about so many are named."""
+    """`panels`: by the label of the y axis. `ticks`: places are numbers, and about this number get a name."""
     return _drawn(effort, name, axis, panels, bars=False, log=log, ticks=ticks)
 
 

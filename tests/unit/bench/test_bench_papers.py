@@ -21,6 +21,7 @@ CHEAP = (
     "splitjoin text_6_2",
     "splitjoin text_7_4",
     "splitjoin figure_16",
+    "splitjoin speed_tasks",
     "handshake text_2_2_measured",
     "handshake figure_13_earlier",
     "handshake figure_16",
