@@ -3,6 +3,7 @@ what was wanted, by another query or another option."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -59,7 +60,20 @@ class Way:
     given: dict[str, object] = field(default_factory=dict)
 
 
+def renamed(text: str, *views: str) -> str:
+    for view in views:
+        text = re.sub(rf"\b{view}\b", f"{view}2", text)
+    return text
+
+
+UPPER_KEYS = edited(("ON v.k = c.k", "ON v.x = c.z"))
 WAYS = [
+    Way(
+        "other keys of a join that reads a join",
+        UPPER_KEYS,
+        "give the changed view a new name, and the join that it reads, if there is one, another",
+        (renamed(UPPER_KEYS, "v", "w"),),
+    ),
     Way(
         "another time zone",
         edited(("app;", 'app;\nSET TIME ZONE "Europe/Berlin";')),

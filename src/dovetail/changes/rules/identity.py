@@ -14,9 +14,9 @@ from dovetail.plan.interval_literal import words
 from dovetail.plan.physical import CategoryOutput, JoinStage, SlicerStage, Stage, WindowStage
 
 BESIDE = (
-    "give the changed view a new name, and let the tables read that: it is filled from the inputs' log, "
-    "as far as "
-    "that reaches, while the old view is removed"
+    "give the changed view a new name, and the join that it reads, if there is one, another, and let the "
+    "tables read the new view: it is filled from the inputs' log, as far as that reaches, while the old one "
+    "is removed"
 )
 _KINDS = {
     IntervalJoin: "equal keys and bounds of time",
