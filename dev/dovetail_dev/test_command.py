@@ -32,6 +32,8 @@ most of the time. What a test shows does not depend on it, because no test cuts 
 in memory, where a machine has room for them."""
 DEV = Path(__file__).parent.parent
 CORES = os.cpu_count() or 1
+ONE_MORE = CORES + 1
+"""A quarter of the time these tests wait: for servers that they have started, and for processes that die."""
 SESSIONS = 1 + min(2, CORES)
 """Tests from end to end mostly wait: for a JVM to start, for a trigger, for a query to stop. Three processes,
 each with a session of its own, keep two cores at work. More would need more memory than a laptop has."""
@@ -63,6 +65,7 @@ TIERS = (
         "pure",
         "functions, golden files, commands, the repository itself",
         ("tests/unit", "tests/golden", "tests/stories", "tests/repo", "tests/service"),
+        processes=ONE_MORE,
     ),
     Tier(
         "laws",
@@ -73,6 +76,7 @@ TIERS = (
         "faults",
         "arrivals on a simulated clock, and processes that die",
         ("tests/simulation", "tests/faults"),
+        processes=ONE_MORE,
     ),
     Tier(
         "whole",
@@ -107,8 +111,8 @@ TIERS = (
     ),
     Tier(
         "full",
-        "on Spark, with every join type, pick, window and kill",
-        ("tests/spark", "tests/connectors"),
+        "every join type, pick, window, home, exhibit and kill",
+        ("tests/unit", "tests/spark", "tests/connectors"),
         processes=SESSIONS,
         environment={**SHORT_LIVED, **THOROUGH},
         usual=False,

@@ -18,12 +18,9 @@ from laws.effort import THOROUGH
 EXHIBITS = {f"{paper.name} {one.name}": one for paper in PAPERS for one in paper.exhibits}
 CHEAP = (
     "splitjoin text_1_measured",
-    "splitjoin text_6_2",
     "splitjoin text_7_4",
     "splitjoin figure_16",
-    "splitjoin speed_tasks",
     "handshake text_2_2_measured",
-    "handshake figure_13_earlier",
     "handshake figure_16",
     "handshake figure_18",
     "handshake table_1",
