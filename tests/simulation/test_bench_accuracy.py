@@ -45,7 +45,7 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*arguments, "--only", "figure_12", "--only", "lagging", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     parts = {"figure_8", "figures_9_and_10", "figure_12", "lagging", "defaults"}
-    assert set(said) == {"settings", *parts}
+    assert set(said) == {"settings", "row_bytes", *parts}
     assert [one["stream"] for one in said["figure_12"]] == ["A, clients", "B, servers"]
     assert main([*arguments, "--only", "figure_12"]) == 0
     assert "Figure 12" in capsys.readouterr().out
