@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 
 import pytest
 
 from connectors.topics import Topics
+from dovetail.log.homes.filesystem import open_store
 from dovetail_dev.kafka_broker import Broker
 from spark import batch
 from spark.conftest import application, spark  # noqa: F401
@@ -38,9 +40,13 @@ def mortal(_second_broker: Broker) -> Iterator[Broker]:
 
 
 @pytest.fixture(autouse=True)
-def _databases_end_with_their_test() -> Iterator[None]:
+def _what_a_test_opens_ends_with_it() -> Iterator[None]:
+    """A process keeps the store of each home. With a home for every test it would run out of file numbers
+    that PySpark can wait for."""
     yield
     batch.close_all()
+    open_store.cache_clear()
+    gc.collect()
 
 
 @pytest.fixture

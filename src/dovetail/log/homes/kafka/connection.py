@@ -26,6 +26,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from typing import Any, NamedTuple, TypeVar
+from weakref import WeakSet
 
 from dovetail.errors import HomeError, SettingError
 from dovetail.log.homes.kafka.address import Address
@@ -44,7 +45,7 @@ Answer = TypeVar("Answer")
 _LOG = logging.getLogger("dovetail")
 _QUIET = logging.getLogger("dovetail.kafka")
 _QUIET.setLevel(logging.CRITICAL)
-_OPEN: list[Connection] = []
+_OPEN: WeakSet[Connection] = WeakSet()
 _OF_PARENT: list[Any] = []
 
 
@@ -112,7 +113,7 @@ class Connection:
         self.client: Any = confluent_kafka
         self._address, self._root = address, root
         self._begin()
-        _OPEN.append(self)
+        _OPEN.add(self)
 
     def _begin(self) -> None:
         self.lock = threading.RLock()
@@ -421,7 +422,7 @@ def _passes(error: Any, kinds: Any) -> bool:
 
 
 def _forked() -> None:
-    for connection in _OPEN:
+    for connection in list(_OPEN):
         connection.forked()
 
 
