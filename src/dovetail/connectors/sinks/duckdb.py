@@ -35,7 +35,14 @@ _WIDER = {
     "BIGINT": ("HUGEINT",),
     "FLOAT": ("DOUBLE",),
 }
-LOCKED = ("lock on file", "Conflicting lock", "already open", "different configuration")
+LOCKED = (
+    "lock on file",
+    "Conflicting lock",
+    "already open",
+    "different configuration",
+    "file handle conflict",  # another thread of this process opens or closes it just now
+    "Conflict on",  # or has changed the same rows: nothing of this transaction counts
+)
 
 
 @dataclass(frozen=True)
