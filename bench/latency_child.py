@@ -59,6 +59,7 @@ class Order:
     applications: int = 1
     own_session: bool = False
     progress_updates: int = 100_000
+    history_s: float | None = None
     state: State = "default"
     tasks: int | None = None
     shape: Shape = "interval"
@@ -89,6 +90,7 @@ class LiveRun:
                 tasks=order.tasks,
                 shape=order.shape,
                 home=order.home,
+                history_s=order.history_s,
             )
             for number in range(order.applications)
         ]

@@ -33,7 +33,7 @@ SELECT l.key AS key, l.eventtime AS eventtime, l.left_file AS left_file, l.amoun
   r.eventtime AS eventtime_right, r.right_file AS right_file, r.score AS score, r.tag AS tag
 FROM left_rows AS l {join} right_rows AS r
   ON {on}
-  WITH (max_delay = INTERVAL '{delay} seconds'{tasks}){more_joins};
+  WITH (max_delay = INTERVAL '{delay} seconds'{tasks}{history}){more_joins};
 
 CREATE TABLE results AS
 SELECT key, eventtime, left_file, amount, label, eventtime_right, right_file, score, tag
@@ -54,17 +54,18 @@ CREATE INPUT TABLE third_rows ({right_columns}) FROM FILES("{right}", format = "
 _THIRD_JOIN = """
   JOIN third_rows AS t
   ON (l.key = t.key) AND {near}
-  WITH (max_delay = INTERVAL '{delay} seconds'{tasks})"""
+  WITH (max_delay = INTERVAL '{delay} seconds'{tasks}{history})"""
 
 
 def query(application: Application) -> str:
-    window = f"{application.traffic.window_s:g}"
+    window, kept_s = f"{application.traffic.window_s:g}", application.history_s
     words = {
         "right_columns": COLUMNS["right"],
         "right": application.files / "right",
         "format": application.format,
         "delay": application.traffic.max_delay_s,
         "tasks": f", tasks = {application.tasks}" if application.tasks else "",
+        "history": "" if kept_s is None else f", history = INTERVAL '{kept_s:g} seconds'",
     }
     chain = application.shape == "chain"  # the third stream has the rows of the right one
     return _QUERY.format(

@@ -54,6 +54,7 @@ class Application:
     tasks: int | None = None
     shape: Shape = "interval"
     home: str | None = None
+    history_s: float | None = None
 
     @property
     def home_at(self) -> str:
@@ -66,6 +67,7 @@ def stream(spark: SparkSession, application: Application, side: Side) -> DataFra
 
 
 def by_dovetail(spark: SparkSession, application: Application) -> DataFrame:
+    kept = {} if application.history_s is None else {"history": f"{application.history_s:g} seconds"}
     return dovetail.join(
         stream(spark, application, "left"),
         stream(spark, application, "right"),
@@ -79,6 +81,7 @@ def by_dovetail(spark: SparkSession, application: Application) -> DataFrame:
         name=application.name,
         home=application.home_at,
         tasks=application.tasks,
+        **kept,
     )
 
 

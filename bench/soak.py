@@ -27,6 +27,7 @@ def command() -> Command:
     made.number("--applications", 3, "joins that run at once")
     made.number("--rate", 500, "rows per second, side and application")
     made.number("--window", 60.0, "the joins' bound on both sides, in seconds")
+    made.number("--history-minutes", 2.0, "how long the log keeps rows that no window can reach any more")
     made.number("--every", 1.0, "seconds between two files of a side")
     made.number("--sample", 5.0, "seconds between two samples")
     made.number("--cores", 2, "master local[N]")
@@ -84,6 +85,7 @@ def soak(args: argparse.Namespace, traffic: Any, warm_up_s: float) -> dict[str, 
             applications=args.applications,
             sample_s=args.sample,
             warm_up_s=warm_up_s,
+            history_s=60 * args.history_minutes,
             cores=args.cores,
             driver_memory=args.driver_memory,
             work=str(folder),

@@ -39,6 +39,7 @@ class Order:
     applications: int
     sample_s: float
     warm_up_s: float
+    history_s: float
     cores: int
     driver_memory: str
     work: str
@@ -98,6 +99,7 @@ def carry_out(order: Order, tell: Callable[[str], None]) -> dict[str, Any]:
         end=0,
         applications=order.applications,
         progress_updates=10,
+        history_s=order.history_s,
     )
     run = LiveRun(live, tell)
     traffic = run.staged.traffic
