@@ -19,7 +19,7 @@ from dovetail.log.category import Category, list_categories
 from dovetail.log.ledger import covering
 from dovetail.log.table import STORED
 from dovetail.model.join_config import JoinConfig
-from dovetail.model.join_kind import IntervalJoin, JoinKind, Since, ThetaJoin
+from dovetail.model.join_kind import JoinKind, Since
 from dovetail.model.kind_change import exact_since, read_back
 from dovetail.model.offset import ENDED, NEVER, JoinOffset
 from dovetail.plan.configure import join_config
@@ -125,8 +125,9 @@ class InHome:
         time_us = records[-1].left.time_us if records else NEVER
         right = Category.open(self._home, known.right)
         first, stop = right.first_commit(), records[-1].right.stop if records else right.next_commit()
-        if time_us not in (NEVER, ENDED) and isinstance(kind, IntervalJoin | ThetaJoin) and first < stop:
-            first = right.first_with_time(first, stop, time_us - kind.spec.before_us)
+        if time_us not in (NEVER, ENDED) and kind.windows is None and first < stop:
+            before_us = 0 if kind.own_window is None else kind.own_window.before_us
+            first = right.first_with_time(first, stop, time_us - before_us)
         read = between(right, first, stop)
         opened = (read.rows or 0) + _totals(config).get("open_rows", 0)
         return Cost(opened, read.bytes, self._seconds(opened, known.name))
