@@ -177,7 +177,7 @@ def _hindered(change: Change, obstacle: str) -> Change:
 
 
 def _cured(change: Change) -> Change:
-    """Of a join that begins afresh: what becomes of rows in flight is said once."""
+    """For a join that begins afresh: what becomes of rows in flight is said once."""
     verdict = "afresh" if change.verdict == "refused" else change.verdict
     return replace(change, verdict=verdict, flight=None, cost=None, instead=None)
 

@@ -32,14 +32,14 @@ class Costs(Protocol):
     """What the rules ask for. None: it is not known, or there is nothing to ask."""
 
     def window(self, stage: JoinStage) -> Cost | None:
-        """Of reading the right rows again that a join's window needs."""
+        """For reading the right rows again that a join's window needs."""
 
     def exact_us(self, stage: JoinStage) -> int | None:
         """From which event time on left rows meet all that a wider window adds, because the log no longer has
         what earlier ones would need. None: it has all of it."""
 
     def source(self, source: Source, begins: Standing | None, join: str | None = None) -> Cost | None:
-        """Of reading what a source has from there on; None: from its beginning. `join`: the one it is for."""
+        """For reading a source from there on; None: from its beginning. `join`: the one it is for."""
 
     def next_commit(self, category: str) -> int | None:
         """The number that the next commit of a category of the application gets."""
@@ -59,7 +59,7 @@ class Took(NamedTuple):
 
 
 class Unknown:
-    """Of plans without a home."""
+    """For plans without a home."""
 
     def window(self, stage: JoinStage) -> Cost | None:
         return None
@@ -190,7 +190,7 @@ def _totals(config: JoinConfig) -> dict[str, int]:
 
 
 def between(category: Category, start: int, stop: int) -> Cost:
-    """Of reading commits `start` to `stop - 1`."""
+    """For reading commits `start` to `stop - 1`."""
     if start >= stop:
         return Cost(0, 0)
     known = covering(category, start, stop)

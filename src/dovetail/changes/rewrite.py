@@ -26,7 +26,7 @@ _LITERAL = re.compile(r"\bINTERVAL\s+(?:'([^']*)'|(\d+(?:\.\d+)?))(?:\s+([a-z]+)
 
 @dataclass(frozen=True)
 class Bounds:
-    """Of the join of a name."""
+    """For the join of a name."""
 
     join: str
     before_us: int
@@ -100,7 +100,7 @@ def _columns(program: Program) -> Iterator[Span]:
 
 
 def _meaning(plan: Plan, join: JoinStage | None = None, bound: str = "", us: int = 0) -> object:
-    """Of a plan; with another bound of one of its joins."""
+    """For a plan; with another bound of one of its joins."""
 
     def follow(stage: Stage) -> Stage:
         if join is None or stage != join:

@@ -20,7 +20,7 @@ from dovetail.plan.shared import joins_of
 
 
 def side_columns(between: Between, old: Stage, new: Stage) -> Stage:
-    """Of a stage that writes a side of a join, or the rows of an aggregate."""
+    """For a stage that writes a side of a join, or the rows of an aggregate."""
     if not isinstance(old, SlicerStage | JoinStage) or not isinstance(new, SlicerStage | JoinStage):
         return old
     sided = isinstance(old.output, CategoryOutput) and isinstance(new.output, CategoryOutput)

@@ -149,7 +149,7 @@ class Kind:
 
     @property
     def sizes(self) -> Mapping[str, int]:
-        """Of its window, those that a change of the query may move: event times in microseconds, or rows."""
+        """Sizes of its window that a change of the query may move: event times in microseconds, or rows."""
         return {} if self.own_window is None else self.own_window._asdict()
 
     # ------------------------------------------------------------ what comes out, and when

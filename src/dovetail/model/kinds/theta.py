@@ -89,7 +89,7 @@ class ThetaJoin(Kind):
 
     @property
     def answers_left_rows(self) -> bool:
-        """Of an inner join that gives every pair, left rows come from the log: no answer is on record."""
+        """An inner join that gives every pair has no answer on record: its left rows come from the log."""
         return (
             super().answers_left_rows and not self.by_rows and (self.how, self.spec.match) != ("inner", "all")
         )
