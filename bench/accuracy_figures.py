@@ -276,7 +276,7 @@ class Report:
     figure_8: Accuracy | None = None
     figures_9_and_10: list[WindowSize] | None = None
     row_bytes: float | None = None
-    """Of the index, where it is known: then memory is drawn in bytes."""
+    """For the index, where it is known: then memory is drawn in bytes."""
     figure_12: list[Estimated] | None = None
     lagging: list[Lagging] | None = None
     defaults: list[Cost] | None = None

@@ -205,7 +205,7 @@ def text_of(first: str, number: int) -> str:
 
 
 def pauses_of(steps: Sequence[Planned], last_steps: Sequence[int]) -> list[float]:
-    """Of each change, in seconds."""
+    """For each change, in seconds."""
     found = []
     for last in last_steps:
         before = next(one for one in steps if one.step == last)

@@ -41,7 +41,7 @@ SCHEMA = pa.schema(
 )
 BUCKETS, COMMIT_ROWS = 64, 400_000
 NOTE_BYTES = {"narrow": 40, "wide": 130}
-"""Of narrow rows the log keeps all as it is. The payload of wide ones it compresses, on either home."""
+"""For narrow rows the log keeps all as it is. The payload of wide ones it compresses, on either home."""
 
 
 @dataclass(frozen=True)

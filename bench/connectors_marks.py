@@ -24,7 +24,7 @@ class Mark:
 
     @property
     def ratio(self) -> float:
-        """Of the rates."""
+        """For the rates."""
         return median(self.theirs_s) / median(self.ours_s)
 
     @property

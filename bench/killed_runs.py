@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 APPLICATION = "bench_interval"
-"""Of `dovetail_run.query`."""
+"""For `dovetail_run.query`."""
 PATIENCE_S = 900.0
 QUIET_S = 5.0
 

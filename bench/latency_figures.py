@@ -45,7 +45,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Latencies:
-    """Of the rows that became due in the measured time. `line`: due second, median and largest latency."""
+    """For the rows that became due in the measured time. `line`: due second, median and largest latency."""
 
     rows: int
     p50: float
@@ -129,7 +129,7 @@ def lone_out(traffic: Traffic, batches: Sequence[Batch], due: Seconds) -> tuple[
 
 
 def latencies(due: Seconds, out: Seconds, begin: float, end: float, ended: float) -> Latencies:
-    """Of rows due from `begin` to before `end`; `ended` is when the run was over."""
+    """For rows due from `begin` to before `end`; `ended` is when the run was over."""
     chosen = (due >= begin) & (due < end)
     at, took = due[chosen], np.minimum(out[chosen], ended) - due[chosen]
     if not len(took):

@@ -78,7 +78,7 @@ def tree_use(root: int) -> TreeUse:
 
 
 def cpu_s(pid: int) -> float:
-    """Of one process, with the ended children it waited for."""
+    """For one process, with the ended children it waited for."""
     return _Process.parse(Path(f"/proc/{pid}/stat").read_text()).cpu_s
 
 
@@ -144,5 +144,5 @@ class Peak:
 
 
 def peak_rss(root: int, every_s: float = 0.1) -> Peak:
-    """Of a process tree."""
+    """For a process tree."""
     return Peak(lambda: tree_use(root).rss_bytes, every_s)

@@ -3,7 +3,7 @@
 `python -m bench.peers_flink '<order as JSON>'`, with the Python that has `apache-flink`. Only planning is in
 Python: rows stay in the JVM. State is on the heap. Files at rest are joined without checkpoints, which is
 Flink's fastest way. Live, each pair gets the moment when it was joined as a column: its file sink shows rows
-only after a checkpoint, and `collect()` hands some hundred of them to Python in a second.
+only after a checkpoint, and `collect()` hands about a hundred of them to Python in a second.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def _tree(root: int) -> list[int]:
 
 
 def _children(pid: int) -> Iterator[int]:
-    """Of all its threads. The process, or a thread of it, may end while we look."""
+    """Those of all its threads. The process, or a thread of it, may end while we look."""
     with suppress(OSError):
         for thread in list(Path(f"/proc/{pid}/task").iterdir()):
             with suppress(OSError):
@@ -83,5 +83,5 @@ def _pss_bytes(pid: int) -> int:
 
 
 def peak_pss(root: int) -> Peak:
-    """Of a process tree. A look at a large JVM takes milliseconds of its time, so looks are rare."""
+    """For a process tree. A look at a large JVM takes milliseconds of its time, so looks are rare."""
     return Peak(lambda: sum(one.pss_bytes for one in held_by(root).values()), every_s=0.5)

@@ -27,7 +27,7 @@ TASKS = 2
 
 @dataclass(frozen=True)
 class Snapshots:
-    """Of all tasks and steps together; `shares` of each step, by the clock."""
+    """For all tasks and steps together; `shares` of each step, by the clock."""
 
     rows_a_side: int
     steps: int

@@ -40,7 +40,7 @@ def write_model(model: Model, path: Path = COSTS) -> None:
 
 def main(argv: list[str]) -> int:
     made = Command("scale", __doc__)
-    made.add_argument("--measure", action="store_true", help="measure the costs first: some five minutes")
+    made.add_argument("--measure", action="store_true", help="measure the costs first: about five minutes")
     made.add_argument("--write", action="store_true", help="renew the tables of docs/scale.md")
     args = made.parse_args(argv)
     try:

@@ -246,7 +246,7 @@ def _stages(
 
 
 def from_push_us(case: Case, rows_per_s: float, rows: int) -> list[float]:
-    """Of rows that come one at a time and find a partner: microseconds from the call of `push` until its
+    """For rows that come one at a time and find a partner: microseconds from the call of `push` until its
     pairs are in hand. Other than the stages, it has what making a message of a row takes."""
     found = []
     with filled(case) as join:

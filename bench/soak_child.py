@@ -74,7 +74,7 @@ class Tally:
                 self._latest.append(at - self.began_at - self._due[known])
 
     def latencies(self) -> NDArray[np.float64]:
-        """Of the pairs since the last call."""
+        """For the pairs since the last call."""
         with self._lock:
             latest, self._latest = self._latest, []
         return np.concatenate(latest) if latest else np.array([])

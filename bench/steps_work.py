@@ -124,7 +124,7 @@ class Steps:
 
     @property
     def steps_s(self) -> list[float]:
-        """Of the join's steps, without the appends before them."""
+        """For the join's steps, without the appends before them."""
         joining = [self.seconds[phase] for phase in PHASES if phase != "append"]
         return [sum(parts) for parts in zip(*joining, strict=True)]
 

@@ -65,7 +65,7 @@ class Joined:
 
     @property
     def ratio(self) -> float | None:
-        """Of the medians, Dovetail's rate to Spark's."""
+        """For the medians, Dovetail's rate to Spark's."""
         if len(self.runs) < 2:
             return None
         return statistics.median(self.rows_per_s("dovetail")) / statistics.median(self.rows_per_s("spark"))

@@ -54,7 +54,7 @@ class Settled:
     best: str
     best_ms: float
     spread: float
-    """Of the best one's runs: the largest over the smallest, less one."""
+    """For the best one's runs: the largest over the smallest, less one."""
 
     tree: str
     tree_loss: float
@@ -133,7 +133,7 @@ def behind(values: Sequence[float], best: Sequence[float]) -> float:
 @dataclass(frozen=True)
 class Changing:
     seconds: dict[str, list[float]]
-    """Of the whole run, by algorithm and for the choice that learns, in every round."""
+    """For the whole run, by algorithm and for the choice that learns, in every round."""
 
     calibrating_s: float
     chosen: tuple[str, str]

@@ -26,7 +26,7 @@ Windows = dict[Any, Callable[[], Window]]
 
 DEFAULTS = Knobs()
 MEMORY = Memory(3 << 30)
-"""Of runs at rest, which are repeated: as of windows that follow each other, memory is fresh once."""
+"""For runs at rest, which are repeated: as of windows that follow each other, memory is fresh once."""
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 

@@ -7,7 +7,7 @@ side): a window holds the same share of the stream, and a left row meets as many
 The span comes from the design's measurement: of 4 million rows a side, a join within +-3 minutes kept 1.48
 million rows of state, 740 thousand a side. A stream-stream join must hold a row for the window plus the
 greatest disorder, and an exponential of mean 30 s over 4 million rows strays up to about
-30 s * ln(4 million) = 7.6 minutes. 10.6 minutes of rows, and some 0.5 more for the batch in hand, are 740
+30 s * ln(4 million) = 7.6 minutes. 10.6 minutes of rows, and about 0.5 more for the batch in hand, are 740
 thousand of 4 million when the whole stream spans one hour.
 
 After the real rows each side has one more, tiny file of *end rows*: far in the future, with keys that match

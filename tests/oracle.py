@@ -165,7 +165,7 @@ def capped_join(steps, before, after, how, match, pick, left_cap, right_cap):
 
 
 def oldest_beyond(rows, cap):
-    """Of each key the rows that are more than `cap`, oldest first; None: no cap."""
+    """For each key the rows that are more than `cap`, oldest first; None: no cap."""
     found = []
     for key in {row[0] for row in rows}:
         ordered = sorted((row for row in rows if row[0] == key), key=lambda row: (row[1], row[2]))

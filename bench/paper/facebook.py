@@ -99,7 +99,7 @@ def figures_9_and_10(effort: Effort) -> Made:
 
 
 def bytes_per_row(effort: Effort) -> float:
-    """Of an index that really holds many rows."""
+    """For an index that really holds many rows."""
     from bench.memory import measure
 
     return float(measure(5_000 if effort.quick else 2_000_000)["index_bytes_per_row"])

@@ -258,7 +258,7 @@ PAPER_CPU = {
     "npj": 98.456, "prj": 24.606, "mway": 55.346, "mpass": 59.163,
     "shj_jm": 99.045, "shj_jb": 80.431, "pmj_jm": 97.287, "pmj_jb": 90.752,
 }  # fmt: skip
-"""Of Table 6."""
+"""For Table 6."""
 
 
 def cpu_use(effort: Effort) -> Made:

@@ -10,8 +10,8 @@ from bench.paper.plots import bars, lines
 from bench.tables import Table
 
 BAND_SHARE = 21 * 20
-"""Of the pairs of values that there are: x is an integer, so 21 of its values are within 10; y is a float, of
-whose range a stretch of 20 is."""
+"""Share of all pairs of values: x is an integer, so 21 of its values are within 10; y is a float, so a
+stretch of 20 of its range is."""
 
 
 def measured(part: str, picture: str, label: Callable[[dict[str, Any]], str]) -> Callable[[Effort], Made]:

@@ -14,6 +14,7 @@ import pytest
 
 import dovetail
 from dovetail.intra_window.join import ALGORITHMS, match, pairs
+from laws.effort import by_turns
 from window_keys import Shape
 
 every = pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -49,9 +50,11 @@ def joined_by_duckdb(left: pa.Table, right: pa.Table) -> tuple[int, ...]:
     return tuple(int(value or 0) for value in sums)
 
 
-@every
-@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: f"{shape.spread}-{shape.dtype}")
-@pytest.mark.parametrize("threads", [1, 4])
+@pytest.mark.parametrize(
+    ("algorithm", "shape", "threads"),
+    by_turns(ALGORITHMS, SHAPES, last=(1, 4)),
+    ids=lambda given: f"{given.spread}-{given.dtype}" if isinstance(given, Shape) else str(given),
+)
 def test_what_duckdb_finds(algorithm: str, shape: Shape, threads: int) -> None:
     assert summed_up(*pairs(*shape.draw(), algorithm, threads)) == of_duckdb(shape), shape
 

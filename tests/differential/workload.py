@@ -1,4 +1,4 @@
-"""Seeded streams of some 100,000 rows a side, cut at random, as columns.
+"""Seeded streams of about 100,000 rows a side, cut at random, as columns.
 
 Large enough that buffers grow, wrap around, are rebuilt and shrink, which the small examples of the laws
 never see.

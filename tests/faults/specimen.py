@@ -199,7 +199,7 @@ def use_queries(made: Specimen) -> Any:
 
 
 def _window_record(made: Specimen) -> None:
-    """Of an aggregate, the one that `use_windows` asks about."""
+    """For an aggregate, the one that `use_windows` asks about."""
     write_record(aggregate_of(made), WindowRecord(REPLAYED_US, WindowOffset(3, 7, 500, None, 2, 100)))
 
 

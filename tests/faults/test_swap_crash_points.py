@@ -44,7 +44,7 @@ def plan_with(source: str) -> Plan:
 
 
 class Application(Chain):
-    """Of an application only the slicer of the left side: a thread, as `dovetail run` has it."""
+    """For an application only the slicer of the left side: a thread, as `dovetail run` has it."""
 
     def __init__(self, root: Path) -> None:
         history.forget()

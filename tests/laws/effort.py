@@ -39,6 +39,18 @@ def every_value(*axes: Sequence[Any]) -> list[tuple[Any, ...]]:
     return [tuple(axis[number % len(axis)] for axis in axes) for number in range(longest)]
 
 
+def by_turns(*axes: Sequence[Any], last: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Every combination of the axes, in a thorough run with each of `last`. In a usual run each has only one
+    of these, in turn."""
+    if THOROUGH:
+        return list(product(*axes, last))
+    places = product(*(range(len(axis)) for axis in axes))
+    return [
+        (*(axis[number] for axis, number in zip(axes, place, strict=True)), last[sum(place) % len(last)])
+        for place in places
+    ]
+
+
 def some(cases: Sequence[Any], usual: int) -> Sequence[Any]:
     """All cases in a thorough run. A usual one takes a few that lie apart."""
     return cases if THOROUGH else cases[:: max(1, len(cases) // usual)]

@@ -173,7 +173,7 @@ def test_rows_that_have_had_no_answer_are_the_new_joins(data, pair, keys, window
 
 
 def answers(left: list[Row], right: list[Row], spec: Spec) -> list[tuple[int | None, int | None]]:
-    """Of finished streams. Which partner is the first depends on how rows came: any of them stands for it."""
+    """For finished streams. Which partner is the first depends on how rows came: any of them will do."""
     return batch_join(left, right, *spec[:4], "earliest" if spec.pick == "first" else spec.pick)
 
 

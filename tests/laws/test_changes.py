@@ -90,7 +90,7 @@ def test_after_a_rollback_left_rows_get_what_they_would_have_got_anyway(data, st
 @examples(usual=75, thorough=10_000)
 @given(data=st.data(), steps=wild_schedules(), window=windows(), hashing=st.sampled_from(HASHINGS))
 def test_a_rollback_from_a_wider_window_is_as_if_nothing_had_been(data, steps, window, hashing):
-    """Of an inner join, where nothing but pairs comes out: every step after it is that of a join that was
+    """For an inner join, where nothing but pairs comes out: every step after it is that of a join that was
     never changed, and the rollback itself puts nothing out."""
     spec = Spec(*window, "inner", "all", "first")
     wider = spec._replace(before=spec.before + data.draw(st.integers(0, 9)), after=spec.after + 3)

@@ -164,7 +164,7 @@ def test_a_wide_hit_rate_throttles_and_a_faster_network_helps():
 
 
 def test_the_arbiter_is_fair():
-    """Of cores that all have results, none gets ahead by more than a turn."""
+    """For cores that all have results, none gets ahead by more than a turn."""
     came = emulate(Chip(4, 4, 4, fan_in=4, fifo_depth=64), ENCODING, stream("lr" * 40, [1] * 80))
     assert len(came.pairs) == len(expected("lr" * 40, [1] * 80, 4, 4))
     assert (np.diff(came.pairs[:, 0]) >= -4).all()

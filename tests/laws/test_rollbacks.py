@@ -69,7 +69,7 @@ def test_of_another_type(data, steps, window, modes, hashing):
     conditions=st.tuples(st.sampled_from(CONDITIONS), st.sampled_from(CONDITIONS)),
 )
 def test_of_a_join_by_any_condition(data, schedule, window, wider, detour, conditions):
-    """Of an inner one, whatever its type and condition are for a while, in a window at least as wide."""
+    """For an inner one, whatever its type and condition are for a while, in a window at least as wide."""
     turns = numbered([[("left", step.left), ("right", step.right)] for step in schedule])
     turns.append([])
     untils = [*(step.until for step in schedule), (ENDED, ENDED)]

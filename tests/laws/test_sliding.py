@@ -22,7 +22,7 @@ from dovetail.sliding.handshake import Handshake
 from dovetail.sliding.kernels.layout import PAIR_KIND, PAIR_ORDER, PAIR_R, PAIR_S, PAIR_WORDS
 from dovetail.sliding.split_join import SplitJoin
 from dovetail.sliding.topology import Job
-from laws.effort import examples
+from laws.effort import by_turns, examples
 
 LEFT = {"x": np.int32, "y": np.float32}
 RIGHT = {"a": np.int32, "b": np.float32}
@@ -69,7 +69,7 @@ class Stream:
 
 
 def stream(rows):
-    """Of (side, time since the last, key, value)."""
+    """For (side, time since the last, key, value)."""
     sides, waits, keys, values = ([row[n] for row in rows] for n in range(4))
     return Stream(
         np.array([side == "r" for side in sides], bool),
@@ -163,7 +163,7 @@ def test_pairs_are_those_of_the_oracle(name, rows, left, right, predicate, acces
 
 
 def tell_who_came_last(rows, results):
-    """Of each result: the side of its later row, and when that came."""
+    """For each result: the side of its later row, and when that came."""
     came = [np.flatnonzero(~rows.rights), np.flatnonzero(rows.rights)]
     for result in results:
         arrived = [int(came[0][result[PAIR_R]]), int(came[1][result[PAIR_S]])]
@@ -182,13 +182,17 @@ def crowd(seed, count):
     return stream(rows)
 
 
+MANY = [name for name in MAKERS if name not in ("kang", "split")]
+
+
 @pytest.mark.parametrize(
-    ("left", "access"), [(Window(rows=1500), "auto"), (Window(time=900), "scan")], ids=["rows", "time"]
+    ("name", "look"),
+    by_turns(MANY, last=((Window(rows=1500), "auto"), (Window(time=900), "scan"))),
+    ids=lambda given: given if isinstance(given, str) else given[1],
 )
-@pytest.mark.parametrize("name", [name for name in MAKERS if name not in ("kang", "split")])
-def test_with_a_thread_a_core(name, left, access):
+def test_with_a_thread_a_core(name, look):
     """More rows than the first windows and channels hold, on real threads."""
-    seed = 5
+    (left, access), seed = look, 5
     rows = crowd(seed, 4000)
     right = Window(rows=700)
     encoding, messages = encoded(rows, "left.x == right.a", access)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Collection, Iterator
 
 import pytest
@@ -86,6 +87,29 @@ def test_what_counts_as_reaching(code: str, names: list[str]) -> None:
 
 def test_whoever_may_wait_is_there_and_waits() -> None:
     assert [name for name in WAITING if not list(slept(ast.parse((TESTS / name).read_text())))] == []
+
+
+def left_open(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Connections to DuckDB that no `with` closes. What is open at the end of a run is listed on the screen,
+    below the count of tests."""
+    closed = {
+        item.context_expr for node in ast.walk(tree) if isinstance(node, ast.With) for item in node.items
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "duckdb.connect" and node not in closed:
+            yield node.lineno, "duckdb.connect"
+
+
+def test_databases_are_closed() -> None:
+    assert found(left_open, ["spark/batch.py"]) == []
+    besides = [path for path in (TESTS / "spark").glob("*.py") if path.name != "batch.py"]
+    named = [path.name for path in besides if re.search(r"^\s*(import|from) duckdb", path.read_text(), re.M)]
+    assert named == [], "Spark's gateway keeps errors, and what they saw: `spark/batch.py` says how to do it"
+
+
+def test_what_counts_as_left_open() -> None:
+    lines = left_open(ast.parse("with duckdb.connect() as a:\n    pass\nb = duckdb.connect('x')"))
+    assert [line for line, _ in lines] == [3]
 
 
 def test_what_counts_as_sleeping() -> None:

@@ -152,7 +152,7 @@ def test_the_setting_is_checked_when_it_is_read(daemon: Daemon) -> None:
 
 
 def certificate(folder: Path) -> tuple[Path, Path]:
-    """Of this host, by itself."""
+    """For this host, by itself."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
     now = datetime.datetime.now(datetime.UTC)

@@ -59,7 +59,7 @@ run = partial(run_command, "scale", "app")
 
 
 def shown(capsys: pytest.CaptureFixture[str], home: str, *arguments: str) -> dict[str, tuple[object, ...]]:
-    """Of each join: tasks now, tasks asked for, by whom."""
+    """For each join: tasks now, tasks asked for, by whom."""
     assert run("--home", home, "--json", *arguments) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["application"] == "app"

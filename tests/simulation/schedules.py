@@ -1,7 +1,8 @@
 """Schedules drawn at random: two streams, a join, a pace, and what befalls the coordinator.
 
-Law: a schedule is a function of its seed. Numbers are small: some hundred rows a side, windows that hold few
-of them, observations of a handful. So every level of the estimate, waiting, idleness and lateness come up.
+Law: a schedule is a function of its seed. Numbers are small: about a hundred rows a side, windows that hold
+few of them, observations of a handful. So every level of the estimate, waiting, idleness and lateness
+come up.
 """
 
 from __future__ import annotations

@@ -103,7 +103,7 @@ def what_is_missed_was_late(run: Run) -> None:
 
 
 def _late_partners(run: Run) -> Ints:
-    """Of each left row's partners, those that came late."""
+    """For each left row's partners, those that came late."""
     return partners(run.left.log, run.right.log.some(run.right.late), run.spec)
 
 

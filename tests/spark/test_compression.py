@@ -57,9 +57,13 @@ def test_wide_rows_are_compressed_all_the_way(application: Application) -> None:
     plain = view("plain", "as_they_are", 'WITH (compression = "none")')
     application.run(HEAD + view("pairs", "found") + plain)
     for name in ("clicks", "wide.pairs.left", "wide.pairs.right", "found"):
-        found = packings(application, name)
-        assert found, name
-        assert all(packing is not None and packing.ratio > 2 for packing in found), (name, found)
+        packed = packings(application, name)
+        found = [packing for packing in packed if packing is not None]
+        assert found == packed, name
+        # A first step may have a handful of rows: too few to train a dictionary on.
+        trained = [packing for packing in found if packing.dictionary is not None]
+        assert all(packing.ratio > 2 for packing in trained), (name, found)
+        assert sum(one.raw_bytes for one in found) > 2 * sum(one.stored_bytes for one in found), (name, found)
     for name in ("wide.plain.left", "wide.plain.right"):
         assert set(packings(application, name)) == {None}, name
     expected = join_sql("full", f"{SELECT}, l.attributes, r.attributes", ON)

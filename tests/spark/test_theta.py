@@ -54,7 +54,7 @@ def rows(seed: int) -> pa.Table:
 
 
 def entered(application: Application) -> dict[str, pa.Table]:
-    """Of each side's rows by id: their place among all rows, among those of their side, and how many of the
+    """For each side's rows by id: their place among all rows, among those of their side, and how many of the
     other side came before. From the log, and from the turns in Spark's offset log."""
     folder = application.folder / "home/apps/app/checkpoints/counted/offsets"
     steps = sorted(int(path.name) for path in folder.iterdir() if path.name.isdigit())

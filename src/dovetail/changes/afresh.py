@@ -33,7 +33,6 @@ from dovetail.changes.names import with_categories
 from dovetail.changes.positions import instant
 from dovetail.changes.rules.sources import same_inputs, swapped
 from dovetail.changes.verdict import Change, total
-from dovetail.model.join_kind import IntervalJoin, JoinKind, ThetaJoin, WindowedJoin
 from dovetail.model.share import SIDES
 from dovetail.plan.physical import CategoryOutput, JoinStage, Plan, SlicerStage, Stage
 from dovetail.plan.shared import joins_of
@@ -151,12 +150,12 @@ def _begin(between: Between, known: JoinStage, join: JoinStage) -> None:
 def hand_over(old: Plan, new: Plan, known: JoinStage, join: JoinStage) -> HandOver:
     """What becomes of rows in flight."""
     was, now = known.join_kind, join.join_kind
-    as_long = keeps_times(old, new, known, join) and _alike(was, now)
-    if as_long and _answers_late(was) and _answers_late(now):
+    as_long = keeps_times(old, new, known, join) and was.closing == now.closing
+    if as_long and was.answers_late and now.answers_late:
         return "whole"
-    if _lets_pairs_out(was) and _lets_pairs_out(now):
+    if was.lets_pairs_out and now.lets_pairs_out:
         return "pairs"
-    return "open" if as_long and _answers_left_rows(was) and _answers_left_rows(now) else "closed"
+    return "open" if as_long and was.answers_left_rows and now.answers_left_rows else "closed"
 
 
 def keeps_times(old: Plan, new: Plan, known: JoinStage, join: JoinStage) -> bool:
@@ -172,46 +171,13 @@ def keeps_times(old: Plan, new: Plan, known: JoinStage, join: JoinStage) -> bool
     return True
 
 
-def _answers_late(kind: JoinKind) -> bool:
-    """Nothing comes out of a row before its window is over."""
-    if isinstance(kind, WindowedJoin):
-        return kind.window.emit != "eager"
-    if isinstance(kind, ThetaJoin) and kind.theta.rows is not None:
-        return False
-    return kind.how == "anti" or kind.spec.defers_pick
-
-
-def _alike(was: JoinKind, now: JoinKind) -> bool:
-    """Windows are over at the same times, so no row is between the two joins."""
-    if isinstance(was, WindowedJoin) or isinstance(now, WindowedJoin):
-        both = isinstance(was, WindowedJoin) and isinstance(now, WindowedJoin)
-        return both and was.window == now.window  # type: ignore[union-attr]
-    return was.spec.after_us == now.spec.after_us and was.spec.keeps_right == now.spec.keeps_right
-
-
-def _answers_left_rows(kind: JoinKind) -> bool:
-    """It is known of each left row whether it has had an answer, and no right row has one."""
-    if isinstance(kind, WindowedJoin) or kind.spec.keeps_right:
-        return False
-    if isinstance(kind, IntervalJoin):
-        return True
-    return kind.theta.rows is None and (kind.how, kind.spec.match) != ("inner", "all")
-
-
-def _lets_pairs_out(kind: JoinKind) -> bool:
-    """All pairs, and maybe rows that have no partner."""
-    if isinstance(kind, WindowedJoin):
-        return kind.how == "inner" and kind.match == "all" and not kind.window.is_session
-    return kind.spec.emits_pairs and kind.spec.match == "all"
-
-
 def _hindered(change: Change, obstacle: str) -> Change:
     why = f"the join cannot begin afresh: {obstacle}"
     return replace(change, flight=f"{change.flight}; {why}" if change.flight else why)
 
 
 def _cured(change: Change) -> Change:
-    """Of a join that begins afresh: what becomes of rows in flight is said once."""
+    """For a join that begins afresh: what becomes of rows in flight is said once."""
     verdict = "afresh" if change.verdict == "refused" else change.verdict
     return replace(change, verdict=verdict, flight=None, cost=None, instead=None)
 

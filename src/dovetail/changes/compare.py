@@ -56,7 +56,7 @@ def closest(
     costs: Costs | None = None,
     reslice: bool = False,
 ) -> tuple[Plan, list[Change]]:
-    """Of several plans for one query, the one that changes least: a release that plans otherwise, or a view
+    """The plan that changes least, out of several for one query: a release that plans otherwise, or a view
     that could be shared now, is no reason to give up state."""
     named = [with_old_names(old, with_old_categories(old, plan)) for plan in plans]
     plan, changes = _least(old, named, old_text, new_text, begins, costs, reslice)

@@ -19,7 +19,7 @@ from dovetail.log.category import Category, list_categories
 from dovetail.log.ledger import covering
 from dovetail.log.table import STORED
 from dovetail.model.join_config import JoinConfig
-from dovetail.model.join_kind import IntervalJoin, JoinKind, Since, ThetaJoin
+from dovetail.model.join_kind import JoinKind, Since
 from dovetail.model.kind_change import exact_since, read_back
 from dovetail.model.offset import ENDED, NEVER, JoinOffset
 from dovetail.plan.configure import join_config
@@ -32,14 +32,14 @@ class Costs(Protocol):
     """What the rules ask for. None: it is not known, or there is nothing to ask."""
 
     def window(self, stage: JoinStage) -> Cost | None:
-        """Of reading the right rows again that a join's window needs."""
+        """For reading the right rows again that a join's window needs."""
 
     def exact_us(self, stage: JoinStage) -> int | None:
         """From which event time on left rows meet all that a wider window adds, because the log no longer has
         what earlier ones would need. None: it has all of it."""
 
     def source(self, source: Source, begins: Standing | None, join: str | None = None) -> Cost | None:
-        """Of reading what a source has from there on; None: from its beginning. `join`: the one it is for."""
+        """For reading a source from there on; None: from its beginning. `join`: the one it is for."""
 
     def next_commit(self, category: str) -> int | None:
         """The number that the next commit of a category of the application gets."""
@@ -59,7 +59,7 @@ class Took(NamedTuple):
 
 
 class Unknown:
-    """Of plans without a home."""
+    """For plans without a home."""
 
     def window(self, stage: JoinStage) -> Cost | None:
         return None
@@ -125,8 +125,9 @@ class InHome:
         time_us = records[-1].left.time_us if records else NEVER
         right = Category.open(self._home, known.right)
         first, stop = right.first_commit(), records[-1].right.stop if records else right.next_commit()
-        if time_us not in (NEVER, ENDED) and isinstance(kind, IntervalJoin | ThetaJoin) and first < stop:
-            first = right.first_with_time(first, stop, time_us - kind.spec.before_us)
+        if time_us not in (NEVER, ENDED) and kind.windows is None and first < stop:
+            before_us = 0 if kind.own_window is None else kind.own_window.before_us
+            first = right.first_with_time(first, stop, time_us - before_us)
         read = between(right, first, stop)
         opened = (read.rows or 0) + _totals(config).get("open_rows", 0)
         return Cost(opened, read.bytes, self._seconds(opened, known.name))
@@ -189,7 +190,7 @@ def _totals(config: JoinConfig) -> dict[str, int]:
 
 
 def between(category: Category, start: int, stop: int) -> Cost:
-    """Of reading commits `start` to `stop - 1`."""
+    """For reading commits `start` to `stop - 1`."""
     if start >= stop:
         return Cost(0, 0)
     known = covering(category, start, stop)

@@ -35,7 +35,7 @@ class Origin:
 
 
 def origin_at(path: str) -> Origin:
-    """Of a file on this host, by its whole path."""
+    """For a file on this host, by its whole path."""
     try:
         saved_at_us: int | None = os.stat(path).st_mtime_ns // 1000
     except OSError:

@@ -17,7 +17,7 @@ from dovetail.changes.between import part_of
 from dovetail.changes.leftovers import readers_elsewhere
 from dovetail.changes.verdict import Change
 from dovetail.errors import DovetailError
-from dovetail.model.join_kind import IntervalJoin, JoinKind, ThetaJoin
+from dovetail.model.join_kind import JoinKind
 from dovetail.plan.application_file import read_application
 from dovetail.plan.build import written_category
 from dovetail.plan.interval_literal import words
@@ -60,12 +60,12 @@ def _said(stage: JoinStage, by_us: Mapping[str, int], columns: Columns, readers:
 
 def _older_by(old: JoinKind, new: JoinKind) -> Mapping[str, int]:
     """By side, how far the times of rows that come out may be below what was promised."""
-    if not isinstance(old, IntervalJoin | ThetaJoin) or not isinstance(new, IntervalJoin | ThetaJoin):
+    was, now = old.own_window, new.own_window
+    if was is None or now is None:
         return {}
-    was, now, found = old.spec, new.spec, {}
-    if (
-        now.before_us > was.before_us
-    ):  # an open left row may be as old as `after`, and its partner older still
+    found = {}
+    # An open left row may be as old as `after`, and its partner older still.
+    if now.before_us > was.before_us:
         found["right"] = was.after_us + now.before_us
     if new.reads_left and now.after_us > was.after_us:
         found["left"] = now.after_us

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from dovetail.errors import DovetailError, PlanError
-from dovetail.model.join_kind import WindowedJoin
 from dovetail.plan.application_file import stable
 from dovetail.plan.interval_literal import NotAnInterval, text_us, words
 from dovetail.plan.physical import JoinStage, Plan, Stage
@@ -27,7 +26,7 @@ _LITERAL = re.compile(r"\bINTERVAL\s+(?:'([^']*)'|(\d+(?:\.\d+)?))(?:\s+([a-z]+)
 
 @dataclass(frozen=True)
 class Bounds:
-    """Of the join of a name."""
+    """For the join of a name."""
 
     join: str
     before_us: int
@@ -101,15 +100,12 @@ def _columns(program: Program) -> Iterator[Span]:
 
 
 def _meaning(plan: Plan, join: JoinStage | None = None, bound: str = "", us: int = 0) -> object:
-    """Of a plan; with another bound of one of its joins."""
+    """For a plan; with another bound of one of its joins."""
 
     def follow(stage: Stage) -> Stage:
-        if join is None or stage != join or isinstance(join.join_kind, WindowedJoin):
+        if join is None or stage != join:
             return stage
-        spec = join.spec
-        before_us, after_us = (us, spec.after_us) if bound == "before_us" else (spec.before_us, us)
-        wanted = replace(spec, before_us=before_us, after_us=after_us)
-        return replace(join, join_kind=replace(join.join_kind, spec=wanted))
+        return replace(join, join_kind=join.join_kind.resized({bound: us}))
 
     return stable(replace(plan, stages=tuple(follow(stage) for stage in plan.stages)))
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from dovetail.changes.rewrite import Compile
 from dovetail.errors import DovetailError, PlanError
-from dovetail.model.join_kind import WindowedJoin
 from dovetail.plan.physical import JoinStage, Stage
 
 _VALUE = r"\s*=\s*(?:INTERVAL\s+)?(?:'[^']*'|\"[^\"]*\"|[\w.]+)"
@@ -50,9 +49,6 @@ def _with(stage: Stage, join: str, option: str, value: int) -> Stage:
     if not isinstance(stage, JoinStage) or stage.name != join:
         return stage
     if option in ("left_cap", "right_cap"):
-        kind = stage.join_kind
-        assert not isinstance(kind, WindowedJoin)
-        caps: Any = {option: value}
-        return replace(stage, join_kind=replace(kind, spec=replace(kind.spec, **caps)))
+        return replace(stage, join_kind=stage.join_kind.capped({option: value}))
     named: Any = {option if option == "tasks" else f"{option}_us": value}
     return replace(stage, settings=replace(stage.settings, **named))

@@ -33,7 +33,7 @@ class Cost:
 
 
 def total(costs: Iterable[Cost | None]) -> Cost | None:
-    """Of several; None if there are none, or nothing is known of one of them."""
+    """The sum of several; None if there are none, or nothing is known of one of them."""
     found = list(costs)
     known = [cost for cost in found if cost is not None]
     return sum(known[1:], known[0]) if known and len(known) == len(found) else None

@@ -184,7 +184,7 @@ def _parts(path: str) -> dict[str, str | None]:
 
 
 def _stats(metadata: Any) -> dict[str, Stats]:
-    """Of the columns whose values have an order that everybody agrees on."""
+    """For the columns whose values have an order that everybody agrees on."""
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     found: dict[str, Stats] = {}
     for at in range(metadata.num_columns):

@@ -83,7 +83,7 @@ def answered(home: str, application: str) -> None:
 
 
 def answer(home: str, application: str, found: Answer) -> None:
-    """Of the run that the query was offered to. The request is over."""
+    """For the run that the query was offered to. The request is over."""
     body = {
         "number": found.number,
         "version": found.version,

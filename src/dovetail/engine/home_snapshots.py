@@ -19,7 +19,7 @@ from dovetail.model.offset import JoinOffset
 NAME = re.compile(r"((\d{12})-[0-9a-f]+)\.(\d+)-of-(\d+)\.snapshot")
 PIECE = re.compile(r"((\d{12})-[0-9a-f]+\.\d+-of-\d+\.\d+\.piece)(\.twin)?")
 TWIN = ".twin"
-"""Of a piece the home has two copies: many snapshots need it, and one damaged file must not cost them all."""
+"""The home has two copies of a piece: many snapshots need it, and one damaged file must not cost them all."""
 NAMED_WITHIN = 16
 """A piece that is written beside the steps (`piece_merging.py`) is named within these steps, or never."""
 PIECES_LOOKED_AT = 16

@@ -231,7 +231,7 @@ def _stream(
 
 
 def source_of(category: Category, now_us: int) -> SourceMeasure | None:
-    """Of the side's slicer, as its last report says; None where none reports, or a report cannot be read:
+    """For the side's slicer, as its last report says; None where none reports, or a report cannot be read:
     the coordinator says so."""
     try:
         reports = read_reports(category)

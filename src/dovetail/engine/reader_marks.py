@@ -28,7 +28,7 @@ LAG = 16
 
 
 class ReaderMarks:
-    """Of one reader. `steady_us` is a clock that never jumps."""
+    """For one reader. `steady_us` is a clock that never jumps."""
 
     def __init__(self, reader: str, application: str | None, steady_us: Callable[[], int]) -> None:
         self._reader, self._application = reader, application

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def without_answer(spec: IntervalSpec, held: Held) -> NDArray[np.bool_]:
-    """Of open left rows: those of which nothing has come out. A pick that was put off has not come out."""
+    """For open left rows: those of which nothing has come out. A pick that was put off has not come out."""
     return np.ones(len(held.row), np.bool_) if spec.defers_pick else ~held.matched
 
 

@@ -137,7 +137,7 @@ class WindowPlanner:
         return [*closing, *(part._replace(early=True) for part in still_open)]
 
     def _parts(self, start: WindowOffset, end: WindowOffset, after_us: int, upto_us: int) -> list[WindowPart]:
-        """Of the windows that end between two moments."""
+        """For the windows that end between two moments."""
         category, window = self.category, self.config.window
         if upto_us <= after_us:
             return []

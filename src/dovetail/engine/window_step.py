@@ -27,7 +27,7 @@ START, END = "_window_start", "_window_end"
 CLOSED = "_window_closed"
 MOMENT = pa.timestamp("us", "UTC")
 MOST_PAIRS = 1 << 20
-"""Of rows and windows that are looked at together."""
+"""For rows and windows that are looked at together."""
 
 
 def run_part(config: WindowConfig, part: WindowPart, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

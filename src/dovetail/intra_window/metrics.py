@@ -142,7 +142,7 @@ class MeasuredJoin:
     last_match_us: int | None
     latency_us: dict[str, int | None] = field(default_factory=dict)
     progress: list[tuple[int, float]] = field(default_factory=list)
-    """(microseconds, share of all matches), at some twenty shares."""
+    """(microseconds, share of all matches), at about twenty shares."""
 
     phases_s: dict[str, float] = field(default_factory=dict)
 

@@ -139,7 +139,7 @@ class Buffer:
     # --- look: slots are good until rows are inserted ---
 
     def slots(self) -> Int64s:
-        """Of all live rows, oldest arrival first."""
+        """For all live rows, oldest arrival first."""
         return rings.live_slots(self.ring)
 
     def held(self) -> Held:

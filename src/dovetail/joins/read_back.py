@@ -5,7 +5,7 @@ from the offset's floor on, as if it had held them all along.
 
 It should take no longer than reading the rows. So commits and segments that end before the bound are not
 opened, room for all rows is made once, and rows are inserted in large pieces. A window may have very many
-commits, and a parsed one takes some ten kilobytes: so they are read some at a time, each once, and what the
+commits, and a parsed one takes about ten kilobytes: so they are read some at a time, each once, and what the
 room is made from are the columns of the ledger and a sample of the commits.
 """
 

@@ -42,7 +42,7 @@ Int64s = NDArray[np.int64]
 MOST_ROWS = 1 << 16
 FEW_ROWS = MOST_ROWS // 16
 ROOMY_ROWS = 2_000
-"""Of a side: while it has no more, none has to leave."""
+"""For a side: while it has no more, none has to leave."""
 _FIRST_BIT = 16
 """Bits of the hash below this choose the bucket, those from 32 on are the tag."""
 

@@ -64,7 +64,7 @@ def _library() -> ctypes.CDLL:
 
 @cache
 def address(name: str) -> int:
-    """Of a function, for kernels to call."""
+    """For a function, for kernels to call."""
     return int(ctypes.cast(_library()[f"rd_kafka_{name}"], _HANDLE).value or 0)
 
 

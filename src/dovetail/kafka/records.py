@@ -60,7 +60,7 @@ def records_of(
 
 
 def gathered(messages: Int64s, wanted: Collection[str]) -> Records:
-    """Of messages in the client's memory, by their addresses. `wanted`: which of key, headers, timestamp."""
+    """For messages in the client's memory, by their addresses. `wanted`: which of key, headers, timestamp."""
     count = len(messages)
     errors, partitions = np.empty(count, np.int32), np.empty(count, np.int32)
     offsets = np.empty(count, np.int64)

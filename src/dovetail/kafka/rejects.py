@@ -27,7 +27,7 @@ SCHEMA = pa.schema(
 
 
 class Rejects:
-    """Of one input table. The category is made when the first record comes that needs it."""
+    """For one input table. The category is made when the first record comes that needs it."""
 
     def __init__(self, home: str, category: str, producer: str, topic: str) -> None:
         self._home, self._name, self._producer, self._topic = home, category, producer, topic

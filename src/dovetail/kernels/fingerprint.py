@@ -29,7 +29,7 @@ def _mixed(word: np.uint64, by: np.uint64) -> np.uint64:
 
 @kernel
 def entry_print(slot: int, time: int, row: int, tag: int) -> np.uint64:
-    """Of an entry of a ring; `row` with its matched bit."""
+    """For an entry of a ring; `row` with its matched bit."""
     word = _mixed(np.uint64(slot) * _SLOT + np.uint64(time), _FIRST)
     word = _mixed(word + np.uint64(row), _SECOND)
     return _mixed(word + np.uint64(tag), _FIRST)
@@ -37,6 +37,6 @@ def entry_print(slot: int, time: int, row: int, tag: int) -> np.uint64:
 
 @kernel
 def pick_print(slot: int, time: int, row: int) -> np.uint64:
-    """Of the partner that the entry in a slot has chosen."""
+    """For the partner that the entry in a slot has chosen."""
     word = _mixed(np.uint64(slot) * _PICKED + np.uint64(time), _SECOND)
     return _mixed(word + np.uint64(row), _FIRST)

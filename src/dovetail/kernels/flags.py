@@ -57,8 +57,8 @@ def inner_borrowing_kernel(function: Callable[P, R]) -> Callable[P, R]:
 
 def folded_kernel(function: Callable[P, R]) -> Callable[P, R]:
     """A small inner borrowing kernel that the compiler must fold into those that call it. Handed a tuple of
-    arrays, a call copies some hundred words, which folding leaves out; folding all that is large would double
-    the time of compiling."""
+    arrays, a call copies about a hundred words, which folding leaves out; folding all that is large would
+    double the time of compiling."""
     return _compiled(function, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True)
 
 

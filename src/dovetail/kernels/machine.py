@@ -127,7 +127,7 @@ stream_line = cast("Callable[[Any, Any, Any, Any], None]", intrinsic(_stream_lin
 target begins at a multiple of 64 bytes."""
 
 cycles = cast("Callable[[], int]", intrinsic(_cycles))
-"""The processor's counter of time: it costs some twenty cycles to read, a system call thousands."""
+"""The processor's counter of time: it costs about twenty cycles to read, a system call thousands."""
 
 give_way = cast("Callable[[], int]", types.ExternalFunction("sched_yield", types.int32()))
 """Let another thread have the processor."""

@@ -306,7 +306,7 @@ def find(ring: Ring, tags: UInt32s, rows: Int64s) -> Int64s:
 
 @kernel
 def crowded(ring: Ring, tags: UInt32s, most: int) -> tuple[Int64s, Int64s]:
-    """Of each of these tags (no two the same) that more than `most` live entries have: all their slots, and
+    """For each of these tags (no two the same) that more than `most` live entries have: all their slots, and
     the position of the tag."""
     capacity = np.int64(len(ring.entries))
     mask = np.uint32(len(ring.heads) - 1)

@@ -6,7 +6,7 @@
 
 Law: the blocks laid end to end are the payload; and to read one row, one block is unpacked and no other.
 
-Why blocks of this size: gathering a single row unpacks 16 KiB, some 20 µs. Blocks so small have little to
+Why blocks of this size: gathering a single row unpacks 16 KiB, about 20 µs. Blocks so small have little to
 refer back to, which is what the dictionary makes up for. Why record batches and not rows: rows compress a
 tenth better, but a record batch is read in place, by the same kernels as a mapped segment.
 """

@@ -169,7 +169,7 @@ def read(category: Category, span: CommitSpan) -> Bundle:
 
 
 def _first_line(buffer: pa.Buffer) -> bytes:
-    """A header has some 30 bytes for each commit: looking for its end copies little."""
+    """A header has about 30 bytes for each commit: looking for its end copies little."""
     size = 4096
     while True:
         head = buffer.slice(0, min(size, buffer.size)).to_pybytes()

@@ -73,7 +73,7 @@ class Cache(Generic[Value]):
 
 
 COMMITS: Cache[Commit] = Cache(max_entries=4096, max_bytes=24 << 20)
-"""Those read last. A parsed commit takes some 20 KB; what is needed of all of them is in LEDGERS."""
+"""Those read last. A parsed commit takes about 20 KB; what is needed of all of them is in LEDGERS."""
 SEGMENTS: Cache[Segment] = Cache(max_entries=1024, max_bytes=1 << 30)
 VERIFIED: Cache[bool] = Cache(max_entries=1 << 16, max_bytes=0)
 """Segments whose checksum this process has seen match."""

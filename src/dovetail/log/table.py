@@ -1,4 +1,4 @@
-"""What readers must know of every commit in a range, as columns: some fifty bytes a commit.
+"""What readers must know of every commit in a range, as columns: about fifty bytes a commit.
 
     checkpoints/<first>-<stop>.table     header \n  seven columns of the commits  first rows of their segments
 
@@ -7,7 +7,7 @@ costs time: its commits are read instead.
 
 Why: a step looks for rows by number in a window of many commits. What that needs of a commit is where its
 rows begin; the rest of its document (checksums, sketches, counts by bucket) is parsed only for the few
-commits whose rows are met. A parsed commit takes some ten kilobytes of memory, its line here fifty bytes.
+commits whose rows are met. A parsed commit takes about ten kilobytes of memory, its line here fifty bytes.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class CommitTable:
 
     @classmethod
     def of(cls, commits: Sequence[Commit]) -> CommitTable:
-        """Of commits that follow each other; at least one."""
+        """For commits that follow each other; at least one."""
         columns = np.array([_line(commit) for commit in commits], np.int64).T
         rows = [info.first_row for commit in commits for info in commit.segments]
         return cls(

@@ -110,7 +110,7 @@ class HeldTable:
 
 
 def _digest(rows: pa.Table) -> str:
-    """Of what was read, for tables that do not say their version."""
+    """For what was read, for tables that do not say their version."""
     found = hashlib.sha256()
     for batch in rows.combine_chunks().to_batches():
         found.update(batch.serialize())

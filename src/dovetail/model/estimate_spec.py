@@ -36,7 +36,7 @@ class EstimateSpec:
 
     @property
     def rows_for_one_late(self) -> int:
-        """Of how many rows one may be late. A history of fewer is not halved."""
+        """One row in this many may be late. A history of fewer is not halved."""
         return round(1 / max(self.wanted_late, 1 / self.sample_rows))
 
     @property

@@ -23,7 +23,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dovetail.model.join_kind import WindowedJoin
 from dovetail.model.share import Side
 from dovetail.plan.build import written_category
 from dovetail.plan.interval_literal import words
@@ -107,9 +106,8 @@ def late_warnings(plan: Plan) -> Iterator[str]:
 def _of(plan: Plan, stage: JoinStage, found: dict[str, JoinDelays]) -> JoinDelays:
     left, right = _stream(plan, stage, "left", found), _stream(plan, stage, "right", found)
     kind = stage.join_kind
-    if isinstance(kind, WindowedJoin):
-        window = kind.window
-        length_us = window.longest_us + window.length_us if window.shape == "session" else window.length_us
+    if (window := kind.windows) is not None:
+        length_us = window.longest_us + window.length_us if window.is_session else window.length_us
         closes = worst(left, right).after(length_us)
         pairs, left_alone, right_alone, held = closes, closes, closes, (closes, closes)
         apart_us = length_us

@@ -20,7 +20,7 @@ from dovetail.errors import CorruptFile, DovetailError, UnknownVersion
 from dovetail.model.compression import Compression
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_config import numbered
-from dovetail.model.join_kind import IntervalJoin, JoinKind, ThetaJoin, WindowedJoin
+from dovetail.model.join_kind import KINDS, JoinKind
 from dovetail.model.join_settings import JoinSettings
 from dovetail.model.lookup import LookupSpec
 from dovetail.model.promise import PromisedColumn
@@ -379,9 +379,7 @@ _KINDS: dict[str, type] = {
         SlicerStage,
         JoinStage,
         WindowStage,
-        IntervalJoin,
-        WindowedJoin,
-        ThetaJoin,
+        *KINDS,
         Operand,
         Constant,
         Operation,

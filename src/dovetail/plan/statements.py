@@ -55,7 +55,7 @@ class Storage:
 
     @property
     def category(self) -> str | None:
-        """Of the log, if that is where it goes."""
+        """For the log, if that is where it goes."""
         found: str | None = self.get("category") if self.kind == "SCRIBE" else None
         return found
 

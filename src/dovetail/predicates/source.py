@@ -46,7 +46,7 @@ class Value(NamedTuple):
 
 
 Kinds = Mapping[Side, Mapping[str, Kind | None]]
-"""Of the columns of both sides; None: no 64-bit word."""
+"""For the columns of both sides; None: no 64-bit word."""
 
 
 def operands_of(conditions: tuple[Expression, ...], kinds: Kinds) -> Operands:

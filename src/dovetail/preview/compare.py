@@ -70,7 +70,7 @@ def compared_columns(old: pa.Schema, new: pa.Schema) -> Compared:
 
 
 def compare(old: pa.Table, new: pa.Table, samples: int = SAMPLES) -> Difference:
-    """Of two tables with identity."""
+    """For two tables with identity."""
     found = Difference()
     for one, other in _passes(old, new):
         found = found.plus(_compare(one, other, samples), samples)

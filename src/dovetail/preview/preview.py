@@ -25,7 +25,7 @@ from dovetail.preview.rows_aside import RowsAside
 
 @dataclass(frozen=True)
 class JoinFigures:
-    """Of one join by one version. `match_rate`: the share of left rows with a partner. `state_bytes`: the
+    """For one join by one version. `match_rate`: the share of left rows with a partner. `state_bytes`: the
     most that its state took."""
 
     match_rate: float | None

@@ -52,7 +52,7 @@ class ShadowFile:
 
 @dataclass(frozen=True)
 class Position:
-    """Of a join: rows that came out up to this step are compared if they belong to an event time before
+    """For a join: rows that came out up to this step are compared if they belong to an event time before
     `until_us`, and all of those up to step `closed`, with which both streams ended."""
 
     step: int

@@ -216,7 +216,7 @@ def _error(problem: Mapping[str, Any]) -> DovetailError:
 
 
 def _name_in(text: str) -> str:
-    """Of a text that does not compile: its name is in it all the same, and the service says what is wrong."""
+    """A text that does not compile has its name in it all the same, and the service says what is wrong."""
     from dovetail.service.keeping.verbs import name_in
 
     found = name_in(text)

@@ -250,7 +250,7 @@ def _(stage: SlicerStage, trail: Trail, category: str, row: int) -> Iterator[Cha
 
 @read_by.register
 def _(stage: JoinStage, trail: Trail, category: str, row: int) -> Iterator[Chapter]:
-    """Of a category that the join before has sliced for it."""
+    """For a category that the join before has sliced for it."""
     if category == stage.left:
         yield _as_left(trail, stage, row)
     if category == stage.right:

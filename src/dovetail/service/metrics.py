@@ -44,7 +44,7 @@ class MeasuredJoin:
 
     @property
     def window(self) -> WindowJoin | None:
-        """Of a join within windows."""
+        """For a join within windows."""
         return self.join_kind.windows
 
     @property
@@ -127,7 +127,7 @@ class Measured:
 
 
 def measured(home: str, application: str) -> Measured:
-    """Of an application that was started in this home."""
+    """For an application that was started in this home."""
     from dovetail.service.applications import is_running
 
     found = measured_plan(home, *read_current(home, application))

@@ -47,7 +47,7 @@ def run_terms(
 
 
 def service_terms(master: str) -> dict[str, Any]:
-    """Of every run that the service starts."""
+    """For every run that the service starts."""
     return terms_of(SERVICE_ORIGIN, **run_terms("stream", master, {}, None, None))
 
 

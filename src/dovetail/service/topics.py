@@ -31,7 +31,7 @@ class IntakeMeasure:
 
 
 def intakes(plan: Plan, home: str, now_us: int) -> tuple[IntakeMeasure, ...]:
-    """Of all threads of an application that have reported, in the order of its plan."""
+    """For all threads of an application that have reported, in the order of its plan."""
     found = []
     for stage in filter(_takes_in, plan.slicers):
         category = str(written_category(stage))

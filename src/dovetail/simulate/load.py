@@ -25,7 +25,7 @@ class Load:
     scan_ns: tuple[float, float]
     """What that takes, with taking up the row."""
     matches: tuple[float, float]
-    """Of one row, in all cores, on average."""
+    """For one row, in all cores, on average."""
 
     def mean(self, values: tuple[float, float]) -> float:
         return (values[0] + values[1]) / 2

@@ -62,7 +62,7 @@ def paper_costs() -> Costs:
 
 
 def handshake_costs() -> Costs:
-    """Of the handshake paper's machine (2011, section 5.4): eight cores held 1,400 rows/s a stream, windows
+    """For the handshake paper's machine (2011, section 5.4): eight cores held 1,400 rows/s a stream, windows
     of 15 minutes, all of it scanning. That point of figure 16 is an input; its other points are found."""
     rows_per_s, cores = 2 * 1_400.0, 8
     timed = _SECOND * cores / (rows_per_s * rows_per_s / 2 * TIME_WINDOW_S)

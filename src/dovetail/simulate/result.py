@@ -49,7 +49,7 @@ class SimulationResult:
     lost: int
     completed: int
     rows_per_s: float
-    """Of both streams together, offered."""
+    """For both streams together, offered."""
     completed_per_s: float
     comparisons_per_s: float
     held: bool

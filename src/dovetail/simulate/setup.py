@@ -21,7 +21,7 @@ DESIGNS: tuple[Design, ...] = get_args(Design)
 MOST_CORES = 1024
 Pattern = Literal["steady", "poisson", "bursts"]
 Placement = Literal["neighbours", "scattered"]
-"""Of join cores over NUMA regions: a stretch of neighbours in each, or in turn."""
+"""For join cores over NUMA regions: a stretch of neighbours in each, or in turn."""
 _UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 _SIZES = "rows (131072, 2^17) or a length of time (30s, 15min, 1h)"
 
@@ -104,7 +104,7 @@ class Ordering:
         return 0 if self.kind == "none" else self.every if self.kind == "outer" else 1
 
     def stars(self, sub_window_rows: float) -> float:
-        """Of one core for one group of rows."""
+        """For one core for one group of rows."""
         if self.kind == "inner":
             return max(1.0, sub_window_rows / self.every)
         return 1.0 if self.kind == "outer" else 0.0
@@ -173,7 +173,7 @@ class Setup:
     cores: int
     window: WindowSize
     selectivity: float = 1 / 250_000
-    """Of the papers' benchmark: two bands of +-10 in 10^4 each."""
+    """For the papers' benchmark: two bands of +-10 in 10^4 each."""
     precision: Ordering = field(default_factory=Ordering)
     fan_out: int = 2
     fan_in: int = 2

@@ -11,11 +11,11 @@ from dovetail.log.commit import Commit
 from dovetail.model import json_values as said
 
 LOOKED_UP = "looked_up"
-"""Of a commit whose rows were looked up in a table: which table, its version, and when that was read."""
+"""For a commit whose rows were looked up in a table: which table, its version, and when that was read."""
 ASIDE = "aside"
-"""Of a commit some of whose rows are set aside as well: the segments with those (`sides.py`)."""
+"""For a commit some of whose rows are set aside as well: the segments with those (`sides.py`)."""
 READING = "reading"
-"""Of a commit of another source than the stage's first one: its number."""
+"""For a commit of another source than the stage's first one: its number."""
 
 
 def of_source(covers: Mapping[str, Any]) -> dict[str, Any]:

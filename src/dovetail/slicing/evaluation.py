@@ -129,7 +129,7 @@ def _divide(dividend: Any, divisor: Any) -> Any:
 
 
 def _remainder(dividend: Any, divisor: Any) -> Any:
-    """Of integers. By -1 there is no remainder, and a quotient may not fit."""
+    """For integers. By -1 there is no remainder, and a quotient may not fit."""
     _refuse_zero(dividend, divisor)
     one = pa.scalar(1, divisor.type)
     plain = pc.or_(pc.equal(divisor, 0), pc.equal(divisor, -1))
@@ -170,7 +170,7 @@ def _null_if(value: Any, other: Any) -> Any:
 
 
 def _extreme(choose: Callable[..., Any], values: tuple[Any, ...]) -> Any:
-    """Of integers, or of times and dates as such. A null counts only if all are null."""
+    """For integers, or of times and dates as such. A null counts only if all are null."""
     kind = values[0].type
     stored = pa.int32() if pa.types.is_date32(kind) else pa.int64() if pa.types.is_timestamp(kind) else kind
     return pc.cast(choose(*(pc.cast(one, stored) for one in values), skip_nulls=True), kind)

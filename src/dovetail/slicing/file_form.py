@@ -19,7 +19,7 @@ class Piece(NamedTuple):
 
 class FileForm(Protocol):
     def pieces(self, files: Sequence[str]) -> list[Piece]:
-        """Of files that are there. One that does not fit is an error, before a row of any is read."""
+        """For files that are there. One that does not fit is an error, before a row of any is read."""
 
     def write(self, pieces: Iterable[Piece]) -> Written:
         """Their rows as segments. Any thread may ask."""

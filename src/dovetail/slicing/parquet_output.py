@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from pyarrow import types
 
 GROUP_BYTES = 64 << 20
-"""Of a row group, before it is encoded."""
+"""For a row group, before it is encoded."""
 _MARKS = {"snappy": ".snappy", "zstd": ".zstd", "gzip": ".gz", "none": ""}
 """How Spark names the compression of a file."""
 

@@ -75,7 +75,7 @@ class Chain(Topology):
         self.network = [self.ends, Merger(self.results, self._outlet)]
 
     def links_of(self, number: int) -> tuple[Channel, Channel, Channel, Channel, Channel]:
-        """Of a core: from the left and to the left, from the right and to the right, and for results."""
+        """For a core: from the left and to the left, from the right and to the right, and for results."""
         return (
             of_bank(self.to_right, number),
             of_bank(self.to_left, number),
@@ -104,7 +104,7 @@ class Chain(Topology):
         ]
 
     def _idle_once(self) -> list[Stage]:
-        """Of a row that a core has taken, some pairs may still be in the core's own hands."""
+        """For a row that a core has taken, some pairs may still be in the core's own hands."""
         return [when(lambda core=core: not core.busy) for core in self.cores]  # type: ignore[misc]
 
     def _way_out(self) -> list[Stage]:

@@ -27,11 +27,11 @@ class JoinCore(SteppedCore):
         )
 
     def step(self, budget: int) -> bool:
-        # A call of the kernel hands over some thirty arrays, which takes longer than joining a row: whoever
+        # A call of the kernel hands over about thirty arrays, which takes longer than joining a row: whoever
         # reads after each push would pay for it twice.
         return not empty(self.links.inbox) and super().step(budget)
 
     def _window(self, job: Job, rows: int | None) -> SubWindow:
-        """Of a count window the share is known; one by time grows."""
+        """For a count window the share is known; one by time grows."""
         share = RUN_ROWS if rows is None else -(-rows // job.cores) + job.deal_rows
         return sub_window(self._layout, self._key_kind, capacity_for(share), self._rules.access)

@@ -66,7 +66,7 @@ class _Dimension:
 
     @cached_property
     def bounds(self) -> dict[str, tuple[int | float | None, int | float | None]]:
-        """Of each side: what is added to a value of it to get the lowest and highest of the other's."""
+        """For each side: what is added to a value of it to get the lowest and highest of the other's."""
         low: int | float | None
         high: int | float | None
         if self.integer:  # beyond 64 bits a bound says nothing, or nearly nothing
@@ -202,7 +202,7 @@ class Encoding:
 
     @cached_property
     def values(self) -> dict[str, list[tuple[str, str]]]:
-        """Of each side: the columns that travel as values, and as what. Every push asks, so it is worked out
+        """For each side: the columns that travel as values, and as what. Every push asks, so it is worked out
         once."""
         return {
             side: [
@@ -215,7 +215,7 @@ class Encoding:
 
     @cached_property
     def columns(self) -> dict[str, list[str]]:
-        """Of each side: the columns that the predicate reads."""
+        """For each side: the columns that the predicate reads."""
         return {
             side: list(dict.fromkeys([*(one.column(side) for one in self.dimensions), *dict(values)]))
             for side, values in self.values.items()

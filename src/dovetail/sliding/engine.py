@@ -171,9 +171,9 @@ class SlidingJoin:
         self._most_pending = most_pending
         self._buffer = np.empty((_READ_PAIRS, PAIR_WORDS), np.int64)
         self.lost: dict[int, int] = {}
-        """Of each core that is gone: how many rows it held or was about to get."""
+        """For each core that is gone: how many rows it held or was about to get."""
         self.failures: dict[int, BaseException] = {}
-        """Of each core that failed: why."""
+        """For each core that failed: why."""
         with_threads = cores > 1 if threads is None else threads
         self._threads = CoreThreads(self.topology.cores, self.failures) if with_threads else None
         self._closed = False
@@ -416,7 +416,7 @@ class SlidingJoin:
         return taken[:, [PAIR_R, PAIR_S]]
 
     def latencies_us(self) -> dict[str, npt.NDArray[np.float64]]:
-        """Of the pairs that are out by now, with `timed`: how long each stage took the later of the two rows,
+        """For pairs that are out by now, with `timed`: how long each stage took the later of the two rows,
         as the SplitJoin paper has them (7.3). `visiting` is until the two rows are compared: half of the
         scan on average, as in that paper's equations 2 and 6 and in `dovetail.simulate`. `end_to_end` is all
         three."""
@@ -507,7 +507,7 @@ class SlidingJoin:
                 payload.forget(min(left_window, unread))
 
     def _oldest_unread(self) -> list[int]:
-        """Of each stream: the oldest row that an unread pair names. Each piece of results is looked at once,
+        """For each stream: the oldest row that an unread pair names. Each piece of results is looked at once,
         and only if it is still unread when rows could go: most are read before that."""
         if fresh := self._pending[self._looked_at :]:
             oldest = np.concatenate(fresh)[:, [PAIR_R, PAIR_S]].min(axis=0)
@@ -516,7 +516,7 @@ class SlidingJoin:
         return self._unread_from
 
     def _left_windows(self) -> list[int]:
-        """Of each stream: no row that comes from now on can meet one with a smaller number than this."""
+        """For each stream: no row that comes from now on can meet one with a smaller number than this."""
         found = []
         for number, (payload, window) in enumerate(
             zip(self._payload.values(), (self.job.left, self.job.right), strict=True)

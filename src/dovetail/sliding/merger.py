@@ -13,7 +13,7 @@ NOBODY: Words = np.zeros(0, np.int64)
 
 
 class Merger:
-    """Of inputs `first..last`, or all of them. `dead`: of each input, whether it has nothing more to say."""
+    """For inputs `first..last`, or all of them. `dead`: of each input, whether it has nothing more to say."""
 
     def __init__(
         self,

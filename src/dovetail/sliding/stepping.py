@@ -109,7 +109,7 @@ class SteppedCore:
 
 
 class ChainCore(SteppedCore):
-    """Of both handshake joins: what it finds becomes meetings, which are not all sent out at once."""
+    """For both handshake joins: what it finds becomes meetings, which are not all sent out at once."""
 
     def _room(self, rows: int = FIRST_FOUND) -> dict[str, Any]:
         meetings: Words = np.zeros((rows, MEETING_WORDS), np.int64)

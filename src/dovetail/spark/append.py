@@ -83,7 +83,7 @@ def appender(
 def _parquet(
     built: BuiltStage, category: Category, placement: Placement, planned_before: int
 ) -> Write | None:
-    """Of a stage whose one input is Parquet files. New files are looked at first: a wrong one would give
+    """For a stage whose one input is Parquet files. New files are looked at first: a wrong one would give
     nulls, or a puzzling error. One that ended an earlier run may have been removed since, as its error
     advised."""
     stage = built.stage

@@ -41,7 +41,7 @@ begins it again."""
 
 
 class HeadStart:
-    """Of one run. `begin` may find that there is nothing to do; `end` may be called at any time."""
+    """For one run. `begin` may find that there is nothing to do; `end` may be called at any time."""
 
     def __init__(self, home: str, circumstances: Circumstances) -> None:
         self._home, self._circumstances = home, circumstances

@@ -55,7 +55,7 @@ class Notes:
 
 @dataclass(frozen=True)
 class Circumstances:
-    """Of a run, besides its plan: what decides how stages run."""
+    """For a run, besides its plan: what decides how stages run."""
 
     master: str
     settings: Mapping[str, str]

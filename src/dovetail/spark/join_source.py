@@ -89,7 +89,7 @@ class JoinReader(PlannedReader):
     # --- driver ---
 
     def of_the_rest(self, begin: JoinOffset) -> JoinOffset:
-        """Of streams that end. Spark takes a step that is none for the end, so this waits for slicers that
+        """For streams that end. Spark takes a step that is none for the end, so this waits for slicers that
         may have more."""
         while self._until is None:
             over = all(is_open(gate) for gate in self.config.feeding)

@@ -31,7 +31,7 @@ def place_order(path: str, arguments: list[str], descriptors: list[int]) -> sock
 
 
 def status_of_child(arguments: list[str]) -> int | None:
-    """Of the child that the nursery forked for us; None if it did not take the order."""
+    """For the child that the nursery forked for us; None if it did not take the order."""
     if arguments[:1] != ["-m"]:
         return None
     try:

@@ -60,7 +60,7 @@ class PlannedReader(QuietReader, SupportsTriggerAvailableNow):
         raise NotImplementedError
 
     def next_step(self, begin: Any) -> Any:
-        """Of streams that never end. If nothing is new, this waits for a moment: Spark needs longer than
+        """For streams that never end. If nothing is new, this waits for a moment: Spark needs longer than
         that to come back."""
         self._planner.await_news(begin)
         return begin if rests_at(self.config.gate) else self._planner.plan(begin)

@@ -210,7 +210,7 @@ def _from_category(stage: SlicerStage, home: str) -> tuple[str, pa.Schema] | Non
 
 
 def _schema(place: str, category: Category, columns: dict[str, str]) -> pa.Schema:
-    """Of the files: that of the first, or if there is none yet what the category expects of them, as far as
+    """For the files: that of the first, or if there is none yet what the category expects of them, as far as
     that is beyond doubt."""
     try:
         files = input_files(place, "parquet")

@@ -66,7 +66,7 @@ class Upstream(NamedTuple):
 
 
 def upstreams(rows: DataFrame) -> tuple[Upstream, ...]:
-    """Of our sources among those of a streaming DataFrame, however it was made of them."""
+    """For our sources among those of a streaming DataFrame, however it was made of them."""
     leaves = rows._jdf.queryExecution().analyzed().collectLeaves()
     found = []
     for leaf in (leaves.apply(number) for number in range(leaves.size())):

@@ -19,7 +19,7 @@ from dovetail.spark.batch_files import files_done
 from dovetail.spark.checkpoints import Checkpoint
 
 SHARE = 0.05
-"""Of the time, to be spent on counting."""
+"""Share of the time, to be spent on counting."""
 
 
 class Waiting(NamedTuple):
@@ -31,7 +31,7 @@ class Waiting(NamedTuple):
 
 
 class WaitingFiles:
-    """Of the inputs that are files on a local path."""
+    """For the inputs that are files on a local path."""
 
     def __init__(self, tables: Sequence[InputTable], checkpoint: Checkpoint) -> None:
         sources = [table.source for table in tables]

@@ -16,7 +16,7 @@ MEMORY = next(line for line in LINES if line.name == "total_bytes")
 
 
 def soaked(per_hour: float, noise: float = 0.0) -> Soaked:
-    """An hour of samples of some 1,000 MiB that grow by a share of it, after ten minutes of anything."""
+    """An hour of samples of about 1,000 MiB that grow by a share of it, after ten minutes of anything."""
     random = np.random.default_rng(3)
     seconds = np.arange(0, 4200, 5.0)
     sizes = 1000 * (1 + per_hour * (seconds - 600) / 3600) + random.normal(0, noise or 1e-6, len(seconds))

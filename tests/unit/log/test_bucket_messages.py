@@ -39,7 +39,7 @@ def samples() -> int:
 
 
 def messages(data: bytes) -> list[tuple[int, int, int]]:
-    """Of a segment's bytes, for each message its bucket, rows and size, read by Arrow alone."""
+    """For a segment's bytes, for each message its bucket, rows and size, read by Arrow alone."""
     found, source = [], pa.BufferReader(data)
     while (begin := source.tell()) < len(data):
         with pa.ipc.open_stream(source) as stream:

@@ -86,8 +86,8 @@ CHAIN = """
 
 
 def test_through_a_chain() -> None:
-    """Of the right time of the first join, the second knows that it is at most 2 minutes before the left one,
-    and of the left one that it is at most 3 before the right."""
+    """The second join knows that the right time of the first one is at most 2 minutes before its left time,
+    and the left time at most 3 before the right."""
     found = promises("l.t AS t, r.t AS u, l.k AS k", more=CHAIN.format(by="t"))
     assert found["app.pairs"] == {"t": {"left": 0}, "u": {"right": 0}}
     assert found["app.chained.left"]["_time"] == {"pairs.t": 0}

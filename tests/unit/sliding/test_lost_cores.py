@@ -22,7 +22,7 @@ def rows_of(names: str, count: int = ROWS) -> dict[str, Any]:
 
 @pytest.mark.parametrize("cores", [1, 3, 9])
 def test_rows_that_were_due_are_lost_too(cores: int) -> None:
-    """Of rows that the cores have not looked at yet, each core was to keep its share."""
+    """For rows that the cores have not looked at yet, each core was to keep its share."""
     windows = (("rows", 1000), ("rows", 1000))
     with join_of("left.x == right.a", windows, cores=cores, threads=False) as join:
         join.push(left=rows_of("xy"))

@@ -24,7 +24,7 @@ OFFSET = JoinOffset(step=5, tasks=1, base=BASE.bare())
 
 
 class Context:
-    """Of a cluster whose driver has lost its JVM."""
+    """For a cluster whose driver has lost its JVM."""
 
     defaultParallelism = 2
 

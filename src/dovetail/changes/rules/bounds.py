@@ -6,8 +6,6 @@ from dataclasses import replace
 
 from dovetail.changes.between import Between, part_of, view_of
 from dovetail.changes.positions import instant
-from dovetail.model.interval import IntervalSpec
-from dovetail.model.join_kind import IntervalJoin, ThetaJoin
 from dovetail.plan.interval_literal import words
 from dovetail.plan.physical import JoinStage, Stage
 
@@ -22,48 +20,32 @@ def bounds(between: Between, old: Stage, new: Stage) -> Stage:
     if not isinstance(old, JoinStage) or not isinstance(new, JoinStage):
         return old
     was, now = old.join_kind, new.join_kind
-    if isinstance(was, IntervalJoin) and isinstance(now, IntervalJoin):
-        spec = _compared(between, new, was.spec, now.spec)
-        return replace(old, join_kind=replace(was, spec=spec))
-    if (
-        isinstance(was, ThetaJoin)
-        and isinstance(now, ThetaJoin)
-        and (was.theta.rows is None) == (now.theta.rows is None)
-    ):
-        spec = _compared(between, new, was.spec, now.spec)
-        if was.theta.rows != now.theta.rows and was.theta.rows is not None and now.theta.rows is not None:
-            for side in ("left", "right"):
-                before, after = (getattr(rows, f"{side}_rows") for rows in (was.theta.rows, now.theta.rows))
-                if before != after:
-                    between.say(
-                        "bounds",
-                        part_of(new),
-                        "replayed" if after > before else "kept",
-                        f"{side}_rows: {before}, now {after}",
-                        flight=_wider(between, new) if after > before else NARROWER,
-                        cost=between.costs.window(new) if after > before else None,
-                        place=between.place_of_option(view_of(new), f"{side}_rows"),
-                    )
-        return replace(old, join_kind=replace(was, spec=spec, theta=replace(was.theta, rows=now.theta.rows)))
-    return old
+    if type(was) is not type(now) or was.sizes.keys() != now.sizes.keys():
+        return old
+    for size, before in was.sizes.items():
+        after = now.sizes[size]
+        if after != before:
+            _say(between, new, size, before, after)
+    return replace(old, join_kind=was.resized(now.sizes))
 
 
-def _compared(between: Between, stage: JoinStage, was: IntervalSpec, now: IntervalSpec) -> IntervalSpec:
-    for bound in ("before", "after"):
-        before, after = getattr(was, f"{bound}_us"), getattr(now, f"{bound}_us")
-        if before == after:
-            continue
-        wider = after > before
-        between.say(
-            "bounds",
-            part_of(stage),
-            "replayed" if wider else "kept",
-            f"window {'wider' if wider else 'narrower'}: {bound} was {words(before)}, is now {words(after)}",
-            flight=_wider(between, stage) if wider else NARROWER,
-            cost=between.costs.window(stage) if wider else None,
-            place=between.place_of_join(view_of(stage)),
-        )
-    return replace(was, before_us=now.before_us, after_us=now.after_us)
+def _say(between: Between, stage: JoinStage, size: str, before: int, after: int) -> None:
+    wider = after > before
+    if stage.join_kind.by_rows:
+        what, place = f"{size}: {before}, now {after}", between.place_of_option(view_of(stage), size)
+    else:
+        bound, which = size.removesuffix("_us"), "wider" if wider else "narrower"
+        what = f"window {which}: {bound} was {words(before)}, is now {words(after)}"
+        place = between.place_of_join(view_of(stage))
+    between.say(
+        "bounds",
+        part_of(stage),
+        "replayed" if wider else "kept",
+        what,
+        flight=_wider(between, stage) if wider else NARROWER,
+        cost=between.costs.window(stage) if wider else None,
+        place=place,
+    )
 
 
 def _wider(between: Between, stage: JoinStage) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dovetail.changes.between import Between, part_of, view_of
-from dovetail.model.join_kind import ThetaJoin
 from dovetail.plan.physical import JoinStage, Stage
 
 
@@ -13,9 +12,10 @@ def condition(between: Between, old: Stage, new: Stage) -> Stage:
     if not isinstance(old, JoinStage) or not isinstance(new, JoinStage):
         return old
     was, now = old.join_kind, new.join_kind
-    if not isinstance(was, ThetaJoin) or not isinstance(now, ThetaJoin):
+    before, after = was.condition, now.condition
+    if before is None or after is None:
         return old
-    if (was.theta.bands, was.theta.rest) != (now.theta.bands, now.theta.rest):
+    if (before.bands, before.rest) != (after.bands, after.rest):
         between.say(
             "condition",
             part_of(new),
@@ -25,13 +25,12 @@ def condition(between: Between, old: Stage, new: Stage) -> Stage:
             "they are",
             place=between.place_of_join(view_of(new)),
         )
-    if was.theta.order != now.theta.order:
+    if before.order != after.order:
         between.say(
             "condition",
             part_of(new),
             "next step",
-            f"order: {was.theta.order}, now {now.theta.order}",
+            f"order: {before.order}, now {after.order}",
             place=between.place_of_option(view_of(new), "order"),
         )
-    theta = replace(was.theta, bands=now.theta.bands, rest=now.theta.rest, order=now.theta.order)
-    return replace(old, join_kind=replace(was, theta=theta))
+    return replace(old, join_kind=was.judging_as(now))

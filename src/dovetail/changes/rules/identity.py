@@ -9,7 +9,7 @@ from dataclasses import replace
 from dovetail.changes.between import Between, part_of, view_of
 from dovetail.changes.flat import flat
 from dovetail.changes.own_terms import was_and_now
-from dovetail.model.join_kind import IntervalJoin, ThetaJoin, WindowedJoin
+from dovetail.model.join_kind import JoinKind
 from dovetail.plan.interval_literal import words
 from dovetail.plan.physical import CategoryOutput, JoinStage, SlicerStage, Stage, WindowStage
 
@@ -18,11 +18,6 @@ BESIDE = (
     "tables read the new view: it is filled from the inputs' log, as far as that reaches, while the old one "
     "is removed"
 )
-_KINDS = {
-    IntervalJoin: "equal keys and bounds of time",
-    WindowedJoin: "equal keys within windows",
-    ThetaJoin: "a condition without an equality",
-}
 
 
 def identity(between: Between, old: Stage, new: Stage) -> Stage:
@@ -60,18 +55,12 @@ def _kinds(between: Between, old: SlicerStage | JoinStage, new: SlicerStage | Jo
     old = replace(old, left=new.left, right=new.right)
     was, now = old.join_kind, new.join_kind
     if type(was) is not type(now):
-        _refuse(between, new, "the kind of join", _KINDS[type(was)], _KINDS[type(now)])
+        _refuse(between, new, "the kind of join", was.means, now.means)
         return replace(old, join_kind=now)
-    if isinstance(was, WindowedJoin) and isinstance(now, WindowedJoin):
-        same = replace(was.window, emit=now.window.emit)
-        if same != now.window:
-            _refuse(between, new, "the windows of the join", _window(was), _window(now))
-            return replace(old, join_kind=now)
-    if isinstance(was, ThetaJoin) and isinstance(now, ThetaJoin):
-        counted = was.theta.rows is not None, now.theta.rows is not None
-        if counted[0] != counted[1]:
-            _refuse(between, new, "the window of the join", *("rows" if c else "event time" for c in counted))
-            return replace(old, join_kind=now)
+    if was.fixed != now.fixed:
+        what = "the window of the join" if was.windows is None else "the windows of the join"
+        _refuse(between, new, what, _window(was), _window(now))
+        return replace(old, join_kind=now)
     return old
 
 
@@ -92,5 +81,7 @@ def _name(column: str) -> str:
     return "the event time" if column == "_time" else "the key"
 
 
-def _window(kind: WindowedJoin) -> str:
-    return f"{kind.window.shape} of {words(kind.window.length_us)}"
+def _window(kind: JoinKind) -> str:
+    if kind.windows is None:
+        return "rows" if kind.by_rows else "event time"
+    return f"{kind.windows.shape} of {words(kind.windows.length_us)}"

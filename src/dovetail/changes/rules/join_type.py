@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from dovetail.changes.between import Between, part_of, view_of
 from dovetail.model.interval import IntervalSpec
-from dovetail.model.join_kind import IntervalJoin, ThetaJoin, WindowedJoin
+from dovetail.model.join_kind import JoinKind
 from dovetail.model.theta_text import condition_text
 from dovetail.plan.physical import JoinStage, Stage
 
@@ -18,7 +18,6 @@ _LOOSER = {
     "left": "left rows that had to close stay closed",
     "right": "right rows that had to go are read from the log again, and meet left rows that come later",
 }
-_SAME = ("match", "pick", "picked_by", "left_cap", "right_cap")
 
 
 def join_type(between: Between, old: Stage, new: Stage) -> Stage:
@@ -36,35 +35,18 @@ def join_type(between: Between, old: Stage, new: Stage) -> Stage:
             flight=type_flight(was.how, now.how),
             place=between.place_of_join(view_of(new)),
         )
-    if isinstance(was, WindowedJoin) and isinstance(now, WindowedJoin):
-        if was.window.emit != now.window.emit:
-            between.say(
-                "join_type",
-                part_of(new),
-                "kept",
-                f"emit: {was.window.emit}, now {now.window.emit}",
-                flight="pairs of open windows that have come out do not come out again",
-                place=between.place_of_option(view_of(new), "emit"),
-            )
-        if (was.match, was.pick, was.picked_by) != (now.match, now.pick, now.picked_by):
-            between.say(
-                "join_type",
-                part_of(new),
-                "kept",
-                f"{_match(was.spec)}, now {_match(now.spec)}",
-                flight="windows that are open are joined by the new query; a left row that "
-                "has come out with a partner of one gets no other there"
-                if now.match == "one"
-                else "windows that are open are joined by the new query",
-                place=between.place_of_option(view_of(new), "match", "pick"),
-            )
-        return replace(old, join_kind=replace(now, window=replace(was.window, emit=now.window.emit)))
-    assert isinstance(was, IntervalJoin | ThetaJoin)
-    assert isinstance(now, IntervalJoin | ThetaJoin)
-    _matches(between, new, was.spec, now.spec)
+    if was.emit != now.emit:
+        between.say(
+            "join_type",
+            part_of(new),
+            "kept",
+            f"emit: {was.emit}, now {now.emit}",
+            flight="pairs of open windows that have come out do not come out again",
+            place=between.place_of_option(view_of(new), "emit"),
+        )
+    _matches(between, new, was, now)
     _caps(between, new, was.spec, now.spec)
-    spec = replace(was.spec, how=now.spec.how, **{name: getattr(now.spec, name) for name in _SAME})
-    return replace(old, join_kind=replace(was, spec=spec))
+    return replace(old, join_kind=was.letting_out(now))
 
 
 def type_flight(was: str, now: str) -> str:
@@ -85,7 +67,8 @@ def type_flight(was: str, now: str) -> str:
     return "; ".join(said)
 
 
-def _matches(between: Between, stage: JoinStage, was: IntervalSpec, now: IntervalSpec) -> None:
+def _matches(between: Between, stage: JoinStage, old: JoinKind, new: JoinKind) -> None:
+    was, now = old.spec, new.spec
     if (was.match, was.pick, was.picked_by) == (now.match, now.pick, now.picked_by):
         return
     between.say(
@@ -93,7 +76,7 @@ def _matches(between: Between, stage: JoinStage, was: IntervalSpec, now: Interva
         part_of(stage),
         "kept",
         f"{_match(was)}, now {_match(now)}",
-        flight=match_flight(was, now),
+        flight=match_flight(was, now) if new.windows is None else window_match_flight(now),
         place=between.place_of_option(view_of(stage), "match", "pick"),
     )
 
@@ -111,6 +94,14 @@ def match_flight(was: IntervalSpec, now: IntervalSpec) -> str:
     if now.defers_pick:
         return "left rows that have had a partner are done; the others choose when their window closes"
     return "left rows that have had a partner are done"
+
+
+def window_match_flight(now: IntervalSpec) -> str:
+    """The same where rows wait for the end of a window that they share."""
+    joined = "windows that are open are joined by the new query"
+    if now.match == "one":
+        return f"{joined}; a left row that has come out with a partner of one gets no other there"
+    return joined
 
 
 def _caps(between: Between, stage: JoinStage, was: IntervalSpec, now: IntervalSpec) -> None:

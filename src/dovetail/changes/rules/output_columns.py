@@ -11,7 +11,7 @@ from dovetail.plan.physical import CategoryOutput, ConsoleSink, JoinStage, NoopS
 
 
 def output_columns(between: Between, old: Stage, new: Stage) -> Stage:
-    """Of a stage whose rows nobody joins: a table, or a view that several tables read."""
+    """For a stage whose rows nobody joins: a table, or a view that several tables read."""
     if not isinstance(old, SlicerStage | JoinStage) or not isinstance(new, SlicerStage | JoinStage):
         return old
     if any(isinstance(output, CategoryOutput) and output.time for output in (old.output, new.output)):

@@ -14,14 +14,13 @@ from dovetail.changes.flat import Flat, flat
 from dovetail.changes.own_terms import differing_filters, was_and_now
 from dovetail.changes.rules.identity import BESIDE
 from dovetail.changes.since_commit import from_commit
-from dovetail.model.join_kind import JoinKind, ThetaJoin, WindowedJoin
 from dovetail.plan.interval_literal import words
 from dovetail.plan.physical import CategoryOutput, JoinStage, SlicerStage, Stage, WindowStage
 from dovetail.plan.shared import joins_of
 
 
 def side_columns(between: Between, old: Stage, new: Stage) -> Stage:
-    """Of a stage that writes a side of a join, or the rows of an aggregate."""
+    """For a stage that writes a side of a join, or the rows of an aggregate."""
     if not isinstance(old, SlicerStage | JoinStage) or not isinstance(new, SlicerStage | JoinStage):
         return old
     sided = isinstance(old.output, CategoryOutput) and isinstance(new.output, CategoryOutput)
@@ -123,18 +122,10 @@ def _gap(between: Between, stage: SlicerStage | JoinStage, flight: str) -> str:
 
 def _window(between: Between, category: str) -> str | None:
     """How long a row of this category may be in use; None: that is no time."""
-    lengths = [_length_us(join.join_kind) for join in joins_of(between.new, category)]
+    lengths = [join.join_kind.held_us for join in joins_of(between.new, category)]
     lengths += [
         stage.window.length_us
         for stage in between.new.stages
         if isinstance(stage, WindowStage) and stage.rows == category
     ]
     return None if not lengths or None in lengths else words(max(one for one in lengths if one is not None))
-
-
-def _length_us(kind: JoinKind) -> int | None:
-    if isinstance(kind, WindowedJoin):
-        return None if kind.window.is_session else kind.window.length_us
-    if isinstance(kind, ThetaJoin) and kind.theta.rows is not None:
-        return None
-    return max(0, kind.spec.before_us + kind.spec.after_us)

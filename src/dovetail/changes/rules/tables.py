@@ -45,7 +45,7 @@ def _come_and_gone(
 
 
 def _filling(between: Between, join: Stage) -> Cost | None:
-    """Of reading what the inputs of a new join have."""
+    """For reading what the inputs of a new join have."""
     sides = {join.left, join.right} if isinstance(join, JoinStage) else set()
     feeding = [s for s in between.new.slicers if getattr(s.output, "category", None) in sides]
     tables = [table for stage in feeding for table in stage.inputs]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _NOTED = "dovetail.writer"
 _COMMITS = 1000
-"""Of the table's history that are looked at for other writers."""
+"""For the table's history that are looked at for other writers."""
 _TRIES = 20
 
 

@@ -183,7 +183,7 @@ class KafkaSink:
 
     @property
     def name(self) -> str:
-        """Of the transaction, and of the group whose offset is the number of the last batch."""
+        """For the transaction, and of the group whose offset is the number of the last batch."""
         return f"dovetail.{self.topic}.{self.writer}"
 
     def encoder(self, schema: pa.Schema) -> Encoder:

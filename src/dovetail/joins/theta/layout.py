@@ -67,7 +67,7 @@ class Looked(NamedTuple):
 
 @dataclass(frozen=True)
 class Bounds:
-    """Of each probe that has a place (`which`): what lies within these is a candidate, both ends included. A
+    """For each probe that has a place (`which`): what lies within these is a candidate, both ends included. A
     line for each dimension."""
 
     which: Int64s
@@ -93,7 +93,7 @@ class Meetings(NamedTuple):
 
 
 class Places(NamedTuple):
-    """Of each row that has a place (`which`): its value in each dimension, a line for each."""
+    """For each row that has a place (`which`): its value in each dimension, a line for each."""
 
     which: Int64s
     values: Int64s
@@ -127,7 +127,7 @@ class IndexLayout:
 
     @cached_property
     def meetings(self) -> dict[Band, Meetings]:
-        """Of the bands of real numbers: whom a NaN may meet."""
+        """For the bands of real numbers: whom a NaN may meet."""
         return {band: self._meetings(band) for band, whole in self.bands if not whole}
 
     def _meetings(self, band: Band) -> Meetings:

@@ -37,7 +37,7 @@ PAYS_FROM = 1 << 23
 """Candidates: from then on a condition is compiled."""
 
 _looked_at: dict[tuple[Expression, ...], int] = {}
-"""Of each condition, the candidates that this process has looked at by columns."""
+"""For each condition, the candidates that this process has looked at by columns."""
 
 
 def find(

@@ -70,7 +70,7 @@ class InWindow(NamedTuple):
 
 @dataclass(frozen=True)
 class WindowFate:
-    """Of a row that can have no partner for its time or key there are no windows, and `invalid` says why."""
+    """For a row that can have no partner for its time or key there are no windows, and `invalid` says why."""
 
     left: KeyRow
     taken: At | None

@@ -8,7 +8,7 @@ from typing import cast
 
 from dovetail.errors import PlanError
 from dovetail.model.interval import JoinType
-from dovetail.model.join_kind import IntervalJoin, WindowedJoin
+from dovetail.model.join_kind import IntervalJoin, JoinKind, WindowedJoin
 from dovetail.model.share import SIDES, Side
 from dovetail.plan.dataframes.columns import result_columns
 from dovetail.plan.dataframes.duration import Duration, duration_us
@@ -26,7 +26,7 @@ BOUNDED = 'before="1 hour", after="5 minutes"'
 class Asked:
     """What is joined how: rows around a left row, or those of a window."""
 
-    join_kind: IntervalJoin | WindowedJoin
+    join_kind: JoinKind
     options: JoinOptions
     picked: PickedBy | None = None
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from sqlglot import exp
 
-from dovetail.model.join_kind import IntervalJoin, JoinKind, ThetaJoin, WindowedJoin
+from dovetail.model.join_kind import JoinKind
 from dovetail.model.theta import Term, Theta
 from dovetail.plan.joins.bands import sum_words
 from dovetail.plan.joins.words import (
@@ -33,19 +33,23 @@ class KindWords(NamedTuple):
 
 
 def kind_words(kind: JoinKind) -> KindWords:
-    match kind:
-        case IntervalJoin(spec):
-            return KindWords(window_words(spec.before_us, spec.after_us), match_words(spec))
-        case WindowedJoin(window=windows, match=match):
-            return KindWords(
-                windows_words(windows),
-                match_words(kind.spec) if match == "one" else None,
-                emit_words(kind),
-                algorithm_words(windows),
-            )
-        case ThetaJoin(spec, theta):
-            window = rows_words(theta.rows) if theta.rows else window_words(spec.before_us, spec.after_us)
-            return KindWords(window, match_words(spec), finds=tuple(_finds(theta)))
+    windows, condition = kind.windows, kind.condition
+    is_said = windows is None or kind.spec.match == "one"
+    return KindWords(
+        _window(kind),
+        match_words(kind.spec) if is_said else None,
+        None if windows is None else emit_words(windows, kind.spec),
+        None if windows is None else algorithm_words(windows),
+        () if condition is None else tuple(_finds(condition)),
+    )
+
+
+def _window(kind: JoinKind) -> str:
+    if kind.windows is not None:
+        return windows_words(kind.windows)
+    if kind.counted is not None:
+        return rows_words(kind.counted)
+    return window_words(kind.spec.before_us, kind.spec.after_us)
 
 
 def _finds(theta: Theta) -> list[tuple[str, str]]:

@@ -8,7 +8,6 @@ from fractions import Fraction
 from sqlglot import exp
 
 from dovetail.model.interval import IntervalSpec
-from dovetail.model.join_kind import WindowedJoin
 from dovetail.model.theta import Bound, CountWindow
 from dovetail.model.theta_text import condition_text
 from dovetail.model.window_join import WindowJoin
@@ -41,10 +40,9 @@ def windows_words(window: WindowJoin) -> str:
     return f"{window.shape}, {words(window.length_us)}{every}"
 
 
-def emit_words(kind: WindowedJoin) -> str:
+def emit_words(window: WindowJoin, spec: IntervalSpec) -> str:
     """When pairs are emitted, and why then."""
-    window = kind.window
-    why = EAGER_BECAUSE if window.emit == "eager" else lazy_because(window.shape, kind.how, kind.match)
+    why = EAGER_BECAUSE if window.emit == "eager" else lazy_because(window.shape, spec.how, spec.match)
     return f"{window.emit}: {why}"
 
 

@@ -165,7 +165,7 @@ class _Split:
         ]
 
     def _type(self, item: exp.Expr) -> str | None:
-        """Of a column of a view; None: Spark will know."""
+        """For a column of a view; None: Spark will know."""
         bare = item.unalias()
         path = [part.name.lower() for part in bare.find_all(exp.Identifier)]
         bound = isinstance(bare, exp.Column | exp.Dot) and bare.name.lower() in ("start", "end")

@@ -37,7 +37,7 @@ class Caller:
         return self.access.names_of(self.name, self.groups)
 
     def role(self, application: str, owner: str | None = None) -> Role | None:
-        """Of an application, or of `*`, all of them."""
+        """For an application, or of `*`, all of them."""
         if not any(one == EVERYTHING or fnmatchcase(application, one) for one in self.scope):
             return None
         if self.local or (owner is not None and owner in self.names):
@@ -58,12 +58,12 @@ class Caller:
 
     @property
     def owner(self) -> str:
-        """Of what the caller creates."""
+        """For what the caller creates."""
         return LOCAL if self.local else self.name
 
     @property
     def reach(self) -> Reach:
-        """Of new applications, which will be the caller's own."""
+        """For new applications, which will be the caller's own."""
         return reach_of(self.access, self.owner)
 
     def may_see(self, category: str, shown: frozenset[str]) -> bool:

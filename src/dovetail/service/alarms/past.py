@@ -19,14 +19,14 @@ from dovetail.service.alarms.look import RECENT_S, Usual
 HOUR_S, DAY_S = 3_600.0, 86_400.0
 DAYS = 7
 FEWEST_DAYS = 2
-"""Of history, before anything is called unusual."""
+"""For history, before anything is called unusual."""
 Figures = tuple[float, dict[str, Any]]
 Read = Callable[[str, float, float], Sequence[Figures]]
 """The figures of an application after a moment and up to another, in the order of time."""
 
 
 class Past:
-    """Of one application. `figure`: the one whose usual value is wanted."""
+    """For one application. `figure`: the one whose usual value is wanted."""
 
     def __init__(self, application: str, figure: str, read: Read) -> None:
         self._application, self._figure, self._read = application, figure, read

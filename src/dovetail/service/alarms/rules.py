@@ -16,7 +16,7 @@ from dovetail.service.alarms.runbooks import RUNBOOKS, Severity
 
 MINUTE_US = 60_000_000
 SHARE = 0.01
-"""Of the rows: more bad or late ones than this are worth a look."""
+"""Share of the rows: more bad or late ones than this are worth a look."""
 FEWEST_ROWS = 1_000
 """In a quarter of an hour, before a share of them means anything."""
 HOT, HALF = 0.5, 0.5

@@ -158,7 +158,7 @@ def grant_role(who: Who, role: RoleName, application: Applications = "*", home: 
 
 @access.command("revoke")
 def revoke_role(who: Who, role: RoleName, application: Applications = "*", home: Home = None) -> None:
-    """Take a role back."""
+    """Revoke a role."""
     from dovetail.service.access.people import change, revoke
     from dovetail.service.cli.me import audit_mine
 
@@ -197,7 +197,7 @@ def set_provider(
     secret: Annotated[str, typer.Option(help="Name of the secret; see SECRET in PQL.")] = "",
     claim: Annotated[str, typer.Option(help="Claim with the user name.")] = "preferred_username",
     groups: Annotated[str, typer.Option(help="Claim with the list of groups.")] = "groups",
-    drop: Annotated[bool, typer.Option("--drop", help="No longer.")] = False,
+    drop: Annotated[bool, typer.Option("--drop", help="Let nobody log in through it any more.")] = False,
     home: Home = None,
 ) -> None:
     """Let people log in through an identity provider (OpenID Connect)."""

@@ -44,7 +44,7 @@ def add_target(
     channel: Annotated[str, typer.Argument(help="webhook, slack, alertmanager or email.")],
     address: Annotated[str, typer.Argument(help="A URL. For e-mail: smtp://HOST:PORT?from=A&to=B.")],
     *,
-    drop: Annotated[bool, typer.Option("--drop", help="No longer.")] = False,
+    drop: Annotated[bool, typer.Option("--drop", help="Remove the target.")] = False,
     home: Home = None,
 ) -> None:
     """Send alarms to a target."""
@@ -61,7 +61,7 @@ def mute_alarm(
     application: Annotated[str, typer.Argument(metavar="APP", help="An application, or * for all.")],
     name: Annotated[str, typer.Argument(metavar="[ALARM]", help="The alarm. Default: all.")] = "*",
     *,
-    hours: Annotated[float, typer.Option(min=0, help="How many hours; 0 unmutes.")] = 8,
+    hours: Annotated[float, typer.Option(min=0, help="Mute for this many hours; 0 unmutes.")] = 8,
     home: Home = None,
 ) -> None:
     """Mute alarms for some hours."""

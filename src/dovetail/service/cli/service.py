@@ -236,7 +236,7 @@ def restore(application: Application, home: Home = None) -> None:
 @app.command()
 def events(
     application: Annotated[
-        str | None, typer.Argument(metavar="[APP]", help="Only of this application.")
+        str | None, typer.Argument(metavar="[APP]", help="Show only events of this application.")
     ] = None,
     *,
     limit: Annotated[int, typer.Option("-n", "--limit", min=1, help="Show the newest N.")] = 20,

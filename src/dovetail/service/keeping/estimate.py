@@ -18,9 +18,9 @@ from dovetail.log.category import Category, list_categories
 from dovetail.plan.physical import CategoryOutput, JoinStage, Plan, ScribeSource, SlicerStage
 
 INDEX_BYTES = 40
-"""Of a row in the index, at most: rings grow in steps."""
+"""For a row in the index, at most: rings grow in steps."""
 LOOKED_AT = 256
-"""Of the newest commits, at most."""
+"""At most this many of the newest commits."""
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ _REVISION = re.compile(r"revision (\d+)")
 
 
 class Presence:
-    """Of one application, in a process of its own or in a pool. The record is written before the application
+    """For one application, in a process of its own or in a pool. The record is written before the application
     is touched, and goes after the end was written. If the process is killed it says neither, and its record
     names a process that is gone."""
 

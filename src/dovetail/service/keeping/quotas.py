@@ -26,7 +26,7 @@ FOLDER = "service/quotas"
 EVERYBODY = "everybody"
 """All owners together, on this machine."""
 JOINS_SHARE = 0.7
-"""Of the machine's memory that join state may take unless somebody says otherwise."""
+"""Share of the machine's memory that join state may take unless somebody says otherwise."""
 _OWNER = re.compile(r"[A-Za-z0-9_.@-]{1,100}")
 _REMEDY = "set the quota again with `dovetail service quota`, or delete the file: nothing is limited then"
 

@@ -20,7 +20,7 @@ from dovetail.service.metrics_reporter import JSON_FILE
 def usages(
     home: str, known: Iterable[Wanted] | None = None, now_us: int | None = None
 ) -> dict[str, list[Usage]]:
-    """Of all applications that should run. `known`: all that there are, if the caller has them."""
+    """For all applications that should run. `known`: all that there are, if the caller has them."""
     found: dict[str, list[Usage]] = {}
     now_us = time.time_ns() // 1000 if now_us is None else now_us
     for wanted in list_wanted(home)[0] if known is None else known:

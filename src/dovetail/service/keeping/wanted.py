@@ -145,7 +145,7 @@ def want(home: str, wanted: Wanted) -> Wanted:
 
 
 def forget_wanted(home: str, application: str) -> None:
-    """Of an application that is gone for good."""
+    """For an application that is gone for good."""
     store = open_store(home)
     for number in _numbers(home, application):
         store.delete(f"{FOLDER}/{application}/{number:08d}.json")

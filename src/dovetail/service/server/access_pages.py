@@ -142,7 +142,7 @@ def _password(way: str, given: str) -> str | None:
 
 
 def _whose(here: Daemon, caller: Caller, user: str) -> str | None:
-    """Of whoever asks. An admin of everything also makes those of others, and those of the home itself."""
+    """For whoever asks. An admin of everything also makes those of others, and those of the home itself."""
     if caller.may("admin"):
         found = people.read_access(here.home)
         return people.known_user(found, user).name if user else None

@@ -89,7 +89,7 @@ class _Found(Collector):
         return family
 
     def _joins(self) -> Iterator[Metric]:
-        """Of applications that have measured themselves lately: old figures are no alarm of now."""
+        """For applications that have measured themselves lately: old figures are no alarm of now."""
         joins = [
             (one.name, join)
             for one in self._found

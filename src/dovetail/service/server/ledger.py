@@ -49,7 +49,7 @@ class Session(NamedTuple):
 
 
 class Journey(NamedTuple):
-    """Of somebody who was sent to an identity provider, and is to come back."""
+    """For somebody who was sent to an identity provider, and is to come back."""
 
     nonce: str
     verifier: str
@@ -108,7 +108,7 @@ class Ledger:
         return Session(user, way, tuple(json.loads(groups)), csrf, ends)
 
     def end_sessions(self, user: str) -> None:
-        """Of somebody whose password has changed."""
+        """For somebody whose password has changed."""
         with self._writing() as cursor:
             cursor.execute("DELETE FROM sessions WHERE user = ?", (user,))
 

@@ -16,7 +16,7 @@ from dovetail.service import units
 
 OTHER = {"left": "right", "right": "left"}
 WAITS = 0.01
-"""Of the time: less than that is no waiting."""
+"""Share of the time: less than that is no waiting."""
 
 
 def draw_live(home: str, application: str, figures: dict[str, Any] | None) -> str | None:

@@ -19,7 +19,7 @@ from dovetail.service.torture.oracle import Result, difference
 PATIENCE_S = 120.0
 LONGEST_S = 1.0
 SORTS = {2: modes.AGGREGATE, 4: modes.BY_VALUE, 6: modes.CHAIN}
-"""Of seven cases, these; the others are single joins."""
+"""These of every seven cases; the others are single joins."""
 PASSINGS = (1, 2, 3, 5, 8)
 """A process dies when it passes a point for the N-th time: it comes to some once, to others at every step."""
 

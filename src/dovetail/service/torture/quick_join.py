@@ -230,7 +230,7 @@ def append(category: Category, rows: list[Row], batch: int) -> None:
 
 
 def _note(number: int) -> str:
-    """Some thirty kilobytes: a dictionary is not trained on less than a few hundred."""
+    """About thirty kilobytes: a dictionary is not trained on less than a few hundred."""
     words = ["clicked", "seen", "bought", *(str(random.Random(number + n).random()) for n in range(20))]
     return " ".join(words) * 80
 

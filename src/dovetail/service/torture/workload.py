@@ -22,11 +22,11 @@ from dovetail.service.torture.oracle import Result, Row, Turn
 
 BEFORE, AFTER, MAX_DELAY = 120, 90, 60
 LEFT_ROWS, RIGHT_ROWS = 30, 25
-"""Of windows that count rows."""
+"""For windows that count rows."""
 LENGTH, EVERY = 200, 75
-"""Of tumbling and hopping windows."""
+"""For tumbling and hopping windows."""
 GAP, LONGEST = 60, 400
-"""Of sessions; some would last longer."""
+"""For sessions; some would last longer."""
 _PACE = 10
 _NULLS = 0.03
 

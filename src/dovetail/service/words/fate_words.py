@@ -249,7 +249,7 @@ def _outside(fate: ThetaFate, outside: Outside) -> Iterator[str]:
 
 
 def _written_late(miss: AnyMiss, closing: str) -> str:
-    """Of a right row that came after a closing, or was written before but taken after it."""
+    """For a right row that came after a closing, or was written before but taken after it."""
     assert miss.by_us is not None
     if miss.by_us >= 0:
         return f"a right row in its window came {span(miss.by_us)} after it was {closing}"

@@ -55,7 +55,7 @@ class Work(NamedTuple):
     """What a message from each merger to the next costs in addition."""
     store: float
     star: float
-    """Of all stars that one core emits for a row, or for a group of rows."""
+    """For all stars that one core emits for a row, or for a group of rows."""
     group: int
     """Rows of a stream between two stars; 0: no stars."""
 

@@ -44,7 +44,7 @@ def _skip_blanks(text: Bytes, at: int, stop: int) -> int:
 
 @inner_borrowing_kernel
 def hex_value(text: Bytes, at: int) -> int:
-    """Of four hexadecimal digits; -1 if they are not."""
+    """For four hexadecimal digits; -1 if they are not."""
     value = 0
     for i in range(at, at + 4):
         digit = text[i]

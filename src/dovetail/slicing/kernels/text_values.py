@@ -32,7 +32,7 @@ Places = NDArray[np.int64]
 Kinds = NDArray[np.uint8]
 Flags = NDArray[np.bool_]
 MOST_DIGITS = 18
-"""Of a whole number that surely fits."""
+"""For a whole number that surely fits."""
 EXACT_DIGITS, EXACT_POWER = 15, 22
 """A number of so few digits, times or by so small a power of ten, is one correctly rounded operation on two
 doubles that are exact (Clinger, How to Read Floating Point Numbers Accurately, 1990, section 4)."""

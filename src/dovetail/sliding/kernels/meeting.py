@@ -80,7 +80,7 @@ def counts(stored: Words, message: Words) -> bool:
 
 @inner_borrowing_kernel
 def note(of: Kept, message: Words, probe: Probe, found: int, below: int, meetings: Words, at: int) -> int:
-    """Of the rows that `message` has found (`probe.found`), write down those that count, from `at` on; the
+    """Write down those of the rows found by `message` (`probe.found`) that count, from `at` on; the
     new count, or -1 if there is no room. Stored rows from number `below` on meet it elsewhere."""
     mask = of.window.rows.shape[0] - 1
     for n in range(found):

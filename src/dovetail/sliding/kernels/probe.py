@@ -43,7 +43,7 @@ def meets_together(
 def narrowed(
     window: SubWindow, message: Words, layout: Layout, residual: int, probe: Probe, count: int
 ) -> int:
-    """Of the `count` candidates in `probe.found`, those that meet all of the predicate. `residual` is the
+    """Keep those of the `count` candidates in `probe.found` that meet all of the predicate. `residual` is the
     address of what checks that, or 0. A count below 0 says why there are none, and stays."""
     if residual == 0 or count <= 0:
         return count

@@ -104,7 +104,7 @@ def any_inside_of_four(keys: Keys, begin: int, end: int, low: Keys, width: Keys)
 def _write_down(
     keys: Keys, begin: int, end: int, low: Keys, width: Keys, offset: int, found: Positions, count: int
 ) -> int:
-    """Of a block that may have some: piece by piece, so that one match does not cost a look at every row."""
+    """For a block that may have some: piece by piece, so that one match does not cost a look at every row."""
     for first in range(begin, end, PIECE):
         last = min(first + PIECE, end)
         if any_inside(keys, first, last, low, width):

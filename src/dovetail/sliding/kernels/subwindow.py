@@ -160,7 +160,7 @@ def _sort_run(window: SubWindow, first: int) -> None:
 
 @folded_kernel
 def let_go(window: SubWindow, ages: Words, oldest: int) -> None:
-    """Of rows with a smaller number, or from before that time: `ages` are the window's rows or times."""
+    """For rows with a smaller number, or from before that time: `ages` are the window's rows or times."""
     begin, end, mask = window.marks[BEGIN], window.marks[END], window.rows.shape[0] - 1
     while begin < end and ages[begin & mask] < oldest:
         begin += 1

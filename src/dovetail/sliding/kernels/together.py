@@ -41,7 +41,7 @@ COUNT, SCANNED_TO, ROWS_AT, COUNTS_AT, AHEAD_AT = 0, 1, 2, 2 + TOGETHER, 2 + 2 *
 
 
 class Pass(NamedTuple):
-    """Of one side's rows: which four, and what they found."""
+    """For one side's rows: which four, and what they found."""
 
     state: Words  # how many, up to which position, row numbers, numbers found, places in the inbox
     found: Words

@@ -70,7 +70,7 @@ def put_chains(window: SubWindow, message: Words, layout: Layout, cells: int, ow
 
 @folded_kernel
 def enter_chains(window: SubWindow, chains: int) -> int:
-    """Of the chains written down, go to the newest row of each that has one; how many do."""
+    """Go to the newest row of each chain written down that has one; how many do."""
     scratch, mask, begin, entered = window.scratch, window.rows.shape[0] - 1, window.marks[BEGIN], 0
     for number in range(chains):
         position = window.heads[scratch[AT + number]]

@@ -175,7 +175,7 @@ class Connection:
         return self.patiently("cannot read the home", ask)
 
     def reader(self, topic: str, habit: Habit) -> TopicReader:
-        """Of a topic, from which this process reads again and again."""
+        """For a topic, from which this process reads again and again."""
         with self.lock:
             if topic not in self._readers:
                 self._readers[topic] = TopicReader(self, topic, habit)

@@ -53,11 +53,11 @@ from dovetail.log.homes.kafka.names import CREATED, Named, Names, Part, encoded
 SMALL_BYTES = 16 << 10
 """Content up to this is in the record of its name, which every process reads."""
 PART_BYTES = 960 << 10
-"""Of larger content. By default brokers take up to a megabyte."""
+"""For larger content. By default brokers take up to a megabyte."""
 RECORD_BYTES = MESSAGE_BYTES // 2
-"""Of messages of segments, at most: the broker counts what is around them, too."""
+"""For messages of segments, at most: the broker counts what is around them, too."""
 ON_WAY_BYTES = 16 << 20
-"""Of a segment, sent and not yet arrived. The client has a copy of it."""
+"""For a segment, sent and not yet arrived. The client has a copy of it."""
 WRITING_S = 900.0
 """How long a segment may take from its first message to its record."""
 FREE_S = 5.0
