@@ -57,7 +57,7 @@ class Aggregate:
     config: WindowConfig
     steps: list[list[Pair]] = field(default_factory=list)
     rows: int = 0
-    worth: dict[int, set[int | None]] = field(default_factory=dict)  # by row: what a later query read of it
+    worth: dict[Pair, int | None] = field(default_factory=dict)  # what a later query read of a row
 
     def __post_init__(self) -> None:
         self.category = Category.create(self.config.home, self.config.rows, SCHEMA, buckets=1, role="side")
@@ -108,11 +108,10 @@ class Aggregate:
         for part in self.planner.parts(self.offset, end):
             reads = "worth" in self.config.columns
             for batch in run_part(self.config, part, OUT.append(WORTH) if reads else OUT):
-                yield from pairs_of(batch)
+                pairs = list(pairs_of(batch))
+                yield from pairs
                 if reads:
-                    columns = (batch.column(name).to_pylist() for name in ("id", "worth"))
-                    for row, worth in zip(*columns, strict=True):
-                        self.worth.setdefault(row, set()).add(worth)
+                    self.worth |= dict(zip(pairs, batch.column("worth").to_pylist(), strict=True))
 
     @property
     def out(self) -> list[Pair]:

@@ -88,8 +88,8 @@ def _each_window_comes_whole(made: Aggregate, commits: list[list[Row]]) -> None:
 def test_a_changed_query_goes_on_with_open_windows(
     commits: list[list[Row]], window: TimeWindow, delay: int, at: int, runs: bool
 ) -> None:
-    """Each window comes out once, by the query that counts when it closes. Of rows that were there before,
-    the column that came with it is null."""
+    """Each window comes out once, by the query that counts when it closes. A column that came with it is null
+    in every row of a window that has a row from before, and has its value in every row of the others."""
     with tempfile.TemporaryDirectory() as home:
         made = Aggregate(config_of(Path(home), window, delay))
         closed: list[object] = []
@@ -105,8 +105,12 @@ def test_a_changed_query_goes_on_with_open_windows(
         wanted = expected_of(commits, delay, window)
         assert sorted(made.out) == sorted(wanted.closed | wanted.open)
         assert sorted(made.late) == sorted(wanted.late)
-        rest = {row for row, _ in made.out[len(closed) :]} if at < len(commits) else set()
-        assert made.worth == {row: {None if row < before else 7 * row} for row in rest}
+        rest = set(made.out[len(closed) :]) if at < len(commits) else set()
+        key_of = [key if window.is_session else None for commit in commits for _, key in commit]
+        older = {(key_of[row], span) for row, span in rest if row < before}
+        assert made.worth == {
+            (row, span): None if (key_of[row], span) in older else 7 * row for row, span in rest
+        }
         _each_window_comes_whole(made, commits)
 
 

@@ -3,8 +3,10 @@
     version 1 ──► ada.pql becomes version 2 ──► bob.pql, made from version 1 as well: would undo what Ada did
 
 Nobody writes down which version a query was made from, so this goes by its file. A file was made from the
-last version that it has brought. One that has brought none may be made from anything. It is taken for older
-than the present version if that is somebody else's, or took over after the file was saved.
+last version that it has brought. If it was edited and saved later, whoever did that knew what they had
+changed themselves until then, by a rollback or with another file. One that has brought none may be made from
+anything. It is taken for older than the present version if that is somebody else's, or was made after the
+file was saved.
 
 Law: nothing stops one person who edits one file and runs it again, nor anybody whose query is as the present
 version has it wherever others have changed it."""
@@ -44,10 +46,18 @@ def origin_at(path: str) -> Origin:
 
 
 def require_known(
-    home: str, application: str, current: int, origin: Origin, author: str, changes: Sequence[Change]
+    home: str,
+    application: str,
+    current: int,
+    origin: Origin,
+    author: str,
+    changes: Sequence[Change],
+    text: str | None,
 ) -> None:
-    """Raise an error if a query from this file changes what another has changed meanwhile."""
-    found = overlooked(list(islice(lineage(home, application, current), _LOOKED_AT)), origin, author, changes)
+    """Raise an error if a query from this file changes what another has changed meanwhile. `text`: what the
+    file says now."""
+    versions = list(islice(lineage(home, application, current), _LOOKED_AT))
+    found = overlooked(versions, origin, author, changes, text)
     if not found:
         return
     said = "".join(
@@ -68,26 +78,31 @@ def version_words(version: Version) -> str:
 
 
 def overlooked(
-    versions: Sequence[Version], origin: Origin, author: str, changes: Sequence[Change]
+    versions: Sequence[Version], origin: Origin, author: str, changes: Sequence[Change], text: str | None
 ) -> list[tuple[Version, Change]]:
     """What others have changed and these changes touch again. `versions`: the present one first."""
     touched = {(change.rule, change.part) for change in changes}
     return [
         (version, change)
-        for version in _unknown_to(versions, origin, author)
+        for version in _unknown_to(versions, origin, author, text)
         for change in version.changes
         if (change.rule, change.part) in touched
     ]
 
 
-def _unknown_to(versions: Sequence[Version], origin: Origin, author: str) -> Sequence[Version]:
+def _unknown_to(
+    versions: Sequence[Version], origin: Origin, author: str, text: str | None
+) -> Sequence[Version]:
+    saved_at_us = origin.saved_at_us
     for number, version in enumerate(versions):
         if version.origin == origin.name:
-            return versions[:number]
-    present = versions[:1]
-    saved_at_us = origin.saved_at_us
+            edited = (
+                text != version.text
+            )  # a file may be copied anew for each start, so its time is not enough
+            until_us = saved_at_us if edited and saved_at_us is not None else -1
+            return [one for one in versions[:number] if one.author != author or one.made_at_us > until_us]
     return [
         version
-        for version in present
+        for version in versions[:1]
         if version.author != author or (saved_at_us is not None and saved_at_us < version.made_at_us)
     ]

@@ -92,7 +92,7 @@ def consider(
     given = positions or {}
     plan, changes = changes_to(home, before, plans, old_text, program, given, reslice=reslice)
     if parent is None and origin is not None and changes:
-        require_known(home, first.application, before.version, origin, author(), changes)
+        require_known(home, first.application, before.version, origin, author(), changes, text)
     afresh = begun_afresh(changes)
     return Takeover(home, carried(before.plan, plan, afresh), text, before, tuple(changes), given, origin)
 

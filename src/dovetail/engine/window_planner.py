@@ -27,6 +27,7 @@ from dovetail.engine.reader_marks import ReaderMarks
 from dovetail.engine.window_record import WindowRecord, write_record
 from dovetail.log.category import Category
 from dovetail.log.commit import Commit
+from dovetail.log.generations import columns_lacking
 from dovetail.model.offset import ENDED, NEVER
 from dovetail.model.window_config import WindowConfig, WindowSettings
 from dovetail.model.window_offset import WindowOffset
@@ -51,7 +52,8 @@ class Piece(NamedTuple):
 
 class WindowPart(NamedTuple):
     """What one task of a step reads: the windows that end after `after_us` and not after `upto_us`, of rows
-    in these segments. Sessions are shared out by the hash of their keys, the others by segments."""
+    in these segments. Sessions are shared out by the hash of their keys, the others by segments. `older`: of
+    all segments of the step, those whose rows lack a column that the query reads."""
 
     pieces: tuple[Piece, ...]
     after_us: int
@@ -59,6 +61,7 @@ class WindowPart(NamedTuple):
     task: int = 0
     tasks: int = 1
     early: bool = False  # the windows are still open
+    older: tuple[Piece, ...] = ()
 
 
 class _Seen(NamedTuple):
@@ -142,7 +145,8 @@ class WindowPlanner:
         if upto_us <= after_us:
             return []
         self._learn(category, start, end.commit)
-        pieces, rows = [], []
+        pieces, rows, older = [], [], []
+        lacking = columns_lacking(category, self.config.columns)
         for commit in category.commits(start.floor, end.commit):
             before_us = self._before(commit.number)
             for number, info in enumerate(commit.segments):
@@ -155,13 +159,17 @@ class WindowPlanner:
                     continue
                 pieces.append(Piece(commit.number, number, before_us))
                 rows.append(info.rows)
+                if info.generation in lacking:
+                    older.append(pieces[-1])
         tasks = max(1, min(self.config.tasks, -(-sum(rows) // PART_ROWS)))
         if not pieces:
             return []
         if window.is_session:
             tasks = tasks if self.config.keys else 1
-            return [WindowPart(tuple(pieces), after_us, upto_us, task, tasks) for task in range(tasks)]
-        return [WindowPart(tuple(dealt), after_us, upto_us) for dealt in _dealt(pieces, rows, tasks)]
+            shared = WindowPart(tuple(pieces), after_us, upto_us, tasks=tasks, older=tuple(older))
+            return [shared._replace(task=task) for task in range(tasks)]
+        dealt = _dealt(pieces, rows, tasks)
+        return [WindowPart(tuple(some), after_us, upto_us, older=tuple(older)) for some in dealt]
 
     def retain(self, end: WindowOffset) -> None:
         """The step that ends here is done for good."""

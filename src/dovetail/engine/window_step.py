@@ -1,8 +1,12 @@
 """One step of an aggregate over time windows: the rows of the windows that close, each with its window.
 
-Law: over all steps, each row comes out once for every window for which it was on time, and all rows of a
+Laws. Over all steps, each row comes out once for every window for which it was on time, and all rows of a
 window come out of one step. The result depends only on the log and the part, so a part that runs again gives
 the same rows.
+
+A change may let the query read a column that came while windows were open. In a window with a row from before
+it came, the column is null in every row. So what is computed from it is of all rows of a window or of none,
+never of those that happened to come later.
 """
 
 from __future__ import annotations
@@ -11,12 +15,14 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dovetail.engine.join_step import batches_of
 from dovetail.engine.window_planner import Piece, WindowPart
 from dovetail.joins.rows.gather import Rows, equal_numbers
 from dovetail.log.category import Category
+from dovetail.log.generations import columns_lacking
 from dovetail.log.segment import Segment
 from dovetail.model.time_codes import FIRST_TIME
 from dovetail.model.window_config import WindowConfig
@@ -26,6 +32,9 @@ HASH, TIME = "_hash", "_time"
 START, END = "_window_start", "_window_end"
 CLOSED = "_window_closed"
 MOMENT = pa.timestamp("us", "UTC")
+Bools = NDArray[np.bool_]
+Unknown = dict[str, Bools]
+"""By column, in which pairs it is not known: a row of the window was written without it."""
 MOST_PAIRS = 1 << 20
 """For rows and windows that are looked at together."""
 
@@ -36,12 +45,15 @@ def run_part(config: WindowConfig, part: WindowPart, schema: pa.Schema) -> Itera
     category = Category.open(config.home, config.rows)
     rows = Rows(category, part.pieces[0].commit, part.pieces[-1].commit + 1)
     found = _sessions(config, category, part) if config.window.is_session else _fixed(config, category, part)
-    for pairs in found:
-        yield from gathered(rows, pairs, schema, closed=not part.early)
+    for pairs, unknown in found:
+        yield from gathered(rows, pairs, schema, closed=not part.early, unknown=unknown)
 
 
-def gathered(rows: Rows, pairs: Pairs, schema: pa.Schema, *, closed: bool = True) -> Iterator[pa.RecordBatch]:
+def gathered(
+    rows: Rows, pairs: Pairs, schema: pa.Schema, *, closed: bool = True, unknown: Unknown | None = None
+) -> Iterator[pa.RecordBatch]:
     """Rows by their numbers in the category, with the bounds of their windows."""
+    unknown = unknown or {}
     bounds = {START: pairs.start, END: pairs.end}
     at = 0
     for batch in batches_of({"left": rows}, {"left": rows.places(pairs.row)}):
@@ -51,7 +63,7 @@ def gathered(rows: Rows, pairs: Pairs, schema: pa.Schema, *, closed: bool = True
             if field.name in bounds
             else pa.repeat(pa.scalar(closed), stop - at)
             if field.name == CLOSED
-            else batch["left"].take(field.name)
+            else _known(batch["left"].take(field.name), unknown.get(field.name), at)
             for field in schema
         ]
         yield pa.record_batch(
@@ -64,9 +76,38 @@ def gathered(rows: Rows, pairs: Pairs, schema: pa.Schema, *, closed: bool = True
         at = stop
 
 
-def _fixed(config: WindowConfig, category: Category, part: WindowPart) -> Iterator[Pairs]:
+def _known(values: pa.Array, unknown: Bools | None, at: int) -> pa.Array:
+    """The values of the pairs from `at` on, where the column is known of the window."""
+    if unknown is None or not unknown[at : at + len(values)].any():
+        return values
+    here = pa.array(unknown[at : at + len(values)])
+    return pc.if_else(here, pa.scalar(None, values.type), values)
+
+
+def _fixed(
+    config: WindowConfig, category: Category, part: WindowPart
+) -> Iterator[tuple[Pairs, Unknown | None]]:
+    begun = _begun_without(config, category, part)
+    for pairs in _fixed_pairs(config, category, part, part.pieces):
+        yield pairs, {name: np.isin(pairs.start, starts) for name, starts in begun.items()}
+
+
+def _begun_without(config: WindowConfig, category: Category, part: WindowPart) -> dict[str, Int64s]:
+    """By column, where the windows begin that have a row without it."""
+    found: dict[str, list[Int64s]] = {}
+    lacking = columns_lacking(category, config.columns)
+    for piece, segment in _opened(category, part.older):
+        for pairs in _fixed_pairs(config, category, part, [piece]):
+            for name in lacking[segment.info.generation]:
+                found.setdefault(name, []).append(np.unique(pairs.start))
+    return {name: np.unique(np.concatenate(starts)) for name, starts in found.items()}
+
+
+def _fixed_pairs(
+    config: WindowConfig, category: Category, part: WindowPart, pieces: Sequence[Piece]
+) -> Iterator[Pairs]:
     most_rows = max(1, MOST_PAIRS // config.window.windows_per_row)
-    for piece, segment in _opened(category, part.pieces):
+    for piece, segment in _opened(category, pieces):
         times = times_of(segment)
         for at in range(0, len(times), most_rows):
             some = times[at : at + most_rows]
@@ -76,12 +117,39 @@ def _fixed(config: WindowConfig, category: Category, part: WindowPart) -> Iterat
                 yield pairs._replace(row=pairs.row + segment.first_row + at)
 
 
-def _sessions(config: WindowConfig, category: Category, part: WindowPart) -> Iterator[Pairs]:
+def _sessions(
+    config: WindowConfig, category: Category, part: WindowPart
+) -> Iterator[tuple[Pairs, Unknown | None]]:
     rows = _Timed.of(config, category, part.pieces, part.task, part.tasks)
     gap_us = config.window.length_us
     pairs = closed_sessions(gap_us, rows.keys, rows.times, rows.before, part.after_us, part.upto_us)
-    if len(pairs.row):
-        yield pairs._replace(row=rows.number[pairs.row])
+    if not len(pairs.row):
+        return
+    of_log = pairs._replace(row=rows.number[pairs.row])
+    # A session's rows are next to each other.
+    key = rows.keys[pairs.row]
+    begins = np.ones(len(key), np.bool_)
+    begins[1:] = (key[1:] != key[:-1]) | (pairs.start[1:] != pairs.start[:-1])
+    session = np.cumsum(begins) - 1
+    unknown = {
+        name: np.isin(session, session[without])
+        for name, without in _rows_without(config, category, part, of_log.row).items()
+    }
+    yield of_log, unknown
+
+
+def _rows_without(
+    config: WindowConfig, category: Category, part: WindowPart, rows: Int64s
+) -> dict[str, Bools]:
+    """By column, which of these rows were written without it."""
+    found: dict[str, Bools] = {}
+    lacking = columns_lacking(category, config.columns)
+    for _, segment in _opened(category, part.older):
+        first = segment.first_row
+        here = (rows >= first) & (rows < first + segment.info.rows)
+        for name in lacking[segment.info.generation]:
+            found[name] = found.get(name, False) | here
+    return found
 
 
 def first_open_commit(config: WindowConfig, pieces: Sequence[Piece], time_us: int) -> int | None:
@@ -112,7 +180,7 @@ class _Timed:
         columns: list[list[pa.Array]] = [[] for _ in config.keys]
         for place, (piece, segment) in enumerate(_opened(category, pieces)):
             when = times_of(segment)
-            chosen: NDArray[np.bool_] = (when >= FIRST_TIME) & (when >= piece.before_us)
+            chosen: Bools = (when >= FIRST_TIME) & (when >= piece.before_us)
             if config.keys:
                 hashed = segment.mapped.column(HASH).to_numpy(zero_copy_only=False)
                 if tasks > 1:

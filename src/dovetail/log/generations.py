@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -103,6 +103,13 @@ def every_column(category: Category) -> pa.Schema:
         for field in schema_of(category, number):
             fields.setdefault(field.name, field.with_nullable(True))
     return pa.schema(fields.values())
+
+
+def columns_lacking(category: Category, wanted: Iterable[str]) -> dict[int, frozenset[str]]:
+    """By generation, which of these columns its rows do not have. Generations that have all are left out."""
+    names = frozenset(wanted)
+    found = {n: names - set(schema_of(category, n).names) for n in range((category.generation or 0) + 1)}
+    return {number: missing for number, missing in found.items() if missing}
 
 
 def _require_dense(store: Store, known: Sequence[Definition]) -> None:

@@ -2,15 +2,16 @@
 that one had not come to them.
 
 Law: the rejects of every file are kept once. The first stage that reads a table keeps them, of the files that
-it reads. When a change makes another stage the first, that one may have read files of which nobody has kept
-any. They are written down with the change, and read once more for their rejects only.
+it reads, and the plan that counts says which stage that is. When a start makes another stage the first, also
+by another order of statements alone, that one may have read files of which nobody has kept any. They are
+written down before the new plan counts, and read once more for their rejects only.
 
     apps/<application>/readings/owed.<table>@1.json      a reading whose files are those that are owed
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 
 from dovetail.slicing.readings import Reading, forget_reading, read_reading, write_reading
 from dovetail.slicing.standing import FilesDone
@@ -24,6 +25,13 @@ def owed_rejects(home: str, application: str, table: str) -> frozenset[str]:
     return (
         found.standing.files if found is not None and isinstance(found.standing, FilesDone) else frozenset()
     )
+
+
+def owed_of(owed: Set[str], read: Set[str], kept: Set[str]) -> set[str]:
+    """What a stage makes good for, of files that are owed. `read`: its own files. One that it has not read
+    may be owed by a change that did not come to pass: it keeps its rejects when it comes to it. `kept`:
+    files whose rejects threads have kept."""
+    return set((owed & read) - kept)
 
 
 def note_owed(home: str, application: str, table: str, files: Iterable[str]) -> None:

@@ -26,18 +26,25 @@ def keepers(plan: Plan) -> dict[tuple[str, str], SlicerStage]:
     return found
 
 
+def taken_over(old: Plan, new: Plan) -> list[tuple[str, SlicerStage, SlicerStage]]:
+    """The tables whose rejects another stage keeps from now on, with the stage that has kept them and the one
+    that takes this over, as the old plan has it. A stage that is new has read nothing, and owes nothing."""
+    before, known = keepers(old), {stage.name: stage for stage in old.slicers}
+    return [
+        (table, was, known[keeper.name])
+        for (table, path), keeper in keepers(new).items()
+        if (was := before.get((table, path))) is not None and was.name != keeper.name and keeper.name in known
+    ]
+
+
 def note_debts(takeover: Takeover) -> None:
     """Before the new query counts. The old one is at rest."""
     assert takeover.before is not None
     home, old = takeover.home, takeover.before.plan
-    before = keepers(old)
-    known = {stage.name: stage for stage in old.slicers}
-    for (table, path), keeper in keepers(takeover.plan).items():
-        was, itself = before.get((table, path)), known.get(keeper.name)
-        if was is not None and itself is not None and was.name != itself.name:
-            read = standing_before(home, old.application, itself)
-            if isinstance(read, FilesDone):
-                note_owed(home, old.application, table, read.files - _kept(home, old.application, was, table))
+    for table, was, keeper in taken_over(old, takeover.plan):
+        read = standing_before(home, old.application, keeper)
+        if isinstance(read, FilesDone):
+            note_owed(home, old.application, table, read.files - _kept(home, old.application, was, table))
 
 
 def _kept(home: str, application: str, keeper: SlicerStage, table: str) -> set[str]:

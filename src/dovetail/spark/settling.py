@@ -28,7 +28,7 @@ from dovetail.spark.building import Builder, BuiltStage
 from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.clean_stop import copy_snapshots
 from dovetail.spark.filling import filled, last_offset
-from dovetail.spark.keepers import note_debts
+from dovetail.spark.keepers import note_debts, taken_over
 from dovetail.spark.new_readings import note_readings
 from dovetail.spark.progress import require_own
 from dovetail.spark.starting import Mode, require_output, start_patiently
@@ -39,9 +39,10 @@ def settle(
 ) -> tuple[Takeover, dict[str, int]]:
     """Let the old query finish what it has begun, where the change concerns that; gives the takeover, with
     what joins that begin afresh are filled with, and the last step of each join of the old query. A new query
-    that Spark refuses is refused before anything is done. `built`: its stages, if Spark has accepted them
+    that Spark refuses is refused before anything is done. A stage that takes over to keep the rejects of a
+    table needs that rest as well, whatever changes. `built`: its stages, if Spark has accepted them
     already."""
-    if takeover.before is None or not takeover.changes:
+    if takeover.before is None:
         return takeover, {}
     (old, version), home = takeover.before, takeover.home
     if takeover.cuts:
@@ -57,6 +58,11 @@ def settle(
         if afresh:
             takeover = filled(spark, takeover, index_dir)
             write_closing(home, Closing(version, old, tuple(sorted(afresh))))
+    elif taken_over(old, takeover.plan):  # also if no more than the order of statements has changed
+        _come_to_rest(spark, old, takeover.plan, home, index_dir, set())
+        note_debts(takeover)
+    if not takeover.changes:
+        return takeover, {}
     takeover = replace(takeover, changes=at_rest(home, takeover.changes))
     steps = {join.name: at.step for join in old.joins if (at := last_offset(home, old, join)) is not None}
     return takeover, steps

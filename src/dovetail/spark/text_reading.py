@@ -20,7 +20,7 @@ from dovetail.plan.physical import FilesSource, InputTable, SlicerStage, rejects
 from dovetail.slicing.covered_files import CoveredFiles, Slicer
 from dovetail.slicing.direct import DirectSlice
 from dovetail.slicing.input_files import input_files
-from dovetail.slicing.owed_rejects import forget_owed, owed_rejects
+from dovetail.slicing.owed_rejects import forget_owed, owed_of, owed_rejects
 from dovetail.slicing.text_form import Aside, TextForm, kept_by_threads
 from dovetail.slicing.text_lines import SEPARATORS, TextFormat, is_plain
 from dovetail.slicing.thread_record import left_by_thread
@@ -74,7 +74,7 @@ class TextReading:
         whose = checkpoint.home, slicer.application, self.table.name
         if not (owed := owed_rejects(*whose)):
             return Aside(category, slicer, covered, kept, before)
-        before = {*before, *(owed - kept_by_threads(category))}
+        before = {*before, *owed_of(owed, covered.files, kept_by_threads(category))}
         return Aside(category, slicer, covered, kept, before, lambda: forget_owed(*whose))
 
 

@@ -29,10 +29,17 @@ class People:
         self.home, self._patch = str(home), monkeypatch
 
     def run(
-        self, file: str, text: str, *, by: str = "ada", saved_at_us: int = LATER, parent: int | None = None
+        self,
+        file: str | None,
+        text: str,
+        *,
+        by: str = "ada",
+        saved_at_us: int = LATER,
+        parent: int | None = None,
     ) -> int:
         self._patch.setattr(module, "author", lambda: by)
-        program, origin = parse(text, name=file), Origin(file, saved_at_us)
+        program = parse(text, name=file or "<string>")
+        origin = None if file is None else Origin(file, saved_at_us)
         version = take_over(
             consider(self.home, plans_of(trace_program(program)), program, parent=parent, origin=origin)
         )
@@ -83,6 +90,18 @@ def test_a_query_that_is_started_again_does_not_undo_what_came_after_it(people: 
     people.run("new.pql", WIDER)
     people.stopped("old.pql", QUERY)
     assert people.run("new.pql", WIDER) == 2
+
+
+def test_a_file_that_was_saved_after_a_rollback_knows_of_it(people: People) -> None:
+    """Edited at that very place, by whoever has rolled back. As it was, it does not undo the rollback when it
+    is started again, also if it is copied anew for that. Nor does somebody else's."""
+    assert people.run("app.pql", QUERY) == 1
+    assert people.run("app.pql", WIDER) == 2
+    assert people.run(None, QUERY) == 3, "a rollback comes from no file"
+    assert "version 3 by ada" in people.stopped("app.pql", WIDER).what
+    assert "version 3 by ada" in people.stopped("app.pql", WIDEST, saved_at_us=LONG_AGO).what
+    assert "version 3 by ada" in people.stopped("app.pql", WIDEST, by="bob").what
+    assert people.run("app.pql", WIDEST) == 4
 
 
 @pytest.mark.parametrize(("by", "saved_at_us"), [("bob", LATER), ("ada", LONG_AGO)])

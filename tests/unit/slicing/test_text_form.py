@@ -15,7 +15,7 @@ from dovetail.model.validity import Validity
 from dovetail.slicing.covered_files import CoveredFiles, Slicer
 from dovetail.slicing.direct import direct_slice
 from dovetail.slicing.folder_intake import FolderIntake
-from dovetail.slicing.owed_rejects import forget_owed, note_owed, owed_rejects
+from dovetail.slicing.owed_rejects import forget_owed, note_owed, owed_of, owed_rejects
 from dovetail.slicing.resident import ResidentSlicer
 from dovetail.slicing.text_form import Aside, TextForm, kept_by_threads
 from dovetail.slicing.text_lines import MOMENT, TextFormat
@@ -74,7 +74,8 @@ class Texts:
             )
             assert short is not None
             whose = self.category.home, "app", "t"
-            before = {*self.before, *(owed_rejects(*whose) - kept_by_threads(self.rejects))}
+            owed = owed_of(owed_rejects(*whose), covered.files, kept_by_threads(self.rejects))
+            before = {*self.before, *owed}
             aside = Aside(
                 self.rejects, self.slicer, covered, self.by_query, before, lambda: forget_owed(*whose)
             )
@@ -154,6 +155,20 @@ def test_rejects_of_files_that_were_read_while_another_stage_kept_them(tmp_path:
         assert not owed_rejects(texts.category.home, "app", "t")
 
     assert crash_everywhere(tmp_path, prepare, Texts.slice, check) > 10
+
+
+def test_what_another_stage_would_owe_is_kept_by_whoever_comes_to_it(tmp_path: Path) -> None:
+    """The change that wrote it down did not come to pass, and the stage that keeps rejects stays the same."""
+    texts = Texts(tmp_path)
+    texts.put("a", line(0), "bad a")
+    texts.slice()
+    late = texts.put("b", line(1), "bad b")
+    Texts(tmp_path, stage="other", keeps=False).slice()
+    note_owed(texts.category.home, "app", "t", [late])
+    texts.slice()
+    assert texts.ids() == [0, 1]
+    assert texts.bad() == [("a", "bad a"), ("b", "bad b")]
+    assert not owed_rejects(texts.category.home, "app", "t")
 
 
 def test_another_stage_becomes_the_first_to_read_the_table(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Aggregates: a window is aggregated when it closes, from its rows in the log, so there is no state to
-keep. Rows that came before the change have the columns that they were written with: a column that only the
-new query reads is null in them, and so it is whole from the next window on."""
+keep. A column that its rows have had all along is aggregated from all of them. One that came with the change
+is whole from the next window on, and null in windows with rows from before it (`engine/window_step.py`)."""
 
 from __future__ import annotations
 
@@ -75,9 +75,8 @@ def _open(old: WindowStage, new: WindowStage) -> str:
     if not come:
         return "windows that are open are aggregated by the new query, from all of their rows"
     return (
-        f"{', '.join(come)} {'is' if len(come) == 1 else 'are'} null in rows that came before the change: "
-        "what is computed from it in windows that are open then counts only rows after it, and windows that "
-        "begin after the change are whole"
+        f"{', '.join(come)} {'is' if len(come) == 1 else 'are'} null in windows that have rows from before "
+        "the change, and windows that begin after it are whole"
     )
 
 

@@ -46,25 +46,35 @@ class _Side:
     slicing: tuple[object, ...]
     payload: dict[str, exp.Expr]
 
+    @property
+    def category(self) -> str:
+        assert isinstance(self.input.origin, ScribeSource)
+        return self.input.origin.category
+
 
 def share_sides(program: Program, group_of: Callable[[str], str] = lambda category: "") -> Program:
-    """`group_of`: only sides whose own categories are of one group are shared."""
+    """`group_of`: only sides whose own categories are of one group are shared, in the category that the group
+    is called by, if one of them has that."""
     kept: dict[tuple[object, ...], _Side] = {}
     made: dict[str, Statement | None] = {}
-    for join in filter(is_join, program):
-        assert isinstance(join.query, exp.Select)
-        for table in tables(join.query):
-            side = _side(program, join, table.name)
-            if side is None:
-                continue
-            assert isinstance(side.input.origin, ScribeSource)
-            way = (group_of(side.input.origin.category), *side.slicing)
-            first = kept.setdefault(way, side)
-            if first is not side:
-                made |= _merged(program, first, side, made)
-                first = kept[way] = _as_made(first, made)
+    sides = [(side, group_of(side.category)) for side in _sides(program)]
+    for side, group in sorted(sides, key=lambda one: one[0].category != one[1]):
+        way = (group, *side.slicing)
+        first = kept.setdefault(way, side)
+        if first is not side:
+            made |= _merged(program, first, side, made)
+            first = kept[way] = _as_made(first, made)
     found = [made.get(statement.name, statement) for statement in program]
     return program.with_statements([statement for statement in found if statement is not None])
+
+
+def _sides(program: Program) -> list[_Side]:
+    """Those that could be shared, in the order of the joins."""
+    found = []
+    for join in filter(is_join, program):
+        assert isinstance(join.query, exp.Select)
+        found += [_side(program, join, table.name) for table in tables(join.query)]
+    return [side for side in found if side is not None]
 
 
 def _as_made(side: _Side, made: dict[str, Statement | None]) -> _Side:
