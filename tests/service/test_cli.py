@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
@@ -114,3 +115,14 @@ def test_control_c_is_quiet(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 def test_an_unknown_command_is_2_and_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command("lgo") == 2
     assert "'log'" in capsys.readouterr().err
+
+
+def test_torture_between_places_names_the_library_it_lacks(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before it starts a server."""
+    monkeypatch.setitem(sys.modules, "deltalake", None)
+    assert run_command("torture", "--connectors", "--kills", "1") == 1
+    said = capsys.readouterr().err
+    assert "torture --connectors needs a library that is not installed: deltalake" in said
+    assert "install" in said

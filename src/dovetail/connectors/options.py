@@ -20,7 +20,8 @@ MOST = 10**18
 
 @dataclass(frozen=True)
 class Option:
-    """One row of a connector's table. `secret`: its value may be SECRET("name")."""
+    """One row of a connector's table. `secret`: its value may be SECRET("name"). `password`: the option for
+    the password that this one, an address, must not have in it."""
 
     name: str
     kind: ValueKind
@@ -30,6 +31,7 @@ class Option:
     choices: tuple[str, ...] = ()
     most: int = MOST
     secret: bool = False
+    password: str = ""
 
     @property
     def expected(self) -> str:

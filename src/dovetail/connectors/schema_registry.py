@@ -22,10 +22,13 @@ ANSWER_S = 10.0
 MAGIC, HEAD = 0, struct.Struct(">BI")
 SCHEMA_FORMATS = ("avro", "protobuf")
 """Formats whose records name a schema."""
+PASSWORD = "schema_registry_password"
 OPTIONS = (
-    Option("schema_registry", "text", "Address of the schema registry, for avro and protobuf."),
+    Option(
+        "schema_registry", "text", "Address of the schema registry, for avro and protobuf.", password=PASSWORD
+    ),
     Option("schema_registry_user", "text", "Who asks the schema registry."),
-    Option("schema_registry_password", "secret", "And the password.", secret=True),
+    Option(PASSWORD, "secret", "And the password.", secret=True),
 )
 NAMES = tuple(option.name for option in OPTIONS)
 _CONTENT = "application/vnd.schemaregistry.v1+json"
@@ -102,7 +105,7 @@ def registry_of(given: Mapping[str, Any]) -> Registry | None:
     where = given.get("schema_registry")
     if where is None:
         return None
-    return Registry(where, given.get("schema_registry_user"), given.get("schema_registry_password"))
+    return Registry(where, given.get("schema_registry_user"), given.get(PASSWORD))
 
 
 def _reason(error: urllib.error.HTTPError) -> str:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from sqlglot.tokenizer_core import TokenType
 
+from dovetail.connectors import schema_registry
 from dovetail.connectors.kafka_client import SECRETS, TOPIC_NAMES, is_topic
 from dovetail.connectors.options import Option
 from dovetail.connectors.secret import Secret
@@ -15,10 +16,10 @@ from dovetail.plan.nearest import did_you_mean
 from dovetail.plan.physical import KafkaSource
 from dovetail.plan.source import Span
 from dovetail.plan.statements import ColumnDef
-from dovetail.pql.secrets import secret_value
+from dovetail.pql.secrets import refuse_password, secret_value
 from dovetail.pql.tokens import Cursor, span
 
-REGISTRY_PASSWORD = "schema_registry_password"
+_REGISTRY = {option.name: option for option in schema_registry.OPTIONS}
 _STARTS = '"earliest" | "latest" | TIMESTAMP \'2026-01-31 12:00:00\' | "0:100, 1:250" (offsets by partition)'
 
 
@@ -72,10 +73,14 @@ def parse_kafka(cursor: Cursor, columns: Sequence[ColumnDef]) -> KafkaSource:
 
 
 def _secret(cursor: Cursor, name: str) -> Secret | None:
-    hidden = name in SECRETS or name == REGISTRY_PASSWORD
-    option = Option(name, "secret" if hidden else "text", "", secret=hidden)
+    hidden = name in SECRETS
+    option = _REGISTRY.get(name, Option(name, "secret" if hidden else "text", "", secret=hidden))
     start, tokens = cursor.at, cursor.argument()
-    found = secret_value(cursor, option, tokens, span(tokens[0], tokens[-1])) if tokens else None
+    if not tokens:
+        return None
+    place = span(tokens[0], tokens[-1])
+    found = secret_value(cursor, option, tokens, place)
+    refuse_password(cursor, option, tokens[0].text, place)
     if found is None:
         cursor.at = start
     return found

@@ -8,11 +8,10 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dovetail.connectors.options import Option, Value
-from dovetail.connectors.secret import has_password
 from dovetail.plan.interval_literal import SPELLINGS, NotAnInterval, interval_us
 from dovetail.plan.nearest import did_you_mean
 from dovetail.plan.source import Span
-from dovetail.pql.secrets import secret_value
+from dovetail.pql.secrets import refuse_password, secret_value
 from dovetail.pql.select import parse_expression
 from dovetail.pql.tokens import Cursor, span
 
@@ -87,14 +86,7 @@ def option_value(cursor: Cursor, option: Option, tokens: list[Token]) -> Value |
         return secret
     if one is None or one.token_type is not TokenType.STRING or not one.text:
         raise cursor.error_at(place, f"{name} is not text", expected=option.expected, hint="put it in quotes")
-    if option.secret and has_password(one.text):
-        raise cursor.error_at(
-            place,
-            f"{name} has a password in it, which must not stand in the text",
-            expected=f'{name} = SECRET("...")',
-            hint="the secret is the whole of it; it is read from the environment or a file when the "
-            "application runs",
-        )
+    refuse_password(cursor, option, one.text, place)
     if option.kind == "category":
         check_category(cursor, one.text, place)
     if option.kind == "choice" and one.text not in option.choices:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dovetail.connectors.options import Option
-from dovetail.connectors.secret import Secret, is_name
+from dovetail.connectors.secret import Secret, has_password, is_name
 from dovetail.plan.source import Span
 from dovetail.pql.tokens import Cursor, word
 
@@ -24,6 +24,19 @@ def secret_value(cursor: Cursor, option: Option, tokens: Sequence[Token], place:
             hint="it is read from the environment or a file when the application runs",
         )
     return None
+
+
+def refuse_password(cursor: Cursor, option: Option, text: str, place: Span) -> None:
+    """In an address that is given as text."""
+    if not (option.secret or option.password) or not has_password(text):
+        return
+    raise cursor.error_at(
+        place,
+        f"{option.name} has a password in it, which must not stand in the text",
+        expected=f'{option.password or option.name} = SECRET("...")',
+        hint=("the secret is the password alone; " if option.password else "the secret is the whole of it; ")
+        + "it is read from the environment or a file when the application runs",
+    )
 
 
 def _secret(cursor: Cursor, option: Option, tokens: Sequence[Token], place: Span) -> Secret:

@@ -128,9 +128,20 @@ def _line(case: Case) -> str:
     return f"case {case.number}: {case.what}; met {met}: {case.wrong or 'survived'}"
 
 
+_LIBRARIES = (
+    ("kafka", "confluent_kafka.admin"),
+    ("delta", "deltalake"),
+    ("iceberg", "pyiceberg.catalog"),
+    ("duckdb", "duckdb"),
+    ("postgres", "adbc_driver_postgresql.dbapi"),
+)
+"""Extras that its cases use, in processes of their own as well."""
+
+
 def _servers() -> AbstractContextManager[Servers]:
     from importlib import import_module
 
+    from dovetail.connectors.extras import need
     from dovetail.service.checkout import find_checkout
 
     if find_checkout() is None:
@@ -139,6 +150,8 @@ def _servers() -> AbstractContextManager[Servers]:
             where="--connectors",
             expected="a checkout of Dovetail",
         )
+    for extra, *modules in _LIBRARIES:
+        need(extra, *modules, by="torture --connectors")
     found: AbstractContextManager[Servers] = import_module("dovetail_dev.servers").servers()
     return found
 
