@@ -98,7 +98,7 @@ def _unknown_to(
         if version.origin == origin.name:
             edited = (
                 text != version.text
-            )  # a file may be copied anew for each start, so its time is not enough
+            )  # a file may be copied again for each start, so its time is not enough
             until_us = saved_at_us if edited and saved_at_us is not None else -1
             return [one for one in versions[:number] if one.author != author or one.made_at_us > until_us]
     return [

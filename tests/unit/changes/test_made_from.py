@@ -94,7 +94,7 @@ def test_a_query_that_is_started_again_does_not_undo_what_came_after_it(people: 
 
 def test_a_file_that_was_saved_after_a_rollback_knows_of_it(people: People) -> None:
     """Edited at that very place, by whoever has rolled back. As it was, it does not undo the rollback when it
-    is started again, also if it is copied anew for that. Nor does somebody else's."""
+    is started again, also if it is copied again for that. Nor does somebody else's."""
     assert people.run("app.pql", QUERY) == 1
     assert people.run("app.pql", WIDER) == 2
     assert people.run(None, QUERY) == 3, "a rollback comes from no file"
