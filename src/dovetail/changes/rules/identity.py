@@ -31,9 +31,9 @@ def identity(between: Between, old: Stage, new: Stage) -> Stage:
         for column in dict.fromkeys([*was.keys, *now.keys, was.time]):
             one, other = before.columns.get(column), after.columns.get(column)
             if one != other:
-                _refuse(between, new, _name(column), *was_and_now(between, new, one, other))
+                _refuse_side(between, new, _name(column), *was_and_now(between, new, one, other))
         if was.buckets != now.buckets:
-            _refuse(between, new, "the number of buckets", str(was.buckets), str(now.buckets))
+            _refuse_side(between, new, "the number of buckets", str(was.buckets), str(now.buckets))
     return _kinds(between, replace(old, output=replace(was, keys=now.keys, buckets=now.buckets)), new)
 
 
@@ -48,7 +48,7 @@ def _kinds(between: Between, old: SlicerStage | JoinStage, new: SlicerStage | Jo
                 "refused",
                 f"{new.name} no longer has its {side} side in common with another join",
                 flight=f"what it holds is in category {one}",
-                instead="change a copy of that other view under a new name, and let its tables read the copy",
+                instead=BESIDE,
                 place=between.place_of(view_of(new)),
                 curable=True,
             )
@@ -64,7 +64,13 @@ def _kinds(between: Between, old: SlicerStage | JoinStage, new: SlicerStage | Jo
     return old
 
 
-def _refuse(between: Between, stage: Stage, what: str, was: str, now: str) -> None:
+def _refuse_side(between: Between, stage: Stage, what: str, was: str, now: str) -> None:
+    """The join that holds the side is another one than the stage. If a join makes its rows, it does not help
+    that this one begins afresh."""
+    _refuse(between, stage, what, was, now, curable=not isinstance(stage, JoinStage))
+
+
+def _refuse(between: Between, stage: Stage, what: str, was: str, now: str, *, curable: bool = True) -> None:
     between.say(
         "identity",
         part_of(stage),
@@ -73,7 +79,7 @@ def _refuse(between: Between, stage: Stage, what: str, was: str, now: str) -> No
         flight="what the join has seen is stored by the old one",
         instead=BESIDE,
         place=between.place_of_join(view_of(stage)),
-        curable=True,
+        curable=curable,
     )
 
 

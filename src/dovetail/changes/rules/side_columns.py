@@ -65,7 +65,7 @@ def _columns(between: Between, stage: SlicerStage | JoinStage, before: Flat, aft
                 flight="they carry the old one",
                 instead=BESIDE,
                 place=between.place_of_join(view),
-                curable=True,
+                curable=not isinstance(stage, JoinStage),  # see `identity`
             )
         elif was is None:
             between.say(
