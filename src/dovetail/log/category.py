@@ -61,7 +61,7 @@ class Category:
         evolve: bool = False,
     ) -> Category:
         """Make a category, or open the one that is there if it is the same: the newest generation that has
-        the schema. With `evolve` a schema that none has becomes the next."""
+        the schema. With `evolve` a schema that none has becomes the next, and so does another compression."""
         wanted = cls.draft(
             home, name, schema, buckets=buckets, time_column=time_column, compression=compression, role=role
         )
@@ -74,8 +74,9 @@ class Category:
         for one in reversed(generations_of(found.home, name)):
             if one.serves(wanted.definition):
                 return cls(found.home, one)
-        if evolve and replace(found.definition, schema=wanted.schema).serves(wanted.definition):
-            return found.evolve(schema)
+        alike = replace(found.definition, schema=wanted.schema, compression=wanted.definition.compression)
+        if evolve and alike.serves(wanted.definition):
+            return found.evolve(schema, None if compression == "auto" else compression)
         raise CategoryMismatch(
             f"category {name} exists already, and is another one: {found.definition}",
             where=found.where,
@@ -127,10 +128,11 @@ class Category:
         schema = generations.schema_of(self, generation)
         return Category(self.home, replace(self.definition, schema=schema, generation=generation))
 
-    def evolve(self, schema: pa.Schema) -> Category:
-        """The category with these columns, in its newest generation; a new one if that has others. Columns
-        may come, go, come back and become wider. What is written with an earlier generation still enters."""
-        return Category(self.home, generations.evolve(self.home, self.name, schema))
+    def evolve(self, schema: pa.Schema, compression: Compression | None = None) -> Category:
+        """The category with these columns, in its newest generation; a new one if that has others, or is
+        compressed otherwise. Columns may come, go, come back and become wider. What is written with an
+        earlier generation still enters."""
+        return Category(self.home, generations.evolve(self.home, self.name, schema, compression))
 
     def reading(self, schema: pa.Schema) -> Category:
         """To read rows of all generations in these columns, by name."""

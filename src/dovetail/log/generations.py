@@ -7,6 +7,7 @@ Laws. A generation never changes, and its file is there before the first segment
 is created only if its number is free, so writers that evolve a category at once agree on the order: whoever
 comes second sees the first one's. Columns are matched by name over all generations, and a name keeps its
 meaning: its type only becomes wider. So rows of any generation can be read in the columns of any later one.
+What writers do with payload may change with a generation, too: each segment says how it is packed.
 
 Why a writer may stay behind: its segments say which generation they are of. It need not know of later ones.
 """
@@ -31,8 +32,11 @@ from dovetail.model import json_values as said
 
 if TYPE_CHECKING:
     from dovetail.log.category import Category
+    from dovetail.model.compression import Compression
 
-KIND, VERSION = "dovetail.generation", 1
+KIND, VERSION = "dovetail.generation", 2
+READ = (1, VERSION)
+"""A generation that compresses as the one before it does not say how, and is one of version 1."""
 FOLDER = "generations"
 
 _REMEDY = "restore the file from a copy; without it the rows of this generation and later ones cannot be read"
@@ -75,18 +79,19 @@ def schema_of(category: Category, number: int) -> pa.Schema:
     return known[number].schema
 
 
-def evolve(home: str, name: str, wanted: pa.Schema) -> Definition:
-    """The category in a generation with these columns: its newest, if that has them, or the next."""
+def evolve(home: str, name: str, wanted: pa.Schema, compression: Compression | None = None) -> Definition:
+    """The category in a generation with these columns, compressed so: its newest, if that is the same, or the
+    next. Without `compression` it stays as it is."""
     store = open_store(home)
     while True:
         known = generations_of(home, name)
-        schema = _following(known, wanted)
-        if schema.equals(known[-1].schema):
+        schema, packed = _following(known, wanted), compression or known[-1].compression
+        if schema.equals(known[-1].schema) and packed == known[-1].compression:
             return known[-1]
         _require_dense(store, known)
-        made = replace(known[-1], schema=schema, generation=len(known))
+        made = replace(known[-1], schema=schema, generation=len(known), compression=packed)
         store.make_folder(f"{folder_of(name)}/{FOLDER}")
-        if store.create(path_of(name, len(known)), _encode(made)):
+        if store.create(path_of(name, len(known)), _encode(made, known[-1])):
             return made
         # Another writer took the number: its generation is one of the earlier ones now.
 
@@ -182,29 +187,32 @@ def _said(schema: pa.Schema, name: str) -> str:
     return str(schema.field(name).type) if name in schema.names else "missing"
 
 
-def _encode(made: Definition) -> bytes:
+def _encode(made: Definition, before: Definition) -> bytes:
     body = {
         "category": made.id,
         "generation": made.generation,
         "columns": describe(made.schema),
         "schema": base64.b64encode(made.schema.serialize()).decode(),
     }
-    return document.encode(KIND, VERSION, body)
+    if made.compression == before.compression:
+        return document.encode(KIND, 1, body)
+    return document.encode(KIND, VERSION, body | {"compression": made.compression})
 
 
 def _read(store: Store, known: Sequence[Definition]) -> Definition:
     first, number = known[0], len(known)
     path = path_of(first.name, number)
     where = f"{store.root}/{path}"
-    body = document.decode(store.read(path), KIND, VERSION, where=where, remedy=_REMEDY)
+    body = document.decode(store.read(path), KIND, READ, where=where, remedy=_REMEDY)
     try:
+        compression = said.text(body.pop("compression", known[-1].compression))
         said.fields(body, ["category", "generation", "columns", "schema"])
         if (body["category"], body["generation"]) != (first.id, number):
             raise ValueError("it is another generation, or that of another category")
         schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(body["schema"])))
         if not schema.equals(_following(known, schema), check_metadata=True):
             raise ValueError("its columns do not follow those of the generations before it")
-        return replace(first, schema=schema, generation=number)
+        return replace(first, schema=schema, generation=number, compression=compression)  # type: ignore[arg-type]
     except (
         pa.ArrowException,
         InputError,

@@ -148,11 +148,12 @@ def make_category(
     *,
     evolve: bool = True,
 ) -> Category:
-    """The category that takes these rows. One that exists with other columns evolves, if it may."""
+    """The category that takes these rows. One that exists with other columns, or that is compressed
+    otherwise, evolves if it may."""
     from dovetail.log.category import Category
 
     schema = arrow_schema(rows.schema)
     made = Category.create(
         home, name, schema, buckets=buckets, compression=compression, role=role, evolve=evolve
     )
-    return made.evolve(schema) if evolve else made
+    return made.evolve(schema, compression) if evolve else made

@@ -413,6 +413,35 @@ def test_the_time_column_stays(tmp_path: Path) -> None:
     assert category.evolve(timed.remove(1)).time_column == "t"
 
 
+def test_another_compression_is_a_generation(tmp_path: Path) -> None:
+    """Each segment says how it is packed, so rows of all are read. Whoever opens the category writes as its
+    newest generation says, and builds that do not know of this stop before they write otherwise."""
+    category = make(tmp_path, B, compression="none")
+    schema, home = category.schema, str(tmp_path)
+    wide = [{"_hash": n, "_time": n, "_key_0": "k", "b": "a name " * 40} for n in range(300)]
+    append(category, wide)
+    assert category.evolve(schema).generation == 0, "it stays as it is"
+    assert Category.create(home, "c", schema, buckets=3, evolve=True).generation == 0
+    with pytest.raises(CategoryMismatch, match="is another one"):
+        Category.create(home, "c", schema, buckets=3, compression="zstd")
+    made = Category.create(home, "c", schema, buckets=3, compression="zstd", evolve=True)
+    history.forget()
+    opened = Category.open(home, "c")
+    assert [(one.generation, one.definition.compression) for one in (made, opened)] == [(1, "zstd")] * 2
+    append(opened, wide)
+    more = grown(opened, B, C)
+    assert (more.generation, more.definition.compression) == (2, "zstd")
+    assert more.evolve(more.schema, "none").definition.compression == "none"
+    history.forget()
+    last = Category.open(home, "c")
+    append(last, [{**row, "c": 1.0} for row in wide])
+    segments = [[info.packing is not None for info in commit.segments] for commit in last.commits(0, 3)]
+    assert [set(packed) for packed in segments] == [{False}, {True}, {False}]
+    assert by_time(read(last)) == by_time([{**row, "c": c} for c in (None, None, 1.0) for row in wide])
+    files = [tmp_path / "log" / "c" / "generations" / name for name in generation_files(last)]
+    assert [json.loads(file.read_text())["version"] for file in files] == [2, 1, 2]
+
+
 def test_buckets_are_no_matter_of_schema(tmp_path: Path) -> None:
     category = make(tmp_path, A)
     with pytest.raises(CategoryMismatch, match="is another one"):
