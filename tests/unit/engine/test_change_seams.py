@@ -12,19 +12,22 @@ from pathlib import Path
 import pyarrow as pa
 
 from change_oracle import ChangingJoin, Spec
+from dovetail.changes.leftovers import remove_leftovers
 from dovetail.changes.takeover import carried, take_over
 from dovetail.changes.timeline import timeline
 from dovetail.engine.copying import settle
 from dovetail.engine.planner import HostClock
 from dovetail.local.graph import Graph, Journal
 from dovetail.log.category import Category
+from dovetail.log.homes.filesystem import open_store
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_kind import IntervalJoin
 from dovetail.model.offset import JoinOffset
-from dovetail.plan.physical import Plan
+from dovetail.plan.physical import CategoryOutput, Plan
 from dovetail.pql.compile import compile_pql
 from dovetail.slicing.write_rows import bucket_of, time_of
 from replaying import Replayed
+from spark.application import category_rows
 from unit.changes.test_takeover import QUERY, WIDER, considered, started
 from unit.engine.stepping import Driven
 
@@ -115,6 +118,42 @@ def test_both_joins_of_a_chain_change(tmp_path: Path) -> None:
     rows = graph.tables()["abc"].to_pylist()
     assert Counter((row["a"], row["c"]) for row in rows) == wanted["abc"]
     assert len(rows) > 100
+
+
+def test_the_upper_join_of_a_chain_goes_and_comes_back(tmp_path: Path) -> None:
+    """What the lower one puts out goes to a table in between. Its state is kept, and each row goes to the one
+    or to the other, once."""
+    home, journals, rng = str(tmp_path), dict[str, Journal](), random.Random(8)
+    clock = HostClock(lambda: 0, lambda: 0)
+    chain = CHAIN.format(before=2, how="LEFT", after=1)
+    upper = chain[chain.index("    CREATE VIEW abc ") :]
+    alone = chain.replace(upper, "CREATE TABLE lower AS SELECT a, b FROM ab STORAGE NOOP;")
+    oracle = ChangingJoin(Spec(2 * MINUTE, 5 * MINUTE, "left", "all", "first"))
+    expected = Replayed(home, "app", ("a", "_r_id"), oracle, {})
+    for version, text in enumerate((chain, alone, chain), 1):
+        takeover = considered(home, text)
+        assert {change.rule for change in takeover.changes} <= {"tables"}
+        take_over(takeover)
+        open_store(home).make_folder("apps/app/checkpoints/ab")  # as a run would
+        remove_leftovers(home, "app")
+        now = takeover.plan
+        journals = {stage.name: journals.get(stage.name, Journal()) for stage in now.stages}
+        for minute in range(version * 12, version * 12 + 12):
+            for name in "abc":
+                write(home, name, rng, minute, first=minute * 3)
+            graph = Graph(now, home, home, journals=journals, clock=clock)
+            while [runner for runner in graph.runners.values() if runner.step(final=minute == 47)]:
+                pass
+        settle()
+        lower = next(stage for stage in now.joins if stage.name == "ab")
+        if isinstance(lower.output, CategoryOutput):
+            found = category_rows(home, lower.output.category).to_pylist()
+            assert graph.tables()["abc"].num_rows > 20
+        else:
+            found = graph.tables()["ab"].to_pylist()
+        assert Counter((row["a"], row["b"]) for row in found) == Counter(expected.rows(version, lower))
+        assert len(found) > 20
+    assert lower.query == 1, "it means what it has meant all along"
 
 
 PACED = """

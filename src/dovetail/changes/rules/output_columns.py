@@ -14,8 +14,11 @@ def output_columns(between: Between, old: Stage, new: Stage) -> Stage:
     """For a stage whose rows nobody joins: a table, or a view that several tables read."""
     if not isinstance(old, SlicerStage | JoinStage) or not isinstance(new, SlicerStage | JoinStage):
         return old
-    if any(isinstance(output, CategoryOutput) and output.time for output in (old.output, new.output)):
-        return old  # a side: `side_columns`
+    sides = {isinstance(output, CategoryOutput) and bool(output.time) for output in (old.output, new.output)}
+    if sides == {True}:
+        return old  # `side_columns`
+    if sides == {True, False}:
+        return _to_others(old, new)
     before, after = flat(old), flat(new)
     if before.whole or after.whole:
         if before.whole != after.whole:
@@ -29,6 +32,14 @@ def output_columns(between: Between, old: Stage, new: Stage) -> Stage:
     if isinstance(kept, JoinStage) and isinstance(new, JoinStage):
         return replace(kept, columns=new.columns, source_name=new.source_name)
     return kept
+
+
+def _to_others(old: SlicerStage | JoinStage, new: SlicerStage | JoinStage) -> SlicerStage | JoinStage:
+    """The rows of a join go to a table, and went to another join alone, or the other way around. `tables`
+    says which came and which went: each begins, or ends, with the change."""
+    if not isinstance(old, JoinStage) or not isinstance(new, JoinStage):
+        return old
+    return replace(old, views=new.views, select=new.select, columns=new.columns, source_name=new.source_name)
 
 
 def _columns(between: Between, old: Stage, new: Stage, before: Flat, after: Flat) -> None:
