@@ -11,7 +11,7 @@ VERDICTS: dict[Verdict, str] = {
     "kept": "state kept",
     "replayed": "state kept, and read from the log again where the new query needs more of it",
     "afresh": "a join begins afresh, filled from its inputs",
-    "let go": "a join is removed, and rows that it holds do not come out; other state kept",
+    "let go": "a join or an aggregate is removed, and rows that it holds do not come out; other state kept",
     "refused": "refused",
 }
 SHORT: dict[Verdict, str] = {

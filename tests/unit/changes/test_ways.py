@@ -81,10 +81,6 @@ NEAR = edited(
 NEAR_OTHERS = NEAR.replace("v.x - c.z", "v.x % 10 - c.z")
 CHAIN = QUERY[: QUERY.index("CREATE VIEW s ")]
 LOWER_ROWS_KEY = CHAIN.replace("ON v.k = c.k", "ON v.x = c.k")
-WITHOUT_UPPER = edited(
-    (QUERY[QUERY.index("CREATE VIEW w ") : QUERY.index("CREATE TABLE o ")], ""),
-    ("SELECT x, z FROM w", "SELECT x, y FROM v"),
-)
 BY_TOPIC = edited(
     ('FILES("/in/a", format = "parquet")', 'KAFKA("t", brokers = "b:9092", format = "json", options)')
 )
@@ -157,12 +153,6 @@ WAYS = [
         BESIDE,
         (renamed(LOWER_ROWS_KEY, "v", "w"),),
         before=CHAIN,
-    ),
-    Way(
-        "a join is no longer read by another",
-        WITHOUT_UPPER,
-        "give the changed view or table a new name",
-        (renamed(WITHOUT_UPPER, "v"),),
     ),
     Way(
         "a topic",

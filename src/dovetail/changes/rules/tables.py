@@ -1,4 +1,4 @@
-"""Tables and joins that come and go."""
+"""Tables, joins and aggregates that come and go."""
 
 from __future__ import annotations
 
@@ -25,6 +25,12 @@ def tables(between: Between) -> None:
         instead = "to let them out first, run the old query once more with --drain"
         what = f"join {join.name} is removed"
         _say(between, join, part_of(join), what, flight, instead, verdict="let go")
+    staying = {stage.name for stage in new.windows}
+    for aggregate in (stage for stage in old.windows if stage.name not in staying):
+        flight = "windows that are open do not come out"
+        instead = "to let them out first, run the old query once more with --drain"
+        what = f"aggregate {aggregate.table} is removed"
+        _say(between, aggregate, part_of(aggregate), what, flight, instead, verdict="let go")
     stay = {stage.name for stage in old.stages if _leaves(stage)} & {s.name for s in new.stages if _leaves(s)}
     come, gone = _come_and_gone(_tables(old, stay), _tables(new, stay))
     for stage in come:
