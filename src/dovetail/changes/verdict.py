@@ -10,8 +10,8 @@ Verdict = Literal["next step", "kept", "replayed", "afresh", "let go", "refused"
 """From harmless to strict. `next step`: nothing that was seen is affected. `kept`: the state stays as it
 is, and rows in flight are explained. `replayed`: the state is read from the log again, in the step of the
 change. `afresh`: the join lets go what it holds, and begins again with what its inputs still have.
-`let go`: a join or an aggregate is removed, and rows that it holds do not come out. `refused`: there is no way
-from the old state to the new query."""
+`let go`: a join or an aggregate is removed, and rows that it holds do not come out. `refused`: there is no
+way from the old state to the new query."""
 
 ORDER = get_args(Verdict)
 
