@@ -12,7 +12,7 @@ from dovetail.changes.compare import compare
 from dovetail.changes.costs import InHome
 from dovetail.changes.verdict import Change, Cost, total
 from dovetail.changes.words import cost_words
-from dovetail.engine.copying import settle
+from dovetail.engine.copying import at_once
 from dovetail.engine.driver import JoinDriver
 from dovetail.log import history
 from dovetail.log.category import Category
@@ -97,12 +97,12 @@ def test_where_the_log_does_not_reach_the_time_is_named_from_which_on_it_is_exac
     join = replace(made, settings=replace(made.settings, max_step_rows=30, history_us=0))
     found, at = set[tuple[int | None, int | None]](), JoinOffset()
     driver = JoinDriver(join)
-    for _ in range(8):
-        end = driver.plan(at, until=driver.there_now(), tasks=1)
-        found |= set(joined(join, at, end))
-        driver.retain(end)
-        at = end
-    settle()
+    with at_once():  # retention waits for copies of snapshots
+        for _ in range(8):
+            end = driver.plan(at, until=driver.there_now(), tasks=1)
+            found |= set(joined(join, at, end))
+            driver.retain(end)
+            at = end
     history.forget()
     old, new = (timed(before, join) for before in (20, 600))
     exact_us = InHome(join.home, old).exact_us(new.joins[0])
