@@ -12,7 +12,7 @@ from dovetail.changes.versions import read_version, version_numbers
 from dovetail.errors import StateError
 from dovetail.plan.application_file import read_current
 from dovetail_dev.spark_cluster import until
-from spark.application import Application
+from spark.application import Application, category_rows
 from spark.batch import ON, database, differences, join_sql
 from spark.events import events, write_files
 from spark.running import running
@@ -126,6 +126,30 @@ def test_windows_types_and_columns_change_while_rows_are_in_flight(application: 
     assert db.execute(f"SELECT count(*) FROM ({narrow} EXCEPT SELECT l, r FROM found)").fetchone() == (0,)
     known = found[3].filter(pc.is_valid(found[3]["lv"]))
     assert 0 < known.num_rows < found[3].num_rows
+
+
+def test_a_join_feeds_a_table_then_another_join_and_the_table_again(application: Application) -> None:
+    """Its state is kept, and each of its rows goes to the one or to the other."""
+    stream = Stream(application, 3)
+    alone = ONE.replace("SELECT l.id AS l,", "SELECT l.eventtime AS t, l.id AS l,")
+    chain = (
+        alone[: alone.index("CREATE TABLE rows")]
+        + """
+        CREATE VIEW above AS SELECT pairs.l AS l, pairs.r AS r, r.v AS v FROM pairs LEFT JOIN r
+            ON pairs.l = r.id AND r.eventtime BETWEEN pairs.t - INTERVAL '1 minute' AND pairs.t;
+        CREATE TABLE aboves AS SELECT l, r, v FROM above STORAGE PARQUET(path = "{here}/above");
+    """
+    )
+    (first,) = stream.run(alone, "out")
+    (above,) = stream.run(chain, "above")
+    second = category_rows(application.home, "changing.above.left")
+    (third,) = stream.run(alone, "out")
+    assert min(part.num_rows for part in (first, above, second, third)) > 0
+    found = pa.concat_tables([part.select(["l", "r"]) for part in (first, second, third)])
+    db = database(l=stream.sides["l"], r=stream.sides["r"], found=found)
+    assert differences(db, "FROM found", join_sql("left", "l.id, r.id", ON)) == {}
+    changes = [c for n in (2, 3) for c in read_version(application.home, "changing", n).changes]
+    assert {change.rule for change in changes} == {"tables"}
 
 
 def test_a_running_application_hands_over_to_a_changed_query(application: Application) -> None:
