@@ -96,9 +96,7 @@ def _unknown_to(
     saved_at_us = origin.saved_at_us
     for number, version in enumerate(versions):
         if version.origin == origin.name:
-            edited = (
-                text != version.text
-            )  # a file may be copied again for each start, so its time is not enough
+            edited = text != version.text  # not by its time: it may be copied again for each start
             until_us = saved_at_us if edited and saved_at_us is not None else -1
             return [one for one in versions[:number] if one.author != author or one.made_at_us > until_us]
     return [
