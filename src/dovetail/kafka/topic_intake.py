@@ -110,7 +110,7 @@ class TopicIntake:
 
     @property
     def settled_us(self) -> int | None:
-        """All that brokers had when they were asked is taken. Brokers that are away may have more, and so have
+        """All that brokers had when they were asked is taken. Brokers that are away may have more, and so may
         those who could not write to them."""
         reached = self._trouble is None and self._reader.refused is None and self._id is not None
         back = self._looked_s - self._away_until_s > BACK_S
