@@ -24,7 +24,8 @@ _SAYS = "cpu seconds: "
 def spark_cpu_s(brokers: str, topic: str, rows: int, repeat: int) -> list[float]:
     """CPU seconds of each run after a warm-up."""
     asked = [sys.executable, "-m", "bench.connectors_spark", brokers, topic, str(rows), str(repeat)]
-    done = subprocess.run(asked, check=True, stdout=subprocess.PIPE, text=True)
+    there = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}  # bench, dev and src
+    done = subprocess.run(asked, check=True, stdout=subprocess.PIPE, text=True, env=there)
     (said,) = (line for line in done.stdout.splitlines() if line.startswith(_SAYS))
     found: list[float] = json.loads(said.removeprefix(_SAYS))
     return found

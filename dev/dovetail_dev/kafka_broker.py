@@ -4,6 +4,7 @@ Its jars are fetched once for each machine (`ivy.py`)."""
 
 from __future__ import annotations
 
+import signal
 import socket
 import subprocess
 import time
@@ -119,6 +120,17 @@ class Broker:
             self._process.kill()
             self._process.wait()
             self._process = None
+
+    def hang(self) -> None:
+        """It keeps its connections, and answers nobody."""
+        self._signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, what: int) -> None:
+        assert self._process is not None
+        self._process.send_signal(what)
 
     def _answers(self) -> bool:
         from confluent_kafka import KafkaException

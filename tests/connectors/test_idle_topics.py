@@ -45,21 +45,20 @@ class Joined:
     def __init__(self, folder: Path, address: str, topic: str) -> None:
         self.us = 0
         self._join = Driven.make(folder, IntervalSpec(1, 1, "left"))
-        self._taking = Taking(folder / "home", address, topic, schema=RECORDS)
+        self._taking = Taking(folder / "home", address, topic, schema=RECORDS, clock=lambda: self.us / 1e6)
         self._right = Category.open(self._join.config.home, "right")
         made = direct_slice(RECORDS, self._right, COLUMNS, ("_key_0",), "_time", Validity())
         assert made is not None
         watch = SourceWatch(self._taking.category, lambda: self.us)
         slicer = Slicer("app", "right", "app.t")
         self._threads = (
-            self._taking.slicer(finite=False),
+            self._taking.slicer(finite=False, steady_us=lambda: self.us),
             ResidentSlicer(
                 self._right,
                 slicer,
-                lambda: CategoryIntake(
-                    self._right, slicer, made, quiet=lambda: watch.standing().state == "empty"
-                ),
+                lambda: CategoryIntake(self._right, slicer, made, quiet=watch.quiet_us),
                 finite=False,
+                steady_us=lambda: self.us,
             ),
         )
         settings = replace(self._join.config.settings, idle_timeout_us=TIMEOUT_US)
@@ -81,12 +80,12 @@ class Joined:
     def left(self, time_us: int) -> None:
         self._join.append("left", ("a", time_us))
 
-    def times(self, seconds: int) -> tuple[int, int]:
+    def times(self, seconds: int, *, answered: bool = True) -> tuple[int, int]:
         """Stream times after some seconds, in each of which both writers have reported, and the planner
-        has looked."""
+        has looked. `answered`: brokers answer, so that the topic's own writer has something to report."""
         for _ in range(seconds * 1_000_000 // READ_EVERY_US):
             self.us += READ_EVERY_US
-            for category in (self._taking.category, self._right):
+            for category in (self._taking.category, self._right) if answered else (self._right,):
                 self._reported(category)
             self._at = self._planner.plan(self._at)
         return self._at.times
@@ -118,7 +117,7 @@ def looks(category: Category) -> int:
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Writers report, and ask brokers, many times a second."""
     monkeypatch.setattr(resident, "REPORT_S", 0.02)
-    monkeypatch.setattr(topic_intake, "ASK_EVERY_S", 0.02)
+    monkeypatch.setattr(topic_intake, "ASK_EVERY_S", 0.0)
     monkeypatch.setattr(asked_topic, "ANSWER_S", 1.0)
 
 
@@ -147,8 +146,31 @@ def test_a_broker_that_is_away_is_no_idle_topic(mortal: Broker, joined: Callable
         topics.write(topic, rows(30))
         join.until_taken(2)
         assert join.times(1) == (AHEAD_US, 30_000_000), "what the broker had is in time"
-        join.until_well()
-        assert join.times(8) == (AHEAD_US, AHEAD_US), "a broker that is there, and has no more"
+        assert join.times(8) == (AHEAD_US, 30_000_000), "others may not have come back yet"
+        assert join.times(14) == (AHEAD_US, AHEAD_US), "a broker that is there, and has no more"
+
+
+def test_a_broker_that_does_not_answer_is_no_idle_topic(
+    mortal: Broker, joined: Callable[[str, str], Joined], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While the question is open, what was heard before it gets older, and nobody hears more."""
+    monkeypatch.setattr(asked_topic, "ANSWER_S", 60.0)
+    topics = Topics(mortal.address, "hangs")
+    topic = topics.make()
+    topics.write(topic, rows(5))
+    join = joined(mortal.address, topic)
+    join.left(AHEAD_US)
+    with join.running():
+        join.until_taken(1)
+        assert join.times(1) == (AHEAD_US, 5_000_000)
+        mortal.hang()
+        try:
+            assert join.times(8, answered=False) == (AHEAD_US, 5_000_000), "four times the timeout"
+        finally:
+            mortal.go_on()
+        topics.write(topic, rows(30))
+        join.until_taken(2)
+        assert join.times(1) == (AHEAD_US, 30_000_000), "what the broker had is in time"
 
 
 def test_a_topic_that_nobody_writes_to_is_idle_after_the_timeout(

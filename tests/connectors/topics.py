@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from confluent_kafka import (
@@ -64,6 +65,19 @@ class Topics:
         producer = Producer({"bootstrap.servers": self.address, "linger.ms": 5, **LARGE, **QUIET})
         _send(producer, topic, values, partition, key, headers, timestamp)
         assert producer.flush(60) == 0
+
+    @contextmanager
+    def writing(self, topic: str, partition: int) -> Iterator[Callable[[Mapping[str, Any]], None]]:
+        """Sends a row at a time, in order and each once, also through a broker's death. In the end all are
+        there."""
+        producer = Producer({"bootstrap.servers": self.address, "enable.idempotence": True, **QUIET})
+
+        def send(row: Mapping[str, Any]) -> None:
+            _send(producer, topic, [json.dumps(row).encode()], partition)
+            producer.poll(0)
+
+        yield send
+        assert producer.flush(120) == 0
 
     def write_in_transaction(self, topic: str, rows: Iterable[Mapping[str, Any]], *, commit: bool) -> None:
         producer = Producer(

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,9 @@ import pytest
 from dovetail.engine.handover import Answer, Request, Requests, answer
 from dovetail.errors import CorruptFile, InputError, PlanError, StateError
 from dovetail.log import document
+from dovetail.log.homes.filesystem import open_store
+from dovetail.log.homes.lease import document as lease_document
+from dovetail.service.applications import Holders
 from dovetail.service.keeping import processes
 from dovetail.service.keeping.events import events
 from dovetail.service.keeping.keeper import Keeper
@@ -345,3 +349,32 @@ def test_a_damaged_document_is_named_and_hides_no_other(tmp_path: Path) -> None:
 def test_a_name_leads_nowhere_else(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError):
         find_wanted(str(tmp_path), name)
+
+
+def test_a_lease_that_nobody_renews_any_more_holds_nothing() -> None:
+    """In a remote home a run was killed, and its lease stays. One that lives elsewhere renews its own."""
+    home, now_s = f"mock:///{uuid.uuid4().hex}", 1000.0
+    started: list[str] = []
+
+    def launch(home: str, application: str, revision: int) -> subprocess.Popen[bytes]:
+        started.append(application)
+        return subprocess.Popen(["true"])
+
+    def looks(seconds: float, *, renewed: bool) -> str:
+        nonlocal now_s
+        for _ in range(int(seconds)):
+            now_s += 1
+            if renewed:
+                store.replace("apps/clicks/lease.json", lease_document("another", int(now_s) // 5))
+            keeper.step()
+        return keeper.decisions["clicks"].condition
+
+    store = open_store(home)
+    store.make_folder("apps/clicks")
+    want(home, FIRST)
+    keeper = Keeper(home, launch=launch, holders=Holders(home, lambda: now_s))
+    assert looks(60, renewed=True) == "elsewhere"
+    assert looks(Holders.SILENT_S - 2, renewed=False) == "elsewhere", "it may still live"
+    assert started == []
+    looks(3, renewed=False)
+    assert started == ["clicks"]

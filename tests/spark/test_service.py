@@ -39,8 +39,8 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 class Service:
     """A home with a daemon that can be killed and started again."""
 
-    def __init__(self, home: Path) -> None:
-        self.home, self.log = str(home), home.parent / "serve.log"
+    def __init__(self, home: str, log: Path) -> None:
+        self.home, self.log = home, log
         self.token = new_token(self.home, "ada", "admin", 1)
         self.process: subprocess.Popen[bytes] | None = None
         self.address = ""
@@ -122,7 +122,7 @@ BROKEN = QUERY.replace("CREATE APPLICATION clicks", "CREATE APPLICATION broken")
 
 
 def test_from_an_empty_home_to_rows_through_kills_changes_and_moves(tmp_path: Path) -> None:
-    service = Service(tmp_path / "home")
+    service = Service(str(tmp_path / "home"), tmp_path / "serve.log")
     with cleared(service):
         service.start()
         service.send()
@@ -179,7 +179,7 @@ def test_from_an_empty_home_to_rows_through_kills_changes_and_moves(tmp_path: Pa
 
 
 def test_a_second_service_of_a_home_is_told(tmp_path: Path) -> None:
-    service = Service(tmp_path / "home")
+    service = Service(str(tmp_path / "home"), tmp_path / "serve.log")
     with cleared(service):
         service.start()
         done = subprocess.run(

@@ -5,18 +5,22 @@ A stream may be silent because its source is empty, because its slicer takes lon
 the slicer is dead. The log alone cannot tell. Slicers report how far they are (`log/source_progress.py`), and
 this follows the reports by the reader's own steady clock:
 
-    read        20         21         22              a report that has changed since the last read was made
-    report    empty #7   empty #8   empty #9          after that read: #8 is younger than 20, #9 than 21
+    read        20            21            22           #8 was not there yet at 20, so it is younger
+    report    empty #7      empty #8      empty #9
+                                          looked after #8: its writer has looked later than 20
 
-So `looked_us` is a time before which no report was made, and two machines need not agree on the time of day.
-A report that was there when the reader began may be of a run that has died: until it changes, its writer is
-silent. So is one that has not changed for some seconds.
+A report that is new may rest on a look that is old: brokers have not answered since, or the writers of its
+own source have not reported. So it names an earlier report, which was there before that look began
+(`log/report_times.py`), and `looked_us` is a time at which that one was not there. Two machines need not
+agree on the time of day. A report that was there when the reader began may be of a run that has died: until
+it changes, its writer is silent. So is one that has not changed for some seconds.
 """
 
 from __future__ import annotations
 
 import functools
 import logging
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -24,6 +28,7 @@ from typing import Literal, NamedTuple
 from dovetail.errors import DovetailError
 from dovetail.log.category import Category
 from dovetail.log.source_progress import SourceReport, read_reports
+from dovetail.model.offset import NEVER
 
 READ_EVERY_US = 1_000_000
 """A report is replaced about as often. A home on an object store is asked no more than that."""
@@ -34,17 +39,22 @@ SILENT_US = 10_000_000
 class Standing(NamedTuple):
     """All writers of a category together. `unknown`: none of them ever reports. `behind`: one has rows to
     write, or waits for another who has. `silent`: one does not report, or cannot be read. `empty`: all have
-    found their sources empty, and none of them before `looked_us` of the steady clock."""
+    found their sources empty, and none of them by a look before `looked_us` of the steady clock."""
 
     state: Literal["unknown", "behind", "silent", "empty"]
-    looked_us: int = 0
+    looked_us: int = NEVER
 
 
 @dataclass
 class _Followed:
     report: SourceReport
+    reads: deque[tuple[int, int]]  # when each report was read for the last time: time, number
     changed_us: int | None = None  # when a change was last read; None: it has never changed
-    made_after_us: int = 0
+
+    @property
+    def looked_us(self) -> int:
+        """The last read at which the report that its look came after was not there yet."""
+        return next((us for us, number in reversed(self.reads) if number < self.report.looked_after), NEVER)
 
 
 class SourceWatch:
@@ -66,6 +76,14 @@ class SourceWatch:
             self._read_us = now_us
         return self._standing
 
+    def quiet_us(self) -> int | None:
+        """Rows that were in a source before this time are in commits that are listed after this call; None if
+        some may still be on their way. Where nobody reports, that nothing is heard is all there is."""
+        now_us, found = self._steady_us(), self.standing()
+        if found.state == "unknown":
+            return now_us
+        return found.looked_us if found.state == "empty" else None
+
     def _read(self, now_us: int) -> Standing:
         try:
             reports = read_reports(self._category)
@@ -80,11 +98,17 @@ class SourceWatch:
 
     def _follow(self, before: _Followed | None, report: SourceReport, now_us: int) -> _Followed:
         if before is None:
-            return _Followed(report)
-        if report == before.report:
-            return before
-        assert self._read_us is not None
-        return _Followed(report, now_us, self._read_us)
+            return _Followed(report, deque([(now_us, report.looks)]))
+        changed = report != before.report
+        reads = before.reads
+        if report.looks < before.report.looks:
+            reads = deque([(reads[-1][0], 0)])  # another run: none of its reports was there at the last read
+        if reads[-1][1] == report.looks:
+            reads.pop()
+        reads.append((now_us, report.looks))
+        while len(reads) > 1 and reads[1][1] < report.looked_after:
+            reads.popleft()
+        return _Followed(report, reads, now_us if changed else before.changed_us)
 
     def _here(self, followed: list[_Followed], now_us: int) -> list[_Followed]:
         """Without the silent writers of applications that are no longer in the home: nobody starts them
@@ -108,7 +132,7 @@ def _together(followed: list[_Followed], now_us: int) -> Standing:
         return Standing("silent")
     if any(one.report.state != "empty" for one in followed):
         return Standing("behind")
-    return Standing("empty", min(one.made_after_us for one in followed))
+    return Standing("empty", min(one.looked_us for one in followed))
 
 
 def is_idle(timeout_us: int, heard_us: int, now_us: int, writers: Standing) -> bool:

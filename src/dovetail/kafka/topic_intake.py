@@ -9,6 +9,7 @@ is written to the rejects."""
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -40,6 +41,9 @@ SHARED_RECORDS = 10_000
 THREADS = os.cpu_count() or 1
 ASK_EVERY_S = 1.0
 """How often brokers are asked for partitions and ends."""
+BACK_S = 15.0
+"""How long brokers have to be back before a topic counts as empty: whoever writes to it has waited for them,
+too, and clients try again every ten seconds or sooner."""
 PATIENCE_S = 120.0
 """How long a run that ends by itself waits for brokers."""
 
@@ -98,15 +102,19 @@ class TopicIntake:
         self._goal: dict[int, int] | None = None
         self._trouble: str | None = None
         self._asked_s, self._reached_s = -ASK_EVERY_S, clock()
+        self._looked_s = clock()  # when brokers were asked what they answered last
+        self._away_until_s = -math.inf  # when they did not answer last
         self._away_s: float | None = None  # since when somebody is whom the format has to ask
         self._allowance = Allowance(reading.records_per_s, clock)
         self._newest_us: int | None = None
 
     @property
-    def settled(self) -> bool:
-        """All that brokers had when they were last asked is taken. Brokers that are away may have more."""
+    def settled_us(self) -> int | None:
+        """All that brokers had when they were asked is taken. Brokers that are away may have more, and so may
+        those who could not write to them."""
         reached = self._trouble is None and self._reader.refused is None and self._id is not None
-        return reached and not self._lag()
+        back = self._looked_s - self._away_until_s > BACK_S
+        return int(self._looked_s * 1e6) if reached and back and not self._lag() else None
 
     @property
     def exhausted(self) -> bool:
@@ -125,11 +133,12 @@ class TopicIntake:
 
     def look(self) -> bool:
         if self._clock() - self._asked_s >= ASK_EVERY_S:
+            began_s = self._clock()
             try:
                 self._ask()
-                self._trouble, self._reached_s = None, self._clock()
+                self._trouble, self._looked_s, self._reached_s = None, began_s, self._clock()
             except Trouble as trouble:
-                self._trouble = str(trouble)
+                self._trouble, self._away_until_s = str(trouble), self._clock()
                 self._lose_patience(self._reached_s)
             self._asked_s = self._clock()
         if self._id is not None and self._trouble is None:

@@ -80,11 +80,13 @@ class LakeIntake:
         self._refused: InputError | None = None  # to be raised when all before it is in the log
         self._trouble: str | None = None
         self._asked_s, self._reached_s = -ASK_EVERY_S, clock()
+        self._looked_s = clock()  # when it was asked what was answered last
         self._newest_us: int | None = None
 
     @property
-    def settled(self) -> bool:
-        return self._trouble is None and self._id is not None and not self._queue
+    def settled_us(self) -> int | None:
+        known = self._trouble is None and self._id is not None and not self._queue
+        return int(self._looked_s * 1e6) if known else None
 
     @property
     def exhausted(self) -> bool:
@@ -95,9 +97,10 @@ class LakeIntake:
             raise self._refused
         again = self._refused is None and (self._id is None or not self._reading.finite)
         if again and self._clock() - self._asked_s >= ASK_EVERY_S:
+            began_s = self._clock()
             try:
                 self._ask()
-                self._trouble, self._reached_s = None, self._clock()
+                self._trouble, self._looked_s, self._reached_s = None, began_s, self._clock()
             except Unreachable as error:
                 self._trouble = f"waiting for {self._lake.place}: {error.what}"
                 self._lose_patience()

@@ -10,7 +10,8 @@ Law: only `empty` says that a silent category has no rows to come. A slow writer
 too.
 
 The process that runs the writers replaces the document about once a second. Each one differs from the last,
-so whoever reads twice knows that the writer lives, without comparing clocks of two machines. A document is
+so whoever reads twice knows that the writer lives, without comparing clocks of two machines. For the same
+reason a writer says how old its knowledge is by the number of an earlier report of its own. A document is
 not synced: after a loss of power it may be gone or torn, and the next run writes a new one before it starts.
 One that cannot be read is an error that names it. The coordinator reports it once and takes it for a writer
 that says nothing, because the opposite would close windows for one bad bit. A category without documents has
@@ -31,9 +32,9 @@ from dovetail.model import json_values as said
 if TYPE_CHECKING:
     from dovetail.log.category import Category
 
-KIND, VERSION = "dovetail.progress", 2
-READ_VERSIONS = (1, VERSION)
-"""Before version 2 a report named no trouble."""
+KIND, VERSION = "dovetail.progress", 3
+READ_VERSIONS = (1, 2, VERSION)
+"""Before version 2 a report named no trouble, and before version 3 not what it was older than."""
 FOLDER = "progress"
 _REMEDY = "delete the file: a writer that runs replaces it within seconds; until then the stream is not idle"
 
@@ -46,7 +47,8 @@ class SourceReport:
     """What a writer said last. `looks` counts its reports, `looked_at_us` is when it made this one and
     `since_us` when its state began, by its own clock. What waits in its source, as far as it knows: `files`,
     `bytes`, `rows`, and the newest time at which the source itself says it grew. `trouble`: why the source
-    cannot be read now, for people."""
+    cannot be read now, for people. `looked_after`: all that was in the source when that report of this run
+    was there is in the category, or waits as the state says; 0: nothing is known."""
 
     producer: str
     application: str
@@ -59,6 +61,7 @@ class SourceReport:
     rows: int | None = None
     newest_us: int | None = None
     trouble: str | None = None
+    looked_after: int = 0
 
 
 def write_report(category: Category, report: SourceReport) -> None:
@@ -101,7 +104,8 @@ def read_reports(category: Category) -> list[SourceReport]:
 
 def _report(body: dict[str, Any]) -> SourceReport:
     names = [field.name for field in fields(SourceReport)]
-    given = said.fields({"trouble": None, **body}, ["category", *names])
+    itself = said.whole(body.get("looks"))  # older builds claimed that their look was as new as the report
+    given = said.fields({"trouble": None, "looked_after": itself, **body}, ["category", *names])
     if given["state"] not in _STATES:
         raise ValueError(f"{given['state']!r} is not a state")
     return SourceReport(
@@ -116,6 +120,7 @@ def _report(body: dict[str, Any]) -> SourceReport:
         _known(given["rows"]),
         None if given["newest_us"] is None else said.time_us(given["newest_us"]),
         None if given["trouble"] is None else said.text(given["trouble"]),
+        said.whole(given["looked_after"]),
     )
 
 

@@ -77,6 +77,8 @@ class LookupIntake(CategoryIntake):
         super().look()
         if super().more():
             self._freshen()
+            if not self.more():
+                self.settled_us = None  # its rows are there, and their answers are not
         return self.more()
 
     def more(self) -> bool:

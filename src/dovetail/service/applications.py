@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Callable
 
-from dovetail.engine.hold import is_held
+from dovetail.engine.hold import LEASE, is_held
+from dovetail.log.homes.clocks import awake_s
 from dovetail.log.homes.filesystem import open_store
+from dovetail.log.homes.lease import Lease
 from dovetail.service.metrics_reporter import EVERY_S, JSON_FILE
 
 FRESH_S = 12 * EVERY_S
@@ -27,3 +30,31 @@ def is_running(home: str, application: str) -> bool | None:
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return None
     return True if time.time() - measured_at_us / 1e6 < FRESH_S else None
+
+
+class Holders:
+    """Who holds the applications of a home, for somebody who looks again and again.
+
+    In a remote home a run that is killed leaves its lease. One look cannot tell it from that of a run that
+    lives, but a second one can: a run that lives has renewed it. To start another run is safe all the same,
+    because that one waits for as long as a lease is good (`lease.py`)."""
+
+    SILENT_S = 3 * LEASE.renew_s
+
+    def __init__(self, home: str, clock: Callable[[], float] = awake_s) -> None:
+        self._store, self._home, self._clock = open_store(home), home, clock
+        self._seen: dict[str, tuple[tuple[str, int], float]] = {}
+
+    def any_of(self, application: str) -> bool:
+        """Whether a run holds the application, or may hold it."""
+        if self._store.local:
+            return is_running(self._home, application) is not False
+        holder = Lease(self._store, f"apps/{application}/lease.json", application).holder()
+        if holder is None:
+            self._seen.pop(application, None)
+            return False
+        known, since_s = self._seen.get(application, (None, 0.0))
+        if holder != known:
+            self._seen[application] = holder, self._clock()
+            return True
+        return self._clock() - since_s < self.SILENT_S

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from dovetail.log.category import Category
 from dovetail.log.commit import PlacedSegment
+from dovetail.log.report_times import steady_us
 from dovetail.model.promise import Promise
 from dovetail.slicing.covered_commits import commit_in, last_of
 from dovetail.slicing.covered_files import Slicer
@@ -35,7 +36,8 @@ class Slicing(Protocol):
 class CategoryIntake:
     """`before`: the first commit of the source that is not in the category, where no commit says so: a
     query of Spark has written them. `promise_of`: what holds once the source is read up to a commit.
-    `quiet`: whether the source's own writers have nothing to come; asked before its commits are listed."""
+    `quiet`: since when the source's own writers have nothing to come, by the steady clock, or None; asked
+    before its commits are listed."""
 
     def __init__(
         self,
@@ -45,13 +47,13 @@ class CategoryIntake:
         *,
         before: Callable[[], int | None] = lambda: None,
         promise_of: Callable[[int], Promise | None] = lambda commit: None,
-        quiet: Callable[[], bool] = lambda: True,
+        quiet: Callable[[], int | None] = steady_us,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._category, self._slicer, self._slice = category, slicer, slice_
         self._source = Category.open(category.home, slicer.place)
         self._promise_of, self._quiet, self._clock = promise_of, quiet, clock
-        self.settled = False
+        self.settled_us: int | None = None
         stop = category.next_commit()
         tail = category.commit(stop - 1) if stop else None
         self.next_batch = (tail.producers.get(slicer.producer, -1) if tail else -1) + 1
@@ -65,7 +67,7 @@ class CategoryIntake:
         self._mark()
 
     def look(self) -> bool:
-        self.settled = self._quiet()
+        self.settled_us = self._quiet()
         self._known = self._source.next_commit(self._known)
         return self.more()
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 
 from dovetail.log.category import Category
+from dovetail.log.report_times import steady_us
 from dovetail.slicing.covered_files import CoveredFiles, Slicer
 from dovetail.slicing.file_form import FileForm, dealt
 from dovetail.slicing.folder_tail import FolderTail, FoundFile
@@ -26,8 +27,6 @@ KEEP_EVERY_S = 10.0
 class FolderIntake:
     """`gone`: the category of the names of files that were gone before they were read. `before`: see
     `CoveredFiles.begin`."""
-
-    settled = True  # who writes files does not say what is to come
 
     def __init__(
         self,
@@ -49,6 +48,7 @@ class FolderIntake:
         self._waiting: list[FoundFile] = []
         self._taken: list[FoundFile] = []
         self._newest_us: int | None = None
+        self.settled_us: int | None = None  # who writes files does not say what is to come: any look will do
         self._clock = clock
         self._kept_s = clock()
 
@@ -57,6 +57,7 @@ class FolderIntake:
         return self._covered.next_batch
 
     def look(self) -> bool:
+        self.settled_us = steady_us()
         self._waiting += self._tail.look()
         self._newest_us = max((file.modified_ns // 1000 for file in self._waiting), default=self._newest_us)
         return self.more()

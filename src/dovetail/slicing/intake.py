@@ -45,9 +45,9 @@ class Intake(Protocol):
         """The number of the batch that is appended next."""
 
     @property
-    def settled(self) -> bool:
-        """Nothing was on its way into the source when it was last looked at: if it is empty, it stays so
-        until somebody writes again."""
+    def settled_us(self) -> int | None:
+        """When the look began, by the steady clock, that found nothing on its way into the source: what was
+        there before is handed out. None if something may be on its way."""
 
     @property
     def exhausted(self) -> bool:

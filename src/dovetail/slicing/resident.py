@@ -28,6 +28,7 @@ from dataclasses import dataclass, replace
 from dovetail.crash_points import crash_point
 from dovetail.errors import HomeError
 from dovetail.log.category import Category
+from dovetail.log.report_times import ReportTimes, steady_us
 from dovetail.log.source_progress import SourceReport, WriterState, drop_report, write_report
 from dovetail.slicing.covered_files import Slicer
 from dovetail.slicing.intake import Intake
@@ -70,6 +71,7 @@ class ResidentSlicer:
         failed: Callable[[Exception], None] = lambda error: None,
         lives: Callable[[], bool] = lambda: True,
         rests: Callable[[], bool] = lambda: False,
+        steady_us: Callable[[], int] = steady_us,
     ) -> None:
         self.error: Exception | None = None
         self._category, self._slicer, self._open = category, slicer, open_intake
@@ -80,6 +82,7 @@ class ResidentSlicer:
         self._thread = threading.Thread(target=self.run, name=f"slice {slicer.stage}", daemon=True)
         now_us = _now_us()
         self._report = SourceReport(slicer.producer, slicer.application, "starting", 0, now_us, now_us)
+        self._steady_us, self._times = steady_us, ReportTimes()
         self._reported_s = -REPORT_S
         self._telling = threading.Lock()
 
@@ -141,7 +144,8 @@ class ResidentSlicer:
                 elif self._finite and intake.exhausted:
                     return
                 else:
-                    self._tell("empty" if intake.settled else "waiting", intake)
+                    looked_us = intake.settled_us
+                    self._tell("waiting" if looked_us is None else "empty", intake, looked_us)
                     intake.rest()
                     self._stop.wait(self._rhythm.look_s)
                 intake.look()
@@ -181,8 +185,9 @@ class ResidentSlicer:
             if not self._finite:
                 thread.join()
 
-    def _tell(self, state: WriterState, intake: Intake | None) -> None:
-        """How far the slicer is, about once a second and when its state changes."""
+    def _tell(self, state: WriterState, intake: Intake | None, looked_us: int | None = None) -> None:
+        """How far the slicer is, about once a second and when its state changes. `looked_us`: when the look
+        began that tells so."""
         with self._telling:
             now_s, last = time.monotonic(), self._report
             if self._finite or (state == last.state and now_s - self._reported_s < REPORT_S):
@@ -194,10 +199,12 @@ class ResidentSlicer:
                 looks=last.looks + 1,
                 looked_at_us=now_us,
                 since_us=last.since_us if state == last.state else now_us,
+                looked_after=last.looked_after if looked_us is None else self._times.before(looked_us),
                 **(intake.waiting()._asdict() if intake else {}),
             )
             self._reported_s = now_s
             write_report(self._category, self._report)
+            self._times.told(self._report.looks, self._steady_us())
 
 
 def _now_us() -> int:

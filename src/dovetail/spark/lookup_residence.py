@@ -72,7 +72,7 @@ class LookupResidence:
             self.lookup.table,
             finite=finite,
             promise_of=partial(self._promise, category.home) if promises else (lambda commit: None),
-            quiet=lambda: watch.standing().state in ("empty", "unknown"),
+            quiet=watch.quiet_us,
         )
 
     def _promise(self, home: str, commit: int) -> Promise | None:

@@ -95,7 +95,7 @@ class Residence:
                 self.slice,
                 before=lambda: commits_before(checkpoint, category, self.slicer),
                 promise_of=partial(self._promise, source) if promises else (lambda commit: None),
-                quiet=lambda: watch.standing().state in ("empty", "unknown"),
+                quiet=watch.quiet_us,
             )
         table = self.stage.inputs[0].name if self.stage.inputs else self.stage.name
         return FolderIntake(

@@ -32,6 +32,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from dovetail.engine.idle import SourceWatch
 from dovetail.errors import CategoryNotFound
 from dovetail.log.category import Category
+from dovetail.log.report_times import ReportTimes, steady_us
 from dovetail.log.source_progress import SourceReport, WriterState, drop_report, write_report
 from dovetail.model.join_config import JoinConfig
 from dovetail.plan.physical import CategoryOutput, ScribeSink, SlicerStage
@@ -103,11 +104,14 @@ def commits_taken(offsets: Sequence[Any]) -> list[tuple[int, ...]]:
 
 
 class Looked(NamedTuple):
+    """`looked_us`: when the look began that found nothing, and nothing on its way."""
+
     state: WriterState
     files: int | None = None
     bytes: int | None = None
     rows: int | None = None
     newest_us: int | None = None
+    looked_us: int | None = None
 
 
 class LogInputs:
@@ -126,7 +130,7 @@ class LogInputs:
     def look(self, offsets: Callable[[], Sequence[Any]], empty: Callable[[], bool | None]) -> Looked | None:
         """`offsets`: where the query's sources stand. `empty`: what its own last look found. Both are asked
         after the writers."""
-        writers = [watch.standing().state for watch in self._watches]
+        quiet_us = [watch.quiet_us() for watch in self._watches]
         self._known = [
             category.next_commit(known) for category, known in zip(self._categories, self._known, strict=True)
         ]
@@ -146,13 +150,16 @@ class LogInputs:
         if not nothing or waiting:
             self._still_us = None
             return Looked("behind", rows=self._rows(taken), newest_us=newest_us)
-        if not set(writers) <= {"empty", "unknown"}:
+        known_us = [us for us in quiet_us if us is not None]
+        if len(known_us) < len(quiet_us):
             self._still_us = None
             return Looked("waiting", rows=0, newest_us=newest_us)
         if self._still_us is None:
             self._still_us = now_us
         rests = now_us - self._still_us < max(source.rest_us for source in self.sources)
-        return Looked("waiting" if rests else "empty", rows=0, newest_us=newest_us)
+        if rests:
+            return Looked("waiting", rows=0, newest_us=newest_us)
+        return Looked("empty", rows=0, newest_us=newest_us, looked_us=min(known_us))
 
     def _fits(self, taken: Sequence[tuple[int, ...]]) -> bool:
         """Before its first batch a query has taken nothing of anything. Where Spark counts other sources than
@@ -191,6 +198,7 @@ class StageReporter:
         self._files = WaitingFiles(tables, self._checkpoint)
         self._inputs: LogInputs | None = None
         self._sure_us = steady_us()
+        self._times = ReportTimes()
         now_us = _now_us()
         self._last = SourceReport(f"{application}.{stage.name}", application, "starting", 0, now_us, now_us)
 
@@ -214,10 +222,14 @@ class StageReporter:
             except CategoryNotFound:
                 return  # its query makes it
         since_us = last.since_us if looked.state == last.state else now_us
+        told = looked._asdict()
+        looked_us = told.pop("looked_us")
+        after = last.looked_after if looked_us is None else self._times.before(looked_us)
         self._last = replace(
-            last, looks=last.looks + 1, looked_at_us=now_us, since_us=since_us, **looked._asdict()
+            last, looks=last.looks + 1, looked_at_us=now_us, since_us=since_us, looked_after=after, **told
         )
         write_report(self._category, self._last)
+        self._times.told(self._last.looks, steady_us())
 
     def forget(self) -> None:
         """An old report says nothing about this run."""
@@ -231,10 +243,11 @@ class StageReporter:
             self._inputs = LogInputs(upstreams(self.stage.rows), steady_us)
         if self._inputs.sources:
             return self._inputs.look(lambda: self._offsets(query), lambda: _asked(query))
+        looked_us = steady_us()
         empty = _asked(query)
         if empty is None:
             return None
-        return Looked("empty", *self._none()) if empty else Looked("behind", *self._waiting())
+        return Looked("empty", *self._none(), looked_us) if empty else Looked("behind", *self._waiting())
 
     def _offsets(self, query: StreamingQuery) -> list[Any]:
         progress = query.lastProgress
@@ -323,10 +336,6 @@ def _asked(query: StreamingQuery) -> bool | None:
             return found
         time.sleep(AGAIN_S)
     return None
-
-
-def steady_us() -> int:
-    return time.monotonic_ns() // 1000
 
 
 def _now_us() -> int:

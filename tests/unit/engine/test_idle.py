@@ -11,9 +11,16 @@ import pytest
 from dovetail.engine import idle
 from dovetail.engine.idle import READ_EVERY_US, SILENT_US, SourceWatch, Standing, is_idle
 from dovetail.engine.planner import HostClock, JoinPlanner
+from dovetail.log import document
 from dovetail.log.category import Category
 from dovetail.log.homes.filesystem import open_store
-from dovetail.log.source_progress import SourceReport, WriterState, drop_report, write_report
+from dovetail.log.source_progress import (
+    SourceReport,
+    WriterState,
+    drop_report,
+    read_reports,
+    write_report,
+)
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.offset import NEVER, JoinOffset
 from unit.engine.stepping import Driven
@@ -76,9 +83,12 @@ class Slicer:
     name: str = "app.right"
     looks: int = 0
 
-    def says(self, state: WriterState) -> None:
+    def says(self, state: WriterState, looked_after: int | None = None) -> None:
+        """By a look that began after its report before this one, unless said otherwise."""
+        after = self.looks if looked_after is None else looked_after
         self.looks += 1
-        write_report(self.category, SourceReport(self.name, "app", state, self.looks, self.looks, 0))
+        report = SourceReport(self.name, "app", state, self.looks, self.looks, 0, looked_after=after)
+        write_report(self.category, report)
 
 
 def test_a_slow_slicer_is_not_an_idle_stream(tmp_path: Path) -> None:
@@ -103,7 +113,7 @@ def test_a_slow_slicer_is_not_an_idle_stream(tmp_path: Path) -> None:
         hands.us += SECOND_US
         slicer.says("empty")
         end = planner.plan(at)
-        assert end is at or second >= 2, "an empty source counts, from when the last row was seen"
+        assert end is at or second >= 3, "an empty source counts, from when the last row was seen"
         at = end
     assert at.times == (200, 200)
 
@@ -120,8 +130,31 @@ def test_a_dead_slicer_is_not_an_idle_stream(tmp_path: Path) -> None:
         assert planner.plan(at) is at
     slicer.says("empty")
     hands.us += SECOND_US
+    assert planner.plan(at) is at, "it lives, and may have looked long before it said so"
+    slicer.says("empty")
+    hands.us += SECOND_US
     at = planner.plan(at)
-    assert at.times == (100, 100), "it lives: one report that is new is enough, so long after the last row"
+    assert at.times == (100, 100), "it has looked after the timeout"
+
+
+def test_a_look_from_before_the_silence_says_nothing_about_it(tmp_path: Path) -> None:
+    """The slicer reports every second, by what it heard in its first one: brokers have not answered since."""
+    join, hands = Driven.make(tmp_path, IntervalSpec(1, 1, "left")), Hands()
+    slicer = Slicer(Category.open(join.config.home, "right"))
+    slicer.says("empty")
+    join.append("right", ("a", 5))
+    join.append("left", ("a", 100))
+    planner = watched(join, hands, 2 * SECOND_US)
+    at = planner.plan(JoinOffset())
+    for _ in range(60):
+        hands.us += SECOND_US
+        slicer.says("empty", looked_after=1)
+        assert planner.plan(at) is at
+    for _ in range(2):
+        hands.us += SECOND_US
+        slicer.says("empty")
+        end = planner.plan(at)
+    assert end.times == (100, 100)
 
 
 def test_a_commit_between_two_looks_is_not_missed(tmp_path: Path) -> None:
@@ -215,8 +248,55 @@ def test_all_writers_together(tmp_path: Path, reports: list[WriterState], expect
         found = watch.standing()
         hands.us += READ_EVERY_US
     assert found.state == expected
-    if expected == "empty":
-        assert found.looked_us == 0, "made after the read before"
+
+
+@dataclass
+class Heard:
+    """What a reader knows of one slicer, second by second."""
+
+    category: Category
+    hands: Hands
+
+    def __post_init__(self) -> None:
+        self.slicer, self.watch = Slicer(self.category), SourceWatch(self.category, lambda: self.hands.us)
+
+    def looked(self, *looked_after: int) -> int:
+        """The slicer has reported so often within a second. When it has looked, as far as the reader knows,
+        in seconds."""
+        for number in looked_after:
+            self.slicer.says("empty", number)
+        self.hands.us += READ_EVERY_US
+        return max(self.watch.standing().looked_us // SECOND_US, -1)
+
+
+def test_a_look_is_as_old_as_a_report_that_was_not_there_before_it(tmp_path: Path) -> None:
+    join, hands = Driven.make(tmp_path, IntervalSpec(1, 1, "left")), Hands()
+    heard = Heard(Category.open(join.config.home, "right"), hands)
+    assert heard.looked(0) == -1, "read at 1, and it may be the report of a run that is over"
+    assert heard.looked(1) == -1, "#1 was there at 1"
+    assert heard.looked(2) == 1, "#2 was not there at 1"
+    assert heard.looked(2) == 1, "nothing has been heard since"
+    assert heard.looked() == 1
+    assert heard.looked(4, 5, 6) == 5, "#6 was not there at 5"
+    assert heard.looked(7) == 5
+    heard.slicer.looks = 0
+    assert heard.looked(0, 1) == 7, "another run, none of whose reports was there at 7"
+    assert heard.looked(2) == 7, "#2 was there at 8"
+    assert heard.looked(3) == 8
+    assert len(heard.watch._followed["app.right"].reads) < 4, "what is older than the answer is forgotten"
+
+
+def test_a_report_of_an_older_build_is_as_new_as_itself(tmp_path: Path) -> None:
+    join = Driven.make(tmp_path, IntervalSpec(1, 1, "left"))
+    category = Category.open(join.config.home, "right")
+    slicer = Slicer(category)
+    slicer.says("empty")
+    path = f"{category.folder}/progress/app.right.json"
+    store = open_store(join.config.home)
+    body = document.decode(store.read(path), "dovetail.progress", (3,), where=path, remedy="")
+    del body["looked_after"]
+    store.replace(path, document.encode("dovetail.progress", 2, body))
+    assert read_reports(category)[0].looked_after == 1
 
 
 def test_a_writer_that_says_no_more_is_silent_until_its_application_is_gone(tmp_path: Path) -> None:

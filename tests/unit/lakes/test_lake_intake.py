@@ -170,7 +170,7 @@ def test_rows_of_one_reader_that_lives(place: Place, tmp_path: Path) -> None:
         assert not intake.waiting().files
         place.append(rows(first, 2))
         stream.take_in(intake)
-        assert intake.settled
+        assert intake.settled_us is not None
         assert sorted(stream.ids()) == [*range(first + 2)]
 
 
@@ -270,7 +270,7 @@ def test_a_table_that_is_away(tmp_path: Path) -> None:
     )
     stream.take_in(intake)
     assert intake.waiting().trouble == "waiting for the table: it is being moved"
-    assert not intake.settled
+    assert intake.settled_us is None
     stream.now_s += PATIENCE_S + 1
     with pytest.raises(InputError, match="waiting for the table"):
         intake.look()

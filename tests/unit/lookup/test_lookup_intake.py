@@ -170,6 +170,7 @@ def test_a_table_that_is_away_is_waited_for(stream: Stream) -> None:
     take_in(stream, intake)
     assert not intake.more()
     assert not intake.exhausted
+    assert intake.settled_us is None, "its stream is not idle: a row waits for its answer"
     assert intake.waiting().trouble == "waiting for the table: it is being moved"
     stream.clock.now += PATIENCE_S / 2
     take_in(stream, intake)
@@ -177,6 +178,7 @@ def test_a_table_that_is_away_is_waited_for(stream: Stream) -> None:
     stream.clock.now += 1
     take_in(stream, intake)
     assert intake.exhausted
+    assert intake.settled_us is not None
     assert intake.waiting().trouble is None
     table.away = True
     stream.append(1)

@@ -11,7 +11,7 @@ from itertools import chain
 from dovetail.engine.handover import answer_to
 from dovetail.engine.handover import ask as offer_to
 from dovetail.errors import DovetailError
-from dovetail.service.applications import is_running
+from dovetail.service.applications import Holders
 from dovetail.service.keeping import processes
 from dovetail.service.keeping.events import Event, events, record
 from dovetail.service.keeping.pools import Pools, ask_to_end
@@ -43,6 +43,7 @@ class Keeper:
         clock_us: Callable[[], int] = lambda: time.time_ns() // 1000,
         launch: Callable[[str, str, int], subprocess.Popen[bytes]] = processes.launch,
         pools: Pools | None = None,
+        holders: Holders | None = None,
     ) -> None:
         self.home = home
         self.decisions: dict[str, Decision] = {}
@@ -51,6 +52,7 @@ class Keeper:
         self._clock_us = clock_us
         self._launch = launch
         self._pools = pools or Pools(home)
+        self._holders = holders or Holders(home)
         self._steps = 0
         self._over: dict[str, str] = {}
         self._measured: dict[str, int] = {}  # the revisions that were there
@@ -93,7 +95,7 @@ class Keeper:
             end = End(name, wanted.revision, now_us, refused.to_json()["error"])
             processes.write_end(self.home, end)
             past = replace(past, failures=past.failures + 1, ended_at_us=now_us, offered_at_us=None)
-        held = not alive and is_running(self.home, name) is not False
+        held = not alive and self._holders.any_of(name)
         decision = decide(wanted, alive, held, end, past, now_us, self._over.get(name))
         self._pasts[name] = self._do(wanted, decision, past, now_us)
         self._said(wanted, decision)
