@@ -17,6 +17,7 @@ OWN = ("self", "cls", "super")
 WAITING = {
     "service/test_keeper.py": "real processes: they say what they do only in files",
     "service/test_pools.py": "real processes, likewise",
+    "connectors/test_kafka_in.py": "rows that come at a rate while a real broker is away",
     "service/test_backup.py": "a run that is asked through a file, and looks for it as a real one does",
 }
 

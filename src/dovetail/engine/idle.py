@@ -20,13 +20,13 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from dovetail.errors import DovetailError
 from dovetail.log.category import Category
+from dovetail.log.report_times import ReadTimes
 from dovetail.log.source_progress import SourceReport, read_reports
 from dovetail.model.offset import NEVER
 
@@ -48,13 +48,14 @@ class Standing(NamedTuple):
 @dataclass
 class _Followed:
     report: SourceReport
-    reads: deque[tuple[int, int]]  # when each report was read for the last time: time, number
+    reads: ReadTimes
     changed_us: int | None = None  # when a change was last read; None: it has never changed
 
     @property
     def looked_us(self) -> int:
-        """The last read at which the report that its look came after was not there yet."""
-        return next((us for us, number in reversed(self.reads) if number < self.report.looked_after), NEVER)
+        """When the report was not there yet that its look came after."""
+        found = self.reads.without(self.report.looked_after)
+        return NEVER if found is None else found
 
 
 class SourceWatch:
@@ -97,18 +98,11 @@ class SourceWatch:
         return _together(self._here(list(self._followed.values()), now_us), now_us)
 
     def _follow(self, before: _Followed | None, report: SourceReport, now_us: int) -> _Followed:
+        reads = ReadTimes() if before is None else before.reads
+        reads.read(report.looks, now_us, report.looked_after)
         if before is None:
-            return _Followed(report, deque([(now_us, report.looks)]))
-        changed = report != before.report
-        reads = before.reads
-        if report.looks < before.report.looks:
-            reads = deque([(reads[-1][0], 0)])  # another run: none of its reports was there at the last read
-        if reads[-1][1] == report.looks:
-            reads.pop()
-        reads.append((now_us, report.looks))
-        while len(reads) > 1 and reads[1][1] < report.looked_after:
-            reads.popleft()
-        return _Followed(report, reads, now_us if changed else before.changed_us)
+            return _Followed(report, reads)
+        return _Followed(report, reads, now_us if report != before.report else before.changed_us)
 
     def _here(self, followed: list[_Followed], now_us: int) -> list[_Followed]:
         """Without the silent writers of applications that are no longer in the home: nobody starts them

@@ -204,7 +204,7 @@ class ResidentSlicer:
             )
             self._reported_s = now_s
             write_report(self._category, self._report)
-            self._times.told(self._report.looks, self._steady_us())
+            self._times.written(self._report.looks, self._steady_us())
 
 
 def _now_us() -> int:

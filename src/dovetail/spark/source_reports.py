@@ -222,14 +222,14 @@ class StageReporter:
             except CategoryNotFound:
                 return  # its query makes it
         since_us = last.since_us if looked.state == last.state else now_us
-        told = looked._asdict()
-        looked_us = told.pop("looked_us")
+        said = looked._asdict()
+        looked_us = said.pop("looked_us")
         after = last.looked_after if looked_us is None else self._times.before(looked_us)
         self._last = replace(
-            last, looks=last.looks + 1, looked_at_us=now_us, since_us=since_us, looked_after=after, **told
+            last, looks=last.looks + 1, looked_at_us=now_us, since_us=since_us, looked_after=after, **said
         )
         write_report(self._category, self._last)
-        self._times.told(self._last.looks, steady_us())
+        self._times.written(self._last.looks, steady_us())
 
     def forget(self) -> None:
         """An old report says nothing about this run."""

@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
-from dovetail.log.report_times import ReportTimes
+from dovetail.log.report_times import ReadTimes, ReportTimes
 
 
 def test_the_last_report_before_a_look() -> None:
     times = ReportTimes()
     assert times.before(100) == 0
     for number, us in ((1, 100), (2, 200), (3, 300)):
-        times.told(number, us)
+        times.written(number, us)
     assert times.before(100) == 0, "it may have been a moment later"
     assert times.before(101) == 1
     assert times.before(300) == 2
     assert times.before(10_000) == 3
-    times.told(4, 20_000)
+    times.written(4, 20_000)
     assert times.before(10_500) == 3
+
+
+def test_when_a_report_was_not_there_yet() -> None:
+    times = ReadTimes()
+    times.read(5, 100, 0)
+    assert times.without(5) is None, "it may have been there for long"
+    assert times.without(6) == 100
+    times.read(6, 200, 5)
+    times.read(6, 300, 5)
+    assert (times.without(6), times.without(7)) == (100, 300)
+    times.read(1, 400, 0)
+    assert times.without(1) == 300, "another run, none of whose reports was there at 300"
+
+
+def test_what_is_older_than_the_answer_is_forgotten() -> None:
+    times = ReadTimes()
+    for number in range(100):
+        times.read(number, 10 * number, max(0, number - 2))
+        assert len(times) <= 4
+    assert times.without(97) == 960
