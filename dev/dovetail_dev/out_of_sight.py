@@ -11,23 +11,13 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 
 PATIENCE_S = 60
 """For tests that were interrupted to stop what they have started."""
-
-
-@contextmanager
-def interruptible() -> Iterator[None]:
-    """A shell lets what it starts in the background ignore interrupts, and so would all that this starts."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 class OutOfSight:

@@ -17,7 +17,7 @@ import pytest
 from commands import run_command
 from dovetail.service.checkout import find_checkout
 from dovetail_dev import fetch_ahead, test_command
-from dovetail_dev.out_of_sight import OutOfSight, interruptible
+from dovetail_dev.out_of_sight import OutOfSight
 from dovetail_dev.test_command import NOTHING_RAN, SHORT_LIVED, TIERS, count, run_tiers
 
 LINT, PURE, LAWS, FAULTS, WHOLE, SPARK, BROWSER, CONNECTORS, FULL, SEARCH, FUZZ = TIERS
@@ -138,8 +138,7 @@ def test_a_command_out_of_sight_is_stopped_with_all_that_it_has_started(tmp_path
     os.mkfifo(begun)
     child = f"import time; said = open({str(begun)!r}, 'wb', 0); said.write(b'x'); time.sleep(600)"
     code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as in the background of a shell
-    with interruptible(), ThreadPoolExecutor(1) as thread:
+    with ThreadPoolExecutor(1) as thread:
         status = thread.submit(place, [sys.executable, "-c", code], tmp_path, {})
         with begun.open("rb", 0) as child_says:
             assert child_says.read(1) == b"x"
@@ -147,7 +146,6 @@ def test_a_command_out_of_sight_is_stopped_with_all_that_it_has_started(tmp_path
             assert status.result() == -signal.SIGINT
             assert select.select([child_says], [], [], 60)[0], "the child is still there"
             assert child_says.read() == b"", "it has ended"
-    assert signal.signal(signal.SIGINT, before) == signal.SIG_IGN
     assert place([sys.executable], tmp_path, {}) == -signal.SIGINT, "nothing begins after that"
 
 
