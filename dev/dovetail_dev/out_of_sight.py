@@ -53,11 +53,11 @@ class OutOfSight:
         with self._change:
             self._stopped = True
             process = self._process
-        if process is not None and process.poll() is None:
-            os.killpg(process.pid, signal.SIGINT)
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(PATIENCE_S)
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)  # also what the command has left behind
-            process.wait()
+        if process is not None:
+            for number, patience_s in ((signal.SIGINT, PATIENCE_S), (signal.SIGKILL, None)):
+                if process.poll() is None:
+                    with suppress(ProcessLookupError):
+                        os.killpg(process.pid, number)
+                    with suppress(subprocess.TimeoutExpired):
+                        process.wait(patience_s)
         self._said.close()

@@ -31,7 +31,6 @@ from typer.core import TyperCommand
 
 from dovetail.errors import InputError
 from dovetail.service.checkout import checkout_root
-from dovetail.service.cli.stop_signals import unwound_on_sigterm
 from dovetail_dev.out_of_sight import OutOfSight
 
 NOTHING_RAN = 5  # pytest's own status for it
@@ -360,5 +359,5 @@ def run_tests(
             )
     usual = [tier.name for tier in TIERS if tier.usual]
     asked = [known[name] for name in dict.fromkeys(tiers or usual)]
-    with unwound_on_sigterm(), preparing_beside(asked):  # what runs out of sight is stopped, too
+    with preparing_beside(asked):
         raise typer.Exit(run_tiers(asked, checkout_root(), context.obj))

@@ -38,14 +38,3 @@ def unwind_on_sigterm() -> None:
         raise SystemExit(128 + number)
 
     signal.signal(signal.SIGTERM, end)
-
-
-@contextmanager
-def unwound_on_sigterm() -> Iterator[None]:
-    """The same, for as long as this lasts."""
-    before = signal.getsignal(signal.SIGTERM)
-    unwind_on_sigterm()
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
