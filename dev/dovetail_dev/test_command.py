@@ -7,7 +7,7 @@ line is the total over all tiers, `N passed, N failed`, alone on its line; a lin
         └──► whole, out of sight ─────────┘
 
 The tests of `whole` wait most of the time: for a JVM to start, for a trigger, for a broker that was killed.
-So they run beside the tiers that compute, on a machine with enough memory for both.
+So they run beside the tiers that compute.
 """
 
 from __future__ import annotations
@@ -50,8 +50,6 @@ SHORT_LIVED = {"SPARK_SUBMIT_OPTS": "-XX:TieredStopAtLevel=1"}
 need a sixth less of the cores."""
 AHEAD = tuple((sys.executable, "-m", f"dovetail_dev.{name}") for name in ("compile_ahead", "fetch_ahead"))
 """What a clean machine lacks and tests would wait for: kernels, and the servers that they start."""
-ROOMY_BYTES = 12 << 30
-"""Memory for both at once: three sessions of Spark with their brokers, and the tests beside them."""
 THOROUGH = {"HYPOTHESIS_PROFILE": "thorough"}
 MORE_QUERIES = {"DOVETAIL_RANDOM_QUERIES": "500"}
 
@@ -216,14 +214,6 @@ def run_pytest(tier: Tier, root: Path, extra: Sequence[str], runner: Runner) -> 
         return count(report, runner(command, root, tier.environment))
 
 
-def is_roomy() -> bool:
-    """Whether the machine has the memory to run what waits beside other tests."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >= ROOMY_BYTES
-    except (OSError, ValueError):
-        return False
-
-
 def quick_folder() -> Path | None:
     """Where files are in memory; None: as any temporary file."""
     try:
@@ -287,7 +277,7 @@ def run_tiers(
     status = 0
     with ExitStack() as stack:
         for position, tier in enumerate(tiers):
-            if tier.folders and not begun and is_roomy():
+            if tier.folders and not begun:
                 for one in tiers[position + 1 :]:
                     if one.waits:
                         begun[one.name] = Begun(one, root, extra, out_of_sight())

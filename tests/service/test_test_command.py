@@ -64,8 +64,7 @@ def fake(reports: dict[str, tuple[int, str | None]], seen: list[str]) -> Runner:
 
 
 @pytest.fixture
-def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(test_command, "ROOMY_BYTES", 1)
+def checkout(tmp_path: Path) -> Path:
     for tier in TIERS:
         for folder in tier.folders:
             (tmp_path / folder).mkdir(parents=True, exist_ok=True)
@@ -111,16 +110,6 @@ def test_what_waits_counts_when_its_turn_comes(checkout: Path, capsys: pytest.Ca
     alone = fake({"tests/spark": (0, junit(4))}, seen)
     assert run_tiers([WHOLE], checkout, [], alone, lambda: beside) == 0
     assert seen == ["tests/spark"], "by itself it is seen"
-
-
-def test_where_memory_is_short_what_waits_runs_after_the_others(
-    checkout: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(test_command, "ROOMY_BYTES", 1 << 60)
-    seen, did = list[str](), list[str]()
-    run = fake({"tests/unit": (0, junit(1)), "tests/spark": (0, junit(4))}, seen)
-    assert run_tiers([PURE, WHOLE], checkout, [], run, lambda: Beside(run, did)) == 0
-    assert (seen, did) == (["tests/unit", "tests/spark"], [])
 
 
 def test_a_command_out_of_sight_is_shown_later(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
