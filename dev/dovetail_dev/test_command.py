@@ -2,12 +2,6 @@
 
 Law: the exit status is 0 only if every tier that was asked for ran something and all of it passed. The last
 line is the total over all tiers, `N passed, N failed`, alone on its line; a lint check counts as one.
-
-    lint ──► pure ──► laws ──► faults ──► what `whole` has said
-        └──► whole, out of sight ─────────┘
-
-The tests of `whole` wait most of the time: for a JVM to start, for a trigger, for a broker that was killed.
-So they run beside the tiers that compute.
 """
 
 from __future__ import annotations
@@ -19,9 +13,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 from xml.etree import ElementTree
@@ -31,7 +24,6 @@ from typer.core import TyperCommand
 
 from dovetail.errors import InputError
 from dovetail.service.checkout import checkout_root
-from dovetail_dev.out_of_sight import OutOfSight
 
 NOTHING_RAN = 5  # pytest's own status for it
 IN_MEMORY, ROOM_BYTES = Path("/dev/shm"), 6 << 30
@@ -57,7 +49,7 @@ MORE_QUERIES = {"DOVETAIL_RANDOM_QUERIES": "500"}
 @dataclass(frozen=True)
 class Tier:
     """A group of tests with its own cost. Lint has no `folders`. A tier that is not `usual` runs only when it
-    is named. One that `waits` runs beside others."""
+    is named."""
 
     name: str
     sentence: str
@@ -65,7 +57,6 @@ class Tier:
     processes: int = CORES
     environment: Mapping[str, str] = field(default_factory=dict)
     usual: bool = True
-    waits: bool = False
 
 
 TIERS = (
@@ -93,7 +84,6 @@ TIERS = (
         ("tests/spark", "tests/browser", "tests/connectors"),
         processes=SESSIONS,
         environment=SHORT_LIVED,
-        waits=True,
     ),
     Tier(
         "spark",
@@ -153,7 +143,6 @@ class Outcome:
     passed: int = 0
     failed: int = 0
     skipped: int = 0
-    seconds: float = 0.0
 
 
 Runner = Callable[[Sequence[str], Path, Mapping[str, str]], int]
@@ -236,69 +225,32 @@ def count(report: Path, status: int) -> Outcome:
     return Outcome(status or (0 if ran else NOTHING_RAN), max(0, ran - failed), failed, skipped)
 
 
-class Begun:
-    """A tier that runs out of sight."""
-
-    def __init__(self, tier: Tier, root: Path, extra: Sequence[str], place: OutOfSight) -> None:
-        self._place, self._thread = place, ThreadPoolExecutor(1)
-        self._outcome = self._thread.submit(run_tier, tier, root, extra, place)
-
-    def end(self) -> Outcome:
-        outcome = self._outcome.result()
-        self._place.show()
-        return outcome
-
-    def stop(self) -> None:
-        self._place.stop()
-        self._thread.shutdown()
-
-
-def run_tier(tier: Tier, root: Path, extra: Sequence[str], runner: Runner) -> Outcome:
-    started = time.monotonic()
-    outcome = run_pytest(tier, root, extra, runner) if tier.folders else run_lint(root, runner)
-    return replace(outcome, seconds=time.monotonic() - started)
-
-
-def run_tiers(
-    tiers: Sequence[Tier],
-    root: Path,
-    extra: Sequence[str],
-    runner: Runner = run_visibly,
-    out_of_sight: Callable[[], OutOfSight] = OutOfSight,
-) -> int:
-    """Run in order, stop at the first that fails, and end with the totals. What waits begins with the first
-    tier of tests, and its turn is where it stands.
+def run_tiers(tiers: Sequence[Tier], root: Path, extra: Sequence[str], runner: Runner = run_visibly) -> int:
+    """Run in order, stop at the first that fails, and end with the totals.
 
     With extra arguments (`-k`, a node id) a tier may select nothing; only selecting nothing at all is a
     failure.
     """
     outcomes: list[Outcome] = []
-    begun: dict[str, Begun] = {}
     status = 0
-    with ExitStack() as stack:
-        for position, tier in enumerate(tiers):
-            if tier.folders and not begun:
-                for one in tiers[position + 1 :]:
-                    if one.waits:
-                        begun[one.name] = Begun(one, root, extra, out_of_sight())
-                        stack.callback(begun[one.name].stop)
-            print(f"\n== {tier.name}: {tier.sentence}")
-            outcome = begun[tier.name].end() if tier.name in begun else run_tier(tier, root, extra, runner)
-            outcomes.append(outcome)
+    for tier in tiers:
+        print(f"\n== {tier.name}: {tier.sentence}")
+        started = time.monotonic()
+        outcome = run_pytest(tier, root, extra, runner) if tier.folders else run_lint(root, runner)
+        outcomes.append(outcome)
+        print(
+            f"== {tier.name}: {outcome.passed} passed, {outcome.failed} failed, {outcome.skipped} skipped "
+            f"in {time.monotonic() - started:.1f} s"
+        )
+        if outcome.status == NOTHING_RAN and extra:
+            continue
+        if outcome.status != 0:
+            status = outcome.status
             print(
-                f"== {tier.name}: {outcome.passed} passed, {outcome.failed} failed, "
-                f"{outcome.skipped} skipped in {outcome.seconds:.1f} s"
-                + (", beside the others" if tier.name in begun else "")
+                f"== stopped: {tier.name} "
+                + ("ran no test" if status == NOTHING_RAN else f"ended with {status}")
             )
-            if outcome.status == NOTHING_RAN and extra:
-                continue
-            if outcome.status != 0:
-                status = outcome.status
-                print(
-                    f"== stopped: {tier.name} "
-                    + ("ran no test" if status == NOTHING_RAN else f"ended with {status}")
-                )
-                break
+            break
     passed, failed = sum(o.passed for o in outcomes), sum(o.failed for o in outcomes)
     if status == 0 and passed == 0:
         status = NOTHING_RAN

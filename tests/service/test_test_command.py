@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
-import sys
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +13,6 @@ import pytest
 from commands import run_command
 from dovetail.service.checkout import find_checkout
 from dovetail_dev import fetch_ahead, test_command
-from dovetail_dev.out_of_sight import OutOfSight
 from dovetail_dev.test_command import NOTHING_RAN, SHORT_LIVED, TIERS, count, run_tiers
 
 LINT, PURE, LAWS, FAULTS, WHOLE, SPARK, BROWSER, CONNECTORS, FULL, SEARCH, FUZZ = TIERS
@@ -27,23 +23,6 @@ Runner = Callable[[Sequence[str], Path, Mapping[str, str]], int]
 def junit(tests: int, failures: int = 0, errors: int = 0, skipped: int = 0) -> str:
     counts = f'tests="{tests}" failures="{failures}" errors="{errors}" skipped="{skipped}"'
     return f"<testsuites><testsuite {counts}/></testsuites>"
-
-
-class Beside:
-    """A place out of sight that runs what it is given as `fake` does."""
-
-    def __init__(self, run: Runner, did: list[str]) -> None:
-        self.run, self.did = run, did
-
-    def __call__(self, command: Sequence[str], root: Path, environment: Mapping[str, str]) -> int:
-        self.did.append("begun")
-        return self.run(command, root, environment)
-
-    def stop(self) -> None:
-        self.did.append("stopped")
-
-    def show(self) -> None:
-        self.did.append("shown")
 
 
 def fake(reports: dict[str, tuple[int, str | None]], seen: list[str]) -> Runner:
@@ -79,12 +58,10 @@ def test_all_tiers_pass_and_the_last_line_is_the_total(
         "tests/unit": (0, junit(10, skipped=1)),
         "tests/laws": (0, junit(4)),
         "tests/simulation": (0, junit(3)),
+        "tests/spark": (0, junit(4)),
     }
-    did: list[str] = []
-    beside = Beside(fake({"tests/spark": (0, junit(4))}, []), did)
-    assert run_tiers(USUAL, checkout, [], fake(reports, seen), lambda: beside) == 0
-    assert seen == ["lint"] * 5 + ["tests/unit", "tests/laws", "tests/simulation"]
-    assert did == ["begun", "shown", "stopped"]
+    assert run_tiers(USUAL, checkout, [], fake(reports, seen)) == 0
+    assert seen == ["lint"] * 5 + ["tests/unit", "tests/laws", "tests/simulation", "tests/spark"]
     assert capsys.readouterr().out.splitlines()[-1] == "25 passed, 0 failed"
 
 
@@ -93,45 +70,9 @@ def test_stops_at_the_first_failing_tier_with_its_status(
 ) -> None:
     seen: list[str] = []
     reports = {"tests/unit": (0, junit(10)), "tests/laws": (1, junit(4, failures=1, errors=1))}
-    did: list[str] = []
-    beside = Beside(fake({"tests/spark": (0, junit(4))}, []), did)
-    assert run_tiers([PURE, LAWS, WHOLE], checkout, [], fake(reports, seen), lambda: beside) == 1
+    assert run_tiers([PURE, LAWS, WHOLE], checkout, [], fake(reports, seen)) == 1
     assert seen == ["tests/unit", "tests/laws"]
-    assert did == ["begun", "stopped"], "what ran beside them is stopped, and says nothing"
     assert capsys.readouterr().out.splitlines()[-1] == "12 passed, 2 failed"
-
-
-def test_what_waits_counts_when_its_turn_comes(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    beside = Beside(fake({"tests/spark": (1, junit(4, failures=1))}, []), [])
-    reports = {"tests/unit": (0, junit(10)), "tests/laws": (0, junit(5))}
-    assert run_tiers([PURE, WHOLE, LAWS], checkout, [], fake(reports, []), lambda: beside) == 1
-    assert capsys.readouterr().out.splitlines()[-1] == "13 passed, 1 failed"
-    seen: list[str] = []
-    alone = fake({"tests/spark": (0, junit(4))}, seen)
-    assert run_tiers([WHOLE], checkout, [], alone, lambda: beside) == 0
-    assert seen == ["tests/spark"], "by itself it is seen"
-
-
-def test_a_command_out_of_sight_is_shown_later(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    place, says = OutOfSight(), "import os; print(os.environ['WORD'])"
-    assert place([sys.executable, "-c", says], tmp_path, {"WORD": "so"}) == 0
-    assert capsys.readouterr().out == ""
-    place.show()
-    place.stop()
-    assert capsys.readouterr().out == "so\n"
-
-
-def test_a_command_out_of_sight_is_stopped_with_all_that_it_has_started(tmp_path: Path) -> None:
-    begun, place = tmp_path / "begun", OutOfSight()
-    os.mkfifo(begun)
-    child = f"import time; open({str(begun)!r}, 'w').write('x'); time.sleep(600)"
-    code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"
-    with ThreadPoolExecutor(1) as thread:
-        status = thread.submit(place, [sys.executable, "-c", code], tmp_path, {})
-        assert begun.read_text() == "x"
-        place.stop()
-        assert status.result() == -signal.SIGINT
-    assert place([sys.executable], tmp_path, {}) == -signal.SIGINT, "nothing begins after that"
 
 
 @pytest.mark.parametrize("report", [(0, junit(0)), (0, None), (0, junit(3, skipped=3)), (5, junit(0))])
