@@ -18,6 +18,8 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic, OffsetSpec
 
+from dovetail_dev.spark_cluster import until
+
 LARGE = {"message.max.bytes": 20_000_000}
 QUIET = {"log_level": 0}  # a broker that a test kills is no news
 
@@ -32,7 +34,15 @@ class Topics:
         settings = {"retention.ms": "-1"}  # records may be dated long ago
         settings |= {key.replace("_", "."): value for key, value in config.items()}
         self._admin.create_topics([NewTopic(topic, partitions, 1, config=settings)])[topic].result(30)
+        until(lambda: self._is_led(topic, partitions), f"leaders of topic {topic}")
         return topic
+
+    def _is_led(self, topic: str, partitions: int) -> bool:
+        """A topic that was made a moment ago may have partitions without a leader. A client of its own asks:
+        one that has heard of no leader may keep that in mind for minutes."""
+        admin = AdminClient({"bootstrap.servers": self.address, **QUIET})
+        asked = {TopicPartition(topic, number): OffsetSpec.latest() for number in range(partitions)}
+        return all(answer.exception(30) is None for answer in admin.list_offsets(asked).values())
 
     def delete(self, topic: str) -> None:
         self._admin.delete_topics([topic])[topic].result(30)
